@@ -5,7 +5,6 @@ import {
   type Method,
   masterStrikeOff,
   masterView,
-  type NodeGroups,
   nodeGoOnAlone,
   nodeGroups,
   type RangeDescriptor,
@@ -14,7 +13,7 @@ import {
 import type { admin } from '@remora/protocol/remora';
 import type { CallInfo } from '../../calls.ts';
 import type { ClusterCalls } from '../cluster-calls.ts';
-import { type LostGroup, planRecovery, type RecoveryPlan } from './plan.ts';
+import { type Loss, type LostGroup, planRecovery, type RecoveryPlan } from './plan.ts';
 import { fromPlan } from './recovery-messages.ts';
 
 /** A node of the cluster, as this one knows it without asking. */
@@ -44,6 +43,8 @@ interface Step {
  * RA1. A step is worked out anew from what the nodes say that are left: whoever asks may die between two of them, and two may
  *      ask at once. No replica goes on alone unless all that are left have said what they hold.
  * RA2. Nothing is done while a node that is called dead answers, or one that is not does not.
+ * RA3. A node that was removed before, and does not answer, is none that is left: it counts as dead without being called so.
+ *      One that answers has not been told yet, and its replicas count.
  */
 export class RecoveryApi {
   readonly #calls: ClusterCalls;
@@ -58,14 +59,14 @@ export class RecoveryApi {
     request: admin.RecoverMajorityRequest,
     { timeoutMs }: CallInfo,
   ): Promise<admin.RecoverMajorityResponse> {
-    const dead = this.#resolve(request.dead);
-    const seen = await this.#look(dead);
+    const named = this.#resolve(request.dead);
+    const { seen, dead } = await this.#look(named);
     if (!seen.some(({ groups }) => groups.some(({ groupId }) => groupId === MASTERS))) throw wrong(NO_MASTER_LEFT);
     const masterless = planRecovery({ dead, seen, known: [] });
     const known = masterless.masters === undefined ? await this.#known(timeoutMs) : [];
     const plan = planRecovery({ dead, seen, known });
     if (!request.begun && isNothingLost(plan)) throw wrong(NOTHING_LOST);
-    const step = request.dryRun ? { done: false, did: [] } : await this.#step(plan, dead, timeoutMs);
+    const step = request.dryRun ? { done: false, did: [] } : await this.#step(plan, named, timeoutMs);
     return fromPlan(plan, dead, step);
   }
 
@@ -80,22 +81,28 @@ export class RecoveryApi {
     });
   }
 
-  /** What all nodes say that are left (RA2). */
-  async #look(dead: readonly number[]): Promise<readonly NodeGroups[]> {
-    const others = this.#deps.nodes().filter(({ nodeId, removed }) => !removed && !dead.includes(nodeId));
-    const [answers, fromDead] = await Promise.all([
-      Promise.all(others.map(({ nodeId }) => this.#ask(nodeId, nodeGroups, undefined))),
-      Promise.all(dead.map((nodeId) => this.#ask(nodeId, nodeGroups, undefined))),
+  /** What all nodes say that are left (RA2), and who is not (RA3). */
+  async #look(named: readonly number[]): Promise<Pick<Loss, 'seen' | 'dead'>> {
+    const unnamed = this.#deps.nodes().filter(({ nodeId }) => !named.includes(nodeId));
+    const others = unnamed.filter(({ removed }) => !removed);
+    const removed = unnamed.filter((node) => node.removed).map(({ nodeId }) => nodeId);
+    const look = (nodeIds: readonly number[]) =>
+      Promise.all(nodeIds.map((nodeId) => this.#ask(nodeId, nodeGroups, undefined)));
+    const [answers, fromDead, fromRemoved] = await Promise.all([
+      look(others.map(({ nodeId }) => nodeId)),
+      look(named),
+      look(removed),
     ]);
     const alive = fromDead.find((answer) => !(answer instanceof ServiceError));
     if (alive !== undefined && !(alive instanceof ServiceError)) {
       throw wrong(`node ${alive.nodeId} is alive: it answers; name only nodes that are gone for good`);
     }
-    return answers.map((answer, i) => {
+    const seen = answers.map((answer, i) => {
       if (!(answer instanceof ServiceError)) return answer;
       const advice = 'start it, as it may hold what others lack; or name it, too, if it is gone for good';
       throw wrong(`${others[i]?.name} does not answer: ${advice}`);
     });
+    return { seen, dead: [...named, ...removed.filter((_, i) => fromRemoved[i] instanceof ServiceError)] };
   }
 
   async #known(timeoutMs: number): Promise<readonly RangeDescriptor[]> {
