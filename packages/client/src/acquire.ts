@@ -32,8 +32,8 @@ export interface AcquireRequest {
   /** An upgrade of a lock that is held shared. */
   readonly upgrade?: {
     readonly refusal: () => ServiceError | undefined;
-    /** It was given up, and whether the lock is held shared still cannot be told. */
-    readonly onUnknown: () => void;
+    /** It was given up, and whether the lock is held shared still cannot be told. The owner's turn lasts until `done`. */
+    readonly onUnknown: (done: () => void) => void;
   };
 }
 
@@ -295,10 +295,12 @@ export class AcquireOperation implements LossListener {
     const command: Command = { type: 'lock', command: { type: 'downgrade', lock, owner: this.#owner, attempt } };
     this.#requester.sendCommand(command, { timeoutMs: requestTimeoutMs }, (_failure, reply) => {
       const result = reply?.result.type === 'lock' ? reply.result.result : undefined;
-      if (result?.type === 'granted') this.#turns.converted(result.version, 'shared');
-      else upgrade?.onUnknown();
       this.#turns.converting = false;
-      this.#turns.leave();
+      if (result?.type !== 'granted' && upgrade !== undefined) upgrade.onUnknown(() => this.#turns.leave());
+      else {
+        if (result?.type === 'granted') this.#turns.converted(result.version, 'shared');
+        this.#turns.leave();
+      }
       this.#reject?.(error);
     });
   }

@@ -24,8 +24,8 @@ export interface Convertible {
   readonly refusal: () => ServiceError | undefined;
   /** The cluster says that it is not held. */
   readonly lose: (reason: ServiceError) => void;
-  /** How it is held cannot be told any more. */
-  readonly abandon: () => void;
+  /** How it is held cannot be told any more: it is given back, and `done` called when that can no longer be applied. */
+  readonly abandon: (done: () => void) => void;
 }
 
 /** Of one who upgrades: as deep as it holds the lock already. */
@@ -67,6 +67,7 @@ export function downgradeHold(hold: Convertible): Promise<void> {
 async function shareFromNowOn({ deps, lock, owner, turns, lose, abandon }: Convertible): Promise<void> {
   const { requester, requestTimeoutMs } = deps;
   const command = { type: 'downgrade', lock, owner, attempt: turns.attempt } as const;
+  let leave = (): void => turns.leave();
   turns.converting = true;
   try {
     const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs: requestTimeoutMs }));
@@ -76,10 +77,10 @@ async function shareFromNowOn({ deps, lock, owner, turns, lose, abandon }: Conve
     throw error;
   } catch (error) {
     if (error instanceof ServiceError && error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED') throw error;
-    abandon();
+    leave = () => abandon(() => turns.leave());
     throw error;
   } finally {
     turns.converting = false;
-    turns.leave();
+    leave();
   }
 }

@@ -275,16 +275,23 @@ export class HeldLock implements AsyncDisposable {
       lose: (reason) => {
         if (!this.#life.released) this.#life.lose(reason);
       },
-      abandon: () => this.#abandon(),
+      abandon: (done) => this.#abandon(done),
     };
   }
 
-  /** How it is held cannot be told any more: it is used no longer, and given back. */
-  #abandon(): void {
+  /**
+   * How it is held cannot be told any more: it is used no longer, and given back. That takes its owner's turn, as any release
+   * (owner.ts, W1): what the owner acquires next would be taken from it otherwise.
+   */
+  #abandon(done: () => void): void {
     const { requester } = this.#deps;
     this.#life.lose(new ServiceError('UNKNOWN_OUTCOME', 'how the lock is held is not known, so it is used no longer'));
-    if (this.#own !== undefined) return this.#own.end();
-    if (!requester.closed) requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS }, () => {});
+    if (this.#own === undefined && !requester.closed) {
+      requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS }, () => done());
+      return;
+    }
+    this.#own?.end();
+    done();
   }
 
   #releaseAll(): Command {

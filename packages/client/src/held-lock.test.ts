@@ -1,0 +1,90 @@
+import { EMPTY_BYTES, ManualClock, SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import type { LockCommand, LockResult } from '@remora/lock';
+import type { Command, CommandResult, Done, PipeReply } from '@remora/protocol';
+import { expect, test } from 'vitest';
+import type { AcquireRequest } from './acquire.ts';
+import { acquireLock } from './acquire-lock.ts';
+import type { LockDeps } from './lock.ts';
+import { Owners } from './owner.ts';
+import type { Requester } from './requester.ts';
+import type { Session } from './session.ts';
+import { Tracing } from './tracing.ts';
+
+const ID: AcquireRequest['lock'] = { namespace: 'n', name: utf8('a') };
+const SHARED = { token: 't', as: { type: 'shared' } } as const;
+const GRANTED: LockResult = { type: 'granted', version: 7, depth: 1, lockTimeMs: 0 };
+const LOST = new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost');
+
+/** A client whose commands wait for their answers. */
+function client() {
+  const sent: { readonly type: LockCommand['type']; readonly answer: (how: ServiceError | LockResult) => void }[] = [];
+  let attempts = 0;
+  const sendCommand = (command: Command, _options: unknown, done: Done<PipeReply<CommandResult>>) => {
+    if (command.type !== 'lock') throw new Error(`not a command of a lock: ${command.type}`);
+    const answer = (how: ServiceError | LockResult): void => {
+      if (how instanceof ServiceError) done(how, undefined);
+      else done(undefined, { result: { type: 'lock', result: how } } as PipeReply<CommandResult>);
+    };
+    sent.push({ type: command.command.type, answer });
+    return { cancel() {}, attempts: 1, gateway: '' };
+  };
+  const requester = {
+    ports: {
+      ...{ clock: new ManualClock(), random: new SeededRandom(1), logger: silentLogger },
+      liveness: { hold() {}, release() {} },
+    },
+    ...{ closed: false, sendCommand },
+    command: (command: Command) =>
+      new Promise((resolve, reject) => {
+        sendCommand(command, {}, (error, reply) => (error === undefined ? resolve(reply) : reject(error)));
+      }),
+  } as unknown as Requester;
+  const session = {
+    ref: { lease: 1n, incarnation: 1 },
+    ...{ owners: new Owners(), alive: true, lossReason: undefined, state: 'active' },
+    ...{ check() {}, addLossListener: () => 0, removeLossListener() {} },
+  } as unknown as Session;
+  const deps: Partial<LockDeps> = {
+    ...{ requester, session: () => session, nextAttempt: () => ++attempts, requestTimeoutMs: 5_000 },
+    tracing: new Tracing(undefined),
+  };
+  const acquire = (): ReturnType<typeof acquireLock> =>
+    acquireLock(deps as LockDeps, ID, { ...SHARED, data: EMPTY_BYTES });
+  /** Answers the command that was sent last. */
+  const answer = async (how: ServiceError | LockResult): Promise<void> => {
+    sent.at(-1)?.answer(how);
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  };
+  return { sent, acquire, answer, types: () => sent.map(({ type }) => type) };
+}
+
+const LOSING = [
+  {
+    name: 'a downgrade',
+    lose: (held: Awaited<ReturnType<typeof acquireLock>>) => held.downgrade(),
+    commands: ['downgrade'],
+  },
+  {
+    name: 'an upgrade, given up by a downgrade,',
+    lose: (held: Awaited<ReturnType<typeof acquireLock>>) => held.upgrade({ wait: 0 }),
+    commands: ['acquire', 'downgrade'],
+  },
+];
+
+test.each(LOSING)(
+  'after $name whose answer was lost the owner acquires anew only once it has given back what it had (W1)',
+  async ({ lose, commands }) => {
+    const { acquire, answer, types } = client();
+    const first = acquire();
+    await answer(GRANTED);
+    const lost = lose(await first).catch((error: ServiceError) => error.code);
+    for (const _ of commands) await answer(LOST);
+    expect(await lost).toBe('UNKNOWN_OUTCOME');
+    const second = acquire();
+    expect(types()).toEqual(['acquire', ...commands, 'release']);
+    await answer({ type: 'released', depth: 0, version: 7 });
+    expect(types()).toEqual(['acquire', ...commands, 'release', 'acquire']);
+    await answer({ ...GRANTED, version: 9 });
+    expect(await second).toMatchObject({ version: 9, state: 'active', depth: 1 });
+  },
+);
