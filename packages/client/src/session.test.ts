@@ -1,5 +1,5 @@
 import { ManualClock, SeededRandom, silentLogger } from '@remora/base';
-import { validityMs } from '@remora/lock';
+import { TTL_NEVER_MS, validityMs } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { Requester } from './requester.ts';
@@ -8,7 +8,7 @@ import { Session } from './session.ts';
 const TTL_MS = 3_000;
 
 /** A session, and its heartbeats that were sent and not answered. */
-async function opened() {
+async function opened(grantedMs = TTL_MS) {
   const clock = new ManualClock();
   const beats: ((ttlMs?: number) => void)[] = [];
   const commands: string[] = [];
@@ -16,7 +16,7 @@ async function opened() {
     ports: { clock, random: new SeededRandom(1), logger: silentLogger } as unknown as Requester['ports'],
     command: (async ({ type }: Command) => {
       commands.push(type);
-      return { result: { type: 'leaseGrant', id: 5n, incarnation: 1, ttlMs: TTL_MS } };
+      return { result: { type: 'leaseGrant', id: 5n, incarnation: 1, ttlMs: grantedMs } };
     }) as never,
     attempt: ((...[, , , done]: Parameters<Requester['attempt']>) => {
       beats.push((ttlMs = TTL_MS) => done(undefined, { result: { type: 'leaseKeepAlive', ttlMs } } as never));
@@ -64,4 +64,26 @@ test('a session that is closed takes no other one in: what was just being opened
   await parent.session.close(1_000);
   expect(() => parent.session.adopt(child.session)).toThrow(expect.objectContaining({ code: 'CANCELED' }));
   expect([child.session.state, child.commands]).toEqual(['closed', ['leaseGrant', 'leaseRevoke']]);
+});
+
+test('a session that was lost and is closed then ends those that it has adopted, and takes in no more', async () => {
+  const [parent, child, late] = [await opened(), await opened(), await opened()];
+  parent.session.adopt(child.session);
+  parent.session.expired();
+  expect(child.session.state).toBe('active');
+  await parent.session.close(1_000);
+  expect([child.session.state, child.commands]).toEqual(['closed', ['leaseGrant', 'leaseRevoke']]);
+  expect(() => parent.session.adopt(late.session)).toThrow(expect.objectContaining({ code: 'SESSION_EXPIRED' }));
+  expect(parent.commands).toEqual(['leaseGrant']);
+});
+
+test('with a session that is left to its TTL those are left that it has adopted: nobody renews them, or ends them', async () => {
+  const [parent, ...children] = [await opened(), await opened(), await opened(TTL_NEVER_MS)];
+  for (const { session } of children) parent.session.adopt(session);
+  await parent.session.leave();
+  for (const { session, clock, commands, beats } of children) {
+    await session.end(1_000);
+    clock.advance(TTL_MS);
+    expect([session.state, commands, beats]).toEqual(['closed', ['leaseGrant'], []]);
+  }
 });

@@ -259,13 +259,17 @@ export class Session {
     this.#scheduleBeat();
   }
 
-  /** Ends the session at the server, which releases all that belongs to it at once. */
+  /** Ends the session at the server, which releases all that belongs to it at once; of a lost one, those adopted by it. */
   async close(timeoutMs: number): Promise<void> {
     if (this.#beforeClose.size > 0) await this.#prepareClose(timeoutMs * BEFORE_CLOSE_FRACTION);
-    if (this.#lossReason !== undefined) return;
     const children = [...this.#children];
+    const wasOver = this.#lossReason !== undefined;
     this.#end('closed', clientClosed());
-    await Promise.all([this.#revoke(timeoutMs), ...children.map((child) => child.close(timeoutMs))]);
+    this.#state = 'closed';
+    await Promise.all([
+      ...(wasOver ? [] : [this.#revoke(timeoutMs)]),
+      ...children.map((child) => child.close(timeoutMs)),
+    ]);
   }
 
   /** As far as that is done in time: whatever a lock waits for, the session ends, and the lock with it. */
@@ -311,9 +315,11 @@ export class Session {
 
   /** Leaves it to its TTL: what belongs to it stays until then, and this client has nothing to do with it any more. */
   async leave(): Promise<void> {
-    if (this.#lossReason !== undefined) return;
+    const children = [...this.#children];
+    if (this.#lossReason === undefined) this.#endless = false; // S7 is for those that are to end.
     this.#end('closed', new ServiceError('SESSION_EXPIRED', 'it was left to its TTL'));
-    await this.#requester.journal?.remove(this.ref.lease);
+    this.#state = 'closed';
+    await Promise.all([this.#requester.journal?.remove(this.ref.lease), ...children.map((child) => child.leave())]);
   }
 
   #lose(why: string): void {
