@@ -80,7 +80,7 @@ export class Entry implements NodeEntry {
     });
   }
 
-  /** Ready: in touch with the master, and every range has a leader. */
+  /** Ready: it has heard the masters, and every range had a leader when it last did. It goes on without them, so their silence counts for nothing. */
   #ready(): Report {
     const view = this.#deps.view();
     const reasons: string[] = [];
