@@ -119,6 +119,23 @@ describe('locks of the SDK', () => {
     expect(await world.until(second.lock('l').tryAcquire())).toBeDefined();
   });
 
+  test.each([
+    { name: "its client's", lock: {}, leases: 1 },
+    { name: 'one of its own', lock: { ttl: '10s' as const }, leases: 0 },
+  ])('who gives up while a session is opened, $name, is told at once and leaves no lock', async ({ lock, leases }) => {
+    world = new World();
+    const client = await world.client();
+    const controller = new AbortController();
+    const acquired = codeOf(client.lock('l').acquire({ ...lock, signal: controller.signal }));
+    await microtasks();
+    controller.abort();
+    expect(await acquired).toBe('CANCELED'); // without any time passing
+    await world.run(1_000);
+    expect(world.backend.sessions).toBe(leases);
+    const other = await world.client();
+    expect(await world.until(other.lock('l').tryAcquire())).toBeDefined();
+  });
+
   test('any number of acquires, one after the other and together, leave nothing at their signal', async () => {
     world = new World();
     const warnings: string[] = [];

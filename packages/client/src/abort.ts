@@ -22,3 +22,20 @@ function abortAll(this: AbortSignal): void {
   this.removeEventListener('abort', abortAll);
   for (const callback of callbacks) callback();
 }
+
+/** What comes, unless the signal aborts before: rejects with `reason()` then, and what comes all the same goes to `late`. */
+export function unlessAborted<T>(
+  coming: Promise<T>,
+  signal: AbortSignal,
+  { reason, late = () => {} }: { readonly reason: () => Error; readonly late?: (value: T) => void },
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let over = signal.aborted;
+    const forget = onAbort(signal, () => {
+      over = true;
+      reject(reason());
+    });
+    if (over) reject(reason());
+    coming.then((value) => (over ? late(value) : resolve(value)), reject).finally(forget);
+  });
+}

@@ -1,11 +1,13 @@
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
+import { unlessAborted } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
 import { toBytes } from './keys.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
-import { AS_SESSIONS, OwnLease, ownLeaseRequest } from './own-lease.ts';
+import { AS_SESSIONS, OwnLease, type OwnLeaseRequest, ownLeaseRequest } from './own-lease.ts';
+import type { Session } from './session.ts';
 
 /** Of whatever is acquired: a lock, permits, a place at a barrier. */
 export interface AnyAcquireOptions extends AcquireOptions {
@@ -29,14 +31,14 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
     const wanted = ownLeaseRequest(options) ?? (options.apart ? AS_SESSIONS : undefined);
     const opened = wanted === undefined ? deps.session() : deps.openLease(wanted.terms, id);
     // Nearly always the session is there: whoever awaits it all the same pays for a turn of the loop.
-    const session = opened instanceof Promise ? await opened : opened;
+    const session = opened instanceof Promise ? await patiently(opened, options.signal, wanted) : opened;
     own = wanted && new OwnLease(session, wanted, deps.requestTimeoutMs);
     // Here and not in the operation: it would leave an owner behind that nobody uses.
     if (options.signal?.aborted) throw aborted(options.signal);
     const request = requestOf(deps, id, { options, startedMs, waitMs });
     const grant = await new AcquireOperation(deps.requester, session, request).run();
     if (grant === undefined) throw lockBusy();
-    if (own !== undefined) await own.begin();
+    if (own !== undefined) await unlessGivenUp(own.begin(), options.signal);
     // The session may have been lost since the grant came, by what came in the same frame.
     if (session.lossReason !== undefined) throw session.lossReason;
     const held = new HeldLock(deps, session, { request, grant, own });
@@ -64,6 +66,23 @@ export async function tryAcquireLock(
     if (error instanceof ServiceError && error.code === 'LOCK_BUSY') return undefined;
     throw error;
   }
+}
+
+/** A session that was opened for this alone, and comes when nobody wants it any more, is ended. */
+function patiently(
+  opened: Promise<Session>,
+  signal: AbortSignal | undefined,
+  wanted: OwnLeaseRequest | undefined,
+): Promise<Session> {
+  const late = (session: Session): void => {
+    if (wanted !== undefined) new OwnLease(session, wanted, 0).end();
+  };
+  return unlessGivenUp(opened, signal, late);
+}
+
+function unlessGivenUp<T>(coming: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
+  if (signal === undefined) return coming;
+  return unlessAborted(coming, signal, { reason: () => aborted(signal), ...(late && { late }) });
 }
 
 /** The session is there: what is left of the wait begins now. */
