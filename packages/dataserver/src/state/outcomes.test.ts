@@ -151,6 +151,26 @@ describe('the memory of outcomes behind a split', () => {
     expect([left.count, known(left, IDS)]).toEqual([4, IDS]);
   });
 
+  test('is that of the later attempt where the time of the merge ends the earlier one, also read back from disk', () => {
+    for (const restarts of [false, true]) {
+      const stored = new Stored();
+      const before = new Outcomes();
+      remember(before, ['a'], 100);
+      const forked = before.fork(2);
+      const again = { requestId: 'a', deadlineMs: 300, outcome: outcome(7) };
+      expect(forked.find('a', 150)).toBeUndefined();
+      forked.remember(again, 10);
+      for (const [rangeId, outcomes] of [
+        [2, before],
+        [3, forked],
+      ] as const)
+        outcomes.flush(stored.of(rangeId));
+      const [left, right] = restarts ? [stored.loaded(2), stored.loaded(3)] : [before, forked];
+      left.unite(right, { ownMs: 90, otherMs: 150 });
+      expect(left.find('a', 150)).toEqual(again.outcome);
+    }
+  });
+
   test('is not gone through by a merge where both have shared it since', () => {
     const left = new Outcomes();
     const read = vi.fn(() => 1_000);

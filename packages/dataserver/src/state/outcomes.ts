@@ -244,7 +244,10 @@ export class Outcomes {
     const deadlineMs = theirs.deadlineMs + Math.max(0, ownMs - otherMs);
     const mine = this.#live(theirs.requestId, ownMs);
     if (mine === undefined) return { ...theirs, deadlineMs };
-    const outcome = joinedOutcome(mine.outcome, theirs.outcome);
+    const joined = joinedOutcome(mine.outcome, theirs.outcome);
+    // Behind the merge the time is the later one (O2): what is forgotten by then is not all that is remembered of a request.
+    const ends = mine.deadlineMs < otherMs;
+    const outcome = joined ?? (ends ? (isPartial(mine.outcome) ? mine : theirs).outcome : undefined);
     return outcome && { ...theirs, outcome, deadlineMs: Math.max(mine.deadlineMs, deadlineMs) };
   }
 
