@@ -72,6 +72,18 @@ describe('a checkpointer', () => {
     expect(engine.get(Buffer.from([3, 1]))).toBeDefined();
   });
 
+  // What the second had only staged would have been taken for durable with the first, and its log cut.
+  test('a run that is asked for as one ends does not begin beside the one that waited for that (CP5)', async () => {
+    const { checkpointer, engine, participate, told } = bed();
+    participate('a');
+    engine.put(Buffer.from([3, 1]), Buffer.from('x'));
+    const first = checkpointer.run();
+    const asked = first.then(() => checkpointer.run());
+    engine.put(Buffer.from([3, 2]), Buffer.from('x'));
+    await Promise.all([checkpointer.run(), asked]);
+    expect(told).toEqual(['a staged', 'a durable', 'a staged', 'a durable', 'a staged', 'a durable']);
+  });
+
   test('a run that is asked for during the last one stages what it writes, as every other (CP4)', async () => {
     const { checkpointer, engine, participate, told } = bed();
     participate('a');

@@ -42,6 +42,8 @@ const POLL_MS = 250;
  * CP3. A replica whose rows are being replaced by a snapshot has no part in a checkpoint; the others have.
  * CP4. As long as the engine takes checkpoints, participants are staged in each, the ones after `stop` too: one that
  *      somebody waits for may begin behind the last, when more has been applied.
+ * CP5. One is under way at a time, also when somebody who hears of its end asks for another before the one that waits has
+ *      begun: of two, the first would be told what the other has only staged (CP2).
  */
 export class Checkpointer {
   readonly #engine: Engine;
@@ -95,10 +97,7 @@ export class Checkpointer {
   run(): Promise<void> {
     if (this.#running === undefined) return this.#start();
     // The one under way may have frozen before the call: callers from now on share the one after it.
-    this.#next ??= this.#running.then(() => {
-      this.#next = undefined;
-      return this.#start();
-    });
+    this.#next ??= this.#running.then(() => this.#start());
     return this.#next;
   }
 
@@ -106,7 +105,8 @@ export class Checkpointer {
     const startedMs = this.#clock.monotonicMs();
     const { bytes, keys } = this.#engine.pending();
     this.#running = this.#engine.checkpoint().then(() => {
-      this.#running = undefined;
+      this.#running = this.#next; // CP5
+      this.#next = undefined;
       this.#lastMs = this.#clock.monotonicMs();
       const staged = this.#staged;
       this.#staged = [];
