@@ -1,8 +1,10 @@
 import { EMPTY_BYTES } from '@remora/base';
 import { type Command, kvRoutingKey, type RangeDescriptor, type SealedRange } from '@remora/protocol';
+import { confOf, forcedChange } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import { rangeSpans, spansOverlap } from './bounds.ts';
 import { leaseKey, localSpan } from './keys.ts';
+import { encodeKnownEpoch } from './membership.ts';
 import { unionOf, withoutKeys } from './merge.ts';
 import { verdictOn } from './merging.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
@@ -240,6 +242,19 @@ describe('a merge', () => {
     await left.ok(mergeOf(left, await seal(right, left)));
     expect(left.state.compactRevision).toBe(201);
     expect(code(await left.run(kv(range('z', undefined, { revision: 200 }))))).toBe('COMPACTED');
+  });
+
+  test('takes over a source that went on alone since it was sealed, and goes on above what that skipped', async () => {
+    const { left, right } = await neighbours();
+    await right.ok(kv(put('z', '1')));
+    const merge = mergeOf(left, await seal(right, left));
+    const { applied } = right.state;
+    const alone = forcedChange(31, encodeKnownEpoch({ confVersion: 8, version: 3 }));
+    right.state.reconfigure({ index: applied.index + 1, term: applied.term + 1 }, confOf([31]), alone);
+    const { revision, descriptor } = right.state;
+    await left.ok(merge);
+    expect([left.state.revision, left.state.compactRevision]).toEqual([revision, revision]);
+    expect(left.state.descriptor.epoch.version).toBeGreaterThan(descriptor.epoch.version);
   });
 
   test('is known for good: over a crash, and by whoever takes the target over', async () => {

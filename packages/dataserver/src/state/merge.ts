@@ -3,7 +3,9 @@
  *
  * MG1. From its seal to its end, or until it is unsealed, nothing of a source changes that a merge takes over: it refuses
  *      every command, and its time and its members stand still. Entries only move its position. So a replica that
- *      has applied the seal has what all others have that have, whatever else of its log it has applied.
+ *      has applied the seal has what all others have that have, whatever else of its log it has applied. Only one that
+ *      goes on alone, as the target's majority is lost with the source's, is far above what was sealed, and so is the
+ *      target behind the merge.
  * MG2. A merge is applied only to the target as it was when its replicas were compared with the source's, and only in the
  *      round for which the source was sealed. What does not fit is refused and decides nothing.
  * MG3. The target goes on from what both have: the last revision, the compaction and the time are the later ones, the
@@ -136,7 +138,7 @@ export function unite(state: RangeState, source: RangeState, command: MergeIntoC
     round !== undefined && isSameRound(round, { targetId: state.rangeId, round: command.round }),
     'MG2: it was sealed for this round',
   );
-  assert(sealed?.index === named.index && sealed.revision === named.revision, 'MG1: all replicas have what was sealed');
+  assert(sealed?.index === named.index && sealed.revision >= named.revision, 'MG1: all replicas have what was sealed');
   const union = unionOf(state.descriptor, source.descriptor);
   assert(union !== undefined, 'MG2: they are neighbours');
   const { absorbed } = state.merging;
