@@ -76,7 +76,7 @@ const ROWS: readonly Row[] = [
     'parent-ends-before-its-child-takes-part',
     'the end of a range is recorded while a child of it has yet to take part in checkpoints',
     'replicas/replica-remover.ts',
-    'await last?.settled; // RM4',
+    'await last?.settled(); // RM4',
     '',
     'store.split.test.ts',
     'remembers what the parent did, also when the node dies at step 22, and once more',

@@ -517,6 +517,35 @@ describe('a child whose parent is taken away right behind the split', () => {
     },
   );
 
+  test('remembers it as well when the parent is removed in the middle of what leads to the split', async () => {
+    const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+    await founded(world, logged);
+    const booted = await boot(world, { logged });
+    const { store, host, checkpointer, failures } = booted;
+    await store.start();
+    const parent = parentOf(store);
+    for (let i = 0; i < 4; i++) await applyNext(parent);
+    await checkpointer.run();
+    const reads: Command = { type: 'kv', op: range('a', 'z') as never };
+    const log = logOf([...early, reads, SPLIT].map((command) => [1, command] as const));
+    const applying = parent.apply(log.slice(4), parent.state.conf);
+    // As a host does: it ends the group once the state machine is not called any more.
+    const remove = host.removeGroup.bind(host);
+    host.removeGroup = async (groupId, recorded) => {
+      await applying;
+      await remove(groupId, recorded);
+    };
+    store.removeReplica({ rangeId: PARENT.rangeId, replicaId: 11, confVersion: 9 });
+    await applying;
+    for (let i = 0; i < 300 && logged.has(PARENT.rangeId); i++) await turn();
+    world.crash();
+    const again = await boot(world, { logged });
+    await again.store.start();
+    const child = told(again).find(({ rangeId }) => rangeId === CHILD_ID);
+    expect(child?.outcomes).toEqual(expect.arrayContaining(['1.0', '1.1', '1.2', '1.3']));
+    expect([failures, again.failures]).toEqual([[], []]);
+  });
+
   test('remembers it as well when the node stops in order before the child runs', async () => {
     const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
     await founded(world, logged);

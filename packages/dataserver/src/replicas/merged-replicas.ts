@@ -132,7 +132,7 @@ export class MergedReplicas implements MergeNeighbours {
 
   #clear({ replica }: Running): void {
     const { descriptor: span, rangeId } = replica.state;
-    const last = { settled: replica.settled, stage: () => span };
+    const last = { settled: () => replica.settled, stage: () => span };
     this.#deps.remover.remove({ rangeId, replicaId: replica.group.replicaId, span, last }).catch(this.#deps.onFailure);
   }
 }

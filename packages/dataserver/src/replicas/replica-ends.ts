@@ -61,8 +61,8 @@ export class ReplicaEnds {
       leaveCheckpoints();
       return replica.state.descriptor;
     };
-    const { settled, group } = replica;
-    const ending = { replicaId: group.replicaId, last: { settled, stage: stageLast } };
+    const last = { settled: () => replica.settled, stage: stageLast };
+    const ending = { replicaId: replica.group.replicaId, last };
     this.clear(replica.state.descriptor, ending).catch(this.#deps.onFailure);
   }
 }

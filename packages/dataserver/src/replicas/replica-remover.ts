@@ -28,8 +28,8 @@ export interface RemoverDeps {
 
 /** What a replica that ran leaves. */
 export interface LastState {
-  /** Resolves when no range that was split off it is about to begin (RM4). */
-  readonly settled: Promise<void>;
+  /** Called once nothing is applied any more; resolves when no range that was split off it is about to begin (RM4). */
+  readonly settled: () => Promise<void>;
   /**
    * Called once nothing is applied any more, in the step in which the end is put down: stages the replica's last state,
    * takes it out of further checkpoints, and tells the bounds of the range by then.
@@ -95,7 +95,7 @@ export class ReplicaRemover {
 
   /** RM1. */
   async #record({ rangeId, replicaId, last }: Removal): Promise<void> {
-    await last?.settled; // RM4
+    await last?.settled(); // RM4
     if (last !== undefined) this.#removing.set(rangeId, last.stage());
     else if (this.#held.of(rangeId)?.ended === true) return; // durable since before the start
     this.#held.ends(rangeId, replicaId);
