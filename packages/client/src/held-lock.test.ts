@@ -1,9 +1,9 @@
-import { EMPTY_BYTES, ManualClock, SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import { ManualClock, SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
 import type { LockCommand, LockResult } from '@remora/lock';
 import type { Command, CommandResult, Done, PipeReply } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { AcquireRequest } from './acquire.ts';
-import { acquireLock } from './acquire-lock.ts';
+import { type AnyAcquireOptions, acquireLock } from './acquire-lock.ts';
 import type { LockDeps } from './lock.ts';
 import { Owners } from './owner.ts';
 import type { Requester } from './requester.ts';
@@ -17,7 +17,7 @@ const LOST = new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost');
 
 /** A client whose commands wait for their answers. */
 function client() {
-  const sent: { readonly type: LockCommand['type']; readonly answer: (how: ServiceError | LockResult) => void }[] = [];
+  const sent: { readonly command: LockCommand; readonly answer: (how: ServiceError | LockResult) => void }[] = [];
   let attempts = 0;
   const sendCommand = (command: Command, _options: unknown, done: Done<PipeReply<CommandResult>>) => {
     if (command.type !== 'lock') throw new Error(`not a command of a lock: ${command.type}`);
@@ -25,7 +25,7 @@ function client() {
       if (how instanceof ServiceError) done(how, undefined);
       else done(undefined, { result: { type: 'lock', result: how } } as PipeReply<CommandResult>);
     };
-    sent.push({ type: command.command.type, answer });
+    sent.push({ command: command.command, answer });
     return { cancel() {}, attempts: 1, gateway: '' };
   };
   const requester = {
@@ -42,20 +42,20 @@ function client() {
   const session = {
     ref: { lease: 1n, incarnation: 1 },
     ...{ owners: new Owners(), alive: true, lossReason: undefined, state: 'active' },
-    ...{ check() {}, addLossListener: () => 0, removeLossListener() {} },
+    ...{ check() {}, addLossListener: () => 0, removeLossListener() {}, beforeClose: () => () => {} },
   } as unknown as Session;
   const deps: Partial<LockDeps> = {
     ...{ requester, session: () => session, nextAttempt: () => ++attempts, requestTimeoutMs: 5_000 },
     tracing: new Tracing(undefined),
   };
-  const acquire = (): ReturnType<typeof acquireLock> =>
-    acquireLock(deps as LockDeps, ID, { ...SHARED, data: EMPTY_BYTES });
+  const acquire = (options: AnyAcquireOptions = SHARED): ReturnType<typeof acquireLock> =>
+    acquireLock(deps as LockDeps, ID, options);
   /** Answers the command that was sent last. */
   const answer = async (how: ServiceError | LockResult): Promise<void> => {
     sent.at(-1)?.answer(how);
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
   };
-  return { sent, acquire, answer, types: () => sent.map(({ type }) => type) };
+  return { acquire, answer, last: () => sent.at(-1)?.command, types: () => sent.map(({ command }) => command.type) };
 }
 
 const LOSING = [
@@ -88,3 +88,18 @@ test.each(LOSING)(
     expect(await second).toMatchObject({ version: 9, state: 'active', depth: 1 });
   },
 );
+
+test('a re-entry that is granted anew, as the lock was taken away, brings no data that would replace what was kept since', async () => {
+  const { acquire, answer, last, types } = client();
+  const first = acquire({ token: 't', data: 'as it was at first', keepData: true, lockDelay: 1_000 });
+  await answer(GRANTED);
+  const held = await first;
+  const again = held.acquire().catch((error: ServiceError) => error.code);
+  expect(last()).toMatchObject({ type: 'acquire', attempt: 2, data: new Uint8Array() });
+  expect(Object.keys(last() ?? {})).not.toContain('keepData');
+  expect(Object.keys(last() ?? {})).not.toContain('delayMs');
+  await answer({ ...GRANTED, version: 12 });
+  expect(types()).toEqual(['acquire', 'acquire', 'cancel']);
+  await answer({ type: 'canceled', released: true });
+  expect([await again, held.state]).toEqual(['LOCK_NOT_HELD', 'lost']);
+});

@@ -1,4 +1,4 @@
-import { copyBytes, ServiceError } from '@remora/base';
+import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, lockAnswer, lockResult } from './acquire.ts';
@@ -219,6 +219,9 @@ export class HeldLock implements AsyncDisposable {
       attempt: this.#deps.nextAttempt(),
       startedMs: this.#deps.requester.ports.clock.monotonicMs(),
       depthMax: options.depthMax ?? REENTRY_DEPTH_MAX,
+      // A level has none of these. Where the lock was taken away, and is free, it is granted anew before that is found out and
+      // undone: nothing of that may stay in the place of what was kept since.
+      ...{ data: EMPTY_BYTES, keepData: false, delayMs: 0 },
       waitMs: 0,
       signal: options.signal,
       ...(this.mode === 'shared' ? { as: { type: 'shared' } } : {}),
