@@ -163,3 +163,21 @@ describe('commands of a range', () => {
     expect(code).toBe('RESOURCE_EXHAUSTED');
   });
 });
+
+test('an entry that waits for cold data as it is applied has its block yet: when the next one cannot be had, all is settled behind it', () => {
+  const bed = new ProposalsBed('master');
+  const settled: number[] = [];
+  const settle = (): void => bed.proposals.whenSettled((index) => settled.push(index));
+  bed.add();
+  bed.clock.advance(0);
+  bed.drawing?.sending();
+  bed.drawing?.answered({ first: 50, count: 1 });
+  bed.add();
+  bed.clock.advance(0);
+  bed.drawing?.sending();
+  settle();
+  bed.proposals.take({ index: 1, term: 7 });
+  bed.drawing?.failed();
+  settle();
+  expect([bed.entries.length, settled]).toEqual([1, [1, 1]]);
+});

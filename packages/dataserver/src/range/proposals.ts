@@ -58,6 +58,8 @@ export class Proposals {
   readonly #inFlight = new Map<number, InFlight>();
   /** Taken last by apply, which may wait for cold data yet. */
   #taken: InFlight | undefined;
+  /** Of what was taken last. */
+  #takenAt = 0;
   /** P3. */
   readonly #blocks: BlockQueue;
 
@@ -166,16 +168,18 @@ export class Proposals {
 
   /**
    * Calls `done` with the position up to which this leader must have applied its log so that every block requested
-   * before this call is used up: once those that are under way have come to their end.
+   * before this call is used up: once those that are under way have come to their end. What is being applied has its
+   * revisions yet to take.
    */
   whenSettled(done: (index: number) => void): void {
-    this.#blocks.whenSettled(() => done([...this.#inFlight.keys()].reduce((a, b) => Math.max(a, b), 0)));
+    this.#blocks.whenSettled(() => done([...this.#inFlight.keys()].reduce((a, b) => Math.max(a, b), this.#takenAt)));
   }
 
   /** What this leader proposed at a position that is now being applied; another entry there means that ours is lost. */
   take(position: LogPosition): { readonly batch: CommandBatch; readonly done: readonly OutcomeDone[] } | undefined {
     const mine = this.#inFlight.get(position.index);
     this.#taken = mine?.term === position.term ? mine : undefined;
+    this.#takenAt = position.index;
     if (mine === undefined) return undefined;
     this.#inFlight.delete(position.index);
     if (mine.term === position.term) return mine;
