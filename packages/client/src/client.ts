@@ -236,7 +236,10 @@ export class RemoraClient implements AsyncDisposable {
     const close = (session: Session): Promise<void> => session.close(CLOSE_TIMEOUT_MS);
     // One that is just being opened would otherwise outlive the client by its TTL.
     const opening = [...this.#beingOpened].map((session) => session.then(close));
-    await Promise.allSettled([...opening, ...[...this.#sessions].map(close), this.#requester.endings.close()]);
+    const { endings } = this.#requester;
+    await Promise.allSettled([...opening, ...[...this.#sessions].map(close), endings.close()]);
+    // Of a lock that was released before its session was closed (beforeClose), and ended that itself.
+    await endings.close();
   }
 
   /** `parent`: leases of locks end with it when it is closed; absent: with the client alone. */

@@ -1,6 +1,6 @@
 // E1. A lease that may have no expiry is ended by its client or by nobody: it is asked for again and again, with growing
 //     pauses, until the cluster has answered. Until then the journal names it (J1 of `journal.ts`).
-// E2. Closing the client asks once more at once, and then no further: what is left is the next one's by the journal, or
+// E2. Closing the client asks once more at once, also for what only its closing adds, and then no further: what is left is the next one's by the journal, or
 //     somebody's by force.
 import { ServiceError, sleep } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
@@ -27,12 +27,12 @@ export class LeaseEndings {
 
   /** Does not keep the process alive. */
   add(ref: SessionRef): void {
-    if (this.#pending.has(ref.lease) || this.#closing.signal.aborted) return;
+    if (this.#pending.has(ref.lease)) return;
     const ended = this.#end(ref).finally(() => this.#pending.delete(ref.lease));
     this.#pending.set(ref.lease, ended);
   }
 
-  /** E2. Resolves when each was asked for once more. */
+  /** E2. Resolves when each was asked for once more. What is added from then on is asked for once, and waited for by the next call. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#pending.values());
