@@ -8,7 +8,7 @@ import { Session } from './session.ts';
 const TTL_MS = 3_000;
 
 /** A session, and its heartbeats that were sent and not answered. */
-async function opened(grantedMs = TTL_MS) {
+async function opened(grantedMs = TTL_MS, revocable?: Promise<void>) {
   const clock = new ManualClock();
   const beats: ((ttlMs?: number) => void)[] = [];
   const commands: string[] = [];
@@ -16,6 +16,7 @@ async function opened(grantedMs = TTL_MS) {
     ports: { clock, random: new SeededRandom(1), logger: silentLogger } as unknown as Requester['ports'],
     command: (async ({ type }: Command) => {
       commands.push(type);
+      if (type === 'leaseRevoke') await revocable;
       return { result: { type: 'leaseGrant', id: 5n, incarnation: 1, ttlMs: grantedMs } };
     }) as never,
     attempt: ((...[, , , done]: Parameters<Requester['attempt']>) => {
@@ -86,4 +87,26 @@ test('with a session that is left to its TTL those are left that it has adopted:
     clock.advance(TTL_MS);
     expect([session.state, commands, beats]).toEqual(['closed', ['leaseGrant'], []]);
   }
+});
+
+test('whoever closes a session waits for its end, also where what was released before has closed it', async () => {
+  let revoked = (): void => {};
+  const { session } = await opened(
+    TTL_MS,
+    new Promise((resolve) => {
+      revoked = resolve;
+    }),
+  );
+  const forget = session.beforeClose(async () => {
+    forget();
+    session.end(900).catch(() => {});
+  });
+  let isClosed = false;
+  const closed = session.close(900).then(() => {
+    isClosed = true;
+  });
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  expect([session.state, isClosed]).toEqual(['closed', false]);
+  revoked();
+  await closed;
 });

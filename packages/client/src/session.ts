@@ -61,6 +61,8 @@ export class Session {
   /** S7. */
   #endless: boolean;
   #renews = true;
+  /** Whoever closes it waits for that, also when somebody else had begun to: a lock of its own, released before. */
+  #revoking: Promise<void> | undefined;
   readonly #standIn: RenewedByStandIn | undefined;
   #beatTimer: Timer | undefined;
   #deadlineTimer: Timer | undefined;
@@ -267,7 +269,7 @@ export class Session {
     this.#end('closed', clientClosed());
     this.#state = 'closed';
     await Promise.all([
-      ...(wasOver ? [] : [this.#revoke(timeoutMs)]),
+      wasOver ? this.#revoking : this.#revoke(timeoutMs),
       ...children.map((child) => child.close(timeoutMs)),
     ]);
   }
@@ -300,7 +302,12 @@ export class Session {
     this.end(GIVE_UP_TIMEOUT_MS).catch(() => {});
   }
 
-  async #revoke(timeoutMs: number): Promise<void> {
+  #revoke(timeoutMs: number): Promise<void> {
+    this.#revoking = this.#askToRevoke(timeoutMs);
+    return this.#revoking;
+  }
+
+  async #askToRevoke(timeoutMs: number): Promise<void> {
     const { lease: id, incarnation } = this.ref;
     try {
       await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, { timeoutMs });
