@@ -44,6 +44,8 @@ class Bed {
   resumedReading = 0;
   /** What the store's revision is asked with waits for the test; undefined: it is answered at once. */
   asked: (() => void)[] | undefined;
+  /** What a watch ends with before the backend returns from it. */
+  endsAtOnce: ServiceError | undefined;
   readonly stream: WatchStream;
 
   constructor(limits: Partial<typeof ETCD_LIMITS> = {}) {
@@ -68,6 +70,7 @@ class Bed {
       watch: (options, listener) => {
         const watch = new BackendWatch(options, listener);
         this.watches.push(watch);
+        if (this.endsAtOnce !== undefined) listener.onEnd(this.endsAtOnce, 0);
         return watch;
       },
       watchLocks: () => expect.fail('nobody watches locks'),
@@ -203,6 +206,14 @@ describe('a watch stream', () => {
     bed.watch(0).listener.onEnd(new ServiceError('COMPACTED', 'gone'), 10);
     expect(bed.told).toEqual(['0@10 created', '0@10 canceled(10)']);
     expect(bed.ended).toBeUndefined();
+  });
+
+  it('leaves no timer when its first watch ends it before the backend has returned', () => {
+    bed.endsAtOnce = new ServiceError('UNAVAILABLE', 'no leader');
+    bed.create({ progressNotify: true });
+    expect(bed.ended).toMatchObject({ code: 'UNAVAILABLE' });
+    expect(bed.watch(0).done).toEqual(['cancel']);
+    expect(bed.clock.pendingTimers).toBe(0);
   });
 
   it('ends the stream when a watch ends for the moment only, so that clients resume (W4)', () => {

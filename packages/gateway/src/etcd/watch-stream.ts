@@ -149,9 +149,10 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
         onEnd: (error, compactRevision) => this.#onEnd(watch, error, compactRevision),
       },
     );
-    // The backend may have answered before it returned the control.
+    // The backend may have answered before it returned the control, and that may have ended the stream.
     if (watch.state === 'over') watch.control.cancel();
     else this.#fitPause(watch);
+    if (this.#over) return;
     if (request.progressNotify) this.#progressTimer ??= this.#startProgressTimer();
   }
 
