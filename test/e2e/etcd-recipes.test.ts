@@ -11,7 +11,7 @@ import {
 } from '@remora/gateway';
 import type { Query, QueryResult } from '@remora/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recipeScenarios } from './etcd-recipes.ts';
+import { leftByStop, recipeScenarios } from './etcd-recipes.ts';
 import { MemoryBackend } from './memory-backend.ts';
 
 /** Loses every other of the reads that look for who stands ahead, and of the watches that wait for it to go. */
@@ -59,6 +59,16 @@ describe("etcd's lock and election services at the gateway alone", () => {
       for (const { name, run } of recipeScenarios) it.concurrent(name, () => run(gateway?.address ?? ''));
     });
   }
+
+  it('who waits when the gateway stops leaves the line, and is told so', async () => {
+    const backend = new MemoryBackend(clock);
+    const [gateway, other] = [await served(backend), await served(backend)];
+    try {
+      await leftByStop(gateway.address, other.address, () => gateway.server.stop(3_600_000));
+    } finally {
+      await other.server.stop(100);
+    }
+  });
 
   it('has really faltered', () => {
     expect(faltering.lost).toBeGreaterThan(10);

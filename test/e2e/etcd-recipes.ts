@@ -135,6 +135,25 @@ function scenario(name: string, use: (recipes: Recipes, name: string) => Promise
   };
 }
 
+/** Who waits at a gateway that stops is told to go elsewhere, and nothing of it stays in the line. */
+export async function leftByStop(address: string, other: string, stop: () => Promise<void>): Promise<void> {
+  const [waiting, staying] = [new Recipes(address), new Recipes(other)];
+  try {
+    await staying.lock('l', await staying.grant(60));
+    await staying.campaign('e', await staying.grant(60), 'leads');
+    const refused = { code: 14 };
+    const refusals = [
+      expect(waiting.lock('l', await staying.grant(60))).rejects.toMatchObject(refused),
+      expect(waiting.campaign('e', await staying.grant(60), 'waits')).rejects.toMatchObject(refused),
+    ];
+    await Promise.all([staying.standing('l', 2), staying.standing('e', 2)]);
+    await Promise.all([...refusals, stop()]);
+    expect([(await staying.keys('l')).length, (await staying.keys('e')).length]).toEqual([1, 1]);
+  } finally {
+    for (const recipes of [waiting, staying]) recipes.close();
+  }
+}
+
 const NO_LEASE = 0n;
 const UNKNOWN_LEASE = 0x7123_4567n;
 

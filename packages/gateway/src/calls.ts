@@ -13,6 +13,9 @@ export type CallDone<Response> = (error: ServiceError | undefined, response: Res
 /** Ends the interest in a call: `done` does not run afterwards. */
 export type GiveUp = () => void;
 
+/** Ends a call that takes back what it has done, and answers `why` then, if somebody still waits. */
+export type TakeBack = (why?: ServiceError) => void;
+
 export interface CallInfo {
   /** What is left for the whole call, in ms, within the service's limits. */
   readonly timeoutMs: number;
@@ -26,6 +29,13 @@ export type UnaryHandler<Request, Response> = (
   call: CallInfo,
   done: CallDone<Response>,
 ) => GiveUp | undefined;
+
+/** Of a call that may wait for as long as its client does. */
+export type WaitingHandler<Request, Response> = (
+  request: Request,
+  call: CallInfo,
+  done: CallDone<Response>,
+) => TakeBack;
 
 /** The sending half of a stream. */
 export interface StreamSink<Response> {

@@ -1,15 +1,15 @@
 import { ServiceError, toServiceError } from '@remora/base';
-import type { CallDone, GiveUp } from '../../calls.ts';
+import type { CallDone, TakeBack } from '../../calls.ts';
 
-/** Answers a call with what an asynchronous recipe gives. Whoever gives up aborts the recipe's signal. */
+/** Answers a call with what an asynchronous recipe gives. Whoever gives up aborts the recipe's signal, with what to answer. */
 export function attended<Response>(
   done: CallDone<Response>,
   recipe: (signal: AbortSignal) => Promise<Response>,
-): GiveUp {
+): TakeBack {
   const over = new AbortController();
   recipe(over.signal).then(
     (response) => done(undefined, response),
     (error: unknown) => done(toServiceError(error), undefined),
   );
-  return () => over.abort(new ServiceError('CANCELED', 'the caller gave up'));
+  return (why = new ServiceError('CANCELED', 'the caller gave up')) => over.abort(why);
 }

@@ -1,7 +1,7 @@
 import { asBuffer, compareBytes, type Random, ServiceError } from '@remora/base';
 import type { KvOp } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
-import type { CallDone, CallInfo, GiveUp, StreamHandler, StreamSink } from '../../calls.ts';
+import type { CallDone, CallInfo, GiveUp, StreamHandler, StreamSink, TakeBack } from '../../calls.ts';
 import { fromKeyValue } from '../kv-responses.ts';
 import { attended } from './attended.ts';
 import type { BackendCalls } from './backend-calls.ts';
@@ -34,7 +34,7 @@ export class EtcdElection {
     request: pb.v3electionpb.CampaignRequest,
     _call: CallInfo,
     done: CallDone<pb.v3electionpb.CampaignResponse>,
-  ): GiveUp {
+  ): TakeBack {
     const deps = { calls: this.#calls, random: this.#random };
     return attended(done, (signal) =>
       underLease(deps, request.lease, (lease) => this.#campaign({ ...request, lease }, signal)),

@@ -1,6 +1,6 @@
 import { asBuffer, EMPTY_BYTES, type Random, ServiceError } from '@remora/base';
 import type * as pb from '@remora/protocol/etcd';
-import type { CallDone, CallInfo, GiveUp } from '../../calls.ts';
+import type { CallDone, CallInfo, GiveUp, TakeBack } from '../../calls.ts';
 import { attended } from './attended.ts';
 import type { BackendCalls } from './backend-calls.ts';
 import type { KeyLine, Place } from './key-line.ts';
@@ -25,7 +25,7 @@ export class EtcdLock {
     this.#random = random;
   }
 
-  lock({ name, lease }: pb.v3lockpb.LockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.LockResponse>): GiveUp {
+  lock({ name, lease }: pb.v3lockpb.LockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.LockResponse>): TakeBack {
     const deps = { calls: this.#calls, random: this.#random };
     return attended(done, (signal) => underLease(deps, lease, (own) => this.#lock(name, own, signal)));
   }

@@ -12,8 +12,10 @@ import {
   callInfo,
   type StreamHandler,
   type StreamService,
+  type TakeBack,
   type TimeoutLimits,
   type UnaryHandler,
+  type WaitingHandler,
 } from '../../calls.ts';
 import { untilDeadline } from './deadline.ts';
 import { type StatusOf, toGrpcError } from './status.ts';
@@ -39,6 +41,8 @@ export interface RefusalListener {
  *
  * C1. A call is answered at most once, and not at all after the client gave up.
  * C2. Unexpected errors are logged with their cause and answered as INTERNAL.
+ * C3. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest of
+ *     the drain to take back what it has done.
  */
 export class CallGuard {
   readonly #limits: CallLimits;
@@ -46,6 +50,8 @@ export class CallGuard {
   /** How to end each call that is open. */
   readonly #unaryCalls = new Set<(error: ServiceError) => void>();
   readonly #streams = new Set<(error: ServiceError) => void>();
+  /** C3. */
+  readonly #waiting = new Set<(error: ServiceError) => void>();
   readonly #refusals: RefusalListener;
   #draining = false;
 
@@ -62,7 +68,7 @@ export class CallGuard {
   /** From now on new calls are refused as UNAVAILABLE, and streams end so, that clients turn to another node. */
   drain(): void {
     this.#draining = true;
-    for (const end of [...this.#streams]) end(new ServiceError('UNAVAILABLE', 'this node is shutting down'));
+    for (const end of [...this.#streams, ...this.#waiting]) end(shuttingDown());
   }
 
   /** Answers the calls that are still open: what becomes of them is not known here. */
@@ -80,6 +86,23 @@ export class CallGuard {
       if (refusal !== undefined) return callback(toGrpcError(refusal, statusOf));
       this.#runUnary(handler, statusOf, call, callback);
     };
+  }
+
+  /** C3. */
+  waiting<Request, Response>(
+    handler: WaitingHandler<Request, Response>,
+    statusOf: StatusOf,
+  ): handleUnaryCall<Request, Response> {
+    return this.unary((request, call, done) => {
+      let [over, takeBack]: [boolean, TakeBack] = [false, () => {}];
+      takeBack = handler(request, call, (error, response) => {
+        over = true;
+        this.#waiting.delete(takeBack);
+        done(error, response);
+      });
+      if (!over) this.#waiting.add(takeBack);
+      return takeBack;
+    }, statusOf);
   }
 
   #runUnary<Request, Response>(
@@ -190,7 +213,7 @@ export class CallGuard {
   }
 
   #refusal(current: number, max: number): ServiceError | undefined {
-    if (this.#draining) return new ServiceError('UNAVAILABLE', 'this node is shutting down');
+    if (this.#draining) return shuttingDown();
     if (current < max) return undefined;
     this.#refusals.onBusy?.();
     return new ServiceError('RESOURCE_EXHAUSTED', 'the server has too many calls under way; try again later');
@@ -202,6 +225,10 @@ export class CallGuard {
     if (known.code === 'INTERNAL') this.#logger.error({ error: known.message, cause: known.cause }, 'a call failed');
     return known;
   }
+}
+
+function shuttingDown(): ServiceError {
+  return new ServiceError('UNAVAILABLE', 'this node is shutting down');
 }
 
 function isDuplex<Request, Response>(

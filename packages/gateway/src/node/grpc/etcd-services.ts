@@ -117,11 +117,11 @@ function recipeServices(deps: EtcdServicesDeps, headers: Headers, guard: CallGua
   const election = new EtcdElection(calls, line, deps.random);
   return [
     grpcService<pb.v3lockpb.LockServer>(pb.v3lockpb.LockService, {
-      lock: guard.unary(lock.lock.bind(lock), etcdStatus),
+      lock: guard.waiting(lock.lock.bind(lock), etcdStatus),
       unlock: guard.unary(lock.unlock.bind(lock), etcdStatus),
     }),
     grpcService<pb.v3electionpb.ElectionServer>(pb.v3electionpb.ElectionService, {
-      campaign: guard.unary(election.campaign.bind(election), etcdStatus),
+      campaign: guard.waiting(election.campaign.bind(election), etcdStatus),
       proclaim: guard.unary(election.proclaim.bind(election), etcdStatus),
       leader: guard.unary(election.leader.bind(election), etcdStatus),
       observe: guard.serverStream((sink) => election.observe(sink), etcdStatus),
