@@ -294,6 +294,20 @@ export const recipeScenarios: readonly RecipeScenario[] = [
     await expect(recipes.resign(undefined)).rejects.toMatchObject(missing);
   }),
 
+  scenario('who gave up takes nothing from who joined again by the same lease', async (recipes, name) => {
+    const holder = await recipes.lock(name, await recipes.grant(60));
+    const lease = await recipes.grant(60);
+    const broken = expect(recipes.lock(name, lease, 300)).rejects.toMatchObject({ code: 4 });
+    await recipes.standing(name, 2);
+    const again = recipes.lock(name, lease);
+    await broken;
+    await recipes.unlock(holder);
+    const key = await again;
+    // A call that was given up before it came to an end would have deleted it by then.
+    await recipes.put(`${name}/later`, 'x');
+    expect((await recipes.keys(name)).map((each) => each.key)).toContain(key);
+  }),
+
   scenario('what is too large is refused, and leaves nothing behind', async (recipes, name) => {
     const tooLarge = { code: 3, details: 'etcdserver: request is too large' };
     const large = 'x'.repeat(2 ** 21);

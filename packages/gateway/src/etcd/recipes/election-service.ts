@@ -87,10 +87,10 @@ export class EtcdElection {
     { name, lease, value }: pb.v3electionpb.CampaignRequest,
     signal: AbortSignal,
   ): Promise<pb.v3electionpb.CampaignResponse> {
-    const place = await this.#line.join(name, lease, value);
+    let place = await this.#line.join(name, lease, value);
     const leader = { name, key: asBuffer(place.key), rev: BigInt(place.createRevision), lease };
     try {
-      await this.#renew(place, leader, value);
+      place = await this.#renew(place, leader, value);
       await this.#line.first(place, signal);
       const header = await this.#line.holds(place, signal);
       if (header === undefined) throw notLeader();
@@ -103,10 +103,11 @@ export class EtcdElection {
   }
 
   /** A campaign that is gone on with, maybe after a restart, may have another value than it began with. */
-  async #renew(place: Place, leader: LeaderKey, value: Uint8Array): Promise<void> {
-    if (compareBytes(place.value, value) === 0) return;
-    const { result } = await this.#line.change(place, putOp(leader, value));
+  async #renew(place: Place, leader: LeaderKey, value: Uint8Array): Promise<Place> {
+    if (compareBytes(place.value, value) === 0) return place;
+    const { result, header } = await this.#line.change(place, putOp(leader, value));
     if (!result.succeeded) throw notLeader();
+    return { ...place, modRevision: header.revision, value };
   }
 }
 

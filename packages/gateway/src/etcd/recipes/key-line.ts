@@ -1,6 +1,7 @@
 import {
   type Bytes,
   type Clock,
+  EMPTY_BYTES,
   ERROR_TABLE,
   prefixEnd,
   ServiceError,
@@ -19,6 +20,8 @@ export interface Place {
   readonly prefix: Bytes;
   readonly key: Bytes;
   readonly createRevision: number;
+  /** Of the call that joined last (K5). */
+  readonly modRevision: number;
   readonly value: Bytes;
 }
 
@@ -39,6 +42,8 @@ const SLASH = utf8('/');
  * K3. Each waits for the youngest of those before it alone: one that goes wakes one.
  * K4. Who gives up goes: its key is deleted, on the condition that it is still the same, and only once it is known what
  *     became of the command that made it.
+ * K5. A place that was joined again, as at another gateway after a call that broke, is its last joiner's: joining modifies the
+ *     key, and a call that gives up late deletes only what it joined last. (In etcd it deletes what the other was granted.)
  */
 export class KeyLine {
   readonly #calls: BackendCalls;
@@ -54,13 +59,15 @@ export class KeyLine {
     const prefix = prefixOf(name);
     const key = Buffer.concat([prefix, utf8(BigInt.asUintN(64, lease).toString(16))]);
     const put: KvOp = { type: 'put', key, value, lease, prevKv: false, ignoreValue: false, ignoreLease: false };
-    const txn = { compare: [createdAt(key, 0)], success: [put], failure: [rangeOp({ key })] };
+    const again: KvOp = { ...put, value: EMPTY_BYTES, lease: 0n, prevKv: true, ignoreValue: true, ignoreLease: true };
+    const txn = { compare: [revisionIs('create', key, 0)], success: [put], failure: [again] };
     const { result, header } = await this.#calls.command({ type: 'txn', txn }, 'txn');
-    if (result.succeeded) return { prefix, key, createRevision: header.revision, value };
+    const joined = { prefix, key, modRevision: header.revision };
+    if (result.succeeded) return { ...joined, createRevision: header.revision, value };
     const [had] = result.results;
-    const kv = had?.type === 'range' ? had.kvs[0] : undefined;
+    const kv = had?.type === 'put' ? had.prev : undefined;
     if (kv === undefined) throw new ServiceError('INTERNAL', 'a key that exists was not read');
-    return { prefix, key, createRevision: kv.createRevision, value: kv.value };
+    return { ...joined, createRevision: kv.createRevision, value: kv.value };
   }
 
   /** Resolves when the place is the first one (K2). @throws the signal's reason when it aborts. */
@@ -93,12 +100,13 @@ export class KeyLine {
     return result.kvs[0]?.createRevision === place.createRevision ? header : undefined;
   }
 
-  /** K4. Never fails: what cannot be deleted now goes with its lease. */
-  async leave(place: Pick<Place, 'key' | 'createRevision'>): Promise<void> {
-    const op: KvOp = { type: 'delete', key: place.key, prevKv: false };
+  /** K4, K5. Never fails: what cannot be deleted now goes with its lease. */
+  async leave({ key, modRevision }: Pick<Place, 'key' | 'modRevision'>): Promise<void> {
+    const op: KvOp = { type: 'delete', key, prevKv: false };
+    const txn = { compare: [revisionIs('mod', key, modRevision)], success: [op], failure: [] };
     for (let attempt = 1; attempt <= LEAVE_ATTEMPTS; attempt++) {
       try {
-        await this.change(place, op);
+        await this.#calls.command({ type: 'txn', txn }, 'txn');
         return;
       } catch (error) {
         if (!isPassing(toServiceError(error))) return;
@@ -109,7 +117,7 @@ export class KeyLine {
 
   /** Does `op` if the place is still there; the result says whether it was. */
   change(place: Pick<Place, 'key' | 'createRevision'>, op: KvOp): Promise<Step<'txn'>> {
-    const txn = { compare: [createdAt(place.key, place.createRevision)], success: [op], failure: [] };
+    const txn = { compare: [revisionIs('create', place.key, place.createRevision)], success: [op], failure: [] };
     return this.#calls.command({ type: 'txn', txn }, 'txn');
   }
 
@@ -151,8 +159,8 @@ function under(prefix: Bytes): { readonly key: Bytes; readonly end: Bytes } {
   return { key: prefix, end: prefixEnd(prefix) };
 }
 
-function createdAt(key: Bytes, revision: number): Compare {
-  return { key, result: 'equal', target: { of: 'create', value: revision } };
+function revisionIs(of: 'create' | 'mod', key: Bytes, revision: number): Compare {
+  return { key, result: 'equal', target: { of, value: revision } };
 }
 
 /** Whether it may go well when it is tried again. */
