@@ -127,4 +127,20 @@ describe('spans of OpenTelemetry', () => {
     expect(begun).toEqual(['remora.lock.acquire']);
     await world.until(acquiring);
   });
+
+  const broken = (): never => {
+    throw new Error('no exporter');
+  };
+  const BROKEN_SPAN = { setAttributes: broken, setStatus: broken, recordException: broken, end: broken };
+  test.each([
+    { name: 'starts no span', startSpan: broken },
+    { name: 'gives spans that do nothing but throw', startSpan: () => BROKEN_SPAN },
+  ])('a tracer that $name harms no lock (TR1)', async ({ startSpan }) => {
+    const client = await world.client({ tracer: { startSpan } });
+    for (let i = 0; i < 2; i++) {
+      const held = await world.until(client.lock('l').acquire());
+      expect(await world.until(client.lock('l').tryAcquire())).toBeUndefined();
+      await world.until(held.release());
+    }
+  });
 });

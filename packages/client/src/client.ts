@@ -112,7 +112,9 @@ export class RemoraClient implements AsyncDisposable {
     this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
     this.#tokens = new GuidSeries(ports.random);
     this.#grants = new GrantWatches(this.#requester);
-    this.#tracing = new Tracing(options.tracer);
+    this.#tracing = new Tracing(options.tracer, (error) => {
+      ports.logger.warn({ error: String(error) }, 'the tracer failed: a span is missing');
+    });
     this.#deps = this.#lockDeps(() => this.#ownSession());
     this.kv = new Kv(this.#requester, this.#timeoutMs);
     this.lease = new Leases(this.#requester, this.#timeoutMs);

@@ -46,7 +46,7 @@ function client() {
   } as unknown as Session;
   const deps: Partial<LockDeps> = {
     ...{ requester, session: () => session, nextAttempt: () => ++attempts, requestTimeoutMs: 5_000 },
-    tracing: new Tracing(undefined),
+    tracing: new Tracing(undefined, () => {}),
   };
   const acquire = (options: AnyAcquireOptions = SHARED): ReturnType<typeof acquireLock> =>
     acquireLock(deps as LockDeps, ID, options);

@@ -32,41 +32,49 @@ const UNTRACED_HOLD = (): void => {};
 /**
  * Two spans for each lock: `remora.lock.acquire` until it is granted or given up, and `remora.lock.hold` from then on until
  * it is released or lost. They belong to whatever span is active where the lock is acquired.
+ *
+ * TR1. What a tracer throws changes nothing about a lock: it is told to `onFailure`, and the lock goes on without it. It
+ *      would leave a lock that was granted without a handle, or its owner's turn taken.
  */
 export class Tracing {
   readonly #tracer: Tracer | undefined;
+  readonly #onFailure: (error: unknown) => void;
 
-  constructor(tracer: Tracer | undefined) {
+  constructor(tracer: Tracer | undefined, onFailure: (error: unknown) => void) {
     this.#tracer = tracer;
+    this.#onFailure = onFailure;
   }
 
   /** Call it in the caller's own turn, where its span is the active one. */
   acquire(lock: LockId, as: AcquireAs | undefined): TracedAcquire {
-    if (this.#tracer === undefined) return UNTRACED;
-    const span = start(this.#tracer, 'remora.lock.acquire', lock, as?.type ?? 'exclusive');
+    const tracer = this.#tracer;
+    if (tracer === undefined) return UNTRACED;
+    const span = this.#safely(() => start(tracer, 'remora.lock.acquire', lock, as?.type ?? 'exclusive'));
+    if (span === undefined) return UNTRACED;
     return {
-      granted(version, { queuePosition, attempts, gateway }) {
-        span.setAttributes({
-          'remora.lock.version': version,
-          'remora.lock.queue_position': queuePosition,
-          'remora.lock.attempts': attempts,
-          'server.address': gateway,
-        });
-        span.end();
-      },
-      failed: (error) => endWith(span, toServiceError(error)),
+      granted: (version, stats) => this.#safely(() => endGranted(span, version, stats)),
+      failed: (error) => this.#safely(() => endWith(span, toServiceError(error))),
     };
   }
 
   /** Returns what ends the span: with the reason when the lock was lost. */
   hold(lock: LockId, mode: HoldMode, version: number): (lost?: ServiceError) => void {
-    if (this.#tracer === undefined) return UNTRACED_HOLD;
-    const span = start(this.#tracer, 'remora.lock.hold', lock, mode);
-    span.setAttributes({ 'remora.lock.version': version });
-    return (lost) => {
-      if (lost === undefined) span.end();
-      else endWith(span, lost);
-    };
+    const tracer = this.#tracer;
+    if (tracer === undefined) return UNTRACED_HOLD;
+    const span = this.#safely(() => start(tracer, 'remora.lock.hold', lock, mode));
+    if (span === undefined) return UNTRACED_HOLD;
+    this.#safely(() => span.setAttributes({ 'remora.lock.version': version }));
+    return (lost) => this.#safely(() => (lost === undefined ? span.end() : endWith(span, lost)));
+  }
+
+  /** TR1. */
+  #safely<T>(work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      this.#onFailure(error);
+      return undefined;
+    }
   }
 }
 
@@ -78,6 +86,16 @@ function start(tracer: Tracer, name: string, lock: LockId, mode: string): Tracer
       'remora.lock.mode': mode,
     },
   });
+}
+
+function endGranted(span: TracerSpan, version: number, { queuePosition, attempts, gateway }: AcquireStats): void {
+  span.setAttributes({
+    'remora.lock.version': version,
+    'remora.lock.queue_position': queuePosition,
+    'remora.lock.attempts': attempts,
+    'server.address': gateway,
+  });
+  span.end();
 }
 
 function endWith(span: TracerSpan, error: ServiceError): void {
