@@ -58,6 +58,7 @@ export const rangeExecute: Method<RangeRequest, RangeReply> = {
   decodeRequest: decodeRangeRequest,
   encodeReply: encodeRangeReply,
   decodeReply: decodeRangeReply,
+  changes: ({ body }) => body.kind === 'command',
 };
 
 /** One stream per pair of nodes; it carries any number of watches, each under the id that the caller chose. */

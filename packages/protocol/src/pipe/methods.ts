@@ -88,7 +88,7 @@ export const pipeCommand: Method<PipeCommand, PipeReply<CommandResult>> = {
   },
   encodeReply: (reply) => encodeReply(reply, encodeCommandResult),
   decodeReply: (raw) => decodeReply(raw, decodeCommandResult),
-  changes: true,
+  changes: () => true,
 };
 
 export const pipeQuery: Method<PipeQuery, PipeReply<QueryResult>> = {

@@ -472,7 +472,7 @@ describe('calls over a link', () => {
 
   test('an answer above the limit that tells what was changed is lost, and no refusal', () => {
     const { clock, registry, caller } = setUp({ serverLimits: { replyBytesMax: 100 } });
-    const change = { ...echo, name: 'test.change', changes: true };
+    const change = { ...echo, name: 'test.change', changes: () => true };
     registry.handle(change, (text, _context, done) => done(undefined, text));
     let seen: ServiceError | undefined;
     caller.call(change, 'x'.repeat(200), { timeoutMs: 100 }, (error) => {

@@ -14,8 +14,11 @@ export interface Method<Request, Reply> {
   readonly decodeRequest: (raw: unknown) => Request;
   readonly encodeReply: (reply: Reply) => unknown;
   readonly decodeReply: (raw: unknown) => Reply;
-  /** Its replies tell what was changed. Default false. One that is too large to be sent is lost then, and no refusal. */
-  readonly changes?: boolean;
+  /**
+   * Whether the reply to a request tells what was changed. Default: never. One that is too large to be sent is lost then,
+   * and no refusal.
+   */
+  readonly changes?: (request: Request) => boolean;
 }
 
 export interface CallOptions {

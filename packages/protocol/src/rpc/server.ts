@@ -4,7 +4,6 @@ import { ANSWER, ASK, type DecodedItem, decodeMeasuredFrame, encodeError, roughS
 import type { FrameLink } from './link.ts';
 import { Outbox } from './outbox.ts';
 import type { Registered, RpcDispatcher } from './registry.ts';
-import type { Method } from './rpc.ts';
 import { ServedStream } from './served-stream.ts';
 
 export interface ServerLimits {
@@ -208,16 +207,20 @@ class LinkServer implements ServedLink {
     }
     const call = new ServedCall(this.#options.peer, bytes);
     this.#calls.add(id, call);
+    const { method } = entry;
+    let changes = false;
     const done = (error: ServiceError | undefined, reply: unknown): void => {
       if (call.over) return;
       call.over = true;
       this.#calls.delete(id);
       this.#letGo(call.bytes);
       if (error !== undefined) this.#putError(id, error);
-      else this.#putReply(id, entry.method, reply);
+      else this.#putReply(id, method.encodeReply(reply), changes);
     };
     try {
-      entry.handler(entry.method.decodeRequest(item[3]), call, done);
+      const request = method.decodeRequest(item[3]);
+      changes = method.changes?.(request) === true;
+      entry.handler(request, call, done);
     } catch (error) {
       if (error instanceof InvariantError) throw error;
       const refusal = toServiceError(error);
@@ -277,10 +280,9 @@ class LinkServer implements ServedLink {
     this.#options.held?.give(bytes);
   }
 
-  #putReply(id: number, method: Method<unknown, unknown>, reply: unknown): void {
-    const raw = method.encodeReply(reply);
+  #putReply(id: number, raw: unknown, changes: boolean): void {
     const size = roughSize(raw);
-    if (size > this.#limits.replyBytesMax) this.#putError(id, tooLarge(method));
+    if (size > this.#limits.replyBytesMax) this.#putError(id, tooLarge(changes));
     else this.#put([ANSWER.reply, id, raw], size);
   }
 
@@ -355,8 +357,8 @@ class ServedCall {
 }
 
 /** Who is refused takes it that nothing was changed, and asks again. */
-function tooLarge({ changes }: Method<unknown, unknown>): ServiceError {
-  if (changes !== true) return new ServiceError('RESOURCE_EXHAUSTED', 'the answer is too large: ask for less at once');
+function tooLarge(changes: boolean): ServiceError {
+  if (!changes) return new ServiceError('RESOURCE_EXHAUSTED', 'the answer is too large: ask for less at once');
   return new ServiceError('UNKNOWN_OUTCOME', 'it was applied, but the answer is too large', {
     details: { applied: true },
   });
