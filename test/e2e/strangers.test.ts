@@ -7,11 +7,11 @@ import { type Logger, nodeClock, nodeRandom, openFramePort, parseOptions, silent
 import { createRpcRegistry, createRpcService } from '@remora/protocol';
 import { createSocketTransport } from '@remora/raft';
 import { afterEach, describe, expect, test } from 'vitest';
-import { freePorts } from '../../../../test/e2e/free-ports.ts';
-import { type NodeOptions, nodeSchema } from '../node-options.ts';
-import { foundersOf } from './cluster-identity.ts';
-import type { RunningNode } from './running-node.ts';
-import { startNode } from './start-node.ts';
+import { foundersOf } from '../../packages/cli/src/node/cluster-identity.ts';
+import type { RunningNode } from '../../packages/cli/src/node/running-node.ts';
+import { startNode } from '../../packages/cli/src/node/start-node.ts';
+import { type NodeOptions, nodeSchema } from '../../packages/cli/src/node-options.ts';
+import { freePorts } from './free-ports.ts';
 
 const HOST = '127.0.0.1';
 const NAMES = ['n1', 'n2', 'n3'];
