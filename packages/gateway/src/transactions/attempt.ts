@@ -203,7 +203,7 @@ export class Attempt {
       reply = await this.#deps.calls.execute(build, at(primaryKey), { requestId: `${txnId}/d`, deadlineMs });
     } catch (error) {
       if (this.#mayBeCommitted(error)) throw unknownOutcome(error);
-      void this.#abort();
+      void this.#deps.settling.abandon(this.#txn, [...this.#sent.values()]);
       throw unremembered(error);
     }
     const { result } = reply;

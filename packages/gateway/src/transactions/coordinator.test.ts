@@ -1,4 +1,4 @@
-import { ManualClock, SeededRandom, type ServiceError } from '@remora/base';
+import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { Coordinator } from './coordinator.ts';
@@ -54,4 +54,39 @@ test('what it fails for says that it is not remembered (AT5)', async () => {
   }
   expect(failure).toMatchObject({ code, details: { unremembered: true } });
   expect(ranges.commits).toEqual([]);
+});
+
+test('a decision that was applied is not undone in other ranges when its answer is taken for a refusal (SE4)', async () => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);
+  const calls = ranges.calls();
+  const execute: typeof calls.execute = (build, span, options, done) => {
+    let decides = false;
+    const watched: typeof build = (...args) => {
+      const command = build(...args);
+      decides = command.type === 'txnDecide' && command.decision.type === 'commit';
+      return command;
+    };
+    return calls.execute(watched, span, options, (error, reply) =>
+      decides ? done(new ServiceError('RESOURCE_EXHAUSTED', 'too large'), undefined) : done(error, reply),
+    );
+  };
+  const coordinator = new Coordinator({ ...calls, execute, newTxnId: () => 't1' });
+  let code: string | undefined;
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  coordinator.command(
+    BOTH,
+    identity,
+    (error) => {
+      code = error?.code;
+    },
+    undefined,
+  );
+  for (let steps = 0; (code === undefined || coordinator.underWay > 0) && steps < 1_000; steps++) {
+    for (let turn = 0; turn < 25; turn++) await Promise.resolve();
+    clock.fireNext();
+  }
+  expect(code).toBe('RESOURCE_EXHAUSTED');
+  expect(ranges.pairs.size).toBe(2);
+  expect(ranges.ranges.flatMap(({ prepared }) => [...prepared])).toEqual([]);
 });

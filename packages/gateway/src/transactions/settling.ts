@@ -29,6 +29,8 @@ const PARTS_AT_A_TIME = 8;
  * SE2. A committed record is dropped only when every piece is known to be resolved: until then it tells whoever finds an
  *      intent what became of it.
  * SE3. It ends by itself, and what it could not reach is settled by the ranges when the transaction has expired.
+ * SE4. Once a decision was sent, parts are aborted only when the record says that it did not commit: a range releases a part
+ *      without asking, so an answer taken for a refusal would leave the transaction done in one range and undone in others.
  */
 export class Settling {
   readonly #deps: RangeCallsDeps;
@@ -61,10 +63,24 @@ export class Settling {
 
   /** Ends an attempt that will not commit. */
   async abort(txn: TxnName, places: readonly Place[]): Promise<void> {
-    const parts = this.#within(async (calls) =>
+    await Promise.all([this.end(txn), this.#abortParts(txn, places)]).catch(ignored); // SE3
+  }
+
+  /** Ends an attempt whose decision was refused (SE4). */
+  async abandon(txn: TxnName, places: readonly Place[]): Promise<void> {
+    try {
+      const commit = await this.end(txn);
+      if (commit === undefined) await this.#abortParts(txn, places);
+      else await this.commit(txn, places, commit);
+    } catch {
+      // SE3
+    }
+  }
+
+  #abortParts(txn: TxnName, places: readonly Place[]): Promise<unknown> {
+    return this.#within(async (calls) =>
       this.#resolveAll(calls, txn, await othersOf(calls, txn, places), { type: 'abort' }),
     );
-    await Promise.all([this.end(txn), parts]).catch(ignored); // SE3
   }
 
   /** Ends an attempt of another coordinator in its record, unless it has committed: gives with what. */
