@@ -194,6 +194,19 @@ describe('what nodes are there for', () => {
     expect(bed.state.dutyOf(3).duty).toBe('decommissioning');
   });
 
+  test('a second node is not taken away while that of another is being replicated (CC5)', () => {
+    const bed = new CareBed();
+    bed.seconds(2);
+    bed.commits = false;
+    bed.setDuty(2, 'maintenance', 60_000);
+    expect(bed.setDuty(3, 'maintenance', 60_000)).toMatchObject({ code: 'UNAVAILABLE' });
+    bed.commit();
+    expect([2, 3].map((nodeId) => bed.state.dutyOf(nodeId).duty)).toEqual(['maintenance', 'serving']);
+    bed.setDuty(3, 'draining');
+    bed.commit();
+    expect(bed.state.dutyOf(3).duty).toBe('draining');
+  });
+
   test('what people take back while it is being replicated is taken back', () => {
     const bed = new CareBed();
     bed.seconds(2);

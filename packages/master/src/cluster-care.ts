@@ -10,6 +10,8 @@
  * CC3. Ranges that were merged away are forgotten before the range that took them over is looked at.
  * CC4. What people decide of a node's duty is not undone by what was decided on the state before: while such a change is
  *      not applied, no window is ended, and nothing is taken for done already.
+ * CC5. Whether a node may go was found on the duties that are applied. So while another node's duty is being changed, none
+ *      is taken away: of two at once, each would have counted on the other.
  */
 import { type Clock, formatDurationMs, type Logger, ServiceError } from '@remora/base';
 import type {
@@ -62,8 +64,8 @@ export class ClusterCare implements RangeDirector {
   readonly #splitting = new Map<number, { readonly version: number; readonly atMs: number }>();
   #settings: ClusterSettings | undefined;
   #informed = false;
-  /** Changes of duties that are not answered (CC4). */
-  #dutiesUnderWay = 0;
+  /** By node: changes of duties that are not answered (CC4, CC5). */
+  readonly #dutiesUnderWay: number[] = [];
 
   constructor(deps: CareDeps) {
     this.#deps = deps;
@@ -122,15 +124,19 @@ export class ClusterCare implements RangeDirector {
       );
     }
     const stays = duty === before.duty && duty !== 'maintenance';
-    if (stays && this.#dutiesUnderWay === 0) return done(undefined, undefined); // CC4
+    if (stays && this.#dutiesUnderWay.length === 0) return done(undefined, undefined); // CC4
     // CC1: whoever is missed cannot be told yet.
     if ((duty === 'decommissioning' || duty === 'removed') && !this.#informed) {
       return done(new ServiceError('UNAVAILABLE', `not now: ${NOT_INFORMED}`), undefined);
     }
+    const other = this.#dutiesUnderWay.find((each) => each !== nodeId);
+    if (duty !== 'serving' && other !== undefined) {
+      return done(new ServiceError('UNAVAILABLE', `the duty of node ${other} is being changed; try again`), undefined); // CC5
+    }
     const untilMs = duty === 'maintenance' ? Math.ceil(this.#deps.clock.wallMs() + forMs) : 0;
-    this.#dutiesUnderWay += 1;
+    this.#dutiesUnderWay.push(nodeId);
     this.#change({ type: 'setDuty', nodeId, duty, untilMs }, (error) => {
-      this.#dutiesUnderWay -= 1;
+      this.#dutiesUnderWay.splice(this.#dutiesUnderWay.indexOf(nodeId), 1);
       done(error, undefined);
     });
   }
@@ -223,7 +229,7 @@ export class ClusterCare implements RangeDirector {
 
   /** A window that is over ends by itself. */
   #endMaintenance(): void {
-    if (this.#dutiesUnderWay > 0) return; // CC4
+    if (this.#dutiesUnderWay.length > 0) return; // CC4
     const wallMs = this.#deps.clock.wallMs();
     for (const { nodeId } of this.#deps.state.nodes()) {
       const { duty, untilMs } = this.#deps.state.dutyOf(nodeId);
