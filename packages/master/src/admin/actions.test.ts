@@ -326,6 +326,12 @@ describe('the duty of a node', () => {
       says: 'no leader of range 3 has reported',
     },
     {
+      name: 'maintenance of one whose range nothing is known of',
+      nodeId: 4,
+      duty: 'maintenance',
+      says: 'no leader of range 3 has reported',
+    },
+    {
       name: 'removal of one that lives',
       nodeId: 2,
       duty: 'removed',

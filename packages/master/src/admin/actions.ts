@@ -251,12 +251,14 @@ export class Actions implements SteeringActions {
         return requireOthersServing(view, nodeId);
       case 'maintenance':
         requireOthersServing(view, nodeId);
+        this.#requireReported(view, nodeId);
         return requireMaintainable(view, nodeId);
       case 'decommissioning':
         requireDecommissionable(view, nodeId);
         return this.#requireReplaceableMaster(nodeId);
       case 'removed':
-        return this.#requireRemovable(view, nodeId);
+        if (!this.#requireReported(view, nodeId)) return;
+        return requireRemovable(view, nodeId);
       default:
         return unreachable(duty);
     }
@@ -267,15 +269,17 @@ export class Actions implements SteeringActions {
     if (stays !== undefined) throw wrong(`node ${nodeId} cannot be emptied: ${stays}`);
   }
 
-  /** What a node has is what the metadata say: reports may be behind them, or not there yet. */
-  #requireRemovable(view: SchedulingView, nodeId: number): void {
+  /**
+   * What a node has is what the metadata say: reports may be behind them, or not there yet, and what is not reported cannot
+   * be looked at. Returns whether it has anything.
+   */
+  #requireReported({ model }: SchedulingView, nodeId: number): boolean {
     const held = this.#deps.state
       .ranges()
       .filter(({ replicas }) => replicas.some((replica) => replica.nodeId === nodeId));
-    if (held.length === 0) return;
-    const silent = held.find(({ rangeId }) => view.model.range(rangeId) === undefined);
+    const silent = held.find(({ rangeId }) => model.range(rangeId) === undefined);
     if (silent !== undefined) throw this.#notReported(silent.rangeId);
-    requireRemovable(view, nodeId);
+    return held.length > 0;
   }
 
   #node(nodeId: number): NodeDescriptor {
