@@ -381,6 +381,16 @@ describe('changing a setting', () => {
     expect(bed.proposed).toEqual([]);
   });
 
+  test('back to what it is while a change of it is under way is not told as done (MA1)', () => {
+    const bed = new AdminBed();
+    bed.call(masterSetSetting, { name: 'down-after', value: '5m' });
+    expect(bed.call(masterSetSetting, { name: 'down-after', value: '10m' })).toBeUndefined();
+    bed.commit();
+    expect(bed.setting('down-after')).toBe('5m');
+    bed.call(masterSetSetting, { name: 'down-after', value: '5m' });
+    expect(bed.proposed).toEqual([]);
+  });
+
   test('by two at once never makes what neither may (MA1)', () => {
     const bed = new AdminBed();
     bed.call(masterSetSetting, { name: 'down-after', value: '1m' });

@@ -38,10 +38,13 @@ export interface MasterAdminDeps {
  * What the master's leader does for operators of the cluster.
  *
  * MA1. A setting is checked against all others before it is proposed, and applied only if none was changed meanwhile: two
- *      operators at once cannot make a combination that neither would have been allowed.
+ *      operators at once cannot make a combination that neither would have been allowed. While a change is not answered,
+ *      nothing is taken for set already: it may still be applied.
  */
 export class MasterAdmin {
   readonly #deps: MasterAdminDeps;
+  /** Changes that are not answered (MA1). */
+  #underWay = 0;
 
   constructor(deps: MasterAdminDeps) {
     this.#deps = deps;
@@ -109,10 +112,13 @@ export class MasterAdmin {
       if (error instanceof ServiceError) return done(error, undefined);
       throw error;
     }
-    if (text === (texts.get(name) ?? '')) return done(undefined, this.#settings());
-    this.#deps.propose({ type: 'changeSetting', expected: version, name, text }, (error) =>
-      error === undefined ? done(undefined, this.#settings()) : done(error, undefined),
-    );
+    if (text === (texts.get(name) ?? '') && this.#underWay === 0) return done(undefined, this.#settings());
+    this.#underWay += 1;
+    this.#deps.propose({ type: 'changeSetting', expected: version, name, text }, (error) => {
+      this.#underWay -= 1;
+      if (error === undefined) done(undefined, this.#settings());
+      else done(error, undefined);
+    });
   }
 
   #unknownRange(rangeId: number): ServiceError {
