@@ -66,7 +66,9 @@ export interface QueryDeps {
  * Q3. In a range that the master numbers, a read may be at any revision that is closed: above the last one there is
  *     nothing up to there.
  * Q4. What may be changed by a transaction over several ranges that is prepared, and perhaps committed already, is read
- *     when that is resolved, unless it is read as of a revision that is closed.
+ *     when that is resolved, unless it is read as of a revision that is closed. Who says `serializable` does not wait: of
+ *     what is there now it is told what there is, and of a revision that it names that this replica has not got there. So
+ *     what one replica has closed is not read at another that has not, whatever that one has applied above it.
  * Q5. Who is in a lock's queue, as far as this leader has applied, waits from then on without a round (Q1): nothing is
  *     answered by that state, and whatever happened since is told when it is applied here, or asked for elsewhere when
  *     this replica finds out that it leads no more.
@@ -124,8 +126,11 @@ export class Queries {
     const { query } = asked;
     const refused = query.type === 'status' ? undefined : this.#replica.unreadable();
     if (refused !== undefined) return done(refused, undefined);
-    const holder = isSerializable(query) ? undefined : this.#holder(query);
-    if (holder !== undefined) return this.#awaitEnd(holder.txnId, { asked, receivedMs }, onCancel, done);
+    const holder = this.#holder(query);
+    if (holder !== undefined) {
+      if (isSerializable(query)) return done(this.#notClosed(), undefined); // Q4
+      return this.#awaitEnd(holder.txnId, { asked, receivedMs }, onCancel, done);
+    }
     try {
       this.#answer(query, receivedMs, onCancel, done);
     } catch (error) {
@@ -136,6 +141,12 @@ export class Queries {
 
   #holder(query: AtOnce): PreparedPart | undefined {
     return this.#replica.state.transactions.holderOfQuery(query, this.#deps.closing.closed);
+  }
+
+  /** Q4. */
+  #notClosed(): ServiceError {
+    const message = 'a transaction over several ranges that is prepared here may commit up to that revision';
+    return new ServiceError('FUTURE_REVISION', message, { details: { revision: this.#deps.closing.closed } });
   }
 
   /** Q4. */

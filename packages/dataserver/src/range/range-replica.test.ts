@@ -1,10 +1,10 @@
 import type { ServiceError } from '@remora/base';
-import { type Command, encodeEntry, type RangeReply } from '@remora/protocol';
+import { type Command, encodeEntry, type Query, type RangeReply } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
-import { DESCRIPTOR, put, range } from '../state/test-bed.ts';
+import { DESCRIPTOR, put, range, show } from '../state/test-bed.ts';
 import { boot, replicaOf } from '../test-store.ts';
-import { BORDER, decide, prepare } from '../transactions/test-txn-bed.ts';
+import { BORDER, commitAt, decide, prepare } from '../transactions/test-txn-bed.ts';
 import { LOCK_LIMITS } from './lock-limits.ts';
 
 const RANGE = {
@@ -187,5 +187,50 @@ test('a limit refuses no attempt of an acquire of which an earlier one is under 
   expect(told.splice(0)).toEqual(['third RESOURCE_EXHAUSTED']);
   for (const index of [5, 6]) await applyProposed(index);
   expect(told).toEqual(['second queued', 'second queued']);
+  store.stop();
+});
+
+test('a read at a revision that says serializable does not miss what a prepared transaction commits at or below it (Q4)', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
+  const replica = replicaOf({ store });
+  const apply = (command: Command, revision: number): void | Promise<void> => {
+    const commands = [{ requestId: '', deadlineMs: 0, command }];
+    const stamps = { rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, block: { first: revision, count: 1 } };
+    const index = replica.state.applied.index + 1;
+    return replica.apply(
+      [{ index, term: 2, type: 'normal', data: encodeEntry({ ...stamps, commands }) }],
+      replica.state.conf,
+    );
+  };
+  const read = (query: Query): Promise<string> =>
+    new Promise((resolve) => {
+      const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0 };
+      replica.execute(
+        { ...request, body: { kind: 'query', query } },
+        () => {},
+        (error, reply) => {
+          const result = reply?.result.type === 'txn' ? reply.result.results[0] : reply?.result;
+          resolve(error?.code ?? (result?.type === 'range' ? show(result) : 'nothing'));
+        },
+      );
+    });
+  const reads = (key: string, revision: number): Promise<readonly string[]> => {
+    const op = range(key, undefined, { revision });
+    const txn = { compare: [], success: [op], failure: [] };
+    return Promise.all([
+      read({ type: 'range', op, serializable: true }),
+      read({ type: 'readTxn', txn, serializable: true }),
+    ]);
+  };
+  await apply({ type: 'kv', op: put('a', '1') }, 3);
+  await apply(prepare('t', 0, [put('a', '2')]), 3);
+  await apply({ type: 'kv', op: put('b', '1') }, 9);
+  expect(await reads('a', 7)).toEqual(['FUTURE_REVISION', 'FUTURE_REVISION']);
+  expect(await reads('a', 3)).toEqual(['a=1@3/3/1', 'a=1@3/3/1']);
+  expect(await reads('a', 0)).toEqual(['a=1@3/3/1', 'a=1@3/3/1']);
+  expect(await reads('b', 9)).toEqual(['b=1@9/9/1', 'b=1@9/9/1']);
+  await apply(decide('t', commitAt(7)), 9);
+  expect(await reads('a', 7)).toEqual(['a=2@7/3/2', 'a=2@7/3/2']);
   store.stop();
 });

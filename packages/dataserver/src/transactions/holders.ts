@@ -62,12 +62,16 @@ function touchedByEnd({ keys, locks }: Attached, touching: Touching): void {
   for (const lock of locks) touching.changes(lock);
 }
 
-/** Nothing that is read at or below `closed` changes any more, whatever is prepared. */
+/**
+ * Nothing that is read at or below `closed` changes any more, whatever is prepared. Of what is there now, who says
+ * `serializable` takes what there is; at a revision that is named there is one state only.
+ */
 export function holderOfQuery(query: Query, parts: PreparedParts, closed: number): PreparedPart | undefined {
+  const takesWhatThereIs = 'serializable' in query && query.serializable;
   return firstOf((found) => {
     const at = (revision: number): Touching =>
       parts.holding((part) => {
-        if (revision === 0 || revision > Math.max(part.floor, closed)) found(part);
+        if (revision === 0 ? !takesWhatThereIs : revision > Math.max(part.floor, closed)) found(part);
       });
     touchedByQuery(query, {
       ...NOT_TOUCHING,
