@@ -1,5 +1,5 @@
 import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
-import { kvRoutingKey } from '@remora/protocol';
+import { kvRoutingKey, rangeOp } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { Coordinator } from './coordinator.ts';
 import { FakeRanges } from './test-ranges.ts';
@@ -89,4 +89,28 @@ test('a decision that was applied is not undone in other ranges when its answer 
   expect(code).toBe('RESOURCE_EXHAUSTED');
   expect(ranges.pairs.size).toBe(2);
   expect(ranges.ranges.flatMap(({ prepared }) => [...prepared])).toEqual([]);
+});
+
+test('what a range tells nothing of is not told as nothing found', async () => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);
+  const calls = ranges.calls();
+  // As at a revision that a merge of the range has compacted since.
+  const execute: typeof calls.execute = (build, span, options, done) =>
+    calls.execute(build, span, options, (error, reply) =>
+      reply?.result.type === 'txnResolve' && reply.result.results !== undefined
+        ? done(undefined, { ...reply, result: { type: 'txnResolve', results: [] } })
+        : done(error, reply),
+    );
+  const coordinator = new Coordinator({ ...calls, execute, newTxnId: () => 't1' });
+  const read = rangeOp({ key: Buffer.from('z') }, { revision: 3 });
+  const txn = { type: 'txn' as const, txn: { compare: [], success: [put('a'), read], failure: [] } };
+  const told: unknown[] = [];
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  coordinator.command(txn, identity, (error, reply) => void told.push(error ?? reply), undefined);
+  for (let steps = 0; told.length === 0 && steps < 1_000; steps++) {
+    for (let turn = 0; turn < 25; turn++) await Promise.resolve();
+    clock.fireNext();
+  }
+  expect(told).toMatchObject([{ code: 'UNKNOWN_OUTCOME', details: { applied: true } }]);
 });

@@ -21,6 +21,14 @@ export class Results {
     }
   }
 
+  /**
+   * Whether the piece of an operation is told that begins with a key. A range tells nothing of a read at a revision that a
+   * merge has compacted since it was prepared.
+   */
+  has(number: number, key: Uint8Array): boolean {
+    return this.#pieces.get(number)?.has(binaryString(key)) === true;
+  }
+
   /** Of an operation that was executed. A put that no range has told of yet says nothing (`saysNothing`). */
   of(number: number): KvResult {
     const op = this.#plan.ops[number]?.op;

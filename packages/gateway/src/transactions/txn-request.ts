@@ -1,6 +1,7 @@
 import { type Random, ServiceError } from '@remora/base';
 import {
   type CommandResult,
+  type PartOp,
   type PartResult,
   TXN_PARTS_MAX,
   type TxnCommit,
@@ -72,7 +73,7 @@ export class TxnRequest {
     try {
       const places = placesOf(await this.#parts());
       const results = await calls.during(settling.recall(this.#name(txnId), places, commit));
-      return this.#answer(commit, raftTerm, results);
+      return this.#answer(commit, raftTerm, results, this.#plan.ops);
     } catch (error) {
       throw lost(commit, error);
     }
@@ -124,14 +125,12 @@ export class TxnRequest {
     const { calls, settling } = this.#means;
     const others = settling.commit(this.#name(txnId), placesOf(parts), commit);
     others.catch(() => {}); // The ranges find out by themselves.
+    const pieces = parts.flatMap(({ ops }) => ops);
     try {
-      if (await this.#saysNothing(parts, commit)) return this.#answer(commit, raftTerm, results);
+      if (await this.#saysNothing(parts, commit)) return this.#answer(commit, raftTerm, results, pieces);
       const more = await calls.during(others);
-      return this.#answer(
-        commit,
-        raftTerm,
-        results === undefined || more === undefined ? undefined : [...results, ...more],
-      );
+      const all = results === undefined || more === undefined ? undefined : [...results, ...more];
+      return this.#answer(commit, raftTerm, all, pieces);
     } catch (error) {
       throw lost(commit, error);
     }
@@ -143,11 +142,20 @@ export class TxnRequest {
     return others.every(({ ops }) => ops.every(({ branch, op }) => saysNothing(op) || !branches.includes(branch)));
   }
 
-  #answer(commit: TxnCommit, raftTerm: number, results: readonly PartResult[] | undefined): Reply {
+  /** `pieces`: some of those that must have a result if they were executed and say anything. */
+  #answer(
+    commit: TxnCommit,
+    raftTerm: number,
+    results: readonly PartResult[] | undefined,
+    pieces: readonly PartOp[],
+  ): Reply {
     if (results === undefined) throw lost(commit, undefined);
     const { revision, branches } = commit;
     const all = new Results(this.#plan);
     all.add(results);
+    const isMissing = ({ number, branch, op }: PartOp): boolean =>
+      branches.includes(branch) && !saysNothing(op) && !all.has(number, op.key);
+    if (pieces.some(isMissing)) throw lost(commit, undefined);
     return { revision, raftTerm, result: this.#plan.answer(branches, (number) => all.of(number)) };
   }
 }
