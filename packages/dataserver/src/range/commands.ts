@@ -48,8 +48,9 @@ export interface CommandDeps {
  * CM4. A command that needs what a transaction over several ranges holds waits for its end (intent-waits.ts). It may come
  *      to light only when it is applied, which then changes nothing. If the range is split or merged meanwhile, a client's
  *      command is not proposed any more: attempts that came later may have been told so by then (CM3).
- * CM5. What is refused for a limit, which may be reached at one attempt and not at another, is no attempt of a request of which
- *      one is under way here: whoever is told so holds nothing, and waits for nothing.
+ * CM5. What is refused for a limit, which may be reached at one attempt and not at another, or as somebody waits for what a
+ *      prepare would hold, is no attempt of a request of which one is under way here: whoever is told so holds nothing, and
+ *      waits for nothing.
  */
 export class Commands {
   readonly proposals: Proposals;
@@ -73,7 +74,8 @@ export class Commands {
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
     const bytes = commandBytes(command);
     this.#replica.load.wrote(bytes);
-    if (command.type === 'txnPrepare' && this.#isAwaited(command)) {
+    // CM5. The coordinator takes it for the answer that is remembered, and aborts nothing here.
+    if (command.type === 'txnPrepare' && this.#isAwaited(command) && !this.#isKnown(request)) {
       return done(undefined, this.#replica.reply({ type: 'txnPrepare', answer: 'conflict', holders: [] }));
     }
     const settled: OutcomeDone = (error, outcome) => {

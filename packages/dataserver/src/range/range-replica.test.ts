@@ -234,3 +234,44 @@ test('a read at a revision that says serializable does not miss what a prepared 
   expect(await reads('a', 7)).toEqual(['a=2@7/3/2', 'a=2@7/3/2']);
   store.stop();
 });
+
+test('a prepare that is under way is not told that it met somebody who waits: it may be prepared yet (CM5)', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
+  const replica = replicaOf({ store });
+  const proposed: Uint8Array[] = [];
+  const propose = (data: Uint8Array) => ({ index: proposed.push(data), term: 2 });
+  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  const apply = (data: Uint8Array): void | Promise<void> => {
+    const index = replica.state.applied.index + 1;
+    return replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
+  };
+  const told: string[] = [];
+  const send = async (attempt: string, requestId: string, command: Command): Promise<void> => {
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, deadlineMs: 50_000 };
+    replica.execute(
+      { ...request, body: { kind: 'command', command } },
+      () => {},
+      (error, reply) => {
+        const result = reply?.result;
+        told.push(`${attempt} ${error?.code ?? (result?.type === 'txnPrepare' ? result.answer : result?.type)}`);
+      },
+    );
+    await new Promise((resolve) => setImmediate(resolve)); // then it is proposed
+  };
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  for (const command of [{ type: 'noop' } as const, prepare('t', 0, [put('a', '1')])]) {
+    const commands = [{ requestId: '', deadlineMs: 0, command }];
+    proposed.push(encodeEntry({ rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands }));
+    await apply(proposed[proposed.length - 1] ?? expect.fail());
+  }
+  const later = prepare('u', 0, [put('b', '1')]);
+  await send('first', 'u/p0', later);
+  await send('waits', 'w', { type: 'txn', txn: { compare: [], success: [put('a', '2'), put('b', '2')], failure: [] } });
+  await send('again', 'u/p0', later);
+  await send('other', 'v/p0', prepare('v', 0, [put('b', '3')]));
+  expect(told.splice(0)).toEqual(['other conflict']);
+  for (const data of proposed.slice(2)) await apply(data);
+  expect([told, replica.state.transactions.isPrepared('u')]).toEqual([['first prepared', 'again prepared'], true]);
+  store.stop();
+});
