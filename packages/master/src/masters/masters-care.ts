@@ -64,7 +64,9 @@ export class MastersCare {
     return masters.map(({ nodeId }) => {
       const { duty } = state.dutyOf(nodeId);
       const leaving = duty === 'removed' || duty === 'decommissioning';
-      return { nodeId, liveness: stateOf(nodeId), serving: duty === 'serving', leaving };
+      const heard = stateOf(nodeId);
+      const liveness = heard === 'down' && duty === 'maintenance' ? 'suspect' : heard; // MS6
+      return { nodeId, liveness, serving: duty === 'serving', leaving };
     });
   }
 }

@@ -8,6 +8,8 @@
  *      promised is forgotten (traps 10).
  * MS4. One step at a time, worked out anew from what is: whoever leads next goes on with what is half done.
  * MS5. An even number of voters bears no more than one less would, so of two that are missing both come at once.
+ * MS6. Silence that is planned replaces nobody, as with ranges (scheduling/range-check.ts R2): who gives its place away never
+ *      gets it back (MS3). Within a maintenance window a node does not count as down.
  */
 import type { ConfState, ConfStep, ProgressStatus } from '@remora/raft';
 import { isJoint } from '@remora/raft';
