@@ -57,10 +57,17 @@ export interface MasterServiceDeps {
   readonly stateOf: (nodeId: number) => Liveness;
   readonly isSilent: (nodeId: number) => boolean;
   readonly notLeader: () => ServiceError;
+  /** Answers once this master is known to have led after the call, or with why it is not. */
+  readonly confirm: (done: (error: ServiceError | undefined) => void) => void;
   readonly propose: (command: MasterCommand, done: CommandDone) => void;
 }
 
-/** What nodes and gateways ask of the master: its leader answers, the others say who that is. */
+/**
+ * What nodes and gateways ask of the master: its leader answers, the others say who that is.
+ *
+ * SV1. A node that is refused ends, for good. So it is refused only by what is known to be the latest: a leader that was
+ *      deposed, and has not heard so, may not know that the node was given its id, or that its name has become free.
+ */
 export class MasterService {
   readonly #deps: MasterServiceDeps;
 
@@ -90,11 +97,19 @@ export class MasterService {
   }
 
   #join(request: JoinRequest, done: Done<JoinReply>): void {
-    const { clusterId, leading, logger, notLeader, propose, state } = this.#deps;
+    const { confirm, leading, notLeader, state } = this.#deps;
     if (!leading()) return done(notLeader(), undefined);
     const descriptor: NodeDescriptor = { ...request.descriptor, nodeId: request.nodeId };
-    const conflict = state.registrationConflict(descriptor);
-    if (conflict !== undefined) return done(conflict, undefined);
+    if (state.registrationConflict(descriptor) === undefined) return this.#registerNode(descriptor, done);
+    confirm((error) => {
+      const refused = error ?? state.registrationConflict(descriptor); // SV1
+      if (refused === undefined) this.#registerNode(descriptor, done);
+      else done(refused, undefined);
+    });
+  }
+
+  #registerNode(descriptor: NodeDescriptor, done: Done<JoinReply>): void {
+    const { clusterId, logger, notLeader, propose } = this.#deps;
     propose({ type: 'registerNode', descriptor }, (error, result) => {
       if (result?.type !== 'registerNode') return done(error ?? notLeader(), undefined);
       logger.info({ node: result.nodeId, name: descriptor.name }, 'registered a node');

@@ -37,6 +37,8 @@ class MasterBed {
   readonly proposed: Entry[] = [];
   saved: Uint8Array | undefined;
   term = 1;
+  /** What waits to hear that this master leads; undefined: that is known at once. */
+  reads: ((refused: Refusal | undefined) => void)[] | undefined;
   #index: number;
 
   constructor(nodeId = 1, saved?: Uint8Array) {
@@ -73,7 +75,10 @@ class MasterBed {
       get term() {
         return bed.term;
       },
-      leaseRead: (done: (refused: Refusal | undefined) => void) => done(undefined),
+      leaseRead: (done: (refused: Refusal | undefined) => void) => {
+        if (bed.reads === undefined) done(undefined);
+        else bed.reads.push(done);
+      },
     } as Partial<Group> as Group);
     this.master.register(this.registry);
   }
@@ -175,6 +180,29 @@ describe('a master', () => {
     expect(bed.beat(9).error?.details).toEqual({ join: true });
     expect(bed.beat(2, [], 'wiped').code).toBe('NODE_CONFLICT');
     expect(bed.join(2, { incarnation: 'wiped' }).code).toBe('NODE_CONFLICT');
+  });
+
+  test('refuses no node by what a later leader may know better: one that ends never asks again (SV1)', () => {
+    const bed = ready(new MasterBed());
+    bed.reads = [];
+    const given = bed.join(1_001); // by the leader after this one
+    const renewed = bed.join(0, { name: 'n3', incarnation: 'new' }); // n3 was removed there
+    expect([given.answered, renewed.answered]).toEqual([false, false]);
+    for (const deposed of bed.reads.splice(0)) deposed('notLeader');
+    expect([given.code, renewed.code]).toEqual(['NOT_LEADER', 'NOT_LEADER']);
+  });
+
+  test('refuses a node by what it knows once it is known to lead, and takes one that fits by then (SV1)', () => {
+    const bed = ready(new MasterBed());
+    bed.reads = [];
+    const unknown = bed.join(1_001);
+    const renewed = bed.join(0, { name: 'n3', incarnation: 'new' });
+    bed.master.state.apply({ type: 'setDuty', nodeId: 3, duty: 'removed', untilMs: 0 });
+    for (const leads of bed.reads.splice(0)) leads(undefined);
+    expect(unknown.code).toBe('NODE_CONFLICT');
+    expect(renewed.answered).toBe(false);
+    bed.commit();
+    expect(renewed.reply?.nodeId).toBe(1_001);
   });
 
   test('creates the first range once three data nodes are up, and only one', () => {

@@ -253,6 +253,7 @@ export class Master implements StateMachine {
       stateOf: (id) => this.#stateOf(id),
       isSilent: (id) => this.#reports.isSilent(id, this.#nowMs, this.settings),
       notLeader: () => this.#notLeader(),
+      confirm: (done) => this.#confirm(done),
       propose: (command, done) => this.#propose(command, done),
     });
   }
@@ -316,6 +317,12 @@ export class Master implements StateMachine {
     return new ServiceError('NOT_LEADER', 'this node does not lead the master group', {
       details: { leaderNode, leaderAddress },
     });
+  }
+
+  #confirm(done: (error: ServiceError | undefined) => void): void {
+    this.group.leaseRead((refused) =>
+      done(refused === undefined ? undefined : (refusal(refused) ?? this.#notLeader())),
+    );
   }
 
   #propose(command: MasterCommand, done: CommandDone): void {
