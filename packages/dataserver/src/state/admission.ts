@@ -11,11 +11,11 @@ import { commandWithin } from './request-bounds.ts';
  * Refusals are not remembered: they changed nothing.
  */
 export function admissionRefusal(
-  state: Pick<RangeState, 'descriptor' | 'bounds' | 'revision' | 'rangeTimeMs' | 'merging' | 'leases'>,
+  state: Pick<RangeState, 'descriptor' | 'bounds' | 'revision' | 'rangeTimeMs' | 'merging' | 'leases' | 'references'>,
   batch: Pick<CommandBatch, 'epoch'>,
   item: CommandBatch['commands'][number],
 ): Outcome | undefined {
-  const { descriptor, bounds, revision, rangeTimeMs, merging, leases } = state;
+  const { descriptor, bounds, revision, rangeTimeMs, merging } = state;
   if (batch.epoch.version !== descriptor.epoch.version || !commandWithin(bounds, item.command)) {
     return failed(revision, staleEpoch([descriptor]));
   }
@@ -23,9 +23,14 @@ export function admissionRefusal(
   if (item.deadlineMs !== 0 && item.deadlineMs < rangeTimeMs) {
     return failed(revision, new ServiceError('DEADLINE_EXCEEDED', 'the request reached the range after its deadline'));
   }
-  if (item.command.type === 'leaseGrant' && leases.ending(item.command.id) !== undefined) {
-    const message = `an earlier lease ${item.command.id} is still ending in other ranges; try again later`;
-    return failed(revision, new ServiceError('UNAVAILABLE', message)); // S4 of the leases
+  if (item.command.type === 'leaseGrant' && hasEarlier(state, item.command.id)) {
+    const message = `an earlier lease ${item.command.id} is still ending; try again later`;
+    return failed(revision, new ServiceError('UNAVAILABLE', message));
   }
   return undefined;
+}
+
+/** Of a lease that is not alive: it is ending (S4 of leases.ts), or its home has lost it (BL2 of belongings.ts). */
+function hasEarlier({ leases, references }: Pick<RangeState, 'leases' | 'references'>, id: bigint): boolean {
+  return leases.ending(id) !== undefined || (leases.get(id) === undefined && references.get(id) !== undefined);
 }

@@ -3,6 +3,8 @@
  *
  * BL1. Of a lease whose home is here, alive or ending, what is new lies behind its own row; of any other, behind a
  *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
+ * BL2. All of that is of one incarnation of the lease (lease-references.ts LR4). Where another one is known here, the lease is
+ *      neither granted nor referred to, and two ranges that know different ones are not merged.
  */
 import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
 import { type LockId, type LockNames, lockPrefix, type SessionRef } from '@remora/lock';
@@ -37,6 +39,26 @@ export class Belongings implements KeyOwners {
   known(lease: bigint, key: Bytes): boolean {
     if (this.#home.get(lease) !== undefined) return true;
     return this.#references.size > 0 && this.#references.covers(lease, 0, kvRoutingKey(key));
+  }
+
+  /** Of the lease that is known here; 0: none. */
+  incarnationOf(lease: bigint): number {
+    const { incarnation = 0 } = this.#home.get(lease) ?? this.#home.ending(lease) ?? this.#references.get(lease) ?? {};
+    return incarnation;
+  }
+
+  /** BL2: a lease of which the other range knows another incarnation; undefined when there is none. */
+  conflictWith(other: Belongings): bigint | undefined {
+    return this.#inConflict(other) ?? other.#inConflict(this);
+  }
+
+  /** Leases have one home, so one side only refers to it. */
+  #inConflict(other: Belongings): bigint | undefined {
+    for (const { id, incarnation } of this.#references.all()) {
+      const there = other.incarnationOf(id);
+      if (there !== 0 && there !== incarnation) return id;
+    }
+    return undefined;
   }
 
   attach(lease: bigint, key: Bytes): void {

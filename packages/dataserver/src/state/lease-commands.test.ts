@@ -77,6 +77,21 @@ describe('a split that parts a lease from what belongs to it', () => {
   });
 });
 
+describe('a range knows one incarnation of a lease', () => {
+  test('so it grants none, and refers to none, while an earlier one has something in it', async () => {
+    const bed = new StateBed();
+    const refer = { type: 'leaseRefer', id: LEASE, incarnation: 1, span: SPAN } as const;
+    await bed.ok(refer); // its home lost it since
+    const grant = { type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {} } as const;
+    const late = { requestId: 'r', deadlineMs: 9_000 };
+    expect(await bed.run(grant, late)).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+    expect(await bed.run({ ...refer, incarnation: 2 })).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+    await bed.ok({ type: 'leaseEnd', id: LEASE, incarnation: 1, span: SPAN });
+    expect(await bed.run(grant, late)).toMatchObject({ ok: true });
+    expect(await bed.run(refer)).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+  });
+});
+
 describe('the end of a lease in another range', () => {
   test('takes away so many keys in one entry, and lets no further one come to the lease meanwhile', async () => {
     const keys = Array.from({ length: 1_500 }, (_, i) => putWith(`x${i}`, LEASE));

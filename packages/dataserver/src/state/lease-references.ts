@@ -9,9 +9,10 @@
  *      long as there are keys and locks left to be taken away, so that the rows of one incarnation are never taken for
  *      those of another.
  * LR4. Only a home that went on alone, without its majority, may grant an id of which another range has an earlier
- *      incarnation yet (range/lease-audit.ts). What two ranges have of both belongs to the later one when they are merged.
+ *      incarnation yet (range/lease-audit.ts). No range ever knows two of them, as its rows tell them apart by the id alone:
+ *      what would bring them together is refused (belongings.ts BL2), until the audit has ended the earlier one.
  */
-import { type Engine, equalBytes, type Row, type Span } from '@remora/base';
+import { assert, type Engine, equalBytes, type Row, type Span } from '@remora/base';
 import {
   asCount,
   asList,
@@ -71,12 +72,11 @@ export class LeaseReferences {
     return this.#byId.get(id)?.incarnation === incarnation ? this.attached.keys(id) : [];
   }
 
-  /** False when another incarnation has something here yet. */
-  add(id: bigint, incarnation: number, span: Span): boolean {
+  /** Another incarnation has nothing here (LR4). */
+  add(id: bigint, incarnation: number, span: Span): void {
     const known = this.#byId.get(id);
-    if (known !== undefined && known.incarnation !== incarnation) return false;
+    assert(known === undefined || known.incarnation === incarnation, 'LR4: a range knows one incarnation of a lease');
     this.#set({ id, incarnation, spans: plusSpan(known?.spans ?? [], span) });
-    return true;
   }
 
   /** LR3. */
@@ -114,7 +114,8 @@ export class LeaseReferences {
 
   #unite(other: LeaseReference): void {
     const known = this.#byId.get(other.id) ?? { ...other, spans: [] };
-    const incarnation = Math.max(known.incarnation, other.incarnation); // LR4
+    // LR4. But for a source that went on alone since it was sealed, both are of one.
+    const incarnation = Math.max(known.incarnation, other.incarnation);
     this.#set({ id: other.id, incarnation, spans: other.spans.reduce(plusSpan, known.spans) });
   }
 

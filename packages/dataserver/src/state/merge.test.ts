@@ -2,7 +2,7 @@ import { EMPTY_BYTES } from '@remora/base';
 import { type Command, kvRoutingKey, type RangeDescriptor, type SealedRange } from '@remora/protocol';
 import { confOf, forcedChange } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { rangeSpans, spansOverlap } from './bounds.ts';
+import { attachableSpan, rangeSpans, spansOverlap } from './bounds.ts';
 import { leaseKey, localSpan } from './keys.ts';
 import { encodeKnownEpoch } from './membership.ts';
 import { unionOf, withoutKeys } from './merge.ts';
@@ -323,6 +323,31 @@ describe('a merge is refused, and changes nothing', () => {
     await left.ok({ type: 'split', at: atKey('c'), epoch, childId: 4, replicas, keys: 0, bytes: 0 });
     expect(code(await left.run(command))).toBe('STALE_EPOCH');
     expect(left.state.merging.round).toBe(0);
+  });
+
+  const hereIn = ({ state }: StateBed) => {
+    const span = attachableSpan(state.bounds);
+    if (span === undefined) throw new Error('keys may belong to leases there');
+    return span;
+  };
+  const refer = async (bed: StateBed, incarnation: number): Promise<unknown> =>
+    bed.ok({ type: 'leaseRefer', id: 6n, incarnation, span: hereIn(bed) });
+  const grant = async (bed: StateBed): Promise<unknown> =>
+    bed.ok({ type: 'leaseGrant', id: 6n, ttlMs: 5_000, attributes: {} });
+  test.each([
+    { name: 'both refer to it', at: M, later: (left: StateBed) => refer(left, 8) },
+    { name: 'the target is the home of the later one', at: leaseKey(9n), later: grant },
+  ])('while they know two incarnations of a lease, where $name, until the earlier has ended', async ({ at, later }) => {
+    const { left, right } = await neighbours(at);
+    await later(left);
+    await refer(right, 7);
+    const command = mergeOf(left, await seal(right, left));
+    expect(await left.run(command)).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+    expect([left.state.merging.round, left.absorbed]).toEqual([0, []]);
+    await left.ok({ type: 'refuseMerge', round: 0 });
+    await right.ok({ type: 'unseal', from: { targetId: 2, round: 0 } });
+    await right.ok({ type: 'leaseEnd', id: 6n, incarnation: 7, span: hereIn(right) });
+    await left.ok(mergeOf(left, await seal(right, left)));
   });
 
   test('while the membership of the target is joint', async () => {

@@ -7,7 +7,9 @@
  *      goes on alone, as the target's majority is lost with the source's, is far above what was sealed, and so is the
  *      target behind the merge.
  * MG2. A merge is applied only to the target as it was when its replicas were compared with the source's, and only in the
- *      round for which the source was sealed. What does not fit is refused and decides nothing.
+ *      round for which the source was sealed, and only if the two know no two incarnations of one lease (belongings.ts BL2).
+ *      What does not fit is refused and decides nothing. A source that has gone on alone is taken over all the same: the
+ *      others that decided on it are gone, and the masters have been told of it.
  * MG3. The target goes on from what both have: the last revision, the compaction and the time are the later ones, the
  *      memory of outcomes is that of both, and its version is above both (a key's ranges have growing versions).
  * MG4. The source is the range behind the target: of two neighbours the first one goes on. So a range has the key at which
@@ -109,6 +111,22 @@ export function mergeRefusal(
   if (wrong !== undefined) return impossible(rangeId, wrong);
   if (merging.absorbed.length < ABSORBED_MAX) return undefined;
   return impossible(rangeId, `it has taken over ${ABSORBED_MAX} ranges`);
+}
+
+/** MG2: why two ranges are not merged as long as they know two incarnations of a lease; undefined when they may be. */
+export function leaseConflict(
+  target: Pick<RangeState, 'rangeId' | 'belongings'>,
+  source: Pick<RangeState, 'rangeId' | 'belongings'>,
+): ServiceError | undefined {
+  const id = target.belongings.conflictWith(source.belongings);
+  if (id === undefined) return undefined;
+  const why = `one of them has something of an earlier lease ${id} than the other`;
+  return unavailable(`ranges ${target.rangeId} and ${source.rangeId} cannot be merged yet: ${why}; try again later`);
+}
+
+/** Whether all replicas have the same of the source: it has not gone on alone (MG1). */
+export function isAsSealed(source: Pick<RangeState, 'revision'>, { source: named }: MergeIntoCommand): boolean {
+  return source.revision === named.revision;
 }
 
 /** Why two ranges cannot be merged as they are; undefined when they can. */

@@ -18,7 +18,16 @@ import { LeaseReferences } from './lease-references.ts';
 import { type Lease, Leases } from './leases.ts';
 import { LockCommands } from './lock-commands.ts';
 import { descriptorAfter, descriptorAlone } from './membership.ts';
-import { type MergeIntoCommand, mergeRefusal, refuseMerge, seal, unite, unseal } from './merge.ts';
+import {
+  isAsSealed,
+  leaseConflict,
+  type MergeIntoCommand,
+  mergeRefusal,
+  refuseMerge,
+  seal,
+  unite,
+  unseal,
+} from './merge.ts';
 import { type Merging, NEVER_MERGED } from './merging.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
 import { needsRevision, nextRevision } from './numbering.ts';
@@ -391,6 +400,8 @@ export class RangeState implements TransactionHost {
     const refused = mergeRefusal(this, command);
     if (refused !== undefined) throw refused;
     const source = this.#effects.source(command.source.descriptor.rangeId);
+    const conflict = isAsSealed(source, command) ? leaseConflict(this, source) : undefined;
+    if (conflict !== undefined) throw conflict;
     const leases = unite(this, source, command);
     const delayed = [...source.delays.all()];
     this.delays.takeOver(delayed);
