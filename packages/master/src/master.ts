@@ -334,6 +334,7 @@ export class Master implements StateMachine {
   #arm(): void {
     this.#timer = this.#deps.clock.setTimer(TICK_MS, () => {
       this.#ticks += 1;
+      this.#reports.looked(this.#nowMs);
       if (this.leading) {
         this.#firstRange.look();
         if (this.#ticks % CARE_TICKS === 0) this.#care();

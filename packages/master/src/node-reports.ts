@@ -12,18 +12,40 @@ export interface SilenceLimits {
   readonly downAfter: number;
 }
 
-/** What nodes said last to the master's leader, in its memory only: each leader hears anew (master.ts M4). */
+/** Nothing is heard for so long only by one that stands still: it looks many times in that time (`looked`). */
+const STOOD_STILL_MS = 1_000;
+
+/**
+ * What nodes said last to the master's leader, in its memory only: each leader hears anew (master.ts M4).
+ *
+ * NR1. Time in which the leader itself stood still (paused, or kept by its machine) is nobody's silence: what was said
+ *      meanwhile is read after it has gone on, and it takes nobody for down before that.
+ */
 export class NodeReports {
   readonly #heard = new Map<number, Heard>();
   #sinceMs = 0;
+  #lookedMs = 0;
 
   /** Another leader, or another term of the same: whoever says nothing is silent from now on. */
   termBegan(nowMs: number): void {
     this.#heard.clear();
     this.#sinceMs = nowMs;
+    this.#lookedMs = nowMs;
+  }
+
+  /** NR1. To be called several times a second. */
+  looked(nowMs: number): void {
+    const passedMs = nowMs - this.#lookedMs;
+    this.#lookedMs = nowMs;
+    if (passedMs <= STOOD_STILL_MS) return;
+    this.#sinceMs += passedMs;
+    for (const [nodeId, { atMs, heartbeat }] of this.#heard) {
+      this.#heard.set(nodeId, { atMs: atMs + passedMs, heartbeat });
+    }
   }
 
   heard(heartbeat: NodeHeartbeat, nowMs: number): void {
+    this.looked(nowMs);
     this.#heard.set(heartbeat.nodeId, { atMs: nowMs, heartbeat });
   }
 
