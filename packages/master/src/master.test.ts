@@ -12,7 +12,9 @@ import {
   masterHeartbeat,
   masterJoin,
   masterNodes,
+  masterOperators,
   masterRangeChanged,
+  masterSetNodeDuty,
   masterSetSetting,
   masterView,
   type NodeHeartbeatReply,
@@ -203,6 +205,22 @@ describe('a master', () => {
     expect(renewed.answered).toBe(false);
     bed.commit();
     expect(renewed.reply?.nodeId).toBe(1_001);
+  });
+
+  test('tells people nothing that a later leader may know better (M6)', () => {
+    const bed = ready(new MasterBed());
+    const ask = () => [
+      call(bed, masterSetNodeDuty as never, { nodeId: 2, duty: 'serving', forMs: 0 }),
+      call(bed, masterSetSetting as never, { name: 'down-after', value: '' }),
+      call(bed, masterOperators as never, { rangeId: 0, activeOnly: true }),
+      call(bed, masterNodes as never, undefined),
+    ];
+    expect(ask().map(({ code, answered }) => [code, answered])).toEqual(Array(4).fill([undefined, true]));
+    bed.reads = [];
+    const asked = ask();
+    expect(asked.some(({ answered }) => answered)).toBe(false);
+    for (const deposed of bed.reads.splice(0)) deposed('notLeader');
+    expect(asked.map(({ code }) => code)).toEqual(Array(4).fill('NOT_LEADER'));
   });
 
   test('creates the first range once three data nodes are up, and only one', () => {

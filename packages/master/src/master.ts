@@ -73,6 +73,8 @@ const CARE_TICKS = 10;
  * M3. Only a leader that has applied an entry of its own term answers from its state.
  * M4. What nodes report (health, leaders) is kept in the leader's memory only and built anew by each leader.
  * M5. Every proposal is answered once: with its result, or with an error when leadership moved before it was known.
+ * M6. What people ask is answered by a leader that is known to lead after it was asked: one that was deposed and has not
+ *      heard of it would say that something is so already, or has begun, which its successor knows nothing of.
  */
 export class Master implements StateMachine {
   readonly #deps: MasterDeps;
@@ -237,7 +239,9 @@ export class Master implements StateMachine {
 
   register(registry: RpcRegistry): void {
     this.#admin().register(registry);
-    registerSteering(registry, () => (this.leading && this.#term?.actions) || this.#notLeader());
+    registerSteering(registry, (act) =>
+      this.#confirm((error) => act(error ?? this.#term?.actions ?? this.#notLeader())),
+    );
     this.#service.register(registry);
   }
 
@@ -265,9 +269,8 @@ export class Master implements StateMachine {
       clusterId,
       settings: this.#schema,
       state: this.state,
-      leading: () => this.leading,
+      confirm: (done) => this.#confirm(done),
       leadingMs: () => this.#reports.leadingMs(this.#nowMs),
-      notLeader: () => this.#notLeader(),
       knowledge: () => this.#knowledge(),
       schedulingProblems: () => this.#term?.care.problems() ?? [],
       propose: (command, done) => this.#propose(command, (error) => done(error)),
@@ -319,10 +322,13 @@ export class Master implements StateMachine {
     });
   }
 
+  /** M6. */
   #confirm(done: (error: ServiceError | undefined) => void): void {
-    this.group.leaseRead((refused) =>
-      done(refused === undefined ? undefined : (refusal(refused) ?? this.#notLeader())),
-    );
+    if (!this.leading) return done(this.#notLeader());
+    this.group.leaseRead((refused) => {
+      if (refused !== undefined) done(refusal(refused) ?? this.#notLeader());
+      else done(this.leading ? undefined : this.#notLeader());
+    });
   }
 
   #propose(command: MasterCommand, done: CommandDone): void {

@@ -74,9 +74,8 @@ class AdminBed {
       clusterId: 'c',
       settings: new SettingsSchema({ replicas: 3 }),
       state: this.state,
-      leading: () => this.leading,
+      confirm: (done) => done(this.leading ? undefined : new ServiceError('NOT_LEADER', 'not here')),
       leadingMs: () => 5_000,
-      notLeader: () => new ServiceError('NOT_LEADER', 'not here'),
       knowledge: () => ({
         nodes: NODES,
         ranges: this.ranges,

@@ -24,10 +24,10 @@ export interface MasterAdminDeps {
   readonly clusterId: string;
   readonly settings: SettingsSchema;
   readonly state: Pick<MasterState, 'settings'>;
-  readonly leading: () => boolean;
+  /** Called back once this master is known to lead now (M6 of master.ts), or why it is not. */
+  readonly confirm: (done: (error: ServiceError | undefined) => void) => void;
   /** Since this master leads, in ms. */
   readonly leadingMs: () => number;
-  readonly notLeader: () => ServiceError;
   readonly knowledge: () => Knowledge;
   /** What the scheduling finds wrong. */
   readonly schedulingProblems: () => readonly ClusterProblem[];
@@ -75,7 +75,7 @@ export class MasterAdmin {
     });
     this.#answer(registry, masterSettings, () => this.#settings());
     registry.handle(masterSetSetting, (request, _context, done) =>
-      this.#deps.leading() ? this.#setSetting(request, done) : done(this.#deps.notLeader(), undefined),
+      this.#deps.confirm((error) => (error === undefined ? this.#setSetting(request, done) : done(error, undefined))),
     );
   }
 
@@ -85,17 +85,19 @@ export class MasterAdmin {
     method: Method<Request, Reply>,
     answer: (request: Request) => Reply,
   ): void {
-    registry.handle(method, (request, _context, done) => {
-      if (!this.#deps.leading()) return done(this.#deps.notLeader(), undefined);
-      let reply: Reply;
-      try {
-        reply = answer(request);
-      } catch (error) {
-        if (error instanceof ServiceError) return done(error, undefined);
-        throw error;
-      }
-      done(undefined, reply);
-    });
+    registry.handle(method, (request, _context, done) =>
+      this.#deps.confirm((error) => {
+        if (error !== undefined) return done(error, undefined);
+        let reply: Reply;
+        try {
+          reply = answer(request);
+        } catch (error) {
+          if (error instanceof ServiceError) return done(error, undefined);
+          throw error;
+        }
+        done(undefined, reply);
+      }),
+    );
   }
 
   #settings(): readonly SettingInfo[] {

@@ -43,8 +43,8 @@ export interface SteeringActions {
   setNodeDuty(request: SetNodeDutyRequest, done: Done<undefined>): void;
 }
 
-/** Who answers at this moment: an error while this master does not lead. */
-export type Steering = () => SteeringActions | ServiceError;
+/** Called back with who answers, once this master is known to lead now (M6 of master.ts), or with why it is not. */
+export type Steering = (act: (actions: SteeringActions | ServiceError) => void) => void;
 
 /** Serves the methods by which operators steer. */
 export function registerSteering(registry: RpcRegistry, steering: Steering): void {
@@ -75,12 +75,13 @@ function answer<Request, Reply>(
 }
 
 function orRefused<Reply>(done: Done<Reply>, steering: Steering, act: (actions: SteeringActions) => void): void {
-  const actions = steering();
-  if (actions instanceof ServiceError) return done(actions, undefined);
-  try {
-    act(actions);
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    done(error, undefined);
-  }
+  steering((actions) => {
+    if (actions instanceof ServiceError) return done(actions, undefined);
+    try {
+      act(actions);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      done(error, undefined);
+    }
+  });
 }
