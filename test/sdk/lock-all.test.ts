@@ -149,6 +149,16 @@ describe('several locks', () => {
     expect((await world.until(client.locks.list())).locks).toEqual([]);
   });
 
+  test('are not told as held when their session has ended here before the answer came', async () => {
+    const client = await world.client();
+    const session = await world.until(client.session());
+    const all = await world.until(session.lockAll(['a', 'b']).acquire());
+    const checked = all.check();
+    const closed = session.close();
+    expect([await world.until(checked), all.state]).toEqual([false, 'lost']);
+    await world.until(closed);
+  });
+
   test("run work, and belong to a session of one's own if wanted", async () => {
     const client = await world.client();
     const session = await world.until(client.session());

@@ -62,12 +62,18 @@ export class HeldLocks implements AsyncDisposable {
 
   /** Asks the cluster whether all of these grants are still the current ones, with one question. */
   async check(): Promise<boolean> {
-    if (this.state === 'lost' || this.state === 'released') return false;
+    if (this.#isOver()) return false;
     const current = await this.#checks.check(this.#held.map(({ id, version }) => ({ ...id, version })));
     // What was asked about may have been upgraded or downgraded by then, or taken away: the lock itself knows.
     const unsure = this.#held.filter((_, at) => current[at] !== true);
     const answers = await Promise.all(unsure.map((lock) => lock.check()));
-    return answers.every((held) => held);
+    // An answer is about the moment before it: by now they may be lost, or given back.
+    return answers.every((held) => held) && !this.#isOver();
+  }
+
+  #isOver(): boolean {
+    const { state } = this;
+    return state === 'lost' || state === 'released';
   }
 
   /**
