@@ -15,7 +15,7 @@ const REQUEST: AcquireRequest = {
 };
 
 /** Acquires where each asking is answered in turn; gives what was told, and the commands that were sent. */
-async function acquiring(answers: readonly (ServiceError | LockResult)[]) {
+async function acquiring(answers: readonly (ServiceError | LockResult)[], request = REQUEST) {
   const clock = new ManualClock();
   const sent: string[] = [];
   let asked = 0;
@@ -40,7 +40,7 @@ async function acquiring(answers: readonly (ServiceError | LockResult)[]) {
     addLossListener: () => 0,
     removeLossListener: () => {},
   } as unknown as Session;
-  const outcome = new AcquireOperation(requester, session, REQUEST).run().then(
+  const outcome = new AcquireOperation(requester, session, request).run().then(
     () => 'granted',
     (error: ServiceError) => error.code,
   );
@@ -57,4 +57,11 @@ test('an acquire that is refused takes back an earlier asking of it whose answer
 test('an acquire whose one asking is refused leaves nothing to take back', async () => {
   const { outcome, sent } = await acquiring([REFUSED]);
   expect([outcome, sent]).toEqual(['RESOURCE_EXHAUSTED', ['acquire']]);
+});
+
+test('who is taken out of a double barrier takes back an earlier asking whose answer was lost: it would enter again', async () => {
+  const lost = new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost');
+  const forced: LockResult = { type: 'refused', code: 'LOCK_NOT_HELD', message: 'the lock was taken away' };
+  const { outcome, sent } = await acquiring([lost, forced], { ...REQUEST, as: { type: 'enter', parties: 2 } });
+  expect([outcome, sent]).toEqual(['LOCK_NOT_HELD', ['acquire', 'acquire', 'cancel']]);
 });

@@ -219,10 +219,11 @@ export class AcquireOperation implements LossListener {
 
   /**
    * A2. It was this asking that was refused: an earlier one, of another request id, may still arrive and be granted. Not to
-   * who has lost the lock that it wanted to upgrade.
+   * who has lost the lock that it wanted to upgrade; but who was taken out of a double barrier would enter it again.
    */
   #refused(error: ServiceError): void {
-    if (this.#askings > 1 && error.code !== 'LOCK_NOT_HELD') this.#giveUp(error);
+    const isOver = error.code === 'LOCK_NOT_HELD' && this.#request.upgrade !== undefined;
+    if (this.#askings > 1 && !isOver) this.#giveUp(error);
     else this.#end(error);
   }
 
