@@ -119,6 +119,12 @@ describe('a fence guard', () => {
   });
 });
 
+test('a write is told nothing of what the one before it gave', async () => {
+  const guard = versions({ a: 7 }).guard();
+  const write = (said: unknown = 'nothing'): unknown => said;
+  expect([await guard.run('a', 7, () => 'a secret'), await guard.run('a', 7, write)]).toEqual(['a secret', 'nothing']);
+});
+
 test('a check says whether a version is current', async () => {
   const { fence } = versions({ a: 7 });
   expect([await fence.check('a', 7), await fence.check('a', 6), await fence.check('b', 7)]).toEqual([

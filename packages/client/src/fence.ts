@@ -98,7 +98,7 @@ export class FenceGuard {
       // F1, after the wait: others may have come while the cluster was asked.
       if (version < seen.highest) throw fenced(version, seen.highest);
       seen.highest = version;
-      const running = seen.last.then(write);
+      const running = seen.last.then(() => write());
       seen.last = running.catch(() => {});
       return await running;
     } finally {
