@@ -63,7 +63,7 @@ export interface Grant {
 /** A wait is asked for anew at this interval, so that an answer lost on the way is noticed. */
 const ASK_MS = 60_000;
 /** How long a cancel is tried; whatever it does not reach ends with the session. */
-const CANCEL_TIMEOUT_MS = 30_000;
+export const CANCEL_TIMEOUT_MS = 30_000;
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 2_000;
 

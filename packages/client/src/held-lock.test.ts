@@ -17,6 +17,7 @@ const LOST = new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost');
 
 /** A client whose commands wait for their answers. */
 function client() {
+  const clock = new ManualClock();
   const sent: { readonly command: LockCommand; readonly answer: (how: ServiceError | LockResult) => void }[] = [];
   let attempts = 0;
   const sendCommand = (command: Command, _options: unknown, done: Done<PipeReply<CommandResult>>) => {
@@ -30,7 +31,7 @@ function client() {
   };
   const requester = {
     ports: {
-      ...{ clock: new ManualClock(), random: new SeededRandom(1), logger: silentLogger },
+      ...{ clock, random: new SeededRandom(1), logger: silentLogger },
       liveness: { hold() {}, release() {} },
     },
     ...{ closed: false, sendCommand },
@@ -55,7 +56,13 @@ function client() {
     sent.at(-1)?.answer(how);
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
   };
-  return { acquire, answer, last: () => sent.at(-1)?.command, types: () => sent.map(({ command }) => command.type) };
+  return {
+    clock,
+    acquire,
+    answer,
+    last: () => sent.at(-1)?.command,
+    types: () => sent.map(({ command }) => command.type),
+  };
 }
 
 const LOSING = [
@@ -102,4 +109,31 @@ test('a re-entry that is granted anew, as the lock was taken away, brings no dat
   expect(types()).toEqual(['acquire', 'acquire', 'cancel']);
   await answer({ type: 'canceled', released: true });
   expect([await again, held.state]).toEqual(['LOCK_NOT_HELD', 'lost']);
+});
+
+test('a lock that was taken away takes back an asking of it that may be under way: that would be granted to nobody (A2)', async () => {
+  const { clock, acquire, answer, last, types } = client();
+  const first = acquire();
+  await answer(LOST);
+  clock.advance(1_000);
+  await answer(GRANTED);
+  const said = (await first).setData('x').catch((error: ServiceError) => error.code);
+  await answer({ type: 'refused', code: 'LOCK_NOT_HELD', message: 'nobody holds the lock' });
+  expect([await said, types()]).toEqual(['LOCK_NOT_HELD', ['acquire', 'acquire', 'setData', 'cancel']]);
+  expect(last()).toMatchObject({ attempt: 1 });
+  const second = acquire();
+  expect(last()).toMatchObject({ type: 'cancel' });
+  await answer({ type: 'canceled', released: false });
+  expect(last()).toMatchObject({ type: 'acquire', attempt: 2 });
+  await answer({ ...GRANTED, version: 9 });
+  expect(await second).toMatchObject({ version: 9, state: 'active' });
+});
+
+test('a lock that was taken away, and was asked for once, has nothing to take back', async () => {
+  const { acquire, answer, types } = client();
+  const first = acquire();
+  await answer(GRANTED);
+  const said = (await first).setData('x').catch((error: ServiceError) => error.code);
+  await answer({ type: 'refused', code: 'LOCK_NOT_HELD', message: 'nobody holds the lock' });
+  expect([await said, types()]).toEqual(['LOCK_NOT_HELD', ['acquire', 'setData']]);
 });

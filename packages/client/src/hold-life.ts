@@ -3,8 +3,8 @@
  * holder does with it is in `held-lock.ts`.
  */
 import { ServiceError } from '@remora/base';
-import type { LockId, Revocation } from '@remora/lock';
-import type { AcquireRequest, Grant } from './acquire.ts';
+import type { LockId, Owner, Revocation } from '@remora/lock';
+import { type AcquireRequest, CANCEL_TIMEOUT_MS, type Grant } from './acquire.ts';
 import type { LockDeps } from './lock.ts';
 import { takenAway } from './lock-errors.ts';
 import type { OwnLease } from './own-lease.ts';
@@ -30,6 +30,7 @@ export class HoldLife implements LossListener {
   readonly #deps: LockDeps;
   readonly #session: Session;
   readonly #lock: LockId;
+  readonly #owner: Owner;
   readonly #turns: OwnerTurns;
   readonly #grant: HeldGrant;
   readonly #own: OwnLease | undefined;
@@ -48,6 +49,7 @@ export class HoldLife implements LossListener {
     this.#deps = deps;
     this.#session = session;
     this.#lock = request.lock;
+    this.#owner = { session: session.ref, token: request.token };
     this.#turns = grant.turns;
     this.#grant = grant.held;
     this.#own = own;
@@ -126,6 +128,28 @@ export class HoldLife implements LossListener {
     if (!this.#released) this.#forget(reason);
     if (reason.code === 'LOCK_NOT_HELD') this.#own?.end();
     this.#controller?.abort(reason);
+    // What was released before has said so itself.
+    if (reason.code === 'LOCK_NOT_HELD' && !this.#released) this.#stopAskings();
+  }
+
+  /**
+   * A2 of `acquire.ts`. Nobody releases what was taken away; but an asking whose answer was lost may be under way still, and
+   * would be granted to nobody.
+   */
+  #stopAskings(): void {
+    const { requester } = this.#deps;
+    const turns = this.#turns;
+    const isNeeded = (): boolean => turns.askedAgain && turns.grant === this.#grant;
+    if (!isNeeded() || this.#own !== undefined) return;
+    turns.enter(() => {
+      // What the owner was granted since leaves a mark when it is released.
+      if (!isNeeded() || !this.#session.alive || requester.closed) return false;
+      const { attempt } = turns;
+      const cancel = { type: 'cancel', lock: this.#lock, owner: this.#owner, deadlineMs: 0, attempt } as const;
+      const command = { type: 'lock', command: cancel } as const;
+      requester.sendCommand(command, { timeoutMs: CANCEL_TIMEOUT_MS }, () => turns.leave());
+      return true;
+    });
   }
 
   #forget(lost?: ServiceError): void {
