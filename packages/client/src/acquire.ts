@@ -32,6 +32,8 @@ export interface AcquireRequest {
   /** An upgrade of a lock that is held shared. */
   readonly upgrade?: {
     readonly refusal: () => ServiceError | undefined;
+    /** Whether it has the lock alone already. */
+    readonly isAlone: () => boolean;
     /** It was given up, and whether the lock is held shared still cannot be told. The owner's turn lasts until `done`. */
     readonly onUnknown: (done: () => void) => void;
   };
@@ -59,6 +61,8 @@ export interface Grant {
   readonly turns: OwnerTurns;
   readonly held: HeldGrant;
 }
+
+type Granted = Extract<LockResult, { readonly type: 'granted' }>;
 
 /** A wait is asked for anew at this interval, so that an answer lost on the way is noticed. */
 const ASK_MS = 60_000;
@@ -148,11 +152,20 @@ export class AcquireOperation implements LossListener {
       this.#end(refusal);
       return false;
     }
+    if (this.#isUpgraded()) return false;
     if (this.#request.waitMs === 0) this.#waitTimer?.cancel();
     this.#hasTurn = true;
     this.#turns.converting = this.#request.upgrade !== undefined;
     this.#turns.attempt = Math.max(this.#turns.attempt, this.#request.attempt);
     this.#ask();
+    return true;
+  }
+
+  /** Who has it alone already asks for nothing: to give that up would leave it shared. */
+  #isUpgraded(): boolean {
+    if (!this.#request.upgrade?.isAlone()) return false;
+    const { grant, levels: depth } = this.#turns;
+    this.#finish(this.#grantOf({ version: grant.version, depth, lockTimeMs: 0 }));
     return true;
   }
 
@@ -227,7 +240,7 @@ export class AcquireOperation implements LossListener {
     else this.#end(error);
   }
 
-  #granted(grant: Extract<LockResult, { readonly type: 'granted' }>): void {
+  #granted(grant: Granted): void {
     // A3. Looking at the session may find it lost, which ends this operation; the server frees its locks.
     if (!this.#session.alive) return;
     const { reentry, upgrade, as } = this.#request;
@@ -237,10 +250,12 @@ export class AcquireOperation implements LossListener {
     if (upgrade !== undefined) this.#turns.converted(grant.version, 'exclusive');
     else this.#turns.granted(grant.version, modeOf(as));
     reentry?.onGrant();
-    const { version, depth, lockTimeMs, keptData } = grant;
+    this.#finish(this.#grantOf(grant));
+  }
+
+  #grantOf({ version, depth, lockTimeMs, keptData }: Omit<Granted, 'type'>): Grant {
     const turns = this.#turns;
-    const stats = this.#stats();
-    this.#finish({ version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats });
+    return { version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats: this.#stats() };
   }
 
   #stats(): AcquireStats {

@@ -22,6 +22,8 @@ export interface Convertible {
   readonly turns: OwnerTurns;
   /** Why it is not held any more; undefined while it is. */
   readonly refusal: () => ServiceError | undefined;
+  /** Whether it is held alone, as far as is known. */
+  readonly isAlone: () => boolean;
   /** The cluster says that it is not held. */
   readonly lose: (reason: ServiceError) => void;
   /** How it is held cannot be told any more: it is given back, and `done` called when that can no longer be applied. */
@@ -39,7 +41,7 @@ export async function upgradeHold(hold: Convertible, options: UpgradeOptions): P
     ...{ lock, token: owner.token, depthMax: DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
     ...{ keepData: false, delayMs: 0, attempt: nextAttempt(), startedMs: requester.ports.clock.monotonicMs() },
     ...{ waitMs, signal: options.signal, as: { type: 'upgrade' } },
-    upgrade: { refusal: hold.refusal, onUnknown: hold.abandon },
+    upgrade: { refusal: hold.refusal, isAlone: hold.isAlone, onUnknown: hold.abandon },
   };
   try {
     const grant = await new AcquireOperation(requester, session, request).run();

@@ -137,3 +137,15 @@ test('a lock that was taken away, and was asked for once, has nothing to take ba
   await answer({ type: 'refused', code: 'LOCK_NOT_HELD', message: 'nobody holds the lock' });
   expect([await said, types()]).toEqual(['LOCK_NOT_HELD', ['acquire', 'setData']]);
 });
+
+test('who has the lock alone upgrades it without asking: given up, that would have left it shared', async () => {
+  const { acquire, answer, types } = client();
+  const first = acquire({ token: 't' });
+  await answer(GRANTED);
+  const held = await first;
+  const giveUp = new AbortController();
+  const upgraded = held.upgrade({ signal: giveUp.signal });
+  giveUp.abort();
+  expect(await upgraded).toMatchObject({ mode: 'exclusive', version: 7, state: 'active' });
+  expect(types()).toEqual(['acquire']);
+});

@@ -275,6 +275,7 @@ export class HeldLock implements AsyncDisposable {
     return {
       ...{ deps: this.#deps, session: this.#session, owner: this.#owner, lock: this.id, turns: this.#turns },
       refusal: () => this.#life.refusal(),
+      isAlone: () => this.#turns.grant === this.#grant && this.mode === 'exclusive',
       lose: (reason) => {
         if (!this.#life.released) this.#life.lose(reason);
       },
