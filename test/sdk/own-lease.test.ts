@@ -55,6 +55,32 @@ describe('a lock with a ttl of its own', () => {
     expect(world.clock.pendingTimers).toBe(0);
   });
 
+  test('and a lock-delay keeps nobody off when it was granted and given up before its handle came', async () => {
+    const world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    const giveUp = new AbortController();
+    world.backend.onApplied = ({ type }) => {
+      if (type === 'leaseChange') giveUp.abort();
+    };
+    const acquiring = client.lock('l').acquire({ ttl: 'never', lockDelay: '60s', signal: giveUp.signal });
+    expect(await world.until(codeOf(acquiring))).toBe('CANCELED');
+    await world.run(100);
+    expect(await world.until(other.lock('l').tryAcquire())).toBeDefined();
+    expect(world.backend.sessions).toBe(1);
+  });
+
+  test('and a lock-delay keeps nobody off when it is given back as nobody knows how it is held', async () => {
+    const world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    const held = await world.until(client.rwLock('l').write({ ttl: '10m', lockDelay: '60s' }));
+    for (const address of GATEWAYS) world.overLimit.add(address);
+    expect(await world.until(codeOf(held.downgrade()))).toBe('RESOURCE_EXHAUSTED');
+    world.overLimit.clear();
+    await world.run(5_000);
+    expect([held.state, await world.until(other.lock('l').tryAcquire())]).toEqual(['lost', expect.anything()]);
+    expect(world.backend.sessions).toBe(1);
+  });
+
   test('is not acquired in a session that was closed, also meanwhile', async () => {
     const world = new World();
     const client = await world.client();

@@ -1,7 +1,7 @@
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
 import { unlessAborted } from './abort.ts';
-import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
+import { AcquireOperation, type AcquireRequest, aborted, CANCEL_TIMEOUT_MS } from './acquire.ts';
 import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
 import { toBytes } from './keys.ts';
@@ -26,6 +26,7 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
   const startedMs = clock.monotonicMs();
   const traced = deps.tracing.acquire(id, options.as);
   let own: OwnLease | undefined;
+  let asked: Asked | undefined;
   liveness.hold();
   try {
     const wanted = ownLeaseRequest(options) ?? (options.apart ? AS_SESSIONS : undefined);
@@ -36,8 +37,10 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
     // Here and not in the operation: it would leave an owner behind that nobody uses.
     if (options.signal?.aborted) throw aborted(options.signal);
     const request = requestOf(deps, id, { options, startedMs, waitMs });
+    asked = { session, request, isGranted: false };
     const grant = await new AcquireOperation(deps.requester, session, request).run();
     if (grant === undefined) throw lockBusy();
+    asked.isGranted = true;
     if (own !== undefined) await unlessGivenUp(own.begin(), options.signal);
     // The session may have been lost since the grant came, by what came in the same frame.
     if (session.lossReason !== undefined) throw session.lossReason;
@@ -46,12 +49,42 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
     traced.granted(grant.version, grant.stats);
     return held;
   } catch (error) {
-    own?.end();
+    if (own !== undefined) endLease(own, deps, asked);
     traced.failed(error);
     throw error;
   } finally {
     liveness.release();
   }
+}
+
+/** An acquire that has begun. */
+interface Asked {
+  readonly session: Session;
+  readonly request: AcquireRequest;
+  isGranted: boolean;
+}
+
+/**
+ * The lease of an acquire that came to nothing. With a lock-delay others would wait for that if the lease ended before what
+ * was granted is taken back: what does so has the owner's turn (owner.ts, W1).
+ */
+function endLease(own: OwnLease, { requester }: LockDeps, asked: Asked | undefined): void {
+  if (asked === undefined || asked.request.delayMs === 0) return own.end();
+  const { session, request, isGranted } = asked;
+  const { lock, token, attempt } = request;
+  const turns = session.owners.of(lock, token);
+  turns.enter(() => {
+    if (!isGranted) {
+      own.end();
+      return false;
+    }
+    const cancel = { type: 'cancel', lock, owner: { session: session.ref, token }, deadlineMs: 0, attempt } as const;
+    requester.sendCommand({ type: 'lock', command: cancel }, { timeoutMs: CANCEL_TIMEOUT_MS }, () => {
+      own.end();
+      turns.leave();
+    });
+    return true;
+  });
 }
 
 /** Undefined when it is taken; does not wait. */

@@ -290,12 +290,14 @@ export class HeldLock implements AsyncDisposable {
   #abandon(done: () => void): void {
     const { requester } = this.#deps;
     this.#life.lose(new ServiceError('UNKNOWN_OUTCOME', 'how the lock is held is not known, so it is used no longer'));
-    if (this.#own === undefined && !requester.closed) {
-      requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS }, () => done());
-      return;
-    }
-    this.#own?.end();
-    done();
+    const end = (): void => {
+      this.#own?.end();
+      done();
+    };
+    // The end of its own lease gives it back as well; but others would wait for its lock-delay then.
+    const isReleased = this.#own === undefined || this.#request.delayMs > 0;
+    if (!isReleased || requester.closed) return end();
+    requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS }, end);
   }
 
   #releaseAll(): Command {
