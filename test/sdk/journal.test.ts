@@ -229,6 +229,27 @@ describe('a client with a journal', () => {
     expect([await files(), world.backend.sessions]).toEqual([[], 0]);
   });
 
+  test('does not name what it has left to its TTL, nor when the machine loses its power then (J5)', async () => {
+    const named: (readonly string[])[] = [];
+    for (let seed = 0; seed < 10; seed++) {
+      disk = new SimDisk({ random: new SeededRandom(seed) });
+      const left = await client(1);
+      const lock = await world.until(left.lock(`a${seed}`).acquire({ ttl: '10m' }));
+      await world.until(lock.orphan());
+      disk.crash();
+      named.push(await files());
+    }
+    expect(named).toEqual(named.map(() => []));
+  });
+
+  test('tells when it cannot write that something is left to its TTL: who comes next would end it (J5)', async () => {
+    const left = await client(1);
+    await world.until(left.lock('other').acquire());
+    const lock = await world.until(left.lock('a').acquire({ ttl: '10m' }));
+    disk.failNext('sync');
+    expect(await world.until(codeOf(lock.orphan()))).toBe('INTERNAL');
+  });
+
   test.each(['write', 'sync'] as const)(
     'asks for nothing when a %s fails, and goes on afterwards',
     async (operation) => {

@@ -168,7 +168,8 @@ export class HeldLock implements AsyncDisposable {
    * Leaves the lock to its TTL: it is renewed no longer, nobody else has it until then, and this handle is done with it, as
    * after a release. A lock that never expires stays until somebody releases it by force.
    *
-   * @throws ServiceError INVALID_ARGUMENT for a lock that was not acquired with a `ttl`: others live by the same session.
+   * @throws ServiceError INVALID_ARGUMENT for a lock that was not acquired with a `ttl`: others live by the same session;
+   *   INTERNAL when the journal could not be written: the next process may end it then.
    */
   async orphan(): Promise<void> {
     this.throwIfLost();

@@ -6,6 +6,7 @@
 // J4. A file of another client is removed only when the cluster that it belongs to has said of each lease that it is gone, but
 //     for those that a process has taken over that may still be there (election.ts): its own file names them. What others have
 //     is looked up before each request, which is given up soon: who takes over a lease while it is under way may lose it.
+// J5. A lease that is left to its TTL is named no more, durably, once its client has been told so: who comes next would end it.
 import { type Disk, type DiskFile, type Logger, type Random, randomGuid, ServiceError, sleep } from '@remora/base';
 import type { JournalPorts, ProcessIdentity } from './ports.ts';
 import type { Requester } from './requester.ts';
@@ -50,13 +51,23 @@ export class LeaseJournal {
       await this.#save();
     } catch (cause) {
       this.#leases.delete(lease);
-      throw new ServiceError('INTERNAL', `the journal could not be written: ${String(cause)}`, { cause });
+      throw notWritten(cause);
     }
   }
 
   /** Of a lease that has ended. What cannot be written now is one to be found ended at the next start. */
   async remove(lease: bigint): Promise<void> {
-    if (this.#leases.delete(lease)) await this.#save().catch(() => {});
+    await this.leave(lease).catch(() => {});
+  }
+
+  /** J5. @throws ServiceError INTERNAL when it cannot be written. */
+  async leave(lease: bigint): Promise<void> {
+    if (!this.#leases.delete(lease)) return;
+    try {
+      await this.#save();
+    } catch (cause) {
+      throw notWritten(cause);
+    }
   }
 
   #save(): Promise<void> {
@@ -71,7 +82,10 @@ export class LeaseJournal {
 
   async #write(): Promise<void> {
     const { disk, self } = this.#ports;
-    if (this.#leases.size === 0) return removeFile(disk, this.#path);
+    if (this.#leases.size === 0) {
+      await removeFile(disk, this.#path);
+      return disk.syncDir('');
+    }
     const leases = [...this.#leases].map((lease) => lease.toString(16));
     const contents: JournalFile = { format: FORMAT, cluster: this.#cluster, process: self, leases };
     await disk.makeDir('');
@@ -156,6 +170,10 @@ async function endLeftover(
     if (!signal.aborted) logger.warn({ path, error: String(error) }, 'what a process left could not be given back yet');
     return false;
   }
+}
+
+function notWritten(cause: unknown): ServiceError {
+  return new ServiceError('INTERNAL', `the journal could not be written: ${String(cause)}`, { cause });
 }
 
 function ignoreEnded(error: unknown): void {

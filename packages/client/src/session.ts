@@ -320,13 +320,17 @@ export class Session {
     await this.#requester.journal?.remove(id);
   }
 
-  /** Leaves it to its TTL: what belongs to it stays until then, and this client has nothing to do with it any more. */
+  /**
+   * Leaves it to its TTL: what belongs to it stays until then, and this client has nothing to do with it any more.
+   *
+   * @throws ServiceError INTERNAL when the journal still names it, so that the next process may end it (J5 of `journal.ts`).
+   */
   async leave(): Promise<void> {
     const children = [...this.#children];
     if (this.#lossReason === undefined) this.#endless = false; // S7 is for those that are to end.
     this.#end('closed', new ServiceError('SESSION_EXPIRED', 'it was left to its TTL'));
     this.#state = 'closed';
-    await Promise.all([this.#requester.journal?.remove(this.ref.lease), ...children.map((child) => child.leave())]);
+    await Promise.all([this.#requester.journal?.leave(this.ref.lease), ...children.map((child) => child.leave())]);
   }
 
   #lose(why: string): void {
