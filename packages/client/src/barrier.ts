@@ -133,10 +133,10 @@ export class BarrierStay implements AsyncDisposable {
     }
   }
 
-  /** Leaves, and waits for nobody. */
+  /** Leaves, and waits for nobody. Who was taken out by force has left. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#leaving !== undefined || this.#held.state === 'lost') return;
-    this.#leaving = this.#held.release();
+    this.#leaving = this.#held[Symbol.asyncDispose]();
     await this.#leaving;
   }
 }
