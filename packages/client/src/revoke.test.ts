@@ -75,3 +75,20 @@ test('who holds the lock in another way since is asked as before', async () => {
   });
   expect(await outcomeAfter(converted, then(OVER))).toBe('declined');
 });
+
+test('who gives up as it is answered that the holders are asked does not wait for them', async () => {
+  const giveUp = new AbortController();
+  const requester = {
+    ports: {
+      ...{ clock: new ManualClock(), random: new SeededRandom(1) },
+      liveness: { hold() {}, release() {} },
+    },
+    gateways: { channel: { openStream: () => ({ cancel() {} }) }, failed() {} },
+    command: async () => {
+      giveUp.abort();
+      return { result: { type: 'lock', result: { type: 'revoking', version: ASKED.version } } };
+    },
+  } as unknown as Requester;
+  const asked = revokeLock(requester, LOCK, { wait: '1s', timeoutMs: 1_000, signal: giveUp.signal });
+  await expect(asked).rejects.toMatchObject({ code: 'CANCELED' });
+});

@@ -68,6 +68,7 @@ async function awaitRelease(
   const over = new AbortController();
   const timer = requester.ports.clock.setTimer(waitMs, () => over.abort());
   const forget = signal && onAbort(signal, () => over.abort());
+  if (signal?.aborted) over.abort();
   try {
     const states = new LockStates();
     for await (const event of eventsOfLock(requester, lock, { signal: over.signal })) {
