@@ -97,6 +97,10 @@ function keyOf(text: string): string {
   return text.split(':')[2]?.split('=')[0] ?? '';
 }
 
+function keyAndValueOf(text: string): string {
+  return text.split(':')[2] ?? '';
+}
+
 function byRevisionAndKey(a: KvEvent, b: KvEvent): number {
   return a.kv.modRevision - b.kv.modRevision || Buffer.compare(a.kv.key, b.kv.key);
 }
@@ -109,6 +113,8 @@ class HubBed {
   readonly hub: WatchHub;
   readonly collector: HistoryCollector;
   readonly streams: SlowStream[] = [];
+  /** What was closed, as far as a test says. */
+  closed = 0;
   #ids = 0;
   /** The last revision that was given out. */
   #drawn = 1;
@@ -138,7 +144,7 @@ class HubBed {
     this.hub = new WatchHub(this.engine, this.state, {
       ringBytesMax: () => ringBytesMax,
       logger: silentLogger,
-      closed: () => Math.min(this.state.revision, this.state.transactions.earliestCommit() - 1),
+      closed: () => Math.max(this.closed, Math.min(this.state.revision, this.state.transactions.earliestCommit() - 1)),
       earliestCommit: () => this.state.transactions.earliestCommit(),
     });
     this.collector = new HistoryCollector(this.engine, HISTORY, { clock: nodeClock(), logger: silentLogger });
@@ -170,20 +176,23 @@ class HubBed {
   transact(): Promise<void> {
     const at = this.random.int(this.#open.length + 1);
     const open = this.#open[at];
-    if (open === undefined) {
-      const txnId = `t${++this.#ids}`;
-      this.#open.push({ txnId, revision: 0 });
-      const ops = [put(this.key(), txnId)].map((op) => ({ number: 0, branch: 0, op }));
-      const primaryKey = Buffer.from('a');
-      const prepare = { txnId, part: 1, requestId: '', primaryKey, expiresMs: 9, compares: [], ops };
-      return this.write([{ type: 'txnPrepare', ...prepare }]);
-    }
+    if (open === undefined) return this.prepare(this.key());
     if (open.revision === 0) {
       open.revision = this.draw(1);
       return Promise.resolve();
     }
     this.#open.splice(at, 1);
     return this.write([this.#resolve(open)]);
+  }
+
+  /** One that puts a key. */
+  prepare(key: string): Promise<void> {
+    const txnId = `t${++this.#ids}`;
+    this.#open.push({ txnId, revision: 0 });
+    const ops = [put(key, txnId)].map((op) => ({ number: 0, branch: 0, op }));
+    const primaryKey = Buffer.from('a');
+    const prepare = { txnId, part: 1, requestId: '', primaryKey, expiresMs: 9, compares: [], ops };
+    return this.write([{ type: 'txnPrepare', ...prepare }]);
   }
 
   async endAll(): Promise<void> {
@@ -296,6 +305,20 @@ describe('watches', () => {
     const elsewhere = new SlowStream(bed.hub, bed.random);
     elsewhere.create(createOfD(told + 1));
     expect(elsewhere.watching.get(1)).toMatchObject({ created: true, ended: undefined });
+  });
+
+  test('from now on are told nothing that was there before, though it is not told yet (W7)', async () => {
+    const bed = new HubBed(1, 1_000_000);
+    await bed.prepare('a');
+    await bed.write([{ type: 'kv', op: put('d', 'before') } as never]);
+    bed.closed = bed.state.revision;
+    const stream = new SlowStream(bed.hub, bed.random);
+    stream.drain(10);
+    stream.create(createOfD(0));
+    await bed.write([{ type: 'kv', op: put('d', 'after') } as never]);
+    await bed.endAll();
+    expect(stream.watching.get(1)?.from).toBe(bed.closed + 1);
+    expect(stream.watching.get(1)?.seen.map(keyAndValueOf)).toEqual(['d=after']);
   });
 
   describe('that rest, and cannot say at once how far they are, say it when they can (W6):', () => {

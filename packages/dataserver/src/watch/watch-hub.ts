@@ -40,6 +40,7 @@ const SCANS_MAX = 4;
  *     was told last may be compacted by then: its keys may not have changed for long.
  * W6. Who cannot be told now how far it is, as it is not synced or its stream is behind, is in its stream's `asked`, and is
  *     told as soon as it can be: it may have nothing else to hear, and whoever asked waits.
+ * W7. A watch from now on begins behind what is closed: some of that may not have been told yet to those who were there.
  */
 export class WatchHub {
   readonly #engine: Engine;
@@ -184,12 +185,14 @@ export class WatchHub {
       end.length === start.length + 1 &&
       end[start.length] === 0 &&
       compareBytes(end.subarray(0, start.length), start) === 0;
+    // W7.
+    const now = create.startRevision > 0 ? this.#upTo : Math.max(this.#upTo, this.#closed());
     const watcher: Watcher = {
       create,
       key: start,
       end: single ? undefined : end,
       stream,
-      next: create.startRevision > 0 ? create.startRevision : this.#upTo + 1,
+      next: create.startRevision > 0 ? create.startRevision : now + 1,
       synced: false,
       running: false,
       gone: false,
@@ -198,7 +201,7 @@ export class WatchHub {
     stream.watchers.set(create.watchId, watcher);
     this.#watchers.add(watcher);
     this.#index.add(watcher);
-    stream.send({ kind: 'created', watchId: create.watchId, revision: this.#upTo });
+    stream.send({ kind: 'created', watchId: create.watchId, revision: now });
     this.#catchUp(watcher);
   }
 

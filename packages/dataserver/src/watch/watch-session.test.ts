@@ -1,16 +1,21 @@
-import { utf8 } from '@remora/base';
-import type { StreamContext, WatchMessage, WatchRequest } from '@remora/protocol';
-import { expect, test, vi } from 'vitest';
+import { ServiceError, utf8 } from '@remora/base';
+import type { StreamContext, WatchCreate, WatchMessage } from '@remora/protocol';
+import { describe, expect, test, vi } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
+import type { ClosedDone } from '../range/closed-revisions.ts';
 import { DESCRIPTOR } from '../state/test-bed.ts';
 import { boot, replicaOf } from '../test-store.ts';
 import { WatchSession } from './watch-session.ts';
 
-const create = (watchId: number): WatchRequest => ({
+const create = (watchId: number): WatchCreate => ({
   ...{ kind: 'create', watchId, rangeId: DESCRIPTOR.rangeId, epoch: DESCRIPTOR.epoch, startRevision: 0 },
   span: { start: utf8('a'), end: utf8('b') },
   ...{ noPut: false, noDelete: false, prevKv: false },
 });
+
+function textOf(message: WatchMessage): string {
+  return `${message.kind} ${message.watchId}${message.kind === 'ended' ? ` ${message.code}` : ''}`;
+}
 
 /** A session with one watch, on a replica that leads. */
 async function watched() {
@@ -23,7 +28,7 @@ async function watched() {
   const closed = vi.spyOn(replica.watches, 'closeStream');
   const told: string[] = [];
   const context: StreamContext<WatchMessage> = {
-    send: (message) => told.push(`${message.kind} ${message.watchId}`) > 0,
+    send: (message) => told.push(textOf(message)) > 0,
     ...{ peer: 2, end() {}, onDrain() {} },
   };
   const session = new WatchSession(() => replica, context, create(1));
@@ -46,6 +51,44 @@ test('a session lets go of a replica that ends its watches (WS3)', async () => {
   const { replica, session, told, streams } = await watched();
   session.onMessage(create(2));
   replica.close();
-  expect(told).toEqual(['created 1', 'created 2', 'ended 1', 'ended 2']);
+  expect(told).toEqual(['created 1', 'created 2', 'ended 1 NOT_LEADER', 'ended 2 NOT_LEADER']);
   expect(streams()).toBe(0);
+});
+
+describe('a watch from now on, where a transaction over several ranges is prepared', () => {
+  /** The transaction may have been committed at revision 3. */
+  async function prepared() {
+    const bed = await watched();
+    const closings: ClosedDone[] = [];
+    vi.spyOn(bed.replica.state.transactions, 'earliestCommit').mockReturnValue(3);
+    vi.spyOn(bed.replica.closing, 'closeNewest').mockImplementation((done) => void closings.push(done));
+    bed.session.onMessage(create(2));
+    return { ...bed, closed: (error?: ServiceError) => closings.shift()?.(error) };
+  }
+
+  test('begins once what was given out before is closed (WS4)', async () => {
+    const { told, closed } = await prepared();
+    expect(told).toEqual(['created 1']);
+    closed();
+    expect(told).toEqual(['created 1', 'created 2']);
+  });
+
+  test('does not begin when it is cancelled meanwhile (WS2)', async () => {
+    const { session, told, closed } = await prepared();
+    session.onMessage({ kind: 'cancel', watchId: 2 });
+    closed();
+    expect(told).toEqual(['created 1']);
+  });
+
+  test('is refused for the moment when nothing can be closed', async () => {
+    const { told, closed } = await prepared();
+    closed(new ServiceError('RESOURCE_EXHAUSTED', 'too many wait'));
+    expect(told).toEqual(['created 1', 'ended 2 UNAVAILABLE']);
+  });
+
+  test('does not wait if it names its first revision', async () => {
+    const { session, told } = await prepared();
+    session.onMessage({ ...create(3), startRevision: 1 });
+    expect(told).toEqual(['created 1', 'created 3']);
+  });
 });

@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { StreamContext, WatchMessage, WatchRequest } from '@remora/protocol';
+import type { StreamContext, WatchCreate, WatchMessage, WatchRequest } from '@remora/protocol';
 import type { RangeReplica } from '../range/range-replica.ts';
 import { type WatchStream, watchEnded } from './watch-stream.ts';
 
@@ -9,6 +9,9 @@ import { type WatchStream, watchEnded } from './watch-stream.ts';
  * WS1. A watch begins only while this replica leads: a watch on a replica that does not would fall silent unnoticed.
  * WS2. What is cancelled or closed while it waits for its ReadIndex never begins.
  * WS3. It knows the replicas that its watches are on, and no other: the stream of one outlives many of them.
+ * WS4. A watch "from now" is told nothing that was acknowledged before it was asked for. Where a transaction over several
+ *      ranges is prepared, that may have been committed, and others have changed keys since at revisions that watches
+ *      are not told yet: it begins behind what is closed, once that is all that anybody was given before.
  */
 export class WatchSession {
   readonly #find: (rangeId: number) => RangeReplica | ServiceError;
@@ -40,7 +43,7 @@ export class WatchSession {
     } else this.#create(request);
   }
 
-  #create(create: Extract<WatchRequest, { kind: 'create' }>): void {
+  #create(create: WatchCreate): void {
     const { watchId } = create;
     const replica = this.#find(create.rangeId);
     if (replica instanceof ServiceError) return this.#refuse(watchId, replica);
@@ -49,12 +52,24 @@ export class WatchSession {
     this.#beginning.add(watchId);
     // A watch "from now" begins at a state that holds what was committed when it was asked for.
     replica.group.readIndex((refused) => {
-      if (!this.#beginning.delete(watchId)) return;
-      const late = refused === undefined ? replica.watches.refusal(create) : replica.notLeader();
-      if (late !== undefined) return this.#refuse(watchId, late);
-      this.#replicas.set(watchId, replica);
-      this.#stream(replica).create(create);
+      if (!this.#beginning.has(watchId)) return;
+      if (refused !== undefined) return this.#begin(replica, create, replica.notLeader());
+      const isExact = create.startRevision > 0 || replica.state.transactions.earliestCommit() === NEVER;
+      if (isExact) return this.#begin(replica, create);
+      // WS4
+      replica.closing.closeNewest((error) => {
+        this.#begin(replica, create, replica.watches.refusal(create) ?? (error && notClosed(error)));
+      });
     });
+  }
+
+  /** WS2. */
+  #begin(replica: RangeReplica, create: WatchCreate, refused = replica.watches.refusal(create)): void {
+    const { watchId } = create;
+    if (!this.#beginning.delete(watchId)) return;
+    if (refused !== undefined) return this.#refuse(watchId, refused);
+    this.#replicas.set(watchId, replica);
+    this.#stream(replica).create(create);
   }
 
   #cancel(watchId: number): void {
@@ -97,4 +112,11 @@ export class WatchSession {
     this.#replicas.clear();
     this.#beginning.clear();
   }
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** Whoever asks tries again. */
+function notClosed(cause: ServiceError): ServiceError {
+  return new ServiceError('UNAVAILABLE', `what was given out is not closed: ${cause.message}`, { cause });
 }
