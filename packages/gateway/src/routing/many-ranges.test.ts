@@ -12,6 +12,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import type { BackendReply } from '../backend.ts';
 import { ManyRanges } from './many-ranges.ts';
+import { REQUEST_TIMEOUT_MAX_MS } from './range-backend.ts';
 import type { AskDone } from './range-calls.ts';
 import { Routes } from './routes.ts';
 
@@ -52,7 +53,7 @@ class ManyBed {
     this.asked.push(`${asked.type} ${rangeId}`);
     const answer = this.answer(asked, rangeId);
     const late = answer === 'silence';
-    const timer = this.clock.setTimer(late ? timeoutMs : 1, () => {
+    const timer = this.clock.setTimer(late ? Math.min(timeoutMs, REQUEST_TIMEOUT_MAX_MS) : 1, () => {
       if (late) done(new ServiceError('DEADLINE_EXCEEDED', 'late'), undefined);
       else if (answer instanceof ServiceError) done(answer, undefined);
       else done(undefined, { revision: 40 + rangeId, raftTerm: rangeId, rangeTimeMs: 0, result: answer });
@@ -62,13 +63,21 @@ class ManyBed {
 
   async query(query: Query, ms = 3_000): Promise<void> {
     this.#many.query(query, 2_000, (error, reply) => this.#answered(error, reply));
-    await this.#pass(ms);
+    await this.pass(ms);
+  }
+
+  /** Gives the revisions that it was told, as they come. */
+  async now(span: Span, ms: number): Promise<readonly number[]> {
+    const told: number[] = [];
+    this.#many.now(span, (revision) => told.push(revision));
+    await this.pass(ms);
+    return told;
   }
 
   async compact(revision: number): Promise<void> {
     const options = { requestId: 'c', deadlineMs: 9_000, timeoutMs: 2_000 };
     this.#many.compact(revision, options, (error, reply) => this.#answered(error, reply));
-    await this.#pass(3_000);
+    await this.pass(3_000);
   }
 
   #answered(error: ServiceError | undefined, reply: BackendReply<QueryResult | CommandResult> | undefined): void {
@@ -78,7 +87,7 @@ class ManyBed {
     this.revision = reply?.revision ?? 0;
   }
 
-  async #pass(ms: number): Promise<void> {
+  async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 50) {
       for (let turn = 0; turn < 20; turn++) await Promise.resolve();
       this.clock.advance(50);
@@ -329,5 +338,37 @@ describe('a page of a span over several ranges', () => {
     await bed.query({ ...SCAN, revision: 60 });
     expect([bed.outcome, bed.revision]).toEqual(['ok', 60]);
     expect(bed.asked).toEqual(['closedRevision 3', 'scan 3']);
+  });
+});
+
+describe('a revision to watch behind', () => {
+  const PLAIN: Span = { start: kvRoutingKey(Buffer.of()), end: Buffer.from([4]) };
+  const closed = (revision: number): QueryResult => ({ type: 'closedRevision', closed: revision, floor: 0 });
+
+  test('is told once all ranges have closed it, so that nothing that is on its way comes below it (MW4)', async () => {
+    const bed = new ManyBed();
+    let late = true;
+    bed.answer = (query, rangeId) => {
+      if (query.type !== 'closedRevision') return new ServiceError('INTERNAL', '');
+      return query.revision > 0 && rangeId === 4 && late ? 'silence' : closed(query.revision);
+    };
+    const told = await bed.now(PLAIN, 70_000);
+    expect([told, new Set(bed.asked)]).toEqual([[], new Set(['closedRevision 3', 'closedRevision 4'])]);
+    late = false;
+    await bed.pass(70_000);
+    expect(told).toEqual([77]);
+  });
+
+  test('is asked for of the parts of a range that was split meanwhile', async () => {
+    const bed = new ManyBed();
+    let split = false;
+    bed.answer = (query, rangeId) => {
+      if (query.type !== 'closedRevision') return new ServiceError('INTERNAL', '');
+      if (query.revision === 0 || rangeId !== 4 || split) return closed(query.revision);
+      split = true;
+      return new ServiceError('STALE_EPOCH', 'split');
+    };
+    expect(await bed.now(PLAIN, 1_000)).toEqual([77]);
+    expect(bed.asked.filter((one) => one === 'closedRevision 4')).toHaveLength(2);
   });
 });

@@ -82,13 +82,13 @@ export class ManyRanges {
   }
 
   /**
-   * Finds a revision of the span: what was acknowledged before the call is at or below it. Asks until it is told, or
-   * nobody cares.
+   * Finds a revision of the span: what was acknowledged before the call is at or below it, and what is not there when it
+   * is told comes above it. Asks until it is told, or nobody cares.
    */
   now(span: Span, done: (revision: number) => void): () => void {
     const over = new AbortController();
     const run = this.#run(over.signal, Number.POSITIVE_INFINITY);
-    run.now(span).then(done, () => {}); // It fails only when nobody cares.
+    run.closedNow(span).then(done, () => {}); // It fails only when nobody cares.
     return () => over.abort(gone());
   }
 
@@ -141,12 +141,30 @@ class Run {
     return { revision: newest, ...(await compactRanges(this.#calls, { revision, newest, identity })) };
   }
 
-  async now(span: Span): Promise<number> {
+  now(span: Span): Promise<number> {
+    return this.#patiently(() => this.#newestOf(span));
+  }
+
+  /** The same, once every range has closed it: a change that was on its way by then may be below it, and come later. */
+  closedNow(span: Span): Promise<number> {
+    return this.#patiently(async () => {
+      const revision = await this.#newestOf(span);
+      await this.#askAll({ type: 'closedRevision', revision }, span);
+      return revision;
+    });
+  }
+
+  async #newestOf(span: Span): Promise<number> {
+    const [route = span] = await this.#calls.routesOf(span);
+    const { result } = await this.#calls.ask({ type: 'closedRevision', revision: 0 }, route, NOW_TIMEOUT_MS);
+    return this.#newest.draw(result.type === 'closedRevision' ? result.floor : 0, this.#calls.signal);
+  }
+
+  /** Until it goes well, or nobody cares. */
+  async #patiently<Result>(work: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
-        const [route = span] = await this.#calls.routesOf(span);
-        const { result } = await this.#calls.ask({ type: 'closedRevision', revision: 0 }, route, NOW_TIMEOUT_MS);
-        return await this.#newest.draw(result.type === 'closedRevision' ? result.floor : 0, this.#calls.signal);
+        return await work();
       } catch (error) {
         this.#calls.signal.throwIfAborted();
         if (!(error instanceof ServiceError)) throw error;

@@ -8,7 +8,10 @@ import type { BackendUnderWay } from './under-way.ts';
 
 export interface MergedWatchDeps extends RoutedWatchDeps {
   readonly underWay: BackendUnderWay;
-  /** Finds a revision: what was acknowledged before the call is at or below it. Gives what takes the question back. */
+  /**
+   * Finds a revision: what was acknowledged before the call is at or below it, and what is not there when it is told comes
+   * above it. Gives what takes the question back.
+   */
   readonly now: (span: Span, done: (revision: number) => void) => () => void;
 }
 
@@ -42,7 +45,8 @@ interface Part {
  * MW3. What is held is bounded: above `HELD_BYTES_MAX` the parts that hold anything are paused, until it is delivered.
  *      The slowest part holds nothing, so the watch goes on. A paused watch holds nothing at all: it begins again behind
  *      what it has delivered.
- * MW4. A watch from now on over several ranges begins behind one revision that was drawn for it.
+ * MW4. A watch from now on over several ranges begins behind one revision that was drawn for it, once all of them have closed
+ *      that: who reads when the watch has begun, and does not see a change, is told of it.
  * MW5. With one part, it stands between the range and the client only to notice when they become more.
  */
 export class MergedWatch implements WatchControl {
