@@ -269,6 +269,15 @@ export const recipeScenarios: readonly RecipeScenario[] = [
     expect(await recipes.leader(name)).toBe('two');
   }),
 
+  scenario('a leader that proclaims without naming its lease goes with it all the same', async (recipes, name) => {
+    const lease = await recipes.grant(60);
+    const leader = await recipes.campaign(name, lease, 'one');
+    await recipes.proclaim({ ...leader, lease: NO_LEASE }, 'one, still');
+    expect(await recipes.leader(name)).toBe('one, still');
+    await recipes.revoke(lease);
+    expect(await recipes.keys(name)).toEqual([]);
+  }),
+
   scenario('campaigns that name no lease have one each, and lead one after the other', async (recipes, name) => {
     const first = await recipes.campaign(name, NO_LEASE, 'one');
     expect([await recipes.ttl(first.lease), await recipes.leader(name)]).toEqual([60, 'one']);

@@ -18,6 +18,7 @@ type LeaderKey = pb.v3electionpb.LeaderKey;
  * EL1. Whoever is answered led at a moment within the call (key-line.ts K2).
  * EL2. What a leader proclaims or resigns holds only if its key is still the one that it was elected with.
  * EL3. No two campaigns share a key but by the lease that both name: one that names none has a lease of its own.
+ * EL4. A leader goes with its lease, also one that proclaims without naming it: its key keeps the lease that it has.
  */
 export class EtcdElection {
   readonly #calls: BackendCalls;
@@ -124,8 +125,9 @@ function placeOf({ key, rev }: LeaderKey): Pick<Place, 'key' | 'createRevision'>
   return { key, createRevision: possible ? Number(rev) : Number.MAX_SAFE_INTEGER };
 }
 
+/** EL4. */
 function putOp({ key, lease }: LeaderKey, value: Uint8Array): KvOp {
-  return { type: 'put', key, value, lease, prevKv: false, ignoreValue: false, ignoreLease: false };
+  return { type: 'put', key, value, lease, prevKv: false, ignoreValue: false, ignoreLease: lease === 0n };
 }
 
 function notLeader(): ServiceError {
