@@ -13,7 +13,9 @@ export class NodeNames {
 
   /** @throws CommandError that lists the nodes there are. */
   find(text: string): admin.Node {
-    const found = this.#nodes.find(({ id, name }) => name === text || String(id) === text);
+    const meant = this.#nodes.filter(({ id, name }) => name === text || String(id) === text);
+    // The machine of a node that was removed may have joined again under the same name.
+    const found = meant.find(({ duty }) => duty !== 'removed') ?? meant.at(-1);
     if (found !== undefined) return found;
     const known = this.#nodes.map(({ id, name }) => `${name} (${id})`).join(', ');
     throw new CommandError('failed', `there is no node ${text}; there are ${known}`);

@@ -33,7 +33,11 @@ const OF_MASTERS: HeldGroup = {
 };
 
 /** Nodes 1 to 5, of which 2 was removed, and 3 has died since; those that are up say what they hold. */
-async function recover(up: readonly number[], given: { readonly dead: string[]; readonly dryRun: boolean }) {
+async function recover(
+  up: readonly number[],
+  given: { readonly dead: string[]; readonly dryRun: boolean },
+  nameOf: (nodeId: number) => string = (nodeId) => `n${nodeId}`,
+) {
   const asked: string[] = [];
   const clock = new ManualClock();
   const channel = (nodeId: number): RpcChannel => {
@@ -58,7 +62,7 @@ async function recover(up: readonly number[], given: { readonly dead: string[]; 
     },
   };
   const dialer = { channel, channelTo: channel.bind(undefined, 0) };
-  const nodes = () => [1, 2, 3, 4, 5].map((nodeId) => ({ nodeId, name: `n${nodeId}`, removed: nodeId === 2 }));
+  const nodes = () => [1, 2, 3, 4, 5].map((nodeId) => ({ nodeId, name: nameOf(nodeId), removed: nodeId === 2 }));
   const calls = new ClusterCalls({ clock, random: new SeededRandom(1), dialer, master });
   const { lost, dead } = await new RecoveryApi(calls, { dialer, nodes }).recoverMajority(
     { ...given, begun: false },
@@ -82,4 +86,10 @@ test('one that was removed and answers yet is a voter that is left (RA3)', async
 test('nothing is done while one that is called dead answers, or another one does not (RA2)', async () => {
   await expect(recover([1, 3, 4, 5], { dead: ['n3'], dryRun: false })).rejects.toThrow('node 3 is alive');
   await expect(recover([1, 4], { dead: ['n3'], dryRun: false })).rejects.toThrow('n5 does not answer');
+});
+
+test('a machine that joined again under the name of a node that was removed is meant by that name', async () => {
+  const joinedAgain = (nodeId: number) => (nodeId === 2 || nodeId === 3 ? 'same' : `n${nodeId}`);
+  const found = await recover([1, 4, 5], { dead: ['same'], dryRun: true }, joinedAgain);
+  expect(found).toEqual({ lost: ['2 on 1'], dead: [3, 2], asked: [] });
 });

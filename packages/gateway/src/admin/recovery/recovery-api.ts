@@ -75,7 +75,9 @@ export class RecoveryApi {
     const nodes = this.#deps.nodes();
     if (wanted.length === 0) throw wrong('dead: name the nodes that are gone for good');
     return wanted.map((text) => {
-      const found = nodes.find(({ nodeId, name }) => name === text || String(nodeId) === text);
+      const meant = nodes.filter(({ nodeId, name }) => name === text || String(nodeId) === text);
+      // The machine of a node that was removed may have joined again under the same name.
+      const found = meant.find(({ removed }) => !removed) ?? meant.at(-1);
       if (found !== undefined) return found.nodeId;
       throw wrong(`there is no node ${text}; there are ${nodes.map(({ name }) => name).join(', ')}`);
     });
