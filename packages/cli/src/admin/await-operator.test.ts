@@ -1,3 +1,4 @@
+import { ServiceError } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import { describe, expect, test } from 'vitest';
 import { awaitOperator } from './await-operator.ts';
@@ -59,7 +60,19 @@ describe('waiting for an operator', () => {
 
   test('says where to look when a new leader of the masters does not know it', async () => {
     const waiting = awaitOperator(master(operator(), undefined), operator(), follower());
-    await expect(waiting).rejects.toThrow('What came of it: remora admin ranges show 2');
+    await expect(waiting).rejects.toMatchObject({
+      exit: 'unknown',
+      message: expect.stringContaining('What came of it: remora admin ranges show 2'),
+    });
+  });
+
+  test('does not call it failed when nobody answers any more', async () => {
+    const silent = { operators: () => Promise.reject(new ServiceError('UNAVAILABLE', 'no node answers')) };
+    await expect(awaitOperator(silent, operator(), follower())).rejects.toMatchObject({
+      exit: 'unknown',
+      message:
+        'operator 9 was begun, and nobody says what came of it: no node answers. See: remora admin ranges show 2',
+    });
   });
 
   test('ends at once for one that has ended when it is asked for again', async () => {

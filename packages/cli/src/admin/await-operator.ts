@@ -1,3 +1,4 @@
+import { ServiceError } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import type { AdminClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
@@ -7,22 +8,26 @@ import { progressText } from './operator-text.ts';
 /**
  * Follows an operator until it has ended; undefined when the person stops looking, or has to look elsewhere: a new leader
  * of the masters does not know it, and plans anew.
- * @throws CommandError when it did not do what it was to do.
+ * @throws CommandError when it did not do what it was to do, or nobody can tell whether it did.
  */
 export async function awaitOperator(
   client: Pick<AdminClient, 'operators'>,
   begun: admin.Operator,
   follower: Follower,
 ): Promise<admin.Operator | undefined> {
-  const ended = await follow(() => lookAt(client, begun), follower);
   const { id, rangeId } = begun;
+  const ended = await follow(() => lookAt(client, begun), follower).catch((cause: unknown) => {
+    if (!(cause instanceof ServiceError)) throw cause;
+    const message = `operator ${id} was begun, and nobody says what came of it: ${cause.message}.`;
+    throw new CommandError('unknown', `${message} See: remora admin ranges show ${rangeId}`, { cause });
+  });
   if (ended === undefined) {
     follower.say(`operator ${id} goes on; see: remora admin operators ls`);
     return undefined;
   }
   if (ended === 'unknown') {
     const message = `operator ${id} is not known any more: the masters have a new leader, which plans anew.`;
-    throw new CommandError('failed', `${message} What came of it: remora admin ranges show ${rangeId}`);
+    throw new CommandError('unknown', `${message} What came of it: remora admin ranges show ${rangeId}`);
   }
   if (ended.status === 'success') return ended;
   throw new CommandError('failed', `operator ${id} ended as ${ended.status}: ${ended.outcome}`);
