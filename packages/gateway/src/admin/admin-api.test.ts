@@ -263,6 +263,12 @@ describe('a transfer', () => {
     });
   });
 
+  test('is not called failed when the one that is to lead does not say', async () => {
+    world.silent = 3;
+    expect(await transfer(3n)).toMatchObject({ code: 'UNKNOWN_OUTCOME' });
+    expect(world.leader).toBe(3);
+  });
+
   test.each([
     [0n, 3n],
     [2n, -1n],

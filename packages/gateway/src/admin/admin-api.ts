@@ -10,6 +10,7 @@ import {
   masterSettings,
   type Query,
   type QueryResult,
+  type RangeStatus,
   type RangesOverview,
   REVISION_FLOOR_MAX,
   rangeTransferLeader,
@@ -98,10 +99,9 @@ export class AdminApi {
     for (;;) {
       const status = await this.#calls.status(toNode, rangeId);
       if (status?.leaderNode === toNode) return { fromNode: from.node };
-      if (this.#deps.clock.monotonicMs() >= endsMs) break;
+      if (this.#deps.clock.monotonicMs() >= endsMs) throw notTaken(status, toNode, rangeId);
       await pause(this.#deps.clock, TRANSFER_LOOK_MS);
     }
-    throw new ServiceError('UNAVAILABLE', `node ${toNode} did not take range ${rangeId} over in time; try again`);
   }
 
   async compact(request: admin.CompactRequest, call: CallInfo): Promise<admin.CompactResponse> {
@@ -144,6 +144,15 @@ export class AdminApi {
       );
     });
   }
+}
+
+/** It may have, or may do so yet, unless it says that another one leads. */
+function notTaken(status: RangeStatus | undefined, toNode: number, rangeId: number): ServiceError {
+  if (status !== undefined && status.leaderNode !== 0) {
+    return new ServiceError('UNAVAILABLE', `node ${toNode} did not take range ${rangeId} over in time; try again`);
+  }
+  const message = `node ${toNode} did not say in time whether it took range ${rangeId} over`;
+  return new ServiceError('UNKNOWN_OUTCOME', message);
 }
 
 /** These calls are rare, so they may be promises; what a caller gave up goes on to its time-out. */
