@@ -48,6 +48,7 @@ function client() {
   const deps: Partial<LockDeps> = {
     ...{ requester, session: () => session, nextAttempt: () => ++attempts, requestTimeoutMs: 5_000 },
     tracing: new Tracing(undefined, () => {}),
+    grants: { watch: () => () => {} } as unknown as LockDeps['grants'],
   };
   const acquire = (options: AnyAcquireOptions = SHARED): ReturnType<typeof acquireLock> =>
     acquireLock(deps as LockDeps, ID, options);
@@ -148,4 +149,36 @@ test('who has the lock alone upgrades it without asking: given up, that would ha
   giveUp.abort();
   expect(await upgraded).toMatchObject({ mode: 'exclusive', version: 7, state: 'active' });
   expect(types()).toEqual(['acquire']);
+});
+
+test('of a lock that one handle has lost or abandoned no other handle of its owner thinks that it is held', async () => {
+  const { acquire, answer, types } = client();
+  const [first, second] = [acquire(), acquire()];
+  await answer(GRANTED);
+  await answer({ ...GRANTED, depth: 2 });
+  const [one, other] = [await first, await second];
+  const { signal } = other;
+  const lost = one.downgrade().catch((error: ServiceError) => error.code);
+  await answer(LOST);
+  expect([await lost, one.state, other.state, signal.aborted]).toEqual(['UNKNOWN_OUTCOME', 'lost', 'lost', true]);
+  expect(() => other.throwIfLost()).toThrow(expect.objectContaining({ code: 'UNKNOWN_OUTCOME' }));
+  await answer({ type: 'released', depth: 0, version: 7 });
+  await other.release();
+  expect(types()).toEqual(['acquire', 'acquire', 'downgrade', 'release']);
+});
+
+test('a handle that was given back has no part in what becomes of the others', async () => {
+  const { acquire, answer } = client();
+  const [first, second] = [acquire(), acquire()];
+  await answer(GRANTED);
+  await answer({ ...GRANTED, depth: 2 });
+  const [one, other] = [await first, await second];
+  const released = one.release();
+  await answer({ type: 'released', depth: 1, version: 7 });
+  await released;
+  expect([one.state, other.state]).toEqual(['released', 'active']);
+  const said = other.setData('x').catch((error: ServiceError) => error.code);
+  await answer({ type: 'refused', code: 'LOCK_NOT_HELD', message: 'nobody holds the lock' });
+  expect([await said, one.state, other.state]).toEqual(['LOCK_NOT_HELD', 'released', 'lost']);
+  expect(() => one.throwIfLost()).toThrow('the lock was released');
 });

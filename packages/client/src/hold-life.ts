@@ -8,7 +8,14 @@ import { type AcquireRequest, CANCEL_TIMEOUT_MS, type Grant } from './acquire.ts
 import type { LockDeps } from './lock.ts';
 import { takenAway } from './lock-errors.ts';
 import type { OwnLease } from './own-lease.ts';
-import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
+import {
+  type GrantHandle,
+  type HeldGrant,
+  handlesOf,
+  joinGrant,
+  leaveGrant,
+  type Owner as OwnerTurns,
+} from './owner.ts';
 import type { RevokeListener } from './revoke.ts';
 import type { LossListener, Session } from './session.ts';
 
@@ -26,7 +33,7 @@ export interface Hold {
   readonly own: OwnLease | undefined;
 }
 
-export class HoldLife implements LossListener {
+export class HoldLife implements LossListener, GrantHandle {
   readonly #deps: LockDeps;
   readonly #session: Session;
   readonly #lock: LockId;
@@ -54,6 +61,7 @@ export class HoldLife implements LossListener {
     this.#grant = grant.held;
     this.#own = own;
     this.#endSpan = deps.tracing.hold(this.#lock, grant.held.mode, grant.version);
+    joinGrant(this.#grant, this);
     this.#lossListener = session.addLossListener(this);
   }
 
@@ -118,10 +126,20 @@ export class HoldLife implements LossListener {
   }
 
   onSessionLost(reason: ServiceError): void {
-    this.lose(reason);
+    this.#lose(reason);
   }
 
+  onGrantLost(reason: ServiceError): void {
+    this.#lose(reason);
+  }
+
+  /** Its owner's other handles have no more of this grant than this one. */
   lose(reason: ServiceError): void {
+    this.#lose(reason);
+    for (const handle of handlesOf(this.#grant)) handle.onGrantLost(reason);
+  }
+
+  #lose(reason: ServiceError): void {
     if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
     this.#lossReason = reason;
     if (this.#turns.grant === this.#grant) this.#turns.levels = 0;
@@ -154,6 +172,7 @@ export class HoldLife implements LossListener {
 
   #forget(lost?: ServiceError): void {
     this.#endSpan(lost);
+    leaveGrant(this.#grant, this);
     this.#session.removeLossListener(this.#lossListener);
     this.#forgetClose?.();
     this.#forgetGrant?.();

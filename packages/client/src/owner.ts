@@ -1,10 +1,35 @@
-import { binaryString, equalBytes } from '@remora/base';
+import { binaryString, equalBytes, type ServiceError } from '@remora/base';
 import type { HoldMode, LockId } from '@remora/lock';
 
 /** A grant, as all handles of its owner see it; another object is another grant. */
 export interface HeldGrant {
   version: number;
   mode: HoldMode;
+  /** Those that have not given it back: nearly always one. */
+  handles: GrantHandle | Set<GrantHandle> | undefined;
+}
+
+export interface GrantHandle {
+  /** It is over, or how it is held is not known any more. */
+  onGrantLost(reason: ServiceError): void;
+}
+
+export function joinGrant(grant: HeldGrant, handle: GrantHandle): void {
+  const { handles } = grant;
+  if (handles === undefined) grant.handles = handle;
+  else if (handles instanceof Set) handles.add(handle);
+  else grant.handles = new Set([handles, handle]);
+}
+
+export function leaveGrant(grant: HeldGrant, handle: GrantHandle): void {
+  const { handles } = grant;
+  if (handles instanceof Set) handles.delete(handle);
+  else if (handles === handle) grant.handles = undefined;
+}
+
+export function handlesOf({ handles }: HeldGrant): readonly GrantHandle[] {
+  if (handles instanceof Set) return [...handles];
+  return handles === undefined ? [] : [handles];
 }
 
 /**
@@ -18,7 +43,7 @@ export class Owner {
   readonly lock: LockId;
   readonly token: string;
   /** What `levels` belongs to. */
-  grant: HeldGrant = { version: 0, mode: 'exclusive' };
+  grant: HeldGrant = { version: 0, mode: 'exclusive', handles: undefined };
   /** An upgrade or downgrade is under way: the version may be another one already. */
   converting = false;
   /** How often the lock was entered and not left, by all handles together. */
@@ -65,7 +90,7 @@ export class Owner {
   granted(version: number, mode: HoldMode): void {
     if (version !== this.grant.version) {
       this.levels = 0;
-      this.grant = { version, mode };
+      this.grant = { version, mode, handles: undefined };
     }
     this.levels++;
   }
