@@ -79,7 +79,7 @@ function endLease(own: OwnLease, { requester }: LockDeps, asked: Asked | undefin
       return false;
     }
     const cancel = { type: 'cancel', lock, owner: { session: session.ref, token }, deadlineMs: 0, attempt } as const;
-    requester.sendCommand({ type: 'lock', command: cancel }, { timeoutMs: CANCEL_TIMEOUT_MS }, () => {
+    requester.sendCommand({ type: 'lock', command: cancel }, { timeoutMs: CANCEL_TIMEOUT_MS, insists: true }, () => {
       own.end();
       turns.leave();
     });

@@ -296,7 +296,7 @@ export class AcquireOperation implements LossListener {
       type: 'lock',
       command: { type: 'cancel', lock, owner: this.#owner, deadlineMs: 0, attempt },
     };
-    this.#requester.sendCommand(command, { timeoutMs: CANCEL_TIMEOUT_MS }, (failure) => {
+    this.#requester.sendCommand(command, { timeoutMs: CANCEL_TIMEOUT_MS, insists: true }, (failure) => {
       this.#turns.leave();
       if (failure === undefined) return;
       const { logger } = this.#requester.ports;

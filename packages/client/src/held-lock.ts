@@ -298,7 +298,7 @@ export class HeldLock implements AsyncDisposable {
     // The end of its own lease gives it back as well; but others would wait for its lock-delay then.
     const isReleased = this.#own === undefined || this.#request.delayMs > 0;
     if (!isReleased || requester.closed) return end();
-    requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS }, end);
+    requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS, insists: true }, end);
   }
 
   #releaseAll(): Command {
@@ -369,7 +369,7 @@ export class HeldLock implements AsyncDisposable {
       const answer = error ?? lockAnswer(reply);
       // All levels may be released again without harm; so that others need not wait for the session's end.
       if (answer instanceof ServiceError && all && this.#own === undefined && !requester.closed) {
-        requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS }, () => turns.leave());
+        requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS, insists: true }, () => turns.leave());
       } else turns.leave();
       if (all) this.#own?.end();
       done(answer instanceof ServiceError ? answer : this.#refusedRelease(answer));

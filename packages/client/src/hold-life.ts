@@ -165,7 +165,7 @@ export class HoldLife implements LossListener, GrantHandle {
       const { attempt } = turns;
       const cancel = { type: 'cancel', lock: this.#lock, owner: this.#owner, deadlineMs: 0, attempt } as const;
       const command = { type: 'lock', command: cancel } as const;
-      requester.sendCommand(command, { timeoutMs: CANCEL_TIMEOUT_MS }, () => turns.leave());
+      requester.sendCommand(command, { timeoutMs: CANCEL_TIMEOUT_MS, insists: true }, () => turns.leave());
       return true;
     });
   }

@@ -49,6 +49,11 @@ export interface SendOptions {
 export interface CommandOptions extends SendOptions {
   /** For a blocking acquire: its wait in the queue (0: unlimited), and how long to wait for the answer to this try. */
   readonly queue?: { readonly waitMs: number; readonly answerMs: number };
+  /**
+   * What takes something back is sent until it is answered or its time is over, however often other requests are
+   * (`RetryOptions.attempts`): what comes after it relies on its not being applied later (owner.ts, W1).
+   */
+  readonly insists?: boolean;
 }
 
 /**
@@ -164,7 +169,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
     if (isAnswer || error.details?.applied === true) return this.#finish(error, undefined);
     const { remainingMs } = this;
-    if (remainingMs <= 0 || this.#attempts >= this.requester.retry.attemptsMax) return this.#timedOut(error);
+    if (remainingMs <= 0 || this.#attempts >= this.#attemptsMax) return this.#timedOut(error);
     const pauseMs = Math.min(remainingMs, this.#pauseMs(channel, error));
     this.requester.ports.clock.setTimer(pauseMs, () => this.#attempt(this.remainingMs));
   }
@@ -180,6 +185,10 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     const askedMs = overLimit ? Math.min(retry.maxMs, retryAfterMs(error)) : 0;
     const ceilingMs = Math.max(pauseCeilingMs(retry, this.#failures), 2 * askedMs);
     return ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
+  }
+
+  get #attemptsMax(): number {
+    return this.options.insists ? Number.POSITIVE_INFINITY : this.requester.retry.attemptsMax;
   }
 
   /** R2. */

@@ -9,7 +9,7 @@ export interface RetryOptions {
   readonly max?: Duration;
   /**
    * How often a request is sent at most; without it, as often as its time-out allows. Who waits for a lock goes on asking
-   * all the same.
+   * all the same, and what gives a lock back in the background is sent until it is answered.
    */
   readonly attempts?: number;
 }

@@ -1,0 +1,25 @@
+import { ServiceError } from '@remora/base';
+import { expect, test } from 'vitest';
+import { codeOf, World } from '../support/sdk-world.ts';
+
+test('a release that comes late does not end what its owner has acquired since, where requests are sent once (W1)', async () => {
+  const world = new World();
+  const { backend } = world;
+  const client = await world.client({ retry: { attempts: 1 }, requestTimeout: '5s' });
+  const held = await world.until(client.lock('a').acquire({ token: 't' }));
+  const apply = backend.command.bind(backend);
+  const late: (() => void)[] = [];
+  // Both the release and its first repetition in the background get lost, and arrive after all.
+  backend.command = (command, options, done) => {
+    if (command.type !== 'lock' || command.command.type !== 'release' || late.length === 2)
+      return apply(command, options, done);
+    late.push(() => apply(command, options, () => {}));
+    done(new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost'), undefined);
+    return () => {};
+  };
+  expect(await world.until(codeOf(held.release()))).toBe('UNKNOWN_OUTCOME');
+  const again = await world.until(client.lock('a').acquire({ token: 't' }));
+  for (const arrive of late) arrive();
+  await world.run(100);
+  expect([late.length, await world.until(again.check()), again.state]).toEqual([2, true, 'active']);
+});
