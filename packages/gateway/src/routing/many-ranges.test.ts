@@ -331,13 +331,16 @@ describe('a page of a span over several ranges', () => {
     expect(new Set(bed.asked)).toEqual(new Set(['closedRevision 3', 'scan 3']));
   });
 
-  test('is as of the revision that it names, which nobody draws', async () => {
+  test('is as of the revision that it names, of which the master is asked once whether it was given out', async () => {
     const bed = new ManyBed();
     bed.answer = (query) =>
       query.type === 'closedRevision' ? { type: 'closedRevision', closed: query.revision, floor: 5 } : page;
     await bed.query({ ...SCAN, revision: 60 });
     expect([bed.outcome, bed.revision]).toEqual(['ok', 60]);
-    expect(bed.asked).toEqual(['closedRevision 3', 'scan 3']);
+    bed.asked.length = 0;
+    bed.outcome = undefined;
+    await bed.query({ ...SCAN, revision: 60 });
+    expect([bed.outcome, bed.asked]).toEqual(['ok', ['closedRevision 3', 'scan 3']]);
   });
 });
 
@@ -370,5 +373,30 @@ describe('a revision to watch behind', () => {
     };
     expect(await bed.now(PLAIN, 1_000)).toEqual([77]);
     expect(bed.asked.filter((one) => one === 'closedRevision 4')).toHaveLength(2);
+  });
+});
+
+describe('a scan that names a revision', () => {
+  const scan = (revision: number): Query => ({
+    ...{ type: 'scan', key: Buffer.from('a'), end: Buffer.from('b'), revision, bytes: 1_000 },
+  });
+
+  test('has it closed by the range', async () => {
+    const bed = new ManyBed();
+    bed.answer = ({ type }) =>
+      type === 'scan' ? { type, kvs: [], next: undefined } : { type: 'closedRevision', closed: 77, floor: 0 };
+    await bed.query(scan(77));
+    expect([bed.outcome, bed.asked.at(-1)]).toEqual(['ok', 'scan 3']);
+  });
+
+  test('is refused when nobody was given it, and no range closes it', async () => {
+    const bed = new ManyBed();
+    const closed: number[] = [];
+    bed.answer = (query) => {
+      if (query.type === 'closedRevision') closed.push(query.revision);
+      return { type: 'closedRevision', closed: 77, floor: 0 };
+    };
+    await bed.query(scan(78));
+    expect([bed.outcome, closed]).toEqual(['FUTURE_REVISION', [0]]);
   });
 });

@@ -219,11 +219,21 @@ class Run {
   async #scan(query: Extract<Query, { type: 'scan' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
     const span = { start, end: keyAfter(start) };
-    const revision = query.revision > 0 ? query.revision : await this.now(keysSpan(query));
+    const revision = await this.#revisionOf(query);
     await this.#calls.ask({ type: 'closedRevision', revision }, span);
     const { result, raftTerm } = await this.#calls.ask({ ...query, revision }, span);
     if (result.type !== 'scan') throw new ServiceError('INTERNAL', `a scan was answered by ${result.type}`);
     return { revision, raftTerm, result };
+  }
+
+  /** One that nobody was given must not be closed: what the range writes next would be below it. */
+  async #revisionOf(query: Extract<Query, { type: 'scan' }>): Promise<number> {
+    const { revision } = query;
+    if (revision > 0 && this.#newest.wasGiven(revision)) return revision;
+    const newest = await this.now(keysSpan(query));
+    if (revision <= newest) return revision === 0 ? newest : revision;
+    const message = `revision ${revision} is in the future; the newest is ${newest}`;
+    throw new ServiceError('FUTURE_REVISION', message, { details: { revision: newest } });
   }
 
   /** The sums over all ranges, of which the first shows its replicas. */

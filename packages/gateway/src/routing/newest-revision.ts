@@ -33,6 +33,11 @@ export class NewestRevision {
     return revision >= floor && this.#clock.monotonicMs() - atMs <= RECENT_MS ? revision : undefined;
   }
 
+  /** Whether the master is known to have given a revision out. */
+  wasGiven(revision: number): boolean {
+    return revision <= this.#last.revision;
+  }
+
   /** Asks until the master answers, or the signal says that it is too late. */
   async draw(floor: number, signal: AbortSignal): Promise<number> {
     for (let ceilingMs = RETRY_MIN_MS; ; ceilingMs = Math.min(RETRY_MAX_MS, 2 * ceilingMs)) {
