@@ -230,3 +230,32 @@ describe('a range', () => {
     expect(bed.closing.floor).toBe(40);
   });
 });
+
+describe('a revision that a range is to move on to', () => {
+  const asked = (bed: ClosingBed, revision: number): void =>
+    bed.closing.whenGiven(revision, (error) => bed.told.push(`${revision}: ${error?.code ?? 'given'}`));
+
+  test('has to be one that the master has given out (CL5)', () => {
+    const bed = new ClosingBed();
+    asked(bed, 60);
+    asked(bed, 61);
+    expect([bed.told, bed.asked.map(([floor]) => floor)]).toEqual([[], [40, 40]]);
+    for (const [, done] of bed.asked.splice(0)) done(undefined, 60);
+    expect(bed.told).toEqual(['60: given', '61: FUTURE_REVISION']);
+  });
+
+  test('is asked for again when the master does not answer', () => {
+    const bed = new ClosingBed();
+    asked(bed, 60);
+    bed.asked[0]?.[1](new ServiceError('NOT_LEADER', 'no master'), undefined);
+    expect(bed.told).toEqual(['60: UNAVAILABLE']);
+  });
+
+  test('needs no master when the range has reached it, or counts by itself', () => {
+    const bed = new ClosingBed();
+    asked(bed, 40);
+    bed.source = 'range';
+    asked(bed, 60);
+    expect([bed.told, bed.asked]).toEqual([['40: given', '60: given'], []]);
+  });
+});

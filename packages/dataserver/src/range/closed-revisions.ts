@@ -52,6 +52,8 @@ const WAITING_MAX = 10_000;
  * CL4. What is closed stays closed: it is remembered when leadership is lost, and when a transaction is prepared, whose
  *      revision is drawn after that and so is above what was closed before. Who waits when leadership is lost is told to
  *      ask the leader. A merge brings keys of which less is closed: nothing is remembered beyond it.
+ * CL5. What the range moves on to, other than by writing, the master has given out: what it gives the range later would be
+ *      below that, and every client that names too high a revision would move it there.
  */
 export class ClosedRevisions {
   readonly #deps: ClosedRevisionsDeps;
@@ -129,6 +131,16 @@ export class ClosedRevisions {
     });
   }
 
+  /** CL5. Calls back without an error once it is known that a revision was given out; apply knows of a range that counts by itself. */
+  whenGiven(revision: number, done: ClosedDone): void {
+    const { state, source } = this.#deps;
+    if (revision <= state.revision || state.descriptor.revisionSource === 'range') return done(undefined);
+    source.newest(state.revision, (error, newest) => {
+      if (newest === undefined) done(notKnown(revision, error));
+      else done(revision <= newest ? undefined : notGiven(revision, newest));
+    });
+  }
+
   /** An entry was applied. A round goes on also when nobody waits any more: it would be in the way of the next one. */
   applied(): void {
     if (this.#waiting.length === 0 && this.#round === undefined) return;
@@ -191,6 +203,18 @@ export class ClosedRevisions {
     this.#waiting = [];
     for (const { done } of waiting) done(error);
   }
+}
+
+function notGiven(revision: number, newest: number): ServiceError {
+  const message = `revision ${revision} is in the future; the newest is ${newest}`;
+  return new ServiceError('FUTURE_REVISION', message, { details: { revision: newest } });
+}
+
+/** Whoever asks tries again. */
+function notKnown(revision: number, cause: ServiceError | undefined): ServiceError {
+  return new ServiceError('UNAVAILABLE', `the master has not said whether revision ${revision} was given out`, {
+    cause,
+  });
 }
 
 /** The next change gets one more than the last: nothing above that can be closed. */

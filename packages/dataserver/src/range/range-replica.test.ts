@@ -1,6 +1,6 @@
-import type { ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
 import { type Command, encodeEntry, type Query, type RangeReply } from '@remora/protocol';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
 import { DESCRIPTOR, put, range, show } from '../state/test-bed.ts';
 import { boot, replicaOf } from '../test-store.ts';
@@ -273,5 +273,37 @@ test('a prepare that is under way is not told that it met somebody who waits: it
   expect(told.splice(0)).toEqual(['other conflict']);
   for (const data of proposed.slice(2)) await apply(data);
   expect([told, replica.state.transactions.isPrepared('u')]).toEqual([['first prepared', 'again prepared'], true]);
+  store.stop();
+});
+
+test('a compaction at a revision that nobody was given is refused, and not proposed (CL5)', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
+  const replica = replicaOf({ store });
+  const proposed: Uint8Array[] = [];
+  const propose = (data: Uint8Array) => ({ index: proposed.push(data), term: 2 });
+  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const batch = { rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands: [] };
+  await replica.apply([{ index: 1, term: 2, type: 'normal', data: encodeEntry(batch) }], replica.state.conf);
+  const given = vi.spyOn(replica.closing, 'whenGiven');
+  given.mockImplementation((revision, done) =>
+    done(revision > 60 ? new ServiceError('FUTURE_REVISION', 'to come') : undefined),
+  );
+  const told: (string | undefined)[] = [];
+  const compactAt = async (revision: number): Promise<void> => {
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: `r${revision}`, deadlineMs: 50_000 };
+    const body = { kind: 'command', command: { type: 'compact', revision } } as const;
+    replica.execute(
+      { ...request, body },
+      () => {},
+      (error) => told.push(error?.code),
+    );
+    await new Promise((resolve) => setImmediate(resolve)); // then it is proposed
+  };
+  await compactAt(61);
+  expect([told, replica.underWay().proposals]).toEqual([['FUTURE_REVISION'], 0]);
+  await compactAt(60);
+  expect([told, replica.underWay().proposals]).toEqual([['FUTURE_REVISION'], 1]);
   store.stop();
 });

@@ -35,7 +35,17 @@ export class RangeRequests {
     }
     const { body, epoch } = request;
     if (body.kind === 'query') this.#query(request, { query: body.query, epoch }, onCancel, done);
+    else if (body.command.type === 'compact') this.#compact(request, body.command, done);
     else this.#brake(request, body.command, done);
+  }
+
+  /** A compaction may move the range on to a revision that it has not reached (CL5). */
+  #compact(request: RangeRequest, command: Extract<Command, { type: 'compact' }>, done: RangeDone): void {
+    if (!this.#replica.serving || this.#isMisrouted(request, command)) return this.#brake(request, command, done);
+    this.#replica.closing.whenGiven(command.revision, (error) => {
+      if (error !== undefined) done(error, undefined);
+      else this.#brake(request, command, done);
+    });
   }
 
   #query(request: RangeRequest, asked: AskedQuery, onCancel: OnCancel, done: RangeDone): void {

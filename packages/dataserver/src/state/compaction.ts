@@ -5,7 +5,7 @@ import type { RangeState } from './range-state.ts';
 /**
  * Makes older versions unreadable up to a revision. Where the master numbers changes, it may be one of another range,
  * which this one has not reached: it moves on to that, so that what it writes later is above it (N3 of numbering.ts).
- * Whoever sends the command has made sure that the master has given it out.
+ * Its leader has made sure that the master has given it out (CL5 of closed-revisions.ts).
  */
 export function compact(
   state: Pick<RangeState, 'revision' | 'compactRevision' | 'descriptor'>,
