@@ -23,3 +23,21 @@ test('a release that comes late does not end what its owner has acquired since, 
   await world.run(100);
   expect([late.length, await world.until(again.check()), again.state]).toEqual([2, true, 'active']);
 });
+
+test('the lease of a lock that is released is ended, though its release and the first asking for that were lost (OL2)', async () => {
+  const world = new World();
+  const { backend } = world;
+  const client = await world.client({ retry: { attempts: 1 } });
+  const held = await world.until(client.lock('a').acquire({ ttl: '10m' }));
+  const apply = backend.command.bind(backend);
+  const lost: string[] = [];
+  backend.command = (command, options, done) => {
+    if (lost.length === 2) return apply(command, options, done);
+    lost.push(command.type);
+    done(new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost'), undefined);
+    return () => {};
+  };
+  expect(await world.until(codeOf(held.release()))).toBe('UNKNOWN_OUTCOME');
+  await world.run(5_000);
+  expect([lost, backend.sessions]).toEqual([['lock', 'leaseRevoke'], 0]);
+});

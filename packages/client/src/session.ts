@@ -2,7 +2,7 @@ import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base
 import { type SessionRef, TTL_NEVER_MS } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
 import { isLeaseGone } from './lease-endings.ts';
-import { clientClosed } from './operation.ts';
+import { type CommandOptions, clientClosed } from './operation.ts';
 import { Owners } from './owner.ts';
 import type { RenewedByStandIn } from './ports.ts';
 import type { Requester } from './requester.ts';
@@ -34,6 +34,8 @@ export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 export interface LossListener {
   onSessionLost(reason: ServiceError): void;
 }
+
+type RevokeOptions = Pick<CommandOptions, 'timeoutMs' | 'insists'>;
 
 const RETRY_MIN_MS = 50;
 const TIMER_MIN_MS = 1;
@@ -262,14 +264,19 @@ export class Session {
   }
 
   /** Ends the session at the server, which releases all that belongs to it at once; of a lost one, those adopted by it. */
-  async close(timeoutMs: number): Promise<void> {
+  close(timeoutMs: number): Promise<void> {
+    return this.#close({ timeoutMs });
+  }
+
+  async #close(options: RevokeOptions): Promise<void> {
+    const { timeoutMs } = options;
     if (this.#beforeClose.size > 0) await this.#prepareClose(timeoutMs * BEFORE_CLOSE_FRACTION);
     const children = [...this.#children];
     const wasOver = this.#lossReason !== undefined;
     this.#end('closed', clientClosed());
     this.#state = 'closed';
     await Promise.all([
-      wasOver ? this.#revoking : this.#revoke(timeoutMs),
+      wasOver ? this.#revoking : this.#revoke(options),
       ...children.map((child) => child.close(timeoutMs)),
     ]);
   }
@@ -291,8 +298,11 @@ export class Session {
     if (this.#endless) {
       this.#end('closed', clientClosed());
       this.#requester.endings.add(this.ref);
-    } else if (this.#state === 'lost') await this.#revoke(timeoutMs);
-    else await this.close(timeoutMs);
+      return;
+    }
+    // Nobody would ask again.
+    const options = { timeoutMs, insists: true };
+    await (this.#state === 'lost' ? this.#revoke(options) : this.#close(options));
   }
 
   /** Uses it no longer, nor those of its locks, and ends them at the server, as far as that can be reached. */
@@ -302,15 +312,15 @@ export class Session {
     this.end(GIVE_UP_TIMEOUT_MS).catch(() => {});
   }
 
-  #revoke(timeoutMs: number): Promise<void> {
-    this.#revoking = this.#askToRevoke(timeoutMs);
+  #revoke(options: RevokeOptions): Promise<void> {
+    this.#revoking = this.#askToRevoke(options);
     return this.#revoking;
   }
 
-  async #askToRevoke(timeoutMs: number): Promise<void> {
+  async #askToRevoke(options: RevokeOptions): Promise<void> {
     const { lease: id, incarnation } = this.ref;
     try {
-      await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, { timeoutMs });
+      await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, options);
     } catch (error) {
       if (!isLeaseGone(error)) {
         if (this.#endless) this.#requester.endings.add(this.ref);
