@@ -326,6 +326,7 @@ export class SdkBackend implements Backend {
       command.type === 'acquire' && waitMs > 0 ? { ...command, waitUntilMs: this.rangeTimeMs() + waitMs } : command;
     const poll = (): void => {
       if (!wanted()) return;
+      this.#revision++; // each grant has a version of its own
       let result: LockResult = this.#apply(asked).result;
       if (result.type === 'queued' && this.#clock.monotonicMs() < endsMs) {
         this.#clock.setTimer(WAIT_POLL_MS, poll);
