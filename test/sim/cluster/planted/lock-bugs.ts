@@ -54,7 +54,8 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/own-lease.ts',
     find: 'session.limitTo(maxHoldMs);',
     replace: 'session.limitTo(2 * maxHoldMs);',
-    seed: 34,
+    seed: 7,
+    runMs: 20_000,
     properties: ['lapse: bounded'],
   },
 ];
