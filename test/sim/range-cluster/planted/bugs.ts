@@ -41,8 +41,8 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: MERGED,
     find: 'running.replica.state.descriptor = withoutKeys(running.replica.state.descriptor);',
     replace: '',
-    seed: 16,
-    properties: ['saw', 'happened', 'replicas'],
+    seed: 1,
+    properties: ['a span is being rebuilt', 'saw', 'happened', 'replicas'],
   },
   {
     name: 'recent-events-without-those-of-the-source',
