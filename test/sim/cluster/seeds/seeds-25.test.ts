@@ -1,3 +1,0 @@
-import { runsOf } from './seeds.ts';
-
-runsOf({ first: 25, last: 36 });
