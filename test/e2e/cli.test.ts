@@ -110,6 +110,17 @@ describe('remora lock', () => {
     expect(await remora('lock', 'show', 'r/1')).toEqual({ code: 0, out: 'r/1 is free\n', err: '' });
   });
 
+  test('a command goes on under its lock when nobody hears any more what is said of it', async () => {
+    const run = begin(['lock', 'run', 'unheard', '--', 'sh', '-c', 'echo runs; read line; exit 7'], { open: true });
+    await eventually('it runs', async () => run.out.trim() || undefined);
+    run.child.stderr?.destroy();
+    // Its holder is told of it, and says so.
+    expect((await remora('lock', 'revoke', '--wait', '300ms', 'unheard')).code).toBe(75);
+    expect((await json('lock', 'show', 'unheard')) as object).toMatchObject({ holders: [{}] });
+    run.child.stdin?.end('go on\n');
+    expect((await run.ended).code).toBe(7);
+  });
+
   test('a signal reaches the command, whose end is the exit code', async () => {
     const run = begin([
       'lock',

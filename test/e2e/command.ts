@@ -20,6 +20,8 @@ export interface Ended {
 export interface RunInput {
   readonly env?: Record<string, string>;
   readonly input?: Buffer;
+  /** What it reads goes on until the test ends it. */
+  readonly open?: true;
 }
 
 /** One run of the command. */
@@ -40,7 +42,7 @@ export class Run {
     child.stderr.on('data', (chunk: Buffer) => {
       this.err += chunk.toString('utf8');
     });
-    child.stdin.end(given.input);
+    if (given.open !== true) child.stdin.end(given.input);
     this.ended = new Promise((resolve) => {
       child.once('close', (code) => resolve({ code, out: this.out, err: this.err }));
     });

@@ -33,9 +33,20 @@ export const processShell: Shell = {
  */
 export function endWhenNobodyReads(out: NodeJS.WriteStream): void {
   out.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (!GONE.has(error.code)) throw error;
     process.kill(process.pid, 'SIGTERM');
   });
+}
+
+/** Of a pipe whose reader has gone, and of a terminal that was closed. */
+const GONE: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
+
+/**
+ * What is said to people may be lost, and nothing else with it: a process that ended for that would leave the command that it
+ * runs under a lock running without one (commands/run-child.ts K1).
+ */
+export function goOnWhenNobodyListens(err: NodeJS.WriteStream): void {
+  err.on('error', () => {});
 }
 
 async function askPerson(question: string): Promise<string | undefined> {
