@@ -33,6 +33,47 @@ describe('locks of the SDK', () => {
     expect([await world.until(refused), session.state]).toEqual(['SESSION_EXPIRED', 'lost']);
   });
 
+  test('the process lives as long as somebody waits for what is asked of a lock, also between two attempts', async () => {
+    world = new World();
+    const client = await world.client({ requestTimeout: '4s', sessionTtl: '60s' });
+    const [held, shared] = [
+      await world.until(client.lock('l').acquire()),
+      await world.until(client.rwLock('rw').read()),
+    ];
+    expect(world.held).toBe(0);
+    for (const asked of [() => held.acquire(), () => held.extend(), () => shared.upgrade()]) {
+      for (const address of GATEWAYS) world.down.add(address);
+      world.sever();
+      await world.run(20);
+      let pending = true;
+      const done = codeOf(asked()).finally(() => {
+        pending = false;
+      });
+      for (let passedMs = 0; pending && passedMs < 1_000; passedMs += 5) {
+        expect(world.held).toBeGreaterThan(0);
+        await world.run(5);
+      }
+      expect(pending).toBe(true);
+      world.down.clear();
+      expect(await world.until(done)).toBe('ok');
+      expect(world.held).toBe(0);
+    }
+  });
+
+  test('what is acquired as the client closes, by who hears of that, leaves no session behind', async () => {
+    world = new World();
+    const client = await world.client();
+    const held = await world.until(client.lock('l').acquire());
+    let again: Promise<string> | undefined;
+    held.signal.addEventListener('abort', () => {
+      again = codeOf(client.lock('m').acquire());
+    });
+    await world.until(client.close());
+    expect(await again).toBe('CANCELED');
+    await world.run(200);
+    expect(world.backend.sessions).toBe(0);
+  });
+
   test('entering again what was taken away keeps nothing', async () => {
     world = new World();
     const [first, second] = [await world.client(), await world.client()];

@@ -97,6 +97,7 @@ export class RemoraClient implements AsyncDisposable {
   #attempts = 0;
   readonly #tokens: GuidSeries;
   #closing: Promise<void> | undefined;
+  #isClosing = false;
   readonly #beingOpened = new Set<Promise<Session>>();
   #forgetExit: (() => void) | undefined;
   /** Aborts when the client is closed. */
@@ -203,6 +204,7 @@ export class RemoraClient implements AsyncDisposable {
 
   /** Ends sessions, which releases everything held at once, then watches and connections. Waits 3 s at most. */
   close(): Promise<void> {
+    this.#isClosing = true; // Before anything is ended: who hears of that may begin something else.
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -298,16 +300,20 @@ export class RemoraClient implements AsyncDisposable {
 
   /** What it opens belongs to the client, and ends with it. */
   async #begin(open: () => Promise<Session>): Promise<Session> {
-    if (this.#closing !== undefined) throw clientClosed();
+    if (this.#isClosing) throw clientClosed();
     const sessions = this.#sessions.size + this.#beingOpened.size + this.#requester.endings.size;
     if (sessions >= SESSIONS_MAX) throw tooManySessions();
     this.#hookExit();
-    const opening = open();
+    const opening = open().then((session) => {
+      this.#beingOpened.delete(opening);
+      // In the step in which it is one: it is among these or among those at any time, for whoever ends them all.
+      this.#sessions.add(session);
+      session.onLoss(() => this.#sessions.delete(session));
+      return session;
+    });
     this.#beingOpened.add(opening);
     const session = await opening.finally(() => this.#beingOpened.delete(opening));
-    if (this.#closing !== undefined) throw clientClosed();
-    this.#sessions.add(session);
-    session.onLoss(() => this.#sessions.delete(session));
+    if (this.#isClosing) throw clientClosed();
     return session;
   }
 

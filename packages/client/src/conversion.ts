@@ -43,12 +43,15 @@ export async function upgradeHold(hold: Convertible, options: UpgradeOptions): P
     ...{ waitMs, signal: options.signal, as: { type: 'upgrade' } },
     upgrade: { refusal: hold.refusal, isAlone: hold.isAlone, onUnknown: hold.abandon },
   };
+  requester.ports.liveness.hold();
   try {
     const grant = await new AcquireOperation(requester, session, request).run();
     if (grant === undefined) throw new ServiceError('LOCK_BUSY', 'others share the lock');
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD') hold.lose(error);
     throw error;
+  } finally {
+    requester.ports.liveness.release();
   }
 }
 

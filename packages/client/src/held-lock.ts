@@ -235,6 +235,8 @@ export class HeldLock implements AsyncDisposable {
       },
     };
     const taken = takenAway();
+    const { liveness } = this.#deps.requester.ports;
+    liveness.hold();
     try {
       const grant = await new AcquireOperation(this.#deps.requester, this.#session, request).run();
       if (grant === undefined) throw taken;
@@ -242,6 +244,8 @@ export class HeldLock implements AsyncDisposable {
       if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD' && !this.#life.released)
         this.#life.lose(error);
       throw error;
+    } finally {
+      liveness.release();
     }
     return this;
   }

@@ -207,7 +207,9 @@ export class Session {
    */
   renew(timeoutMs: number): Promise<void> {
     const endsMs = this.#clock.monotonicMs() + timeoutMs;
-    return new Promise((resolve, reject) => {
+    const { liveness } = this.#requester.ports;
+    liveness.hold();
+    return new Promise<void>((resolve, reject) => {
       const attempt = (cause?: ServiceError): void => {
         this.check();
         if (this.#lossReason !== undefined) return reject(this.#lossReason);
@@ -221,7 +223,7 @@ export class Session {
         });
       };
       attempt();
-    });
+    }).finally(() => liveness.release());
   }
 
   /** S5. @throws ServiceError SESSION_EXPIRED when it is lost; others when the cluster did not say whether it is changed. */
