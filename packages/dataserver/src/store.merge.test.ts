@@ -341,6 +341,76 @@ describe('a sealed source', () => {
     expect(await booted.engine.scan({ start: Buffer.from([1]), end: Buffer.from([5]) })).toEqual([]);
   });
 
+  describe('whose target is being taken away', () => {
+    /** The target is removed, and its group does not end before `until`, as while something is applied or installed. */
+    function removed({ store, host }: Booted, until: Promise<unknown>): void {
+      const remove = host.removeGroup.bind(host);
+      host.removeGroup = async (groupId, recorded) => {
+        if (groupId === TARGET.rangeId) await until;
+        await remove(groupId, recorded);
+      };
+      store.removeReplica({ rangeId: TARGET.rangeId, replicaId: 11, confVersion: 9 });
+    }
+
+    /** Right before the merge the target waits for what it reads. */
+    function toMerge(target: RangeReplica): Promise<void> {
+      const log = must(LOGS.get(TARGET.rangeId));
+      const before = Array.from({ length: MERGE_AT - 1 }, () => [1, { type: 'noop' }] as const);
+      const reads = logOf(TARGET.rangeId, [...before, [1, { type: 'kv', op: range('a', 'b') as never }]]).slice(-1);
+      const behind = [...reads, ...log.slice(MERGE_AT - 1)].map((entry, i) => ({ ...entry, index: MERGE_AT + i }));
+      return Promise.resolve(target.apply(behind, target.state.conf));
+    }
+
+    test('is there when that is in the middle of what leads to the merge', async () => {
+      const booted = await startedNode(1);
+      const target = must(replicaIn(booted, TARGET.rangeId));
+      const applying = toMerge(target);
+      expect(target.state.applied.index).toBe(MERGE_AT - 1);
+      removed(booted, applying);
+      booted.store.removeReplica(word);
+      await applying;
+      expect(target.state.merging.absorbed).toEqual([SOURCE.rangeId]);
+      for (let i = 0; i < 300; i++) await turn();
+      expect([...booted.store.replicas()]).toEqual([]);
+      expect(await booted.engine.scan({ start: Buffer.from([1]), end: Buffer.from([5]) })).toEqual([]);
+      expect(booted.failures).toEqual([]);
+    });
+
+    // The target runs again then, and its log goes on to the merge.
+    test('is there after a crash that takes back the end of the target', async () => {
+      const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+      const booted = await sealedNode(world, logged);
+      await booted.store.start();
+      removed(booted, new Promise(() => {}));
+      booted.store.removeReplica(word);
+      for (let i = 0; i < 300; i++) await turn();
+      world.crash();
+      const again = await boot(world, { logged });
+      await again.store.start();
+      await applyNext(must(replicaIn(again, TARGET.rangeId)), { sealed: true });
+      expect(told(again)).toMatchObject([{ rangeId: TARGET.rangeId, merging: { absorbed: [SOURCE.rangeId] } }]);
+    });
+
+    test('leaves keys that nobody else gets before they are cleared away with those of the target', async () => {
+      const booted = await startedNode(1);
+      const applying = toMerge(must(replicaIn(booted, TARGET.rangeId)));
+      let goes: () => void = () => {};
+      const gone = new Promise<void>((resolve) => {
+        goes = resolve;
+      });
+      removed(booted, gone);
+      await applying;
+      for (let i = 0; i < 300; i++) await turn(); // the source is gone
+      const later = { ...SOURCE, rangeId: 9, start: kvRoutingKey(Buffer.from('x')), replicas: replicasOf(90) };
+      await expect(booted.store.createReplica(later, 91)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      goes();
+      for (let i = 0; i < 300; i++) await turn();
+      await booted.store.createReplica(later, 91);
+      expect([...booted.store.replicas()].map(({ rangeId }) => rangeId)).toEqual([later.rangeId]);
+      expect(booted.failures).toEqual([]);
+    });
+  });
+
   test('takes no snapshot in the place of its rows while the target here may still come to the merge', async () => {
     const other = await startedNode(2);
     const { meta, chunks } = must(replicaIn(other, SOURCE.rangeId)).snapshot();

@@ -35,8 +35,9 @@ const ENDED_MAX = 256;
  *      with the marker of the snapshot, in one batch. So a crash leaves the source as it was, and the target before the
  *      merge; or the end of the one, and the keys at the other.
  * MP3. While the target's replica here may still come to the merge, the source's stays as it is: no snapshot takes the place
- *      of its rows, and it is not removed by the master's word. Where there is no such replica of the target, the source's
- *      is like any other.
+ *      of its rows, and it is not removed by the master's word. That goes for one that is being taken away, too, until its
+ *      end is durable: it may be in the middle of what leads to the merge, and after a crash it runs again. Where there is
+ *      no such replica of the target, the source's is like any other.
  */
 export class MergedReplicas implements MergeNeighbours {
   readonly #deps: MergedReplicasDeps;
@@ -103,7 +104,7 @@ export class MergedReplicas implements MergeNeighbours {
 
   #isOpen(seal: Seal, sourceId: number): boolean {
     const { replicas } = this.#deps;
-    const target = replicas.get(seal.targetId)?.replica;
+    const target = replicas.get(seal.targetId)?.replica ?? replicas.ending(seal.targetId);
     if (target === undefined) return replicas.creating(seal.targetId) !== undefined;
     return target.replacing || verdictOn(seal, sourceId, target.state) === 'open';
   }
@@ -132,7 +133,7 @@ export class MergedReplicas implements MergeNeighbours {
 
   #clear({ replica }: Running): void {
     const { descriptor: span, rangeId } = replica.state;
-    const last = { settled: () => replica.settled, stage: () => span };
+    const last = { settled: () => replica.settled, stage: () => {}, span: () => span };
     this.#deps.remover.remove({ rangeId, replicaId: replica.group.replicaId, span, last }).catch(this.#deps.onFailure);
   }
 }

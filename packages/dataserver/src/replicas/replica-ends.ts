@@ -54,15 +54,15 @@ export class ReplicaEnds {
   }
 
   #end({ replica, leaveCheckpoints }: Running): void {
-    this.#deps.replicas.remove(replica.rangeId);
+    const ended = this.#deps.replicas.end(replica);
     replica.close();
-    const stageLast = (): Span => {
+    const stageLast = (): void => {
       replica.stage();
       leaveCheckpoints();
-      return replica.state.descriptor;
     };
-    const last = { settled: () => replica.settled, stage: stageLast };
+    const span = (): Span => replica.state.descriptor;
+    const last = { settled: () => replica.settled, stage: stageLast, span };
     const ending = { replicaId: replica.group.replicaId, last };
-    this.clear(replica.state.descriptor, ending).catch(this.#deps.onFailure);
+    this.clear(replica.state.descriptor, ending).then(ended).catch(this.#deps.onFailure);
   }
 }

@@ -32,16 +32,18 @@ export interface LastState {
   readonly settled: () => Promise<void>;
   /**
    * Called once nothing is applied any more, in the step in which the end is put down: stages the replica's last state,
-   * takes it out of further checkpoints, and tells the bounds of the range by then.
+   * and takes it out of further checkpoints.
    */
-  readonly stage: () => Span;
+  readonly stage: () => void;
+  /** The bounds of the range now: what was being applied, or installed, when it ended may change them yet (RM3). */
+  readonly span: () => Span;
 }
 
 /** A replica that is to go. */
 export interface Removal {
   readonly rangeId: number;
   readonly replicaId: number;
-  /** The bounds of its range. */
+  /** The bounds of its range, as it ends. */
   readonly span: Span;
   /** Absent after a restart: what is left is what was staged before. */
   readonly last?: LastState;
@@ -53,7 +55,7 @@ export class ReplicaRemover {
   readonly #deps: RemoverDeps;
   readonly #held: HeldReplicas;
   /** By range (RM3). */
-  readonly #removing = new Map<number, Span>();
+  readonly #removing = new Map<number, () => Span>();
   #stopped = false;
 
   constructor(deps: RemoverDeps, held: HeldReplicas) {
@@ -71,15 +73,15 @@ export class ReplicaRemover {
 
   /** The range that is being removed here and has keys of the span; undefined when there is none (RM3). */
   removing(span: Span): number | undefined {
-    for (const [rangeId, theirs] of this.#removing) if (spansOverlap(span, theirs)) return rangeId;
+    for (const [rangeId, theirs] of this.#removing) if (spansOverlap(span, theirs())) return rangeId;
     return undefined;
   }
 
   /** Resolves when nothing is left of the replica. Rejects when the node must not go on. */
   async remove(removal: Removal): Promise<void> {
-    const { rangeId, replicaId, span } = removal;
+    const { rangeId, replicaId, span, last } = removal;
     const { recovered, host, logger } = this.#deps;
-    this.#removing.set(rangeId, span);
+    this.#removing.set(rangeId, last?.span ?? (() => span));
     recovered.delete(rangeId);
     try {
       await host.removeGroup(rangeId, () => this.#record(removal));
@@ -96,7 +98,7 @@ export class ReplicaRemover {
   /** RM1. */
   async #record({ rangeId, replicaId, last }: Removal): Promise<void> {
     await last?.settled(); // RM4
-    if (last !== undefined) this.#removing.set(rangeId, last.stage());
+    if (last !== undefined) last.stage();
     else if (this.#held.of(rangeId)?.ended === true) return; // durable since before the start
     this.#held.ends(rangeId, replicaId);
     await this.#deps.checkpointer.run();
@@ -104,7 +106,7 @@ export class ReplicaRemover {
 
   /** RM2. */
   #clear(rangeId: number, replicaId: number): Promise<void> {
-    const span = this.#removing.get(rangeId);
+    const span = this.#removing.get(rangeId)?.();
     assert(span !== undefined, 'what is being cleared away is known by its bounds');
     return this.#deps.engine.rebuild({
       spans: rangeSpans(rangeId, span),

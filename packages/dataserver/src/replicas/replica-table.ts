@@ -16,6 +16,8 @@ export class ReplicaTable {
   readonly #running = new Map<number, Running>();
   /** Replicas that are being created, or whose snapshot is being installed after a restart. */
   readonly #creating = new Map<number, { readonly span: Span; readonly done: Promise<void> }>();
+  /** Replicas that have ended, as long as a crash may take that back. */
+  readonly #ending = new Map<number, RangeReplica>();
 
   get(rangeId: number): Running | undefined {
     return this.#running.get(rangeId);
@@ -39,6 +41,18 @@ export class ReplicaTable {
 
   remove(rangeId: number): void {
     this.#running.delete(rangeId);
+  }
+
+  /** A replica runs no more. Gives what to call once no crash takes that back. */
+  end(replica: RangeReplica): () => void {
+    this.remove(replica.rangeId);
+    this.#ending.set(replica.rangeId, replica);
+    return () => this.#ending.delete(replica.rangeId);
+  }
+
+  /** The replica of that range that is ending; undefined when none is. */
+  ending(rangeId: number): RangeReplica | undefined {
+    return this.#ending.get(rangeId);
   }
 
   /** Resolves when the replica of that range is created; undefined when none is being. */
