@@ -48,4 +48,43 @@ describe('the apply queue', () => {
     queue.step();
     expect(order).toEqual(['snapshot', 'apply 1', 'applied', 'snapshot', 'apply 2']);
   });
+
+  // The process could not even end: nothing but the wait would have had its turn.
+  test('a call that fails is the last one, and nobody waits for it any more', async () => {
+    let asked = 0;
+    /** Settled for whoever waits, again and again; it says when that has no end. */
+    const settled = {
+      // biome-ignore lint/suspicious/noThenProperty: stands for a promise
+      then(resolve: () => void, reject: (error: Error) => void): void {
+        if (++asked > 100) reject(new Error('waits for ever'));
+        else resolve();
+      },
+    };
+    const failing = {
+      // biome-ignore lint/suspicious/noThenProperty: stands for a promise
+      then(_: unknown, reject: (error: Error) => void): object {
+        queueMicrotask(() => reject(new Error('the disk failed')));
+        return settled;
+      },
+    };
+    const calls: number[] = [];
+    const stateMachine = {
+      apply: (slice: readonly Entry[]) => {
+        calls.push(slice[0]?.index ?? 0);
+        return failing as unknown as Promise<void>;
+      },
+    } as unknown as StateMachine;
+    const failures: string[] = [];
+    const failed = (error: unknown): void => void failures.push(String(error));
+    const owner = { confAfter: () => confOf([1]), applied: () => {}, resumed: () => {}, failed };
+    const queue = new ApplyQueue(stateMachine, owner, 1);
+    queue.push(entries(1, 3, 1));
+    queue.step();
+    const picture = queue.whenIdle(() => 'a picture');
+    await expect(picture).rejects.toThrow('A4: the state machine has failed');
+    queue.step();
+    await queue.close();
+    expect(calls).toEqual([1]);
+    expect(failures).toEqual(['Error: the disk failed']);
+  });
 });

@@ -7,7 +7,9 @@
  *     machine is busy are told as one, the latest.
  * A3. A `conf` entry is a slice of its own. What it makes of the membership is computed when everything before it is
  *     applied, the same on every replica; the state machine gets the entry together with the membership behind it.
+ * A4. A call that fails is the last one. Nobody waits for it any more, and no picture is taken of what it has left.
  */
+import { assert } from '@remora/base';
 import type { ConfState, Entry, LogPosition, Role } from '../../../core/types.ts';
 import type { StateMachine } from '../../ports.ts';
 
@@ -38,6 +40,7 @@ export class ApplyQueue {
   #busy: Promise<void> | undefined;
   #paused = false;
   #closed = false;
+  #failed = false;
 
   constructor(stateMachine: StateMachine, owner: ApplyOwner, sliceEntries: number) {
     this.#stateMachine = stateMachine;
@@ -65,7 +68,7 @@ export class ApplyQueue {
 
   /** Applies one slice. True when there is more that can go on at once. */
   step(): boolean {
-    if (this.#busy !== undefined || this.#paused || this.#closed) return false;
+    if (this.#busy !== undefined || this.#paused || this.#closed || this.#failed) return false;
     this.#tellRole();
     const slice = this.#takeSlice();
     if (slice.length === 0) return false;
@@ -77,7 +80,7 @@ export class ApplyQueue {
     }
     this.#busy = waiting.then(
       () => this.#resume(slice, conf),
-      (error: unknown) => this.#owner.failed(error),
+      (error: unknown) => this.#fail(error),
     );
     return false;
   }
@@ -105,6 +108,7 @@ export class ApplyQueue {
    */
   async whenIdle<T>(work: () => T): Promise<T> {
     while (this.#busy !== undefined) await this.#busy;
+    assert(!this.#failed, 'A4: the state machine has failed');
     return work();
   }
 
@@ -118,6 +122,13 @@ export class ApplyQueue {
     if (this.#closed) return;
     this.#owner.applied(slice, conf);
     this.#owner.resumed();
+  }
+
+  /** A4. */
+  #fail(error: unknown): void {
+    this.#busy = undefined;
+    this.#failed = true;
+    this.#owner.failed(error);
   }
 
   #tellRole(): void {
