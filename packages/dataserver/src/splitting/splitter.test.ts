@@ -249,6 +249,32 @@ describe('a split that people ask for', () => {
     expect(bed.splitter.order(range, key('m'))).toMatchObject({ outcome: 'underWay' });
   });
 
+  test('is not told as done, or refused, by another one whose place it took', async () => {
+    for (const refused of [false, true]) {
+      const range = new Led(2);
+      const bed = new Bed(range);
+      let answer: () => void = () => {};
+      const asked = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      const first = bed.answer;
+      bed.answer = async () => {
+        await asked;
+        if (refused) throw new ServiceError('UNAVAILABLE', 'splits are paused');
+        return first();
+      };
+      bed.splitter.order(range, key('m'));
+      await turns();
+      expect(bed.splitter.order(range, key('c'))).toMatchObject({ outcome: 'underWay' });
+      bed.answer = () => new Promise(() => {});
+      answer();
+      await turns();
+      expect(range.proposed).toHaveLength(refused ? 0 : 1);
+      expect(bed.splitter.order(range, key('c'))).toMatchObject({ outcome: 'underWay' });
+      expect(bed.asked).toEqual(['2 admin', '2 admin']);
+    }
+  });
+
   test('of a range without a middle is refused', async () => {
     const range = new Led(2);
     const bed = new Bed(range);

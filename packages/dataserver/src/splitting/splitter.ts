@@ -34,6 +34,14 @@ interface Ordered {
 
 export type OrderedSplit = Omit<OrderResult, 'orderId'>;
 
+/** What is to be done next. */
+interface Next {
+  readonly replica: SplitReplica;
+  readonly wish: SplitWish;
+  /** The order that it is for, if it is for one. */
+  readonly order?: Ordered;
+}
+
 const DONE: OrderedSplit = { outcome: 'done', reason: '' };
 const UNDER_WAY: OrderedSplit = { outcome: 'underWay', reason: 'the range is being split' };
 
@@ -52,7 +60,8 @@ const GONE = 'the range has changed, or another replica leads it';
  * SL3. Before a split is proposed its nodes write what waits in memory: the keys that leave are not served until the
  *      checkpoint behind the split is durable (splits.ts S2), and that one has little left to write. They do so in turn.
  * SL4. A range whose split came to nothing waits before the next try, longer each time.
- * SL5. What people asked for goes first, and fails for good: whoever asks again is told why.
+ * SL5. What people asked for goes first, and fails for good: whoever asks again is told why. What comes of one order is
+ *      not told of another, which took its place while it was being carried out.
  */
 export class Splitter {
   readonly #deps: SplitterDeps;
@@ -72,7 +81,7 @@ export class Splitter {
     const next = this.#next();
     if (next === undefined) return;
     this.#running = true;
-    void this.#split(next.replica, next.wish).finally(() => {
+    void this.#split(next).finally(() => {
       this.#running = false;
       this.tick();
     });
@@ -106,14 +115,15 @@ export class Splitter {
     this.#stopped = true;
   }
 
-  #next(): { readonly replica: SplitReplica; readonly wish: SplitWish } | undefined {
+  #next(): Next | undefined {
     const led = new Map([...this.#deps.replicas()].filter(({ serving }) => serving).map((r) => [r.rangeId, r]));
     for (const rangeId of this.#ordered.keys()) if (!led.has(rangeId)) this.#ordered.delete(rangeId);
     this.#pauses.keepOnly(led);
-    for (const [rangeId, { at, outcome }] of this.#ordered) {
+    for (const [rangeId, order] of this.#ordered) {
+      const { at, outcome } = order;
       const replica = led.get(rangeId);
       if (replica === undefined || outcome !== UNDER_WAY) continue;
-      return { replica, wish: { cause: 'admin', ...(at === undefined ? {} : { at }) } };
+      return { replica, wish: { cause: 'admin', ...(at === undefined ? {} : { at }) }, order };
     }
     for (const replica of led.values()) {
       const wish = replica.splitReasons.wish;
@@ -122,28 +132,28 @@ export class Splitter {
     return undefined;
   }
 
-  async #split(replica: SplitReplica, wish: SplitWish): Promise<void> {
+  async #split(next: Next): Promise<void> {
+    const { replica, wish } = next;
     const { rangeId } = replica;
     const { logger } = this.#deps;
     const { cause } = wish;
     try {
       const { left, right } = await this.#carryOut(replica, wish);
       logger.info({ range: left.rangeId, child: right.rangeId, cause }, 'split a range');
-      this.#ended(rangeId, cause, DONE);
+      this.#ended(next, DONE);
     } catch (error) {
       const { message } = toServiceError(error);
       logger.info({ range: rangeId, cause, error: message }, 'a range was not split');
       if (cause !== 'admin') replica.splitReasons.refused(message);
-      this.#ended(rangeId, cause, { outcome: 'refused', reason: message });
+      this.#ended(next, { outcome: 'refused', reason: message });
     }
   }
 
   /** SL4, SL5. */
-  #ended(rangeId: number, cause: SplitWish['cause'], outcome: OrderedSplit): void {
-    const ordered = cause === 'admin' ? this.#ordered.get(rangeId) : undefined;
-    if (ordered !== undefined) {
-      ordered.outcome = outcome;
-      ordered.endedMs = this.#deps.clock.monotonicMs();
+  #ended({ replica: { rangeId }, order }: Next, outcome: OrderedSplit): void {
+    if (order !== undefined) {
+      order.outcome = outcome;
+      order.endedMs = this.#deps.clock.monotonicMs();
     } else if (outcome === DONE) this.#pauses.succeeded(rangeId);
     else this.#pauses.failed(rangeId);
   }
