@@ -12,6 +12,17 @@ const RANGE = {
   replicas: [1, 2, 3].map((id) => ({ replicaId: 10 + id, nodeId: id, type: 'voter' as const })),
 };
 
+/** A replica of a range that the master numbers, whose group takes down what it would propose as the leader of term 2. */
+async function bootProposer() {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
+  const replica = replicaOf({ store });
+  const proposed: Uint8Array[] = [];
+  const propose = (data: Uint8Array) => ({ index: proposed.push(data), term: 2 });
+  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  return { store, replica, proposed };
+}
+
 test('only a leader that serves tells the time of its range; others answer without one', async () => {
   const { store } = await boot(new CrashWorld(1));
   await store.createReplica(RANGE, 11);
@@ -236,12 +247,7 @@ test('a read at a revision that says serializable does not miss what a prepared 
 });
 
 test('a prepare that is under way is not told that it met somebody who waits: it may be prepared yet (CM5)', async () => {
-  const { store } = await boot(new CrashWorld(1));
-  await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
-  const replica = replicaOf({ store });
-  const proposed: Uint8Array[] = [];
-  const propose = (data: Uint8Array) => ({ index: proposed.push(data), term: 2 });
-  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  const { store, replica, proposed } = await bootProposer();
   const apply = (data: Uint8Array): void | Promise<void> => {
     const index = replica.state.applied.index + 1;
     return replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
@@ -277,12 +283,7 @@ test('a prepare that is under way is not told that it met somebody who waits: it
 });
 
 test('a compaction at a revision that nobody was given is refused, and not proposed (CL5)', async () => {
-  const { store } = await boot(new CrashWorld(1));
-  await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
-  const replica = replicaOf({ store });
-  const proposed: Uint8Array[] = [];
-  const propose = (data: Uint8Array) => ({ index: proposed.push(data), term: 2 });
-  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  const { store, replica } = await bootProposer();
   replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
   const batch = { rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands: [] };
   await replica.apply([{ index: 1, term: 2, type: 'normal', data: encodeEntry(batch) }], replica.state.conf);

@@ -134,10 +134,10 @@ function register(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leas
 
 function refer(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRefer'>): CommandResult {
   const known = range.belongings.incarnationOf(id);
-  if (known !== 0 && known !== incarnation) {
+  const isAnother = known !== 0 && known !== incarnation;
+  if (isAnother || !range.references.add(id, incarnation, span)) {
     throw new ServiceError('UNAVAILABLE', `an earlier lease ${id} has something here yet; try again later`); // BL2
   }
-  range.references.add(id, incarnation, span);
   return { type: 'leaseRefer' };
 }
 

@@ -10,9 +10,10 @@
  *      those of another.
  * LR4. Only a home that went on alone, without its majority, may grant an id of which another range has an earlier
  *      incarnation yet (range/lease-audit.ts). No range ever knows two of them, as its rows tell them apart by the id alone:
- *      what would bring them together is refused (belongings.ts BL2), until the audit has ended the earlier one.
+ *      what would bring them together is refused (belongings.ts BL2), until the audit has ended the earlier one. Only a
+ *      merge with a source that went on alone is not refused (merge.ts MG2): nobody may rely on it to stop a node.
  */
-import { assert, type Engine, equalBytes, type Row, type Span } from '@remora/base';
+import { type Engine, equalBytes, type Row, type Span } from '@remora/base';
 import {
   asCount,
   asList,
@@ -72,11 +73,12 @@ export class LeaseReferences {
     return this.#byId.get(id)?.incarnation === incarnation ? this.attached.keys(id) : [];
   }
 
-  /** Another incarnation has nothing here (LR4). */
-  add(id: bigint, incarnation: number, span: Span): void {
+  /** False when another incarnation has something here yet. */
+  add(id: bigint, incarnation: number, span: Span): boolean {
     const known = this.#byId.get(id);
-    assert(known === undefined || known.incarnation === incarnation, 'LR4: a range knows one incarnation of a lease');
+    if (known !== undefined && known.incarnation !== incarnation) return false;
     this.#set({ id, incarnation, spans: plusSpan(known?.spans ?? [], span) });
+    return true;
   }
 
   /** LR3. */

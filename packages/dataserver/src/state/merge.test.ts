@@ -49,6 +49,12 @@ function mergeOf(target: StateBed, source: SealedRange, more: { round?: number }
   return { type: 'merge', epoch: descriptor.epoch, round: merging.round, source, ...more };
 }
 
+function goOnAlone({ state }: StateBed): void {
+  const { applied } = state;
+  const alone = forcedChange(31, encodeKnownEpoch({ confVersion: 8, version: 3 }));
+  state.reconfigure({ index: applied.index + 1, term: applied.term + 1 }, confOf([31]), alone);
+}
+
 describe('a sealed range', () => {
   test('refuses every command, remembers nothing of that, and its time stands still, whatever its log has', async () => {
     const { left, right } = await neighbours();
@@ -248,9 +254,7 @@ describe('a merge', () => {
     const { left, right } = await neighbours();
     await right.ok(kv(put('z', '1')));
     const merge = mergeOf(left, await seal(right, left));
-    const { applied } = right.state;
-    const alone = forcedChange(31, encodeKnownEpoch({ confVersion: 8, version: 3 }));
-    right.state.reconfigure({ index: applied.index + 1, term: applied.term + 1 }, confOf([31]), alone);
+    goOnAlone(right);
     const { revision, descriptor } = right.state;
     await left.ok(merge);
     expect([left.state.revision, left.state.compactRevision]).toEqual([revision, revision]);
@@ -348,6 +352,21 @@ describe('a merge is refused, and changes nothing', () => {
     await right.ok({ type: 'unseal', from: { targetId: 2, round: 0 } });
     await right.ok({ type: 'leaseEnd', id: 6n, incarnation: 7, span: hereIn(right) });
     await left.ok(mergeOf(left, await seal(right, left)));
+  });
+
+  test('but for a source that went on alone: a reference beside the earlier one is refused then, and stops nobody', async () => {
+    const { left, right } = await neighbours(leaseKey(9n));
+    await grant(left);
+    await refer(right, 7);
+    const merge = mergeOf(left, await seal(right, left));
+    goOnAlone(right);
+    await left.ok(merge);
+    left.block = { first: left.state.revision + 1, count: 9 };
+    const incarnation = left.state.belongings.incarnationOf(6n);
+    const again = { type: 'leaseRefer', id: 6n, incarnation, span: hereIn(left) } as const;
+    expect(await left.run(again)).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+    await left.ok({ type: 'leaseEnd', id: 6n, incarnation: 7, span: hereIn(left) });
+    expect(await left.run(again)).toMatchObject({ ok: true });
   });
 
   test('while the membership of the target is joint', async () => {
