@@ -26,8 +26,26 @@ export interface DiskFile {
   write(position: number, chunks: readonly Uint8Array[], done: (error: Error | null) => void): void;
   /** Makes the contents written so far durable (fdatasync), then calls `done`. */
   sync(done: (error: Error | null) => void): void;
+  /**
+   * `write` and then `sync` of what it wrote, as one step where the platform has one; then calls `done`. Only the
+   * bytes written by this call are certain to be durable then.
+   */
+  writeSynced(position: number, chunks: readonly Uint8Array[], done: (error: Error | null) => void): void;
   /** Reserves space so that later writes below `size` need no new blocks; the file reads as zeros there. */
   preallocate(size: number): Promise<void>;
   truncate(size: number): Promise<void>;
   close(): Promise<void>;
+}
+
+/** `writeSynced` in two steps, for files whose platform has no single one. */
+export function writeThenSync(
+  file: Pick<DiskFile, 'write' | 'sync'>,
+  position: number,
+  chunks: readonly Uint8Array[],
+  done: (error: Error | null) => void,
+): void {
+  file.write(position, chunks, (error) => {
+    if (error === null) file.sync(done);
+    else done(error);
+  });
 }

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -17,6 +18,23 @@ function write(file: DiskFile, position: number, chunks: readonly Uint8Array[]):
   return new Promise((resolve, reject) => {
     file.write(position, chunks, (error) => (error === null ? resolve() : reject(error)));
   });
+}
+
+function writeSynced(file: DiskFile, position: number, chunks: readonly Uint8Array[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    file.writeSynced(position, chunks, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+/** The flags of each descriptor that this process has of a file; none where the platform does not tell. */
+async function descriptorsOf(path: string): Promise<number[]> {
+  const flags: number[] = [];
+  for (const fd of await readdir('/proc/self/fd').catch(() => [])) {
+    if ((await readlink(`/proc/self/fd/${fd}`).catch(() => '')) !== path) continue;
+    const info = await readFile(`/proc/self/fdinfo/${fd}`, 'utf8');
+    flags.push(Number.parseInt(/^flags:\s*(\d+)$/m.exec(info)?.[1] ?? '0', 8));
+  }
+  return flags;
 }
 
 describe.each([{ syncInPlace: true }, { syncInPlace: false }, {}])('nodeDisk with %j', (options) => {
@@ -38,6 +56,18 @@ describe.each([{ syncInPlace: true }, { syncInPlace: false }, {}])('nodeDisk wit
     await file.close();
   });
 
+  it('writes and syncs in one call, and reads that back', async () => {
+    const disk = nodeDisk(root, options);
+    const file = await disk.open('one', { create: true });
+    await disk.rename({ from: 'one', to: 'two' });
+    await (await disk.open('one', { create: true })).close(); // another file, which has its name now
+    const chunks = Array.from({ length: 3000 }, (_, i) => Buffer.alloc(10, i & 0xff));
+    for (const position of [0, 30_000]) await writeSynced(file, position, chunks);
+    expect((await file.read(0, 70_000)).equals(Buffer.concat([...chunks, ...chunks]))).toBe(true);
+    await file.close();
+    expect(await descriptorsOf(join(root, 'two'))).toEqual([]);
+  });
+
   it('calls back after the call, never inside it', async () => {
     const file = await nodeDisk(root, options).open('one', { create: true });
     let returned = false;
@@ -53,6 +83,14 @@ describe.each([{ syncInPlace: true }, { syncInPlace: false }, {}])('nodeDisk wit
 });
 
 describe('nodeDisk', () => {
+  it.runIf(process.platform === 'linux')('syncs in the same step what it writes and syncs in the pool', async () => {
+    const file = await nodeDisk(root, { syncInPlace: false }).open('one', { create: true });
+    await writeSynced(file, 0, [Buffer.from('x')]);
+    const flags = await descriptorsOf(join(root, 'one'));
+    expect(flags.filter((flag) => (flag & constants.O_DSYNC) !== 0)).toHaveLength(1);
+    await file.close();
+  });
+
   it('lists files only, sorted; renames and removes', async () => {
     const disk = nodeDisk(root);
     expect(await disk.list('none')).toEqual([]);

@@ -11,7 +11,7 @@
  */
 import { assert } from '../assert.ts';
 import type { Clock } from '../clock.ts';
-import type { Disk, DiskFile } from '../disk.ts';
+import { type Disk, type DiskFile, writeThenSync } from '../disk.ts';
 import type { Random } from '../random.ts';
 
 export interface SimDiskOptions {
@@ -218,7 +218,7 @@ export class SimDisk implements Disk {
       if (life !== this.#life) return new Promise<T>(() => {}); // D3
       return Promise.resolve().then(work);
     };
-    return {
+    const file: DiskFile = {
       size: () => alive(() => inode.size),
       read: (position, length) => alive(() => Buffer.from(inode.bytes().subarray(position, position + length))),
       write: (position, chunks, done) => this.#write({ inode, life, position, chunks, done }),
@@ -237,9 +237,11 @@ export class SimDisk implements Disk {
           if (error !== undefined) throw error;
           if (size > inode.size) inode.resize(size);
         }),
+      writeSynced: (position, chunks, done) => writeThenSync(file, position, chunks, done),
       truncate: (size) => alive(() => inode.resize(size)),
       close: () => alive(() => undefined),
     };
+    return file;
   }
 
   #write(call: { inode: Inode; life: number; position: number; chunks: readonly Uint8Array[]; done: Done }): void {

@@ -3,7 +3,16 @@
  *
  * Steps are counted: the beginning and the end of every call of the disk and of every batch of the engine's store.
  */
-import { type Disk, type DiskFile, type Engine, nodeClock, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import {
+  type Disk,
+  type DiskFile,
+  type Engine,
+  nodeClock,
+  SeededRandom,
+  SimDisk,
+  silentLogger,
+  writeThenSync,
+} from '@remora/base';
 import { MemoryMedium, MemoryStore } from '../engine/memory-store.ts';
 import { OverlayEngine } from '../engine/overlay-engine.ts';
 import type { StoreBatch } from '../engine/store.ts';
@@ -115,7 +124,7 @@ export class CrashWorld {
       const called = (): Promise<Error | null> => new Promise((resolve) => call(resolve));
       void this.#around(called).then(done);
     };
-    return {
+    const seen: DiskFile = {
       size: () => this.#around(() => file.size()),
       read: (position, length) =>
         this.#around(async () => {
@@ -130,7 +139,9 @@ export class CrashWorld {
       sync: (done) => calling((called) => file.sync(called), done),
       preallocate: (size) => this.#around(() => file.preallocate(size)),
       truncate: (size) => this.#around(() => file.truncate(size)),
+      writeSynced: (position, chunks, done) => writeThenSync(seen, position, chunks, done),
       close: () => this.#around(() => file.close()),
     };
+    return seen;
   }
 }

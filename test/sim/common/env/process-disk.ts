@@ -5,7 +5,7 @@
  * K2. While the disk is stalled nothing is done; what was asked for meanwhile is done in order when it goes on.
  * K3. Whoever watches the medium is told of every sync that was done, before the process is.
  */
-import type { Disk, DiskFile } from '@remora/base';
+import { type Disk, type DiskFile, writeThenSync } from '@remora/base';
 
 type Done = (error: Error | null) => void;
 type Door = (fn: () => void) => void;
@@ -88,7 +88,7 @@ export class ProcessDisk implements Disk {
 
   #file(path: string, file: DiskFile): DiskFile {
     const { stall, onSynced } = this.#given;
-    return {
+    const seen: DiskFile = {
       size: () => this.#through(() => file.size()),
       read: (position, length) => this.#through(() => file.read(position, length)),
       write: (position, chunks, done) => stall.run(() => file.write(position, chunks, this.#gated(done))),
@@ -103,8 +103,10 @@ export class ProcessDisk implements Disk {
       },
       preallocate: (size) => this.#through(() => file.preallocate(size)),
       truncate: (size) => this.#through(() => file.truncate(size)),
+      writeSynced: (position, chunks, done) => writeThenSync(seen, position, chunks, done),
       close: () => this.#through(() => file.close()),
     };
+    return seen;
   }
 
   #gated(done: Done): Done {

@@ -300,7 +300,7 @@ describe('a disk that fails', () => {
       await new Promise<void>((resolve) => setImmediate(resolve));
       expect(called).toBe(0);
       expect(failures.map((error) => error.message)).toEqual([
-        `cannot ${what} the write-ahead log in log: EIO: ${what} failed`,
+        `cannot append to the write-ahead log in log: EIO: ${what} failed`,
       ]);
       await log.close();
       disk.crash();

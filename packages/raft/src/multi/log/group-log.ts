@@ -304,15 +304,12 @@ class DiskGroupLog implements GroupLog {
       bytes += header.length;
     }
     this.#sequence++;
-    segment.file.write(position, chunks, (writeError) => {
-      if (writeError !== null) return this.#fail('write', writeError);
-      segment.file.sync((syncError) => {
-        if (syncError !== null) return this.#fail('sync', syncError);
-        segment.position = position + bytes;
-        this.#syncs++;
-        this.#bytesWritten += bytes;
-        this.#complete(content);
-      });
+    segment.file.writeSynced(position, chunks, (error) => {
+      if (error !== null) return this.#fail('append to', error);
+      segment.position = position + bytes;
+      this.#syncs++;
+      this.#bytesWritten += bytes;
+      this.#complete(content);
     });
   }
 

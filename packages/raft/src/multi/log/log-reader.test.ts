@@ -45,6 +45,7 @@ class WatchedDisk {
       },
       write: (position, chunks, done) => file.write(position, chunks, done),
       sync: (done) => file.sync(done),
+      writeSynced: (position, chunks, done) => file.writeSynced(position, chunks, done),
       preallocate: (size) => file.preallocate(size),
       truncate: (size) => file.truncate(size),
       close: () => file.close(),
