@@ -258,6 +258,20 @@ describe('a node that died while a replica installed a snapshot', () => {
     store.stop();
   });
 
+  test('does not run the replica when the node stops before that is finished, and does so at the next start', async () => {
+    const world = await died();
+    const { store, host } = await boot(world);
+    const starting = store.start();
+    store.stop();
+    await starting;
+    expect(host.created).toEqual([]);
+    world.crash();
+    const next = await boot(world);
+    await next.store.start();
+    expect(next.host.created.map(({ applied }) => applied)).toEqual([{ index: 20, term: 2 }]);
+    next.store.stop();
+  });
+
   test('does not run the replica when its file is gone, and says why', async () => {
     const world = await died();
     for (const name of await world.sim.list('snapshots')) await world.sim.remove(`snapshots/${name}`);

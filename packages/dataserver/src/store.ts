@@ -183,6 +183,7 @@ export class Store {
 
   async #resume(marker: InstallMarker): Promise<void> {
     await this.#installer.resume(marker);
+    if (this.#stopped) return; // the next start runs it: what was interrupted is whole by now
     const state = this.#deps.engine.get(stateKey(marker.rangeId));
     assert(state !== undefined, 'a snapshot carries the state of its range');
     for (const remove of this.#open(state)) await remove();
