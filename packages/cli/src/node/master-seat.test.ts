@@ -8,8 +8,8 @@ import { confOf } from '@remora/raft';
 import { expect, onTestFinished, test } from 'vitest';
 import { MasterSeat, type MasterSeatDeps } from './master-seat.ts';
 
-/** A node that has become a master; its group ends when `remove` is called. */
-async function seated() {
+/** A node that may become a master; its group ends when `remove` is called. */
+async function newSeat() {
   const dir = mkdtempSync(join(tmpdir(), 'remora-seat-'));
   const [clock, logger] = [nodeClock(), silentLogger];
   const failures: unknown[] = [];
@@ -50,9 +50,14 @@ async function seated() {
     },
   };
   const seat = new MasterSeat(deps as unknown as MasterSeatDeps);
-  seat.become();
-  await expect.poll(() => seat.master).toBeDefined();
   return { seat, failures, leave: () => left(), remove: () => remove(), begun: () => begun };
+}
+
+async function seated() {
+  const made = await newSeat();
+  made.seat.become();
+  await expect.poll(() => made.seat.master).toBeDefined();
+  return made;
 }
 
 test('a seat that ends does not begin again, neither while it is being recorded nor afterwards (SE2)', async () => {
@@ -65,4 +70,12 @@ test('a seat that ends does not begin again, neither while it is being recorded 
   seat.become();
   await new Promise((resolve) => setImmediate(resolve));
   expect([begun(), seat.master, failures]).toEqual([1, undefined, []]);
+});
+
+test('a node that stops before its seat is recorded begins no master', async () => {
+  const { seat, failures } = await newSeat();
+  seat.become();
+  seat.stop();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([seat.master, failures]).toEqual([undefined, []]);
 });

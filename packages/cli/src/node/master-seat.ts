@@ -49,6 +49,7 @@ export class MasterSeat {
   #master: Master | undefined;
   #leaveCheckpoints: () => void = () => {};
   #changing = false;
+  #stopped = false;
 
   constructor(deps: MasterSeatDeps) {
     this.#deps = deps;
@@ -79,6 +80,7 @@ export class MasterSeat {
     checkpointer
       .run()
       .then(() => {
+        if (this.#stopped) return; // the next start takes it up
         this.#changing = false;
         this.#attach(master);
         logger.info({}, 'is a master from now on');
@@ -111,6 +113,7 @@ export class MasterSeat {
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#master?.stop();
   }
 
