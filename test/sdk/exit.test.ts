@@ -1,4 +1,4 @@
-import type { ExitHooks } from 'remora';
+import type { ClientOptions, ExitHooks, RenewalStandIn } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf, World } from '../support/sdk-world.ts';
 
@@ -14,6 +14,23 @@ beforeEach(() => {
   world = new World();
   hooks = new Set();
 });
+
+const IMPOSSIBLE: readonly { readonly name: string; readonly options: Partial<ClientOptions> }[] = [
+  { name: 'no endpoints', options: { endpoints: [] } },
+  { name: 'a time-out that is none', options: { requestTimeout: Number.NaN } },
+  { name: 'no pause between attempts', options: { retry: { initial: 0 } } },
+  { name: 'no time to connect', options: { connectTimeout: -1 } },
+];
+
+test.each(IMPOSSIBLE)(
+  'a client that does not come about, for $name, leaves no stand-in behind',
+  async ({ options }) => {
+    let closed = 0;
+    const standIn: RenewalStandIn = { renew: () => expect.unreachable(), close: () => closed++ };
+    expect(await codeOf(world.client(options, 1, { standIn }))).toBe('INVALID_ARGUMENT');
+    expect(closed).toBe(1);
+  },
+);
 
 describe('when the process ends', () => {
   test('a client releases what it holds, and takes nothing any more', async () => {

@@ -126,18 +126,23 @@ export class RemoraClient implements AsyncDisposable {
 
   /** Resolves when a gateway has answered. @throws ServiceError UNAVAILABLE or DEADLINE_EXCEEDED when none does. */
   static async open(ports: ClientPorts, options: ClientOptions): Promise<RemoraClient> {
-    const client = new RemoraClient(ports, options);
-    const timeoutMs = durationMs(options.connectTimeout ?? 10_000, 'connectTimeout');
+    let client: RemoraClient | undefined;
     try {
-      const { clusterId } = await client.#requester.request(pipeView, undefined, { timeoutMs });
-      client.#requester.followLeader();
-      client.#beginJournal(clusterId);
+      client = new RemoraClient(ports, options);
+      await client.#connect();
       return client;
     } catch (error) {
-      ports.standIn?.close();
-      client.#requester.close();
+      ports.standIn?.close(); // It was there before the options were looked at.
+      if (client !== undefined) client.#requester.close();
       throw error;
     }
+  }
+
+  async #connect(): Promise<void> {
+    const timeoutMs = durationMs(this.#options.connectTimeout ?? 10_000, 'connectTimeout');
+    const { clusterId } = await this.#requester.request(pipeView, undefined, { timeoutMs });
+    this.#requester.followLeader();
+    this.#beginJournal(clusterId);
   }
 
   /** A lock that belongs to the client's own session, which begins with the first acquire. */

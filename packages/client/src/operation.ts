@@ -169,7 +169,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
     if (isAnswer || error.details?.applied === true) return this.#finish(error, undefined);
     const { remainingMs } = this;
-    if (remainingMs <= 0 || this.#attempts >= this.#attemptsMax) return this.#timedOut(error);
+    if (remainingMs <= 0 || this.#attempts >= this.attemptsMax) return this.#timedOut(error);
     const pauseMs = Math.min(remainingMs, this.#pauseMs(channel, error));
     this.requester.ports.clock.setTimer(pauseMs, () => this.#attempt(this.remainingMs));
   }
@@ -187,7 +187,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     return ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
   }
 
-  get #attemptsMax(): number {
+  /** How often it is sent at most. */
+  get attemptsMax(): number {
     return this.options.insists ? Number.POSITIVE_INFINITY : this.requester.retry.attemptsMax;
   }
 

@@ -43,6 +43,18 @@ test.each([
   },
 );
 
+test('what takes something back is sent until its time is over, also where the time was not known before', () => {
+  const clock = new ManualClock();
+  const requester = clientOfNobody(clock, 1);
+  const ends: string[] = [];
+  const options = { timeoutMs: 2_000, insists: true };
+  requester.sendCommand({ type: 'noop' }, options, (error) => ends.push(error?.code ?? 'ok'));
+  clock.advance(1_000);
+  expect(ends).toEqual([]);
+  clock.advance(1_500);
+  expect(ends).toEqual([expect.any(String)]);
+});
+
 test('for a command that nobody waits for any more, the time is not asked again', () => {
   const clock = new ManualClock();
   const requester = clientOfNobody(clock, undefined);

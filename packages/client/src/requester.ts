@@ -25,7 +25,7 @@ import {
   type SentCommand,
 } from './operation.ts';
 import type { ClientPorts } from './ports.ts';
-import type { RetryPolicy } from './retry.ts';
+import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
 
 /** A request for the ranges' time; several are made when need be. */
 const TIME_REQUEST_MS = 1_000;
@@ -150,16 +150,18 @@ export class Requester {
 
   /**
    * R1 needs the ranges' time before the first command; any reply brings it. It is asked for no more often than the command
-   * may be sent: where that is once, a gateway that is away refuses the question at once, again and again.
+   * may be sent, and with pauses: a gateway that is away refuses the question at once.
    */
   #startOnceTimeIsKnown(operation: CommandOperation, asks = 1): void {
+    if (operation.over) return;
     this.#askTime(Math.min(operation.remainingMs, TIME_REQUEST_MS), (error) => {
       if (operation.over) return;
       const { remainingMs } = operation;
       if (error === undefined) return operation.start(remainingMs);
       const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
-      if (lasting || remainingMs <= 0 || asks >= this.retry.attemptsMax) return operation.fail(error);
-      this.#startOnceTimeIsKnown(operation, asks + 1);
+      if (lasting || remainingMs <= 0 || asks >= operation.attemptsMax) return operation.fail(error);
+      const pauseMs = Math.min(remainingMs, pauseCeilingMs(this.retry, asks));
+      this.ports.clock.setTimer(pauseMs, () => this.#startOnceTimeIsKnown(operation, asks + 1));
     });
   }
 
