@@ -321,6 +321,21 @@ describe('watches', () => {
     expect(stream.watching.get(1)?.seen.map(keyAndValueOf)).toEqual(['d=after']);
   });
 
+  test('are told what a transaction commits that was prepared before a merge, below what came with the merge (W4)', async () => {
+    const bed = new HubBed(2, 1_000_000);
+    const stream = new SlowStream(bed.hub, bed.random);
+    stream.drain(10);
+    stream.create(createOfD(0));
+    await bed.prepare('d');
+    bed.state.revision += 100; // the source's
+    bed.hub.flush();
+    bed.hub.reset();
+    await bed.endAll();
+    for (let i = 0; i < 20; i++) await turn();
+    expect(bed.events.map(({ kv }) => kv.modRevision < bed.state.revision)).toEqual([true]);
+    expect(stream.watching.get(1)?.seen.map(keyAndValueOf)).toEqual(['d=t1']);
+  });
+
   describe('that rest, and cannot say at once how far they are, say it when they can (W6):', () => {
     const cases: readonly { name: string; ask: (bed: HubBed, stream: SlowStream) => unknown }[] = [
       { name: 'when they are asked', ask: (_, { stream }) => stream.progress() },

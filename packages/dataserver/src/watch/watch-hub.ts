@@ -86,10 +86,13 @@ export class WatchHub {
     this.#dropRing();
   }
 
-  /** Those who were to be told what is held find it in history. */
+  /**
+   * Those who were to be told what is held find it in history, and so do they what a prepared transaction commits below the
+   * new ring: a merge brings a revision that may be above it.
+   */
   #dropRing(): void {
-    const complete = this.#held.size === 0;
     const next = this.#upTo + 1;
+    const complete = next > this.#state.revision;
     this.#held.takeBelow(Number.POSITIVE_INFINITY);
     this.#ring = this.#emptyRing();
     for (const watcher of this.#watchers) {
