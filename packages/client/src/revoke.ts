@@ -1,10 +1,10 @@
 import { ServiceError } from '@remora/base';
-import type { LockId, LockState } from '@remora/lock';
+import type { LockId, LockState, Owner } from '@remora/lock';
 import { onAbort } from './abort.ts';
 import { lockResult } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import { refusalOf } from './lock-errors.ts';
-import { eventsOfLock, LockStates } from './lock-events.ts';
+import { eventsOfLock, LockStates, type LockWatchEvent } from './lock-events.ts';
 import type { Requester } from './requester.ts';
 
 export interface RevokeOptions {
@@ -35,6 +35,8 @@ export interface RevocationRequest {
 export type RevokeListener = (request: RevocationRequest) => void | Promise<void>;
 
 const WAIT_DEFAULT_MS = 30_000;
+/** Of who still holds the lock when the time is over. */
+const LAST_LOOK_MS = 1_000;
 
 /** Asks all who hold a lock to let go of it, and waits for what they do. */
 export async function revokeLock(
@@ -54,39 +56,112 @@ export async function revokeLock(
   throw refusal;
 }
 
+interface Asked {
+  /** The revision of the request, which names it. */
+  readonly version: number;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
 /**
- * The request is over when the lock says so: events tell when to look. Its time at the lock is over before this client's,
- * so that alone does not say that those who were asked (up to `version`) have let go.
+ * Events tell when to look. The time of the request at the lock is over before this client's, and others may ask anew: so
+ * that the request is over there does not say by itself that those who were asked have let go. Where events stay away, as
+ * its gateway is cut off, the lock itself is looked at in the end.
  */
-async function awaitRelease(
-  requester: Requester,
-  lock: LockId,
-  asked: { readonly version: number; readonly waitMs: number; readonly signal: AbortSignal | undefined },
-): Promise<RevocationOutcome> {
+async function awaitRelease(requester: Requester, lock: LockId, asked: Asked): Promise<RevocationOutcome> {
   const { waitMs, signal } = asked;
-  let { version } = asked;
   const over = new AbortController();
   const timer = requester.ports.clock.setTimer(waitMs, () => over.abort());
   const forget = signal && onAbort(signal, () => over.abort());
   if (signal?.aborted) over.abort();
+  const holders = new AskedHolders(asked.version);
   try {
     const states = new LockStates();
     for await (const event of eventsOfLock(requester, lock, { signal: over.signal })) {
       states.apply(event);
       const state = states.get(lock);
-      if (state?.revocation === undefined) return isHeldByAsked(state, version) ? 'declined' : 'released';
-      // Who holds it in another way since is asked as before, under the new version.
-      version = state.revocation.version;
+      holders.hear(event, state);
+      const isHeard = event.revision >= asked.version; // One who tells it may not have heard of the request yet.
+      if (isHeard && holders.isSettled(state)) return holders.outcome(state);
     }
     if (signal?.aborted) throw new ServiceError('CANCELED', 'the caller aborted', { cause: signal.reason });
     if (requester.closed) throw new ServiceError('CANCELED', 'the client is closed');
-    return 'declined';
+    return waitMs === 0 ? 'declined' : await lastLook(requester, lock, { holders, signal });
   } finally {
     timer.cancel();
     forget?.();
   }
 }
 
-function isHeldByAsked(state: LockState | undefined, version: number): boolean {
-  return state?.holders.some((holder) => !holder.delayed && holder.version <= version) ?? false;
+async function lastLook(
+  requester: Requester,
+  lock: LockId,
+  { holders, signal }: { readonly holders: AskedHolders; readonly signal: AbortSignal | undefined },
+): Promise<RevocationOutcome> {
+  const query = { type: 'lock', query: { type: 'show', lock, allKinds: true } } as const;
+  try {
+    const { result } = await requester.query(query, { timeoutMs: LAST_LOOK_MS, signal });
+    if (result.type !== 'lock' || result.result.type !== 'show') return 'declined';
+    const { state } = result.result;
+    holders.see(state);
+    return holders.outcome(state);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'CANCELED') throw error;
+    return 'declined'; // Nobody has said that it is free.
+  }
+}
+
+/**
+ * Who was asked for a lock: those who held it then, and who holds it in another way since, together with those who were let in
+ * by that (V1 and V3 of `revocation.ts` of the lock layer). The lock says so of the latest request only, so that what becomes
+ * of the owners is followed here when somebody else has asked since.
+ */
+class AskedHolders {
+  readonly #revision: number;
+  /** Grants up to this version. */
+  #version: number;
+  /** Of those who were seen to hold it by such a grant, and not to let go. */
+  readonly #owners = new Set<string>();
+
+  constructor(revision: number) {
+    this.#revision = revision;
+    this.#version = revision;
+  }
+
+  /** `state`: after the event. */
+  hear(event: LockWatchEvent, state: LockState | undefined): void {
+    if (event.type === 'released' || event.type === 'expired' || event.type === 'forced') {
+      this.#owners.delete(keyOf(event.owner));
+    }
+    this.see(state);
+  }
+
+  see(state: LockState | undefined): void {
+    const revocation = state?.revocation;
+    if (revocation?.revision === this.#revision) this.#version = revocation.version;
+    for (const { owner, version } of state?.holders ?? []) {
+      if (version <= this.#version) this.#owners.add(keyOf(owner));
+    }
+  }
+
+  /** The request is over at the lock, or nobody is left of whom it was asked though somebody else has asked anew. */
+  isSettled(state: LockState | undefined): boolean {
+    const revocation = state?.revocation;
+    if (revocation === undefined) return true;
+    return revocation.revision > this.#revision && this.outcome(state) === 'released';
+  }
+
+  outcome(state: LockState | undefined): RevocationOutcome {
+    const { holders, holderCount } = state ?? { holders: [], holderCount: 0 };
+    // A state names the first ones. When they have left, the next ones are told.
+    const isNamed = holders.length > 0 || holderCount === 0;
+    const isHeld = holders.some(({ owner, version, delayed }) => {
+      return !delayed && (version <= this.#version || this.#owners.has(keyOf(owner)));
+    });
+    return isHeld || !isNamed ? 'declined' : 'released';
+  }
+}
+
+function keyOf({ session, token }: Owner): string {
+  return `${session.lease}.${session.incarnation}.${token}`;
 }
