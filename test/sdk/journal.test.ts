@@ -52,6 +52,20 @@ describe('what a process held that is gone', () => {
     await world.until(second.close());
   });
 
+  test('is given back as well when it was a client of this process that was closed, and could not end it', async () => {
+    const cut = await client(1);
+    await world.until(cut.lock('a').acquire({ ttl: 'never' }));
+    await world.until(cut.lock('b').acquire());
+    for (const address of GATEWAYS) world.isolated.add(address);
+    await world.until(cut.close());
+    world.isolated.clear();
+    const next = await client(1);
+    for (const name of ['a', 'b']) {
+      expect((await world.until(next.lock(name).acquire({ wait: '2s' }))).state).toBe('active');
+    }
+    expect(await files()).toHaveLength(1);
+  });
+
   test('is looked for until the client is closed, and no longer', async () => {
     await world.until((await client(1)).lock('a').acquire());
     gone.add(1);

@@ -239,6 +239,7 @@ export class RemoraClient implements AsyncDisposable {
     timer?.cancel();
     this.#requester.ports.standIn?.close();
     this.#requester.close();
+    await this.#requester.journal?.close();
   }
 
   async #endSessions(): Promise<void> {

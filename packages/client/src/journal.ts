@@ -1,8 +1,8 @@
 // J1. A lease is on disk before it is asked for, and until it has ended for certain: whatever crashes when, a lease that
 //     may exist and that nobody keeps is named by some file.
 // J2. A file is replaced as a whole: a reader finds the old one or the new one, never a part.
-// J3. Each client has a file of its own, which names its process. Only what a process left that is certainly gone is ended.
-//     Where that cannot be told (another machine's, another container's) it is left to the leases' TTL.
+// J3. Each client has a file of its own, which names its process. Only what a process left that is certainly gone is ended, and
+//     what a client says that it could not end itself before it was closed: its process may go on for long. Where that cannot be told (another machine's, another container's) it is left to the leases' TTL.
 // J4. A file of another client is removed only when the cluster that it belongs to has said of each lease that it is gone, but
 //     for those that a process has taken over that may still be there (election.ts): its own file names them. What others have
 //     is looked up before each request, which is given up soon: who takes over a lease while it is under way may lose it.
@@ -22,6 +22,8 @@ interface JournalFile {
   readonly process: ProcessIdentity;
   /** Their ids, in hexadecimal. */
   readonly leases: readonly string[];
+  /** Its client is closed: nobody keeps them. */
+  readonly closed?: boolean;
 }
 
 /**
@@ -37,6 +39,7 @@ export class LeaseJournal {
   #writing: Promise<void> = Promise.resolve();
   /** The write after that one, for all who came meanwhile. */
   #next: Promise<void> | undefined;
+  #closed = false;
 
   constructor(ports: JournalPorts, options: { readonly cluster: string; readonly random: Random }) {
     this.#ports = ports;
@@ -70,6 +73,12 @@ export class LeaseJournal {
     }
   }
 
+  /** J3. Its client is closed: whoever comes next ends what is still named. If that cannot be written, who comes after the process. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#leases.size > 0) await this.#save().catch(() => {});
+  }
+
   #save(): Promise<void> {
     this.#next ??= this.#writing.then(() => {
       this.#next = undefined;
@@ -87,7 +96,8 @@ export class LeaseJournal {
       return disk.syncDir('');
     }
     const leases = [...this.#leases].map((lease) => lease.toString(16));
-    const contents: JournalFile = { format: FORMAT, cluster: this.#cluster, process: self, leases };
+    const closed = this.#closed ? { closed: true } : {};
+    const contents: JournalFile = { format: FORMAT, cluster: this.#cluster, process: self, leases, ...closed };
     await disk.makeDir('');
     await replaceFile(disk, this.#path, Buffer.from(`${JSON.stringify(contents)}\n`));
   }
@@ -109,7 +119,7 @@ interface RecoveryOptions {
   readonly signal: AbortSignal;
 }
 
-/** Ends what processes that are gone have left in this cluster; what does not succeed is tried again, until `signal`. */
+/** Ends what clients that are gone have left in this cluster; what does not succeed is tried again, until `signal`. */
 export async function endLeftovers(ports: JournalPorts, cluster: string, options: RecoveryOptions): Promise<void> {
   const { requester, signal } = options;
   const { clock, logger } = requester.ports;
@@ -127,7 +137,7 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
 }
 
 interface Journals {
-  /** Of processes that are gone. */
+  /** Of processes that are gone, and of clients that were closed. */
   readonly left: readonly Leftover[];
   /** What the others name. */
   readonly inUse: ReadonlySet<bigint>;
@@ -142,7 +152,7 @@ async function readJournals({ disk, isGone }: JournalPorts, cluster: string, log
     if (file === undefined) logger.warn({ path }, 'a file in the journal directory is no journal');
     if (file?.cluster !== cluster) continue;
     const leases = file.leases.map((lease) => BigInt(`0x${lease}`));
-    if (isGone(file.process)) left.push({ path, leases });
+    if (file.closed || isGone(file.process)) left.push({ path, leases });
     else for (const lease of leases) inUse.add(lease);
   }
   return { left, inUse };
@@ -164,10 +174,10 @@ async function endLeftover(
     }
     await removeFile(disk, unfinished(path));
     await removeFile(disk, path);
-    logger.info({ path, leases: leases.length }, 'what a process that is gone had held was given back');
+    logger.info({ path, leases: leases.length }, 'what a client that is gone had held was given back');
     return true;
   } catch (error) {
-    if (!signal.aborted) logger.warn({ path, error: String(error) }, 'what a process left could not be given back yet');
+    if (!signal.aborted) logger.warn({ path, error: String(error) }, 'what a client left could not be given back yet');
     return false;
   }
 }
@@ -199,10 +209,10 @@ function parseJournal(text: string): JournalFile | undefined {
   } catch {
     return undefined;
   }
-  const { format, cluster, process: owner, leases } = value ?? {};
+  const { format, cluster, process: owner, leases, closed } = value ?? {};
   if (format !== FORMAT || typeof cluster !== 'string' || !isIdentity(owner)) return undefined;
   if (!Array.isArray(leases) || !leases.every((lease) => /^[0-9a-f]{1,16}$/.test(String(lease)))) return undefined;
-  return { format, cluster, process: owner, leases };
+  return { format, cluster, process: owner, leases, closed: closed === true };
 }
 
 function isIdentity(value: Partial<ProcessIdentity> | undefined): value is ProcessIdentity {
