@@ -231,6 +231,38 @@ describe('a range', () => {
   });
 });
 
+describe('what is on its way when a revision is named that was given out before', () => {
+  const named = (bed: ClosingBed, revision: number): void =>
+    bed.closing.whenUsedUp(revision, (error) => bed.told.push(`${revision}: ${error?.code ?? 'used up'}`));
+
+  test('is used up when blocks are, and the log is applied; nothing is closed by that, and nobody asked (CL6)', () => {
+    const bed = new ClosingBed();
+    named(bed, 60);
+    bed.settle(12);
+    bed.apply(11, 50);
+    expect(bed.told).toEqual([]);
+    bed.apply(12, 55);
+    expect([bed.told, bed.closing.closed]).toEqual([['60: used up'], 55]);
+    expect([bed.asked, bed.rounds]).toEqual([[], []]);
+  });
+
+  test('is nothing where the range has closed that, or counts by itself', () => {
+    const bed = new ClosingBed();
+    named(bed, 40);
+    bed.source = 'range';
+    named(bed, 60);
+    expect([bed.told, bed.settles]).toEqual([['40: used up', '60: used up'], []]);
+  });
+
+  test('is not known any more when leadership is lost', () => {
+    const bed = new ClosingBed();
+    named(bed, 60);
+    bed.closing.abandon();
+    bed.settle(10);
+    expect(bed.told).toEqual(['60: NOT_LEADER']);
+  });
+});
+
 describe('a revision that a range is to move on to', () => {
   const asked = (bed: ClosingBed, revision: number): void =>
     bed.closing.whenGiven(revision, (error) => bed.told.push(`${revision}: ${error?.code ?? 'given'}`));

@@ -28,6 +28,13 @@ interface Waiting {
   readonly done: ClosedDone;
 }
 
+/** Who waits for what was under way (CL6). */
+interface Passing {
+  /** Of the log, once it is known: applied up to there, all earlier blocks are used up. */
+  settledAt: number | undefined;
+  readonly done: ClosedDone;
+}
+
 /** What has to be seen before the revision of a round is closed; there is one round at a time (CL2). */
 interface Round {
   readonly revision: number;
@@ -36,7 +43,7 @@ interface Round {
   confirmed: boolean;
 }
 
-/** Who waits for a revision to be closed; more are refused. */
+/** Who waits for a revision to be closed, or for what was under way; more are refused. */
 const WAITING_MAX = 10_000;
 
 /**
@@ -54,6 +61,9 @@ const WAITING_MAX = 10_000;
  *      ask the leader. A merge brings keys of which less is closed: nothing is remembered beyond it.
  * CL5. What the range moves on to, other than by writing, the master has given out: what it gives the range later would be
  *      below that, and every client that names too high a revision would move it there.
+ * CL6. Whoever names a revision may know of it by another range, while a block below it is under way here. Once that is used
+ *      up, and leadership is confirmed, as for CL2, nothing comes at or below a revision that anybody had been given before.
+ *      So nobody has to be asked which revisions those are, and the range closes nothing that may be yet to come.
  */
 export class ClosedRevisions {
   readonly #deps: ClosedRevisionsDeps;
@@ -64,6 +74,7 @@ export class ClosedRevisions {
   #closed = 0;
   #round: Round | undefined;
   #waiting: Waiting[] = [];
+  readonly #passing = new Set<Passing>();
 
   constructor(deps: ClosedRevisionsDeps) {
     this.#deps = deps;
@@ -131,6 +142,24 @@ export class ClosedRevisions {
     });
   }
 
+  /**
+   * CL6. Calls `done` once the range writes nothing at or below `revision` any more, provided that it was given out before
+   * this call, and that this replica was known to lead after it had been. What prepared transactions commit is left out.
+   */
+  whenUsedUp(revision: number, done: ClosedDone): void {
+    const { state, whenSettled } = this.#deps;
+    if (revision <= Math.max(state.revision, this.closed) || state.descriptor.revisionSource === 'range') {
+      return done(undefined);
+    }
+    if (this.#passing.size >= WAITING_MAX) return done(tooMany());
+    const passing: Passing = { settledAt: undefined, done };
+    this.#passing.add(passing);
+    whenSettled((index) => {
+      passing.settledAt = index;
+      this.#pass();
+    });
+  }
+
   /** CL5. Calls back without an error once it is known that a revision was given out; apply knows of a range that counts by itself. */
   whenGiven(revision: number, done: ClosedDone): void {
     const { state, source } = this.#deps;
@@ -143,6 +172,7 @@ export class ClosedRevisions {
 
   /** An entry was applied. A round goes on also when nobody waits any more: it would be in the way of the next one. */
   applied(): void {
+    if (this.#passing.size > 0) this.#pass();
     if (this.#waiting.length === 0 && this.#round === undefined) return;
     this.#advance();
   }
@@ -151,6 +181,18 @@ export class ClosedRevisions {
   abandon(error: ServiceError = this.#deps.notLeader()): void {
     this.#round = undefined;
     this.#fail(error);
+    const passing = [...this.#passing];
+    this.#passing.clear();
+    for (const { done } of passing) done(error);
+  }
+
+  /** CL6. */
+  #pass(): void {
+    const { index } = this.#deps.state.applied;
+    for (const passing of this.#passing) {
+      const { settledAt, done } = passing;
+      if (settledAt !== undefined && settledAt <= index && this.#passing.delete(passing)) done(undefined);
+    }
   }
 
   /** Rounds begin after those came whom they are for (CL2). */

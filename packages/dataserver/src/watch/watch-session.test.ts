@@ -1,9 +1,11 @@
 import { ServiceError, utf8 } from '@remora/base';
-import type { StreamContext, WatchCreate, WatchMessage } from '@remora/protocol';
+import { encodeEntry, type StreamContext, type WatchCreate, type WatchMessage } from '@remora/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
 import type { ClosedDone } from '../range/closed-revisions.ts';
-import { DESCRIPTOR } from '../state/test-bed.ts';
+import type { Drawing } from '../revisions/revision-drawer.ts';
+import { NOBODY_NUMBERS } from '../revisions/test-source.ts';
+import { DESCRIPTOR, put } from '../state/test-bed.ts';
 import { boot, replicaOf } from '../test-store.ts';
 import { WatchSession } from './watch-session.ts';
 
@@ -18,9 +20,9 @@ function textOf(message: WatchMessage): string {
 }
 
 /** A session with one watch, on a replica that leads. */
-async function watched() {
+async function watched(descriptor = DESCRIPTOR) {
   const { store } = await boot(new CrashWorld(1));
-  await store.createReplica(DESCRIPTOR, 11);
+  await store.createReplica(descriptor, 11);
   const replica = replicaOf({ store });
   replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
   Object.assign(replica.group, { readIndex: (done: () => void) => done() });
@@ -90,5 +92,70 @@ describe('a watch from now on, where a transaction over several ranges is prepar
     const { session, told } = await prepared();
     session.onMessage({ ...create(3), startRevision: 1 });
     expect(told).toEqual(['created 1', 'created 3']);
+  });
+});
+
+describe('a watch that names its first revision', () => {
+  const NUMBERED = { ...DESCRIPTOR, revisionSource: 'master' } as const;
+
+  /** A write asks for a revision while another range is given 60; then a watch from 61 is asked for. */
+  async function writing() {
+    let drawing: Drawing | undefined;
+    vi.spyOn(NOBODY_NUMBERS, 'want').mockImplementation((asking) => {
+      drawing = asking;
+    });
+    const bed = await watched(NUMBERED);
+    const { replica, session, told } = bed;
+    const proposed: Uint8Array[] = [];
+    const propose = (data: Uint8Array) => ({ index: 1 + proposed.push(data), term: 2 });
+    Object.assign(replica.group, { propose, role: 'leader' });
+    const apply = (index: number, data: Uint8Array) =>
+      replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
+    await apply(1, encodeEntry({ rangeTimeMs: 1, wallMs: 0, epoch: NUMBERED.epoch, commands: [] }));
+    const request = { rangeId: NUMBERED.rangeId, epoch: NUMBERED.epoch, requestId: 'r', deadlineMs: 50_000 };
+    const body = { kind: 'command', command: { type: 'kv', op: put('a', '1') } } as const;
+    replica.execute(
+      { ...request, body },
+      () => {},
+      () => {},
+    );
+    await new Promise((resolve) => setImmediate(resolve)); // then it waits for a revision
+    expect(drawing?.sending()).toMatchObject({ count: 1 });
+    session.onMessage({ ...create(2), startRevision: 61 });
+    const answered = async (): Promise<void> => {
+      drawing?.answered({ first: 50, count: 1 });
+      expect(told).toEqual(['created 1']);
+      await apply(2, proposed[0] ?? expect.fail());
+    };
+    return { ...bed, answered };
+  }
+
+  test('begins once a write is applied that gets a revision below that, and was on its way (WS5)', async () => {
+    const { replica, told, answered } = await writing();
+    expect(told).toEqual(['created 1']);
+    await answered();
+    expect(replica.state.revision).toBe(50);
+    expect(told).toEqual(['created 1', 'events 1', 'created 2']);
+  });
+
+  test('waits for nothing that the range has reached, or that comes behind what it has', async () => {
+    const { session, told, answered } = await writing();
+    await answered();
+    session.onMessage({ ...create(3), startRevision: 51 });
+    session.onMessage({ ...create(4), startRevision: 1_000 });
+    expect(told.slice(-2)).toEqual(['created 3', 'created 4']);
+  });
+
+  test('is to be asked for elsewhere when leadership is lost meanwhile', async () => {
+    const { replica, told } = await writing();
+    replica.roleChanged({ role: 'follower', term: 3, leader: 12 });
+    expect(told).toEqual(['created 1', 'ended 2 NOT_LEADER', 'ended 1 NOT_LEADER']);
+  });
+
+  test('does not begin when it is cancelled meanwhile (WS2)', async () => {
+    const { session, told, answered } = await writing();
+    session.onMessage({ kind: 'cancel', watchId: 2 });
+    await answered();
+    expect(told).toEqual(['created 1', 'events 1']);
   });
 });

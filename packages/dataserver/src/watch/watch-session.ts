@@ -12,6 +12,8 @@ import { type WatchStream, watchEnded } from './watch-stream.ts';
  * WS4. A watch "from now" is told nothing that was acknowledged before it was asked for. Where a transaction over several
  *      ranges is prepared, that may have been committed, and others have changed keys since at revisions that watches
  *      are not told yet: it begins behind what is closed, once that is all that anybody was given before.
+ * WS5. One that names its first revision begins once nothing comes below that any more, if that was given out before (CL6 of
+ *      the range): who reads when it has begun, and does not see a change, is told of it.
  */
 export class WatchSession {
   readonly #find: (rangeId: number) => RangeReplica | ServiceError;
@@ -50,16 +52,15 @@ export class WatchSession {
     const refusal = replica.watches.refusal(create);
     if (refusal !== undefined) return this.#refuse(watchId, refusal);
     this.#beginning.add(watchId);
-    // A watch "from now" begins at a state that holds what was committed when it was asked for.
+    // It begins at a state that holds what was committed when it was asked for.
     replica.group.readIndex((refused) => {
       if (!this.#beginning.has(watchId)) return;
       if (refused !== undefined) return this.#begin(replica, create, replica.notLeader());
-      const isExact = create.startRevision > 0 || replica.state.transactions.earliestCommit() === NEVER;
-      if (isExact) return this.#begin(replica, create);
-      // WS4
-      replica.closing.closeNewest((error) => {
+      const begin = (error: ServiceError | undefined): void =>
         this.#begin(replica, create, replica.watches.refusal(create) ?? (error && notClosed(error)));
-      });
+      if (create.startRevision > 0) return replica.closing.whenUsedUp(create.startRevision - 1, begin); // WS5
+      if (replica.state.transactions.earliestCommit() === NEVER) return this.#begin(replica, create);
+      replica.closing.closeNewest(begin); // WS4
     });
   }
 
