@@ -15,6 +15,7 @@ import { rangeSpans } from './state/bounds.ts';
 import { CHILD_BEGINS } from './state/split.ts';
 import { DESCRIPTOR, put, range } from './state/test-bed.ts';
 import { type Booted, boot } from './test-store.ts';
+import { prepare } from './transactions/test-txn-bed.ts';
 
 const REPLICAS = [1, 2, 3].map((nodeId) => ({ replicaId: 10 + nodeId, nodeId, type: 'voter' as const }));
 const PARENT: RangeDescriptor = { ...DESCRIPTOR, replicas: REPLICAS };
@@ -376,6 +377,35 @@ describe('those whom the leader of a range serves at a split', () => {
     ]);
     const late = { epoch: parent.state.descriptor.epoch, span: spans[1] ?? PARENT };
     expect(parent.watches.refusal(late)?.code).toBe('STALE_EPOCH');
+    store.stop();
+  });
+
+  test('and watch keys that leave are not told further than a transaction may commit that leaves with them (W4)', async () => {
+    const { store } = await boot(new CrashWorld(1));
+    await store.createReplica({ ...PARENT, revisionSource: 'master' }, 11);
+    const parent = parentOf(store);
+    parent.roleChanged({ role: 'leader', term: 2, leader: 11 });
+    const told: string[] = [];
+    const stream = parent.watches.openStream({
+      send: (message) => {
+        const keys = message.kind === 'events' ? message.events.map((event) => `${event.kv.key}`) : [];
+        told.push([message.kind, 'revision' in message ? message.revision : '', ...keys].join(' ').trim());
+        return true;
+      },
+    });
+    const flags = { noPut: false, noDelete: false, prevKv: false, startRevision: 0 };
+    const span = { start: Buffer.from('a'), end: Buffer.from('~') };
+    const { rangeId, epoch } = PARENT;
+    stream.create({ kind: 'create', watchId: 1, rangeId, epoch, span, ...flags });
+    const log = [kv('a', '1'), prepare('t', 1, [put('z', '1')]), kv('a', '2'), SPLIT];
+    for (const [i, command] of log.entries()) {
+      const block = { first: 50 + i, count: 1 };
+      const commands = [{ requestId: `${i}`, deadlineMs: 60_000, command }];
+      const data = encodeEntry({ rangeTimeMs: 1_000, wallMs: 0, epoch, block, commands });
+      await parent.apply([{ index: i + 1, term: 2, type: 'normal', data }], parent.state.conf);
+    }
+    // The transaction may commit at 51: who goes on at the child must not begin above that.
+    expect(told).toEqual(['created 1', 'events 50 a', 'ended']);
     store.stop();
   });
 

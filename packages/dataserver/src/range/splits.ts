@@ -100,11 +100,11 @@ export class Splits {
 
   /** The range ends earlier now: who watches or waits for what has left asks anew, of whoever has it. */
   applied(start: RangeStart, term: number): void {
-    const { state, hub, lockListeners } = this.#replica;
+    const { state, lockListeners } = this.#replica;
     const { bounds } = state;
     this.#off = [start.meta.descriptor, ...(this.#off ?? [])].slice(0, SPLIT_OFF_MAX);
-    hub.flush(); // what came before is theirs yet
-    lockListeners.flush();
+    lockListeners.flush(); // what came before is theirs yet
+    // Not the hub: transactions that left do not hold back any more what it tells (its W4), which may be above what they commit.
     const stale = this.staleEpoch();
     this.#deps.watches.endOutside(bounds, stale);
     this.#deps.queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
