@@ -436,6 +436,27 @@ describe('a sealed source', () => {
     expect(currentRanges(moved)).toMatchObject([{ rangeId: TARGET.rangeId, epoch: { version: 2 } }]);
   });
 
+  test('tells those who watch its keys how far they are as it ends: the target may be compacted above what was written there (W5)', async () => {
+    const booted = await startedNode(1);
+    const [source, target] = [SOURCE, TARGET].map(({ rangeId }) => must(replicaIn(booted, rangeId)));
+    const told: string[] = [];
+    const watch = (replica: RangeReplica | undefined, startRevision: number): void => {
+      const stream = must(replica).watches.openStream({
+        send: (message) => told.push(`${message.kind} ${'revision' in message ? message.revision : message.code}`) > 0,
+      });
+      const span = { start: Buffer.from('x'), end: Buffer.from('y') };
+      const { rangeId, epoch } = must(replica).state.descriptor;
+      const flags = { noPut: false, noDelete: false, prevKv: false };
+      stream.create({ kind: 'create', watchId: 1, rangeId, epoch, span, startRevision, ...flags });
+    };
+    watch(source, REVISION + 1);
+    Object.assign(must(target).state, { revision: 2_000, compactRevision: 1_900 });
+    await applyNext(must(target), { sealed: true });
+    expect(told.splice(0)).toEqual([`created ${REVISION}`, 'events 2000', 'ended STALE_EPOCH']);
+    watch(target, 2_001);
+    expect(told).toEqual(['created 2000']);
+  });
+
   test.each([
     { name: 'are told where to ask once it has ended', unsealed: false, expected: ['STALE_EPOCH', 'STALE_EPOCH'] },
     { name: 'are executed once it is unsealed', unsealed: true, expected: ['NOT_LEADER', 'done'] },

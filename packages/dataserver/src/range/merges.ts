@@ -1,12 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import {
-  type CommandResult,
-  type MergeCommand,
-  type MergeRound,
-  type RangeDescriptor,
-  type SealedRange,
-  staleEpoch,
-} from '@remora/protocol';
+import { type CommandResult, type MergeCommand, type MergeRound, type SealedRange, staleEpoch } from '@remora/protocol';
 import { sealedRefusal, sealRefusal } from '../state/merge.ts';
 import { errorOf } from '../state/outcome-codec.ts';
 import type { RangeState } from '../state/range-state.ts';
@@ -168,11 +161,13 @@ export class Merges {
     this.#deps.neighbours.merged(sourceId, this.#replica);
   }
 
-  /** MR7: the target has its keys. */
-  yieldTo(target: RangeDescriptor): void {
+  /** MR7: the target has its keys, and writes them above what it has written here. */
+  yieldTo({ descriptor, revision }: Pick<RangeState, 'descriptor' | 'revision'>): void {
     const { queries, watches } = this.#deps;
-    const stale = staleEpoch([target]);
-    this.#replica.hub.flush();
+    const stale = staleEpoch([descriptor]);
+    const { hub } = this.#replica;
+    hub.flush();
+    hub.leave(revision);
     this.#replica.lockListeners.flush();
     watches.endAll(stale);
     queries.interrupt(stale);

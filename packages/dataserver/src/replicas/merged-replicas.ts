@@ -118,7 +118,7 @@ export class MergedReplicas implements MergeNeighbours {
   #end({ replica, leaveCheckpoints }: Running, target: RangeReplica): void {
     this.#deps.replicas.remove(replica.rangeId);
     leaveCheckpoints();
-    replica.merges.yieldTo(target.state.descriptor);
+    replica.merges.yieldTo(target.state);
     replica.close();
     this.#remember(replica.rangeId, target.rangeId);
   }

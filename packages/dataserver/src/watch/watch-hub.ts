@@ -36,8 +36,9 @@ const SCANS_MAX = 4;
  * W4. Nothing is told at or above the earliest revision at which a prepared transaction may commit. Events wait for that
  *     (`held`), as many as the ring may have bytes. Who is as far as is told but not as far as the ring begins, after a
  *     restart or when there were more, is `stalled`: it goes on from history when there is more to tell.
- * W5. Whoever is synced is told at each compaction how far it is, and so can go on behind that at another leader. What it
- *     was told last may be compacted by then: its keys may not have changed for long.
+ * W5. Whoever is synced is told at each compaction how far it is, and so can go on behind that at another leader; and when its
+ *     keys go to another range by a merge. What it was told last may be compacted by then: its keys may not have changed
+ *     for long.
  * W6. Who cannot be told now how far it is, as it is not synced or its stream is behind, is in its stream's `asked`, and is
  *     told as soon as it can be: it may have nothing else to hear, and whoever asked waits.
  * W7. A watch from now on begins behind what is closed: some of that may not have been told yet to those who were there.
@@ -168,6 +169,15 @@ export class WatchHub {
       if (this.#canSay(watcher)) this.#send(watcher, [], this.#upTo);
       else watcher.stream.asked.add(watcher); // W6
     }
+  }
+
+  /**
+   * W5. Its keys are another range's from now on, which writes them above this revision only, and may be compacted as far:
+   * whoever is synced goes on there behind it.
+   */
+  leave(revision: number): void {
+    const upTo = Math.min(revision, this.#earliestCommit() - 1, this.#held.first - 1);
+    for (const watcher of this.#watchers) if (this.#canSay(watcher)) this.#send(watcher, [], upTo);
   }
 
   #resumeStalled(): void {
