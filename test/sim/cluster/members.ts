@@ -38,6 +38,8 @@ export class Members {
   readonly #deps: MembersDeps;
   /** By group and replica. */
   readonly #lost = new Set<string>();
+  /** Nodes whose disks are lost: nobody has their ids again, and what a split places there is never created. */
+  readonly #lostNodes = new Set<number>();
   /** The last change that was asked for, by group. */
   readonly #asked = new Map<number, LogPosition>();
   /** Where the replicas were to live that were added, by their ids. */
@@ -80,16 +82,18 @@ export class Members {
   }
 
   #canSpareOne(groupId: number): boolean {
-    const group = this.#deps.leaderOf(groupId)?.group(groupId);
-    if (group?.ready !== true) return false;
+    const leader = this.#deps.leaderOf(groupId);
+    const group = leader?.group(groupId);
+    if (leader === undefined || group?.ready !== true) return false;
     const { conf, changePending } = group.status();
-    return (
-      !isJoint(conf) && !changePending && conf.voters.length >= 3 && !conf.voters.some((id) => this.isLost(groupId, id))
-    );
+    const isThere = (id: number): boolean =>
+      !this.isLost(groupId, id) && !this.#lostNodes.has(this.nodeOf({ groupId, leader, conf }, id) ?? 0);
+    return !isJoint(conf) && !changePending && conf.voters.length >= 3 && conf.voters.every(isThere);
   }
 
   /** A node's disk is lost: its replicas never come back. */
   lose(node: SimNode): void {
+    if (node.nodeId !== undefined) this.#lostNodes.add(node.nodeId);
     for (const groupId of node.groupIds) this.#lost.add(`${groupId}/${node.stored(groupId)?.replicaId}`);
     for (const [replicaId, nodeId] of this.#added) {
       if (nodeId === node.nodeId) this.#lost.add(`${FIRST_RANGE}/${replicaId}`); // perhaps it was never created
