@@ -15,7 +15,7 @@ const LOADER = new URL('../cli/load.mjs', import.meta.url).href;
 
 export interface Replay {
   readonly planting: Planting;
-  /** Which of the bugs, by their place: every second one from the first or from the next; absent: all. */
+  /** Which of the bugs: those of the same run are in one half; absent: all. */
   readonly half?: 0 | 1;
   /** Seeds up to here are run without bugs by other tests. (P1) */
   readonly seedsInTest: number;
@@ -48,9 +48,8 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeout
   /** Of the same run without a bug; each is made once. (P1) */
   const harmless = new Map<string, Promise<string>>();
   function failureWithoutBug(replayed: Replayed): Promise<string> {
-    const { seed, runMs, faults } = replayed;
-    const name = `${seed}, ${runMs}, ${faults}`;
-    const known = harmless.get(name) ?? runHarmless(seed, changeOf(replayed));
+    const name = runOf(replayed);
+    const known = harmless.get(name) ?? runHarmless(replayed.seed, changeOf(replayed));
     harmless.set(name, known);
     return known;
   }
@@ -59,7 +58,7 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeout
     return failureOf(await (await withoutBug)(...args));
   }
 
-  const bugs = planting.bugs.filter((_, place) => half === undefined || place % 2 === half);
+  const bugs = half === undefined ? planting.bugs : halves(planting.bugs)[half];
   test.each(bugs)('$name', { timeout: timeoutMs }, async (bug) => {
     const runSeed = await planted(loader, run, bug);
     let found: Replayed | undefined;
@@ -73,6 +72,22 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeout
     const runElsewhere = found.seed <= seedsInTest && found.runMs === undefined && found.faults === undefined;
     if (!runElsewhere) expect(await failureWithoutBug(found)).toBe(''); // P1
   });
+}
+
+function runOf({ seed, runMs, faults }: Replayed): string {
+  return `${seed}, ${runMs}, ${faults}`;
+}
+
+/** Two parts of about the same number. */
+function halves(bugs: readonly PlantedBug[]): readonly [readonly PlantedBug[], readonly PlantedBug[]] {
+  const parts: [PlantedBug[], PlantedBug[]] = [[], []];
+  const byRun = new Map<string, PlantedBug[]>();
+  for (const bug of bugs) byRun.set(runOf(bug), [...(byRun.get(runOf(bug)) ?? []), bug]);
+  for (const group of [...byRun.values()].sort((a, b) => b.length - a.length)) {
+    const [first, second] = parts;
+    (second.length < first.length ? second : first).push(...group);
+  }
+  return parts;
 }
 
 function failureOf({ failure }: SimResult): string {

@@ -88,9 +88,10 @@ export class Merge implements Scheduler {
     const { model, settings, nowMs } = view;
     const watched = new Map<number, Watched>();
     for (const rangeId of model.idsInKeyOrder()) {
-      const [target, source] = [model.range(rangeId), model.neighbour(rangeId)];
-      if (target === undefined || source === undefined) continue;
-      if (mergeObstacle({ target, source }, settings.merging) !== undefined) continue;
+      const target = model.range(rangeId);
+      if (target === undefined || target.bytes >= settings.merging.bytesMax) continue; // MN1; as most are
+      const source = model.neighbour(rangeId);
+      if (source === undefined || mergeObstacle({ target, source }, settings.merging) !== undefined) continue;
       const sourceId = source.descriptor.rangeId;
       const [targetVersion, sourceVersion] = [target.descriptor.epoch.version, source.descriptor.epoch.version];
       const before = this.#watched.get(sourceId);
