@@ -1,6 +1,6 @@
-import { binaryString, compareBytes } from '@remora/base';
-import { type LockEvent, type LockId, type LockNews, type LockState, stateAfter } from '@remora/lock';
-import { type PipeLockWatchRequest, pipeLockWatch } from '@remora/protocol';
+import { binaryString, compareBytes, EMPTY_BYTES } from '@remora/base';
+import { type LockEvent, type LockId, type LockNews, type LockQuery, type LockState, stateAfter } from '@remora/lock';
+import { type PipeLockWatchRequest, pipeLockWatch, type Query } from '@remora/protocol';
 import type { Requester } from './requester.ts';
 import { Subscription } from './subscription.ts';
 
@@ -56,6 +56,14 @@ export class LockEvents<Event> extends Subscription<Event, PipeLockWatchRequest,
 
   protected request(): PipeLockWatchRequest {
     return this.#request;
+  }
+
+  protected probe(): Query {
+    const { namespace, name, single } = this.#request;
+    const query: LockQuery = single
+      ? { type: 'show', lock: { namespace, name }, allKinds: true }
+      : { type: 'list', namespace, prefix: name, after: EMPTY_BYTES, limit: 1, allKinds: true };
+    return { type: 'lock', query };
   }
 
   protected eventsOf(news: readonly LockNews[]): readonly Event[] {

@@ -1,22 +1,37 @@
 import type { ServiceError, Timer } from '@remora/base';
-import type { Method, ReconnectingChannel, StreamHandle } from '@remora/protocol';
+import {
+  type CallHandle,
+  type Method,
+  pipeQuery,
+  type Query,
+  type ReconnectingChannel,
+  type StreamHandle,
+} from '@remora/protocol';
+import { ANSWER_GRACE_MS, isNoAnswer } from './operation.ts';
 import type { Requester } from './requester.ts';
 
 export interface ResumedStreamPorts<Request, Message> {
   /** What to ask for, each time that it is opened. */
   readonly request: () => Request;
   readonly onMessage: (message: Message) => void;
+  /** A small question to a range that the messages come from (RS2). */
+  readonly probe: () => Query;
   /** It is opened no more: closed with the client, or refused for good. */
   readonly onEnd: (error: ServiceError | undefined) => void;
 }
 
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 2_000;
+const QUIET_MS = 20_000;
+const PROBE_MS = 5_000;
 
 /**
  * A stream from a gateway that is opened again, at whichever is there, each time that it breaks.
  *
- * At most one is open: what an earlier one still brings is ignored (`#generation`).
+ * RS1. At most one is open: what an earlier one still brings is ignored (`#generation`).
+ * RS2. A gateway that is there but cut off from the ranges goes on looking for them, and says nothing. So when nothing has
+ *      come for QUIET_MS, the gateway is asked what only a range can answer; if no answer comes, the stream is opened at
+ *      the next one, as etcd's clients do that require a leader.
  */
 export class ResumedStream<Request, Message> {
   readonly #requester: Requester;
@@ -24,6 +39,10 @@ export class ResumedStream<Request, Message> {
   readonly #ports: ResumedStreamPorts<Request, Message>;
   #stream: StreamHandle<Request> | undefined;
   #timer: Timer | undefined;
+  #quietTimer: Timer | undefined;
+  #probe: CallHandle | undefined;
+  /** When something came last, or the gateway was found to reach the ranges. */
+  #heardMs = 0;
   #generation = 0;
   #failures = 0;
   #over = false;
@@ -46,21 +65,23 @@ export class ResumedStream<Request, Message> {
       (message) => {
         if (!current()) return;
         this.#failures = 0;
+        this.#heardMs = this.#requester.ports.clock.monotonicMs();
         this.#ports.onMessage(message);
       },
       (error) => {
         if (current()) this.#broke(channel, error);
       },
     );
-    if (current()) this.#stream = stream;
-    else stream.cancel();
+    if (!current()) return stream.cancel();
+    this.#stream = stream;
+    this.#heardMs = this.#requester.ports.clock.monotonicMs();
+    this.#listen(channel);
   }
 
   /** Until it is opened again. */
   pause(): void {
-    this.#generation++;
     this.#stream?.cancel();
-    this.#stream = undefined;
+    this.#forget();
   }
 
   close(): void {
@@ -70,8 +91,7 @@ export class ResumedStream<Request, Message> {
   }
 
   #broke(channel: ReconnectingChannel, error: ServiceError | undefined): void {
-    this.#stream = undefined;
-    this.#generation++;
+    this.#forget();
     this.#requester.gateways.failed(channel);
     const { closed } = this.#requester;
     const lasting = error !== undefined && error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
@@ -79,6 +99,46 @@ export class ResumedStream<Request, Message> {
       this.close();
       return this.#ports.onEnd(closed ? undefined : error);
     }
+    this.#openLater();
+  }
+
+  #forget(): void {
+    this.#generation++;
+    this.#stream = undefined;
+    this.#quietTimer?.cancel();
+    this.#probe?.cancel();
+  }
+
+  /** RS2. */
+  #listen(channel: ReconnectingChannel): void {
+    const { clock } = this.#requester.ports;
+    const leftMs = this.#heardMs + QUIET_MS - clock.monotonicMs();
+    this.#quietTimer = clock.setTimer(Math.max(1, leftMs), () => {
+      if (clock.monotonicMs() < this.#heardMs + QUIET_MS) this.#listen(channel);
+      else this.#ask(channel);
+    });
+  }
+
+  /** RS2. */
+  #ask(channel: ReconnectingChannel): void {
+    const { gateways, ports } = this.#requester;
+    const generation = this.#generation;
+    const askedMs = ports.clock.monotonicMs();
+    const options = { timeoutMs: PROBE_MS + ANSWER_GRACE_MS };
+    this.#probe = channel.call(pipeQuery, { query: this.#ports.probe(), timeoutMs: PROBE_MS }, options, (error) => {
+      if (generation !== this.#generation) return;
+      const isReached = error === undefined || !isNoAnswer(error) || this.#heardMs > askedMs;
+      if (!isReached) gateways.failed(channel, true);
+      if (isReached || gateways.channel === channel) {
+        this.#heardMs = ports.clock.monotonicMs();
+        return this.#listen(channel);
+      }
+      this.pause();
+      this.#openLater();
+    });
+  }
+
+  #openLater(): void {
     const { clock, random } = this.#requester.ports;
     const ceilingMs = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(this.#failures++, 6));
     this.#timer = clock.setTimer(ceilingMs / 2 + random.int(Math.ceil(ceilingMs / 2)), () => {

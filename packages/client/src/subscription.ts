@@ -1,5 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import type { Method } from '@remora/protocol';
+import type { Method, Query } from '@remora/protocol';
 import { onAbort } from './abort.ts';
 import { Pushed } from './pushed.ts';
 import type { Requester } from './requester.ts';
@@ -27,6 +27,7 @@ export abstract class Subscription<Event, Request, Message> implements AsyncIter
         for (const event of this.eventsOf(message)) this.#events.push(event);
         if (this.#events.size >= BUFFER_MAX) this.#stream.pause(); // SB1
       },
+      probe: () => this.probe(),
       onEnd: (error) => this.#end(error),
     });
   }
@@ -36,6 +37,9 @@ export abstract class Subscription<Event, Request, Message> implements AsyncIter
 
   /** What of a message is told to the consumer. */
   protected abstract eventsOf(message: Message): readonly Event[];
+
+  /** A small question to a range that it is about. */
+  protected abstract probe(): Query;
 
   /** To be called once, when `request` can answer. */
   protected begin(signal: AbortSignal | undefined): void {

@@ -1,5 +1,12 @@
 import type { Bytes } from '@remora/base';
-import { type KvEvent, type PipeWatchMessage, type PipeWatchRequest, pipeWatch } from '@remora/protocol';
+import {
+  type KvEvent,
+  type PipeWatchMessage,
+  type PipeWatchRequest,
+  pipeWatch,
+  type Query,
+  rangeOp,
+} from '@remora/protocol';
 import { type KvPair, toPair } from './keys.ts';
 import type { Requester } from './requester.ts';
 import { Subscription } from './subscription.ts';
@@ -48,6 +55,13 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
 
   protected request(): PipeWatchRequest {
     return { ...this.#asked, startRevision: this.#nextRevision };
+  }
+
+  /** Its first key: to read more than one may take the master, which a watch that goes on does not need. */
+  protected probe(): Query {
+    const { key } = this.#asked;
+    const op = rangeOp({ key }, { limit: 1, keysOnly: true });
+    return { type: 'range', op, serializable: false };
   }
 
   protected eventsOf(message: PipeWatchMessage): readonly WatchEvent[] {
