@@ -390,6 +390,17 @@ describe('a watch over several ranges', () => {
     expect(bed.seen).toEqual(['created 20', '8 to 8', '9 9 to 9']);
   });
 
+  test('that was paused goes on in each range behind what that has told, which may be compacted as far', () => {
+    const bed = begun();
+    bed.tellOf(2, 1_000);
+    bed.watch.pause();
+    bed.watch.resume();
+    bed.clock.advance(10);
+    expect([bed.latest(2).startRevision, bed.latest(3).startRevision]).toEqual([1_001, 5]);
+    bed.tellOf(3, 7, 6);
+    expect(bed.seen.slice(1)).toEqual(['6 to 7']);
+  });
+
   test('goes on at once in the ranges that it is told of when its range is split, and asks nobody for them', () => {
     const bed = new WatchBed(5, { end: 'z' });
     bed.created(20);

@@ -34,6 +34,11 @@ interface Part {
   owes: boolean;
 }
 
+interface Place {
+  readonly span: Span;
+  readonly from: number;
+}
+
 /**
  * A watch as its client sees it, over as many ranges as its keys are in.
  *
@@ -43,8 +48,8 @@ interface Part {
  * MW2. Keys that go to another range go with all that was received of them: the part that takes over begins behind it.
  *      Nothing is missed or repeated.
  * MW3. What is held is bounded: above `HELD_BYTES_MAX` the parts that hold anything are paused, until it is delivered.
- *      The slowest part holds nothing, so the watch goes on. A paused watch holds nothing at all: it begins again behind
- *      what it has delivered.
+ *      The slowest part holds nothing, so the watch goes on. A paused watch holds nothing at all: each part begins again behind
+ *      what of it was delivered, though others are not as far, as its range may be compacted as far as it was told.
  * MW4. A watch from now on over several ranges begins behind one revision that was drawn for it, once all of them have closed
  *      that: who reads when the watch has begun, and does not see a change, is told of it.
  * MW5. With one part, it stands between the range and the client only to notice when they become more.
@@ -61,7 +66,8 @@ export class MergedWatch implements WatchControl {
   #parts: readonly Part[] = [];
   #created = false;
   #createdRevision = 0;
-  #paused = false;
+  /** MW3. Where each part begins again, while it is paused. */
+  #paused: readonly Place[] | undefined;
   #over = false;
   #progressAsked = false;
   #stopAsking: (() => void) | undefined;
@@ -173,7 +179,7 @@ export class MergedWatch implements WatchControl {
 
   /** MW3, and no part waits for one that merely has nothing to say. The client may have ended the watch by now. */
   #fitParts(): void {
-    if (this.#over || this.#paused) return;
+    if (this.#over || this.#paused !== undefined) return;
     const heldBytes = this.#parts.reduce((sum, part) => sum + part.heldBytes, 0);
     for (const { watch, held } of this.#parts) {
       if (held.length === 0) watch.resume();
@@ -189,7 +195,7 @@ export class MergedWatch implements WatchControl {
     for (const { watch, next } of this.#parts) if (next <= furthest) watch.progress();
     this.#urging = this.#deps.clock.setTimer(URGE_MS, () => {
       this.#urging = undefined;
-      if (!this.#over && !this.#paused && this.#parts.some(({ held }) => held.length > 0)) this.#urge();
+      if (!this.#over && this.#paused === undefined && this.#parts.some(({ held }) => held.length > 0)) this.#urge();
     });
   }
 
@@ -242,15 +248,16 @@ export class MergedWatch implements WatchControl {
 
   pause(): void {
     // A watch from "now" that has not begun yet has no place to resume from: let it begin first.
-    if (this.#over || this.#paused || this.#next === 0) return;
-    this.#paused = true;
+    if (this.#over || this.#paused !== undefined || this.#next === 0) return;
+    this.#paused = this.#parts.map(({ span, next, held }) => ({ span, from: held[0]?.kv.modRevision ?? next }));
     this.#takeBack();
   }
 
   resume(): void {
-    if (this.#over || !this.#paused) return;
-    this.#paused = false;
-    this.#begin();
+    const places = this.#paused;
+    if (this.#over || places === undefined) return;
+    this.#paused = undefined;
+    this.#open(places.map(({ span, from }) => this.#newPart(span, from)));
   }
 }
 
