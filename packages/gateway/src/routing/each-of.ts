@@ -1,4 +1,7 @@
-/** Runs `work` on each item, so many at a time; ends with the first error, whatever is still under way then. */
+/**
+ * Runs `work` on each item, so many at a time; ends with the first error, whatever is still under way then. Nothing is begun
+ * behind that: whoever undoes what was begun knows all of it.
+ */
 export async function eachOf<Item>(
   items: readonly Item[],
   atATime: number,
@@ -6,9 +9,14 @@ export async function eachOf<Item>(
 ): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {
-    while (next < items.length) {
-      const item = items[next++];
-      if (item !== undefined) await work(item);
+    try {
+      while (next < items.length) {
+        const item = items[next++];
+        if (item !== undefined) await work(item);
+      }
+    } catch (error) {
+      next = items.length;
+      throw error;
     }
   };
   await Promise.all(Array.from({ length: Math.min(atATime, items.length) }, worker));
