@@ -84,6 +84,19 @@ describe('SimDisk', () => {
     expect(disk.contents('one').toString()).toBe('x');
   });
 
+  it('reads on what a failed sync covered, and loses it with the power although a later sync succeeds (D5)', async () => {
+    const { disk, file } = await diskWithFile(1);
+    expect(await write(file, 0, Buffer.from('lost'))).toBeNull();
+    disk.failNext('sync');
+    expect(await sync(file)).toMatchObject({ code: 'EIO' });
+    expect(await write(file, 4, Buffer.from('kept'))).toBeNull();
+    expect(await sync(file)).toBeNull();
+    disk.kill();
+    expect(disk.contents('d/one').toString()).toBe('lostkept');
+    disk.crash();
+    expect(disk.contents('d/one').toString()).toBe('\0\0\0\0kept');
+  });
+
   it('fails when told to, and when it is full', async () => {
     const { disk, file } = await diskWithFile(1);
     disk.failNext('sync');

@@ -8,6 +8,8 @@
  * D3. After a crash nothing is called back to those who used the disk before: their process is dead. Open files know
  *     that by themselves; a process that may crash between other calls must hold a disk from `mount`.
  * D4. With the same seed and the same calls everything happens the same way.
+ * D5. What a failed sync covered counts as clean from then on, as on a real machine: it is read until the machine loses
+ *     power, also by the next process, and no later sync brings it to the medium. Whoever wants to keep it writes it anew.
  */
 import { assert } from '../assert.ts';
 import type { Clock } from '../clock.ts';
@@ -228,6 +230,7 @@ export class SimDisk implements Disk {
         const covered = inode.writesSoFar;
         this.#complete(life, () => {
           if (error === undefined) inode.makeDurable(covered);
+          else inode.forgetWrites(covered); // D5
           done(error ?? null);
         });
       },
@@ -295,6 +298,14 @@ class Inode {
     const count = Math.max(0, upTo - this.#durableChanges);
     for (const change of this.#unsynced.splice(0, count)) this.#durable.apply(change);
     this.#durableChanges += count;
+  }
+
+  /** They stay visible and will never be durable (D5); sizes are kept by the file system's journal. */
+  forgetWrites(upTo: number): void {
+    const count = Math.max(0, upTo - this.#durableChanges);
+    const kept = this.#unsynced.splice(0, count).filter((change) => change.type === 'resize');
+    this.#unsynced.unshift(...kept);
+    this.#durableChanges += count - kept.length;
   }
 
   crash(random: Random): void {

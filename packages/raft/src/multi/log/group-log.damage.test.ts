@@ -308,6 +308,24 @@ describe('a disk that fails', () => {
     },
   );
 
+  it('keeps what the next process found, although the sync of it had failed (V3)', async () => {
+    // 1: the frame that begins a segment, with its header; 3: one behind others.
+    for (const count of [1, 3]) {
+      const disk = newDisk();
+      const log = await open(disk);
+      for (let i = 1; i < count; i++) await append(log, entry(i));
+      disk.failNext('sync');
+      log.append([{ groupId: 1, entries: [entry(count)] }], () => expect.unreachable());
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      disk.kill();
+      const next = await open(disk);
+      expect(next.recovered().get(1)?.entries).toHaveLength(count); // so the node acknowledges it
+      await append(next, entry(count + 1));
+      disk.crash();
+      expect(await recoveredCount(disk)).toBe(count + 1);
+    }
+  });
+
   it('says what to do when the disk is full', async () => {
     const disk = newDisk();
     const failures: Error[] = [];

@@ -5,7 +5,10 @@
  * V2. A torn tail is cut off durably before anything is appended, and appends go to a new segment. What is kept of the
  *     last segment is synced as well: a process that died may have written a frame and not synced it, and once others
  *     follow it, losing it would be damage.
- * V3. Memory: one segment at a time, of each group an outline, and a bounded number of the last entries.
+ * V3. The last frame is written again before that sync: one that failed leaves bytes which are read and count as clean,
+ *     and no later sync brings them to the medium (Rebello et al., ATC'20). The frames before it were synced: a failure
+ *     ends the log (group-log.ts, W1, W4).
+ * V4. Memory: one segment at a time, of each group an outline, and a bounded number of the last entries.
  */
 import type { Disk, DiskFile, Logger } from '@remora/base';
 import type { GroupId, RecoveredGroup } from '../ports.ts';
@@ -108,6 +111,8 @@ class Recovery {
   readonly #dir: string;
   readonly #logger: Logger;
   readonly #replay = new Replay();
+  /** Where the last intact frame begins in its segment. */
+  #lastFrameAt = 0;
   #nextSequence: number | undefined;
 
   constructor(options: { readonly disk: Disk; readonly dir: string; readonly logger: Logger }) {
@@ -144,7 +149,7 @@ class Recovery {
     }
   }
 
-  /** V2. */
+  /** V2, V3. */
   async cutTail(): Promise<void> {
     const last = this.segments.at(-1);
     if (last !== undefined) {
@@ -153,6 +158,9 @@ class Recovery {
         this.#unused.push(last);
       } else {
         if ((await last.file.size()) > last.position) await last.file.truncate(last.position);
+        // The header of a segment is written with its first frame.
+        const from = this.#lastFrameAt === SEGMENT_HEADER_BYTES ? 0 : this.#lastFrameAt;
+        await writeAgain(last.file, from, last.position);
         await syncFile(last.file);
       }
     }
@@ -175,6 +183,7 @@ class Recovery {
         throw new LogDamagedError({ file: path, offset: at }, reason(error));
       }
       this.#nextSequence = frame.sequence + 1;
+      this.#lastFrameAt = at;
       at = frame.end;
     }
     // V1, within this segment; `#checkFollows` does it for later ones.
@@ -219,6 +228,13 @@ class Recovery {
       throw new LogDamagedError({ file: path, offset: 0 }, 'the header of the segment is bad');
     }
   }
+}
+
+async function writeAgain(file: DiskFile, from: number, to: number): Promise<void> {
+  const bytes = await file.read(from, to - from);
+  await new Promise<void>((resolve, reject) => {
+    file.write(from, [bytes], (error) => (error === null ? resolve() : reject(error)));
+  });
 }
 
 function reason(error: unknown): string {
