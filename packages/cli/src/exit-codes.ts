@@ -11,7 +11,7 @@ export const EXIT_CODES = {
   lockBusy: { code: 75, means: 'the lock was not acquired in time' },
   lockLost: {
     code: 76,
-    means: 'the lock was lost while the command ran, which was stopped; or a version is not current',
+    means: 'the lock was lost, perhaps before the command had ended; or a version is not current',
   },
   unknown: { code: 77, means: 'the answer was lost: it may have been done, or may be yet; look before you repeat it' },
 } as const;

@@ -117,7 +117,7 @@ async function enter(barrier: DoubleBarrier, options: Parameters<DoubleBarrier['
       return stay.signal;
     },
     part: (signal) => (stay.state === 'lost' ? Promise.resolve() : stay.leave({ signal })),
-    [Symbol.asyncDispose]: () => stay[Symbol.asyncDispose](),
+    release: () => stay[Symbol.asyncDispose](),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import { expect, test } from 'vitest';
+import { ServiceError } from '@remora/base';
+import { describe, expect, test } from 'vitest';
 import { exitCode } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 import { type Holding, runChild } from './run-child.ts';
@@ -13,25 +14,74 @@ function lostAfter(looks: number): Holding {
       if (looked++ >= looks) lost.abort(new Error('lost'));
       return lost.signal;
     },
-    [Symbol.asyncDispose]: async () => {},
+    release: async () => {},
   };
 }
 
-async function codeUnder(held: Holding): Promise<number> {
-  return runChild(async () => held, {
-    ...{ what: 'l', lost: 'the lock was lost', argv: [process.execPath, '-e', '0'], killAfterMs: undefined },
-    shell: { err: () => {} } as unknown as Shell,
+/** The exit code, and what was told to people. */
+async function runUnder(held: Holding, argv = [process.execPath, '-e', '0']): Promise<{ code: number; told: string }> {
+  const told: string[] = [];
+  const code = await runChild(async () => held, {
+    ...{ what: 'l', lost: 'the lock was lost', argv, killAfterMs: undefined },
+    shell: { err: (text: string) => told.push(text) } as unknown as Shell,
     env: () => ({}),
   });
+  return { code, told: told.join('\n') };
 }
 
 test('a command that ended while this process was frozen, and its lock was lost, did not end well', async () => {
-  expect(await codeUnder(lostAfter(1))).toBe(exitCode('lockLost'));
+  const { code, told } = await runUnder(lostAfter(1));
+  expect(code).toBe(exitCode('lockLost'));
+  expect(told).toMatch(/^remora: the lock was lost \(lost\)/);
 });
 
 test('a command that ended under what was held gives its own code', async () => {
-  expect(await codeUnder(lostAfter(Number.POSITIVE_INFINITY))).toBe(0);
+  expect(await runUnder(lostAfter(Number.POSITIVE_INFINITY))).toEqual({ code: 0, told: '' });
 });
+
+describe('what is told when a command has ended and gives back what it ran under (K4)', () => {
+  const gone = new ServiceError('LOCK_NOT_HELD', 'it was taken away');
+  const expired = new ServiceError('SESSION_EXPIRED', 'the session has ended');
+  const unanswered = new ServiceError('UNKNOWN_OUTCOME', 'nobody answered');
+  const givenUp = new ServiceError('CANCELED', 'nobody waits any more');
+  test.each<{ name: string; release?: ServiceError; part?: ServiceError; code: number; says: string }>([
+    { name: 'it had been taken away', release: gone, code: 76, says: 'the lock was lost (it was taken away)' },
+    { name: 'its session had ended', release: expired, code: 76, says: 'the lock was lost (the session has ended)' },
+    { name: 'nobody answered', release: unanswered, code: 0, says: 'l could not be released' },
+    { name: 'it was lost before the others ended', part: expired, code: 76, says: 'the lock was lost' },
+    { name: 'the others were not waited for', part: givenUp, code: 0, says: 'l did not end together' },
+  ])('$name: exit code $code', async ({ release, part, code, says }) => {
+    const held: Holding = {
+      signal: new AbortController().signal,
+      release: () => (release === undefined ? Promise.resolve() : Promise.reject(release)),
+      ...(part === undefined ? {} : { part: () => Promise.reject(part) }),
+    };
+    const ended = await runUnder(held);
+    expect(ended.code).toBe(code);
+    expect(ended.told).toContain(says);
+  });
+});
+
+test.each([
+  { name: 'is not there', program: '/no/such/program' },
+  { name: 'is below a file', program: `${process.execPath}/program` },
+  { name: 'has no name', program: '' },
+])(
+  'of a command that $name is said that it cannot run, and what it was to run under is given back',
+  async ({ program }) => {
+    let givenBack = 0;
+    const held: Holding = {
+      signal: new AbortController().signal,
+      release: async () => {
+        givenBack++;
+      },
+    };
+    await expect(runUnder(held, [program])).rejects.toThrow(
+      expect.objectContaining({ exit: 'failed', message: expect.stringMatching(/^cannot run the command: /) }),
+    );
+    expect(givenBack).toBe(1);
+  },
+);
 
 test('a command that may not be sent signals keeps what it runs under until it has ended', async () => {
   const told: string[] = [];
@@ -39,7 +89,7 @@ test('a command that may not be sent signals keeps what it runs under until it h
   let endedBefore: boolean | undefined;
   const held: Holding = {
     signal: new AbortController().signal,
-    [Symbol.asyncDispose]: async () => {
+    release: async () => {
       endedBefore = child?.exitCode !== null;
     },
   };
@@ -61,7 +111,7 @@ test('a command is not started under what was given although the wait for it was
   let givenBack = false;
   const held: Holding = {
     signal: new AbortController().signal,
-    [Symbol.asyncDispose]: async () => {
+    release: async () => {
       givenBack = true;
     },
   };

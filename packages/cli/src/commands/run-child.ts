@@ -3,7 +3,10 @@
 //     is what the fencing version is for.
 // K3. A signal always has an effect: it gives up the wait for what is to be held, ends the command, or, when that has ended,
 //     gives up the wait for others who hold the same.
+// K4. What was held no longer when it was to be given back may have been lost while the command still ran: that is told as a
+//     loss, whatever the command's own code. That nobody answered says nothing of the kind: it was held as far as is known.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { type ErrorCode, ServiceError } from '@remora/base';
 import { CommandError, exitCode } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 
@@ -11,10 +14,14 @@ import type { Shell } from '../shell.ts';
 export interface Holding {
   /** Looking at it finds out whether it is lost, also when this process was frozen meanwhile. */
   readonly signal: AbortSignal;
-  /** Gives it back, and waits for others to do so: for nobody any more once `signal` is aborted. */
+  /**
+   * Gives it back, and waits for others to do so: for nobody any more once `signal` is aborted.
+   *
+   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when it was lost.
+   */
   part?(signal: AbortSignal): Promise<void>;
-  /** Gives it back, and waits for nobody. */
-  [Symbol.asyncDispose](): Promise<void>;
+  /** Gives it back, and waits for nobody. @throws ServiceError as `part`; does nothing once it is known to be lost. */
+  release(): Promise<void>;
 }
 
 export interface ChildRequest<Held> {
@@ -33,13 +40,14 @@ export interface ChildRequest<Held> {
 const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
 const KILL_AFTER_MS = 1_000;
+const LOST: ReadonlySet<ErrorCode> = new Set(['LOCK_NOT_HELD', 'SESSION_EXPIRED']);
 
 /** Runs a command under what `acquire` gives, and gives the exit code of this process. `acquire` is aborted by a signal. */
 export async function runChild<Held extends Holding>(
   acquire: (signal: AbortSignal) => Promise<Held>,
   request: ChildRequest<Held>,
 ): Promise<number> {
-  const { what, lost, killAfterMs = KILL_AFTER_MS, shell } = request;
+  const { lost, killAfterMs = KILL_AFTER_MS, shell } = request;
   // Until the command runs, a signal gives up the wait; afterwards it is the command's.
   const giveUp = new AbortController();
   const part = new AbortController();
@@ -53,26 +61,42 @@ export async function runChild<Held extends Holding>(
   for (const signal of FORWARDED) process.on(signal, onSignal);
   try {
     const held = await acquire(giveUp.signal);
+    let code: number;
     try {
       // K3. It may have been given although the wait for it was given up.
       giveUp.signal.throwIfAborted();
       child = start(held, request);
       request.onStart?.(child, held);
-      const code = await watchOver(child, held, { lost, killAfterMs, shell });
-      await held.part?.(part.signal).catch((error: unknown) => {
-        shell.err(`remora: ${what} did not end together with all others: ${String(error)}`);
-      });
-      return code;
-    } finally {
-      await held[Symbol.asyncDispose]().catch((error: unknown) => {
-        shell.err(`remora: ${what} could not be released and ends with its session: ${String(error)}`);
-      });
+      code = await watchOver(child, held, { lost, killAfterMs, shell });
+    } catch (error) {
+      await wasHeld(held.release(), 'could not be released and ends with its session', request);
+      throw error;
     }
+    const parted = await wasHeld(held.part?.(part.signal), 'did not end together with all others', request);
+    const released = await wasHeld(held.release(), 'could not be released and ends with its session', request);
+    return parted && released ? code : exitCode('lockLost'); // K4
   } catch (error) {
     if (giveUp.signal.aborted) return 128 + (SIGNAL_NUMBERS[String(giveUp.signal.reason)] ?? 15);
     throw error;
   } finally {
     for (const signal of FORWARDED) process.off(signal, onSignal);
+  }
+}
+
+/** Whether it was still held when it was given back, as far as is known (K4). */
+async function wasHeld(
+  givenBack: Promise<void> | undefined,
+  failure: string,
+  { what, lost, shell }: Pick<ChildRequest<never>, 'what' | 'lost' | 'shell'>,
+): Promise<boolean> {
+  try {
+    await givenBack;
+    return true;
+  } catch (error) {
+    const isLost = error instanceof ServiceError && LOST.has(error.code);
+    if (isLost) shell.err(`remora: ${lost} (${error.message}), perhaps before the command had ended`);
+    else shell.err(`remora: ${what} ${failure}: ${String(error)}`);
+    return !isLost;
   }
 }
 
@@ -82,7 +106,17 @@ function hasEnded({ exitCode: code, signalCode }: ChildProcess): boolean {
 
 function start<Held>(held: Held, { argv, env }: ChildRequest<Held>): ChildProcess {
   const [program = '', ...args] = argv;
-  return spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env(held) } });
+  try {
+    return spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env(held) } });
+  } catch (cause) {
+    // Most of what is wrong with a program is told by an event, and the rest is thrown.
+    throw cannotRun(cause);
+  }
+}
+
+function cannotRun(cause: unknown): CommandError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new CommandError('failed', `cannot run the command: ${why}`, { cause });
 }
 
 interface Watch extends Pick<ChildRequest<never>, 'lost' | 'shell'> {
@@ -98,9 +132,9 @@ function watchOver(
   const { signal } = held;
   return new Promise((resolve, reject) => {
     let deadline: NodeJS.Timeout | undefined;
+    const reason = (): string => (signal.reason instanceof Error ? signal.reason.message : String(signal.reason));
     const onLost = (): void => {
-      const reason = signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
-      shell.err(`remora: ${lost} (${reason}); stopping the command`);
+      shell.err(`remora: ${lost} (${reason()}); stopping the command`);
       child.kill('SIGTERM');
       deadline = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
     };
@@ -112,14 +146,15 @@ function watchOver(
         return shell.err(`remora: the command could not be told to stop, and runs on: ${cause.message}`);
       }
       signal.removeEventListener('abort', onLost);
-      reject(new CommandError('failed', `cannot run the command: ${cause.message}`, { cause }));
+      reject(cannotRun(cause));
     });
     child.once('exit', (code, killedBy) => {
       signal.removeEventListener('abort', onLost);
       clearTimeout(deadline);
       // Looked at anew: of a process that was frozen the end of the command may be the first that it hears.
-      if (held.signal.aborted) resolve(exitCode('lockLost'));
-      else resolve(code ?? 128 + (SIGNAL_NUMBERS[killedBy ?? ''] ?? 0));
+      if (!held.signal.aborted) return resolve(code ?? 128 + (SIGNAL_NUMBERS[killedBy ?? ''] ?? 0));
+      if (deadline === undefined) shell.err(`remora: ${lost} (${reason()}), perhaps before the command had ended`);
+      resolve(exitCode('lockLost'));
     });
   });
 }
