@@ -277,3 +277,12 @@ test('data of a version without held rows is taken up by its descriptor, and kno
   await booted.checkpointer.run();
   expect(booted.engine.get(heldKey(RANGE))).toBeDefined();
 });
+
+test('a replica that is to be created while another of the range is, is not told to be there when that one is', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.start();
+  const [first, same, other] = [11, 11, 17].map((replicaId) => store.createReplica(FIRST, replicaId));
+  await expect(other).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await Promise.all([first, same]);
+  expect(replicaOf({ store }).group.replicaId).toBe(11);
+});

@@ -192,15 +192,19 @@ export class Store {
   /**
    * Creates the local replica of a range; does nothing when it is there. Resolves when it is durable and running.
    * Rejects with `UNAVAILABLE` when it cannot be created now: while rows that it would share are being replaced or
-   * cleared away, also those of an earlier replica of the range, which goes first if it was removed since (T5). Rejects
-   * with `INVALID_ARGUMENT` when it can never be.
+   * cleared away, also those of an earlier replica of the range, which goes first if it was removed since (T5), or while
+   * another one of the range is being created. Rejects with `INVALID_ARGUMENT` when it can never be.
    */
   async createReplica(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
     const running = this.#replicas.get(rangeId)?.replica;
     if (running?.group.replicaId === replicaId) return;
     const creating = this.#replicas.creating(rangeId);
-    if (creating !== undefined) return creating;
+    if (creating !== undefined) {
+      await creating; // perhaps of another one
+      if (this.#stopped || this.#replicas.get(rangeId)?.replica.group.replicaId === replicaId) return;
+      throw new ServiceError('UNAVAILABLE', `another replica of range ${rangeId} was being created; try again later`);
+    }
     if (!this.#held.accepts(rangeId, replicaId)) {
       const message = `replica ${replicaId} of range ${rangeId} was here before, or a later one`;
       throw new ServiceError('INVALID_ARGUMENT', message);
