@@ -176,7 +176,7 @@ export class WatchHub {
    * whoever is synced goes on there behind it.
    */
   leave(revision: number): void {
-    const upTo = Math.min(revision, this.#earliestCommit() - 1, this.#held.first - 1);
+    const upTo = Math.max(this.#upTo, Math.min(revision, this.#earliestCommit() - 1, this.#held.first - 1));
     for (const watcher of this.#watchers) if (this.#canSay(watcher)) this.#send(watcher, [], upTo);
   }
 
