@@ -1,4 +1,5 @@
 import { ServiceError } from '@remora/base';
+import type { AcquireOptions } from 'remora';
 import { expect, test } from 'vitest';
 import { codeOf, World } from '../support/sdk-world.ts';
 
@@ -40,4 +41,26 @@ test('the lease of a lock that is released is ended, though its release and the 
   expect(await world.until(codeOf(held.release()))).toBe('UNKNOWN_OUTCOME');
   await world.run(5_000);
   expect([lost, backend.sessions]).toEqual([['lock', 'leaseRevoke'], 0]);
+});
+
+test.each([
+  { name: 'by the holder', own: false },
+  { name: 'as the session ends to which the lease of its own belongs', own: true },
+])('a client that is closed while a lock is being given back, $name, costs nobody its lock-delay', async ({ own }) => {
+  const world = new World();
+  const { backend } = world;
+  const [client, other] = [await world.client(), await world.client()];
+  const session = await world.until(client.session());
+  const options: AcquireOptions = own ? { lockDelay: '30s', ttl: '1m' } : { lockDelay: '30s' };
+  const held = await world.until(session.lock('a').acquire(options));
+  const apply = backend.command.bind(backend);
+  backend.command = (command, sent, done) => {
+    if (command.type !== 'lock' || command.command.type !== 'release') return apply(command, sent, done);
+    const timer = world.clock.setTimer(300, () => apply(command, sent, done)); // Its range is slow.
+    return () => timer.cancel();
+  };
+  const released = own ? 'ok' : codeOf(held.release());
+  await world.until(client.close());
+  expect([await released, backend.sessions]).toEqual(['ok', 0]);
+  expect((await world.until(other.lock('a').acquire({ wait: '1s' }))).state).toBe('active');
 });

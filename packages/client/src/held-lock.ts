@@ -176,6 +176,7 @@ export class HeldLock implements AsyncDisposable {
     if (this.#own === undefined) throw noOwnLease('a ttl to be left to');
     this.#depth = 0;
     this.#life.release();
+    this.#life.givenBack();
     await this.#own.leave();
   }
 
@@ -352,6 +353,13 @@ export class HeldLock implements AsyncDisposable {
 
   async #releaseLevels(): Promise<void> {
     while (this.#depth > 0 && this.state !== 'lost') await this.release();
+    // Whoever released it before may still wait for the answer.
+    await new Promise<void>((resolve) => {
+      this.#turns.enter(() => {
+        resolve();
+        return false;
+      });
+    });
   }
 
   /** Keeps the owner's turn until the release is answered or can no longer be applied (owner.ts, W1). */
@@ -361,7 +369,12 @@ export class HeldLock implements AsyncDisposable {
     const turns = this.#turns;
     this.#depth--;
     turns.levels--;
-    if (this.#depth === 0) this.#life.release();
+    const isLast = this.#depth === 0;
+    if (isLast) this.#life.release();
+    const leave = (): void => {
+      if (isLast) this.#life.givenBack();
+      turns.leave();
+    };
     const all = turns.levels <= 0;
     const deadlineMs = turns.askedAgain ? LEAVE_MARK : 0;
     const { id: lock } = this;
@@ -373,8 +386,8 @@ export class HeldLock implements AsyncDisposable {
       const answer = error ?? lockAnswer(reply);
       // All levels may be released again without harm; so that others need not wait for the session's end.
       if (answer instanceof ServiceError && all && this.#own === undefined && !requester.closed) {
-        requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS, insists: true }, () => turns.leave());
-      } else turns.leave();
+        requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS, insists: true }, leave);
+      } else leave();
       if (all) this.#own?.end();
       done(answer instanceof ServiceError ? answer : this.#refusedRelease(answer));
     });

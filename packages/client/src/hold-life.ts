@@ -107,7 +107,7 @@ export class HoldLife implements LossListener, GrantHandle {
     return this.#turns.grant === this.#grant && (this.#turns.converting || this.#grant.version !== version);
   }
 
-  /** Calls `release` before the session is closed by its client, unless the lock is held no longer by then. */
+  /** Calls `release` before the session is closed by its client, unless the lock is lost, or was given back, by then. */
   beforeClose(release: () => Promise<void>): void {
     this.#forgetClose = this.#session.beforeClose(release);
   }
@@ -123,6 +123,11 @@ export class HoldLife implements LossListener, GrantHandle {
   release(): void {
     this.#released = true;
     this.#forget();
+  }
+
+  /** It was given back, or nobody tries to any more. */
+  givenBack(): void {
+    this.#forgetClose?.();
   }
 
   onSessionLost(reason: ServiceError): void {
@@ -174,7 +179,8 @@ export class HoldLife implements LossListener, GrantHandle {
     this.#endSpan(lost);
     leaveGrant(this.#grant, this);
     this.#session.removeLossListener(this.#lossListener);
-    this.#forgetClose?.();
+    // One that is being given back is waited for.
+    if (lost !== undefined) this.#forgetClose?.();
     this.#forgetGrant?.();
   }
 
