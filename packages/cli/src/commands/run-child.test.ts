@@ -1,4 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { exitCode } from '../exit-codes.ts';
@@ -128,4 +131,29 @@ test('a command is not started under what was given although the wait for it was
     },
   });
   expect({ code, started, givenBack }).toEqual({ code: 128 + 15, started: false, givenBack: true });
+});
+
+test('a command whose lock was lost has as long to end as it was given, also when that is more than a month', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'remora-run-'));
+  const ready = join(directory, 'ready');
+  const lost = new AbortController();
+  let child: ChildProcess | undefined;
+  try {
+    await runChild(async () => ({ signal: lost.signal, release: async () => {} }), {
+      ...{ what: 'l', lost: 'the lock was lost', killAfterMs: 40 * 24 * 3_600_000 },
+      argv: ['sh', '-c', 'trap "" TERM; : > "$READY"; sleep 0.5; exit 5'],
+      shell: { err: () => {} } as unknown as Shell,
+      env: () => ({ READY: ready }),
+      onStart: (started) => {
+        child = started;
+        const looking = setInterval(() => {
+          if (existsSync(ready)) lost.abort(new Error('lost'));
+        }, 5);
+        started.once('exit', () => clearInterval(looking));
+      },
+    });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+  expect([lost.signal.aborted, child?.exitCode, child?.signalCode]).toEqual([true, 5, null]);
 });

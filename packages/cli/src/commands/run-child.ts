@@ -6,7 +6,7 @@
 // K4. What was held no longer when it was to be given back may have been lost while the command still ran: that is told as a
 //     loss, whatever the command's own code. That nobody answered says nothing of the kind: it was held as far as is known.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { type ErrorCode, ServiceError } from '@remora/base';
+import { type ErrorCode, nodeClock, ServiceError, type Timer } from '@remora/base';
 import { CommandError, exitCode } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 
@@ -131,12 +131,13 @@ function watchOver(
 ): Promise<number> {
   const { signal } = held;
   return new Promise((resolve, reject) => {
-    let deadline: NodeJS.Timeout | undefined;
+    let deadline: Timer | undefined;
     const reason = (): string => (signal.reason instanceof Error ? signal.reason.message : String(signal.reason));
     const onLost = (): void => {
       shell.err(`remora: ${lost} (${reason()}); stopping the command`);
       child.kill('SIGTERM');
-      deadline = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+      // Of a longer time than Node's own timers know, too: they would be over at once.
+      deadline = nodeClock().setTimer(killAfterMs, () => child.kill('SIGKILL'));
     };
     if (signal.aborted) onLost();
     else signal.addEventListener('abort', onLost, { once: true });
@@ -150,7 +151,7 @@ function watchOver(
     });
     child.once('exit', (code, killedBy) => {
       signal.removeEventListener('abort', onLost);
-      clearTimeout(deadline);
+      deadline?.cancel();
       // Looked at anew: of a process that was frozen the end of the command may be the first that it hears.
       if (!held.signal.aborted) return resolve(code ?? 128 + (SIGNAL_NUMBERS[killedBy ?? ''] ?? 0));
       if (deadline === undefined) shell.err(`remora: ${lost} (${reason()}), perhaps before the command had ended`);
