@@ -62,18 +62,26 @@ function waitCommand(shell: Shell): Command {
     );
   return namespaced(command, shell).action((name: string, flags: WaitFlags) =>
     withClient(flags, async (client) => {
-      await inTime(wait(client, name, flags), name, flags);
+      await inTime(pass(client, { name, flags, shell }), name, flags);
       shell.out(flags.json ? JSON.stringify({ passed: true }) : `passed ${name}`);
     }),
   );
 }
 
-async function wait(client: RemoraClient, name: string, flags: WaitFlags): Promise<void> {
+/** Once all were there it has passed, whatever comes of what follows: the others go on as well. */
+export async function pass(
+  client: Pick<RemoraClient, 'barrier' | 'doubleBarrier'>,
+  { name, flags, shell }: { readonly name: string; readonly flags: WaitFlags; readonly shell: Pick<Shell, 'err'> },
+): Promise<void> {
   const { namespace, parties } = flags;
   if (parties === undefined) return client.barrier(name, { namespace }).wait(waitOf(flags));
   const stay = await client.doubleBarrier(name, { namespace, parties }).enter(waitOf(flags));
   // Until all have heard of it: who waits again would be counted with those who are still there.
-  await stay.leave(waitOf(flags));
+  await stay.leave(waitOf(flags)).catch((error: unknown) => {
+    shell.err(
+      `remora: others are perhaps still at ${name}, and would be counted with who waits again: ${String(error)}`,
+    );
+  });
 }
 
 function runCommand(shell: Shell): Command {
