@@ -1,4 +1,3 @@
-import { hostname, userInfo } from 'node:os';
 import { durationMs, int } from '@remora/base';
 import { Command } from 'commander';
 import type { LockState, RemoraClient } from 'remora';
@@ -13,6 +12,7 @@ import { journalDir } from './lock-journal.ts';
 import { lockRevokeCommand } from './lock-revoke.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
 import { lockWatchCommand } from './lock-watch.ts';
+import { operatorName } from './operator-name.ts';
 
 const EXAMPLES = `
 Examples:
@@ -222,7 +222,7 @@ function releaseCommand(shell: Shell): Command {
       throw new CommandError('usage', 'a lock is released by its holder; to take it away, add --force');
     }
     return withClient(flags, async (client) => {
-      const { namespace, reason = '', by = `${userInfo().username}@${hostname()}` } = flags;
+      const { namespace, reason = '', by = operatorName() } = flags;
       await client.locks.forceRelease(name, { namespace, reason, by: by.slice(0, 128) });
       shell.out(flags.json ? JSON.stringify({ released: true }) : `released ${name}`);
     });
