@@ -2,7 +2,7 @@ import { int, jsonBytes } from '@remora/base';
 import { Command } from 'commander';
 import type { RemoraClient, SessionDetails, SessionInfo, SessionLock } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { printable } from '../format/bytes-text.ts';
+import { printable, printableText } from '../format/bytes-text.ts';
 import { table } from '../format/table.ts';
 import { conditionText, timeText } from '../format/terms-text.ts';
 import type { Shell } from '../shell.ts';
@@ -130,12 +130,12 @@ function sessionText(session: SessionDetails): string {
   if (condition !== undefined) sections.push(conditionText(condition));
   sections.push(attributesText(session));
   const rows = locks.map((lock) => [
-    lock.lock.namespace,
+    printableText(lock.lock.namespace),
     printable(lock.lock.name),
     lock.mode === 'permits' ? `${lock.permits} permits` : lock.mode,
     lock.position === 0 ? 'holds' : `waits, ${lock.position}.`,
     lock.position === 0 ? lock.version : '',
-    lock.token,
+    printableText(lock.token),
   ]);
   sections.push(
     rows.length === 0 ? 'no locks' : table(['NAMESPACE', 'NAME', 'MODE', 'STATE', 'VERSION', 'TOKEN'], rows),
@@ -146,7 +146,7 @@ function sessionText(session: SessionDetails): string {
 
 function attributesText({ attributes }: SessionInfo): string {
   return Object.entries(attributes)
-    .map(([name, text]) => `${name}=${text}`)
+    .map(([name, text]) => printableText(`${name}=${text}`))
     .join(' ');
 }
 

@@ -1,5 +1,10 @@
 import { utf8Text } from '@remora/base';
 
+/** Text of others as a terminal can show it, in one line. */
+export function printableText(text: string): string {
+  return printable(Buffer.from(text));
+}
+
 /** Bytes as a terminal can show them: text where they are text, `\xNN` for the rest. */
 export function printable(bytes: Uint8Array): string {
   const text = utf8Text(bytes);

@@ -1,6 +1,6 @@
 import { jsonBytes, unreachable } from '@remora/base';
 import type { ForcedRelease, HolderState, LockState, LocksWatchEvent, LockWatchEvent, Revocation } from 'remora';
-import { printable } from './bytes-text.ts';
+import { printable, printableText } from './bytes-text.ts';
 
 type OwnerOf = HolderState['owner'];
 
@@ -57,7 +57,7 @@ function holderText({ owner, version, depth, mode, permits, data, delayed }: Hol
 }
 
 function ownerText({ token, session }: OwnerOf): string {
-  return `${token} (session ${session.lease.toString(16)})`;
+  return `${printableText(token)} (session ${session.lease.toString(16)})`;
 }
 
 export function forcedText({ atMs, by, reason, version }: ForcedRelease): string {

@@ -1,7 +1,7 @@
 /** What is shown of a lock: as text, and as JSON. */
 import { formatDurationMs, jsonBytes } from '@remora/base';
 import type { Holder, HolderDetails, HolderState, LockDetails, LockState } from 'remora';
-import { printable } from './bytes-text.ts';
+import { printable, printableText } from './bytes-text.ts';
 import { askedText, forcedText, jsonForced } from './lock-event-text.ts';
 import { table } from './table.ts';
 import { conditionText, timeText } from './terms-text.ts';
@@ -18,7 +18,7 @@ export function lockText(state: LockDetails): string {
   if (waiterCount > 0) {
     const queue = waiters.map((waiter) => [
       waiter.position,
-      waiter.owner.token,
+      printableText(waiter.owner.token),
       modeText(waiter),
       waiter.owner.session.lease.toString(16),
       new Date(waiter.sinceMs).toISOString(),
@@ -33,11 +33,11 @@ function holdersText(holders: readonly HolderDetails[]): string {
   const rows = holders.map((holder) => {
     const { owner, depth, terms } = holder;
     const times = terms === undefined ? ['', ''] : [timeText(terms.ttlMs), timeText(terms.remainingMs)];
-    return [owner.token, holderText(holder), depth, ...times, ...holderCells(holder)];
+    return [printableText(owner.token), holderText(holder), depth, ...times, ...holderCells(holder)];
   });
   const head = ['HOLDER', 'MODE', 'DEPTH', 'TTL', 'REMAINING', 'VERSION', 'SINCE', 'SESSION', 'DATA'];
   const conditions = holders.flatMap(({ owner, terms }) =>
-    terms?.condition === undefined ? [] : [`${owner.token}: ${conditionText(terms.condition)}`],
+    terms?.condition === undefined ? [] : [`${printableText(owner.token)}: ${conditionText(terms.condition)}`],
   );
   return [table(head, rows), ...conditions].join('\n');
 }
