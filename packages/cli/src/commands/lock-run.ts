@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { EMPTY_BYTES, formatDurationMs, ServiceError } from '@remora/base';
+import { EMPTY_BYTES, formatDurationMs, ServiceError, utf8Text } from '@remora/base';
 import type { HeldLock, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
@@ -48,7 +48,7 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
       REMORA_LOCK_NAME: name,
       REMORA_LOCK_NAMESPACE: flags.namespace,
       REMORA_LOCK_VERSION: String(lock.version),
-      REMORA_LOCK_PREVIOUS_DATA: printable(lock.previousData ?? EMPTY_BYTES),
+      REMORA_LOCK_PREVIOUS_DATA: variableOf(lock.previousData ?? EMPTY_BYTES),
     }),
     onStart: (child, lock) => {
       runs = true;
@@ -77,6 +77,12 @@ async function acquire(client: LockScope, { name, flags }: RunRequest, signal: A
     const waited = wait === 0 ? '' : ` and was not free within ${formatDurationMs(wait ?? 0)}`;
     throw new CommandError('lockBusy', `${name} is taken${waited}`, { cause: error });
   }
+}
+
+/** Text as it was left, in several lines too, so that it can be left again. A variable cannot carry all other bytes. */
+function variableOf(data: Uint8Array): string {
+  const text = utf8Text(data);
+  return text === undefined || text.includes('\0') ? printable(data) : text;
 }
 
 /** Somebody asks for the lock: the command is told to end, if that is how it agrees; otherwise only people are told. */
