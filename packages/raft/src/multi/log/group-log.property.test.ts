@@ -1,4 +1,4 @@
-// Random calls on the disk log with crashes at random moments, against a naive model that keeps every call.
+// Random calls on the disk log with crashes and a failing disk at random moments, against a naive model that keeps every call.
 import { ManualClock, SeededRandom, SimDisk, silentLogger } from '@remora/base';
 import { describe, expect, it } from 'vitest';
 import { outlineOf, takeBytes } from '../../core/log.ts';
@@ -111,6 +111,12 @@ class Run {
   /** Reads that ended, and those of them during which the group lost entries. */
   reads = 0;
   disturbed = 0;
+  /** Logs that failed with their disk: while they were opened, and later. */
+  opensFailed = 0;
+  failed = 0;
+  /** The disk fails in this cycle, and the log has said so. */
+  #failing = false;
+  #hasFailed = false;
 
   constructor(seed: number) {
     this.#random = new SeededRandom(seed);
@@ -118,7 +124,9 @@ class Run {
   }
 
   async cycle(): Promise<void> {
-    const log = await this.#open();
+    this.#failing = this.#random.int(4) === 0;
+    this.#hasFailed = false;
+    const log = this.#failing && this.#random.int(3) === 0 ? await this.#openFailing() : await this.#open();
     if (log === undefined) return;
     this.#adopt(await this.#drive(readAll(log)));
     this.#readable.clear();
@@ -129,7 +137,9 @@ class Run {
     const model: Model = structuredClone(this.#base);
     for (const group of model.values()) group.entries = group.entries.map((e) => ({ ...e, data: Buffer.from(e.data) }));
     const steps = 20 + this.#random.int(150);
+    const failAt = this.#failing ? this.#random.int(steps) : steps;
     for (let i = 0; i < steps; i++) {
+      if (i === failAt) this.#disk.failNext(this.#random.int(3) === 0 ? 'write' : 'sync');
       this.#call(log, model);
       if (this.#random.int(2) === 0) this.#read(log, model, cycle);
       if (this.#random.int(3) === 0) await this.#advance(1 + this.#random.int(6));
@@ -140,24 +150,35 @@ class Run {
     this.moved += 'bytesMoved' in stats ? Number(stats.bytesMoved) : 0;
     if (this.#random.int(4) === 0) {
       await this.#drive(log.close());
-      this.#acknowledged = this.#calls.length;
+      if (!this.#hasFailed) this.#acknowledged = this.#calls.length;
     }
     cycle.over = true;
-    if (this.#random.int(4) === 0) this.#disk.kill();
+    if (this.#hasFailed) this.failed++;
+    this.#die(this.#hasFailed ? 2 : 4);
+  }
+
+  /** Of so many deaths one is that of the process, the others are those of its machine. */
+  #die(among: number): void {
+    if (this.#random.int(among) === 0) this.#disk.kill();
     else this.#disk.crash();
+  }
+
+  /** What the disk does wrong while the log is opened may show at once or, as it prepares a segment, a little later. */
+  async #openFailing(): Promise<GroupLog | undefined> {
+    const opening = this.#newLog();
+    opening.catch(() => {});
+    await this.#advance(this.#random.int(4));
+    this.#disk.failNext(this.#random.int(3) === 0 ? 'write' : 'sync');
+    const log = await this.#drive(opening).catch(() => undefined);
+    if (log !== undefined && !this.#hasFailed) return log;
+    this.opensFailed++;
+    this.#die(2);
+    return undefined;
   }
 
   /** Opens the log; now and then the machine crashes again while it is being opened. */
   async #open(): Promise<GroupLog | undefined> {
-    const opening = openGroupLog({
-      disk: this.#disk.mount(),
-      dir: 'log',
-      options: { segmentBytes: 4096, writeBytesMax: 2000, recentBytes: this.#random.int(3) * 3000 + 1 },
-      logger: silentLogger,
-      onFailure: (error) => {
-        throw error;
-      },
-    });
+    const opening = this.#newLog();
     if (this.#random.int(4) > 0) return this.#drive(opening);
     let opened: GroupLog | undefined;
     opening.then(
@@ -171,6 +192,19 @@ class Run {
     await this.#advance(this.#random.int(30));
     if (opened === undefined) this.#disk.crash();
     return opened;
+  }
+
+  #newLog(): Promise<GroupLog> {
+    return openGroupLog({
+      disk: this.#disk.mount(),
+      dir: 'log',
+      options: { segmentBytes: 4096, writeBytesMax: 2000, recentBytes: this.#random.int(3) * 3000 + 1 },
+      logger: silentLogger,
+      onFailure: (error) => {
+        if (!this.#failing) throw error;
+        this.#hasFailed = true;
+      },
+    });
   }
 
   /** L2: what was recovered is a prefix of the calls that includes everything called back. */
@@ -364,11 +398,11 @@ function wrongRead(read: {
   return new Error(`read ${show(entries)}, expected ${show(fits)}`);
 }
 
-describe('the disk log under crashes', () => {
+describe('the disk log under crashes and failures of the disk', () => {
   it('recovers a prefix of the calls that includes all acknowledged ones, and reads back what is durable, again and again (L1, L2, L4)', async () => {
     const only = process.env.LOG_SEED;
     const seeds = only === undefined ? Array.from({ length: 25 }, (_, i) => i + 1) : [Number(only)];
-    let [reclaimed, moved, reads, disturbed] = [0, 0, 0, 0];
+    let [reclaimed, moved, reads, disturbed, opensFailed, failed] = [0, 0, 0, 0, 0, 0];
     for (const seed of seeds) {
       const run = new Run(seed);
       try {
@@ -380,6 +414,8 @@ describe('the disk log under crashes', () => {
       moved += run.moved;
       reads += run.reads;
       disturbed += run.disturbed;
+      opensFailed += run.opensFailed;
+      failed += run.failed;
     }
     // The run means little if it never came this far.
     if (only === undefined) {
@@ -387,6 +423,8 @@ describe('the disk log under crashes', () => {
       expect(moved).toBeGreaterThan(1000);
       expect(reads - disturbed).toBeGreaterThan(1000);
       expect(disturbed).toBeGreaterThan(50);
+      expect(opensFailed).toBeGreaterThan(2);
+      expect(failed).toBeGreaterThan(20);
     }
   });
 });
