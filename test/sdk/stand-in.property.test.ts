@@ -77,6 +77,19 @@ describe('a client whose thread is busy', () => {
     expect(pair.beats - beats).toBeLessThanOrEqual(1);
   });
 
+  test('holds a lock no longer than it may be held', async () => {
+    const pair = new Pair();
+    const client = await pair.client({ ttlMs: 1_500, blockMaxMs: 30_000 });
+    const held = await pair.world.until(client.lock('l').acquire({ ttl: '1500ms', maxHold: '5s' }));
+    await pair.beBusy(4_000);
+    expect(pair.world.backend.expired).toEqual([]);
+    await pair.beBusy(6_000);
+    expect(pair.world.backend.expired).toHaveLength(1);
+    pair.thread.end();
+    await pair.world.run(100);
+    expect([held.state, held.signal.aborted]).toEqual(['lost', true]);
+  });
+
   test('has no stand-in as long as it sends its own heartbeats', async () => {
     const pair = new Pair();
     const client = await pair.client({ ttlMs: 900, blockMaxMs: 30_000 });

@@ -62,6 +62,8 @@ export interface RenewalStandIn {
 export interface RenewedByStandIn {
   /** It is to be renewed at this pace from now on. */
   pace(intervalMs: number): void;
+  /** From then on, on the monotonic clock, it is not to be renewed any more. */
+  until(atMs: number): void;
   /** A heartbeat that the client sent then was acknowledged. */
   acknowledged(sentMs: number): void;
   /** The latest heartbeat of the stand-in that was acknowledged, unless it was taken before. */

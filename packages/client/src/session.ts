@@ -197,6 +197,7 @@ export class Session {
   /** From now on it lasts for so long at most, whatever is renewed. */
   limitTo(spanMs: number): void {
     this.#validity.limitTo(spanMs);
+    this.#standIn?.until(this.#clock.monotonicMs() + spanMs);
     this.#watchDeadline();
   }
 

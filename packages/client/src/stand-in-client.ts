@@ -26,6 +26,7 @@ export class StandInClient implements RenewalStandIn {
     this.#line.send({ type: 'renew', id, session, ...start });
     return {
       pace: (intervalMs) => this.#line.send({ type: 'pace', id, intervalMs }),
+      until: (atMs) => this.#line.send({ type: 'until', id, atMs }),
       acknowledged: (sentMs) => this.#line.send({ type: 'acknowledged', id, sentMs }),
       take: () => this.#take(id),
       end: () => {

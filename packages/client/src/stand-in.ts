@@ -15,6 +15,7 @@ export type StandInRequest =
       readonly sentMs: number;
     }
   | { readonly type: 'pace'; readonly id: number; readonly intervalMs: number }
+  | { readonly type: 'until'; readonly id: number; readonly atMs: number }
   | { readonly type: 'acknowledged'; readonly id: number; readonly sentMs: number }
   | { readonly type: 'end'; readonly id: number }
   /** The client's thread was not busy then. */
@@ -38,6 +39,8 @@ interface Renewed {
   readonly session: SessionRef;
   intervalMs: number;
   sentMs: number;
+  /** From then on it is not renewed (SI2). */
+  untilMs: number;
   /** It has stepped in, and the client has not come back. */
   steppedIn: boolean;
   timer: Timer | undefined;
@@ -48,7 +51,7 @@ interface Renewed {
  *
  * SI1. It sends none while the client does. Otherwise it sends them at the client's pace.
  * SI2. It goes on for `blockMaxMs` after the client's last sign of life and no longer: what a client holds that hangs for
- *      good is free at most that time and a TTL later.
+ *      good is free at most that time and a TTL later. What is to be held for so long at most is renewed until then.
  * SI3. It decides nothing about a session. It reports what was acknowledged, with the time of sending, and the client
  *      reckons with that as with its own heartbeats (session.ts, S1 to S6).
  */
@@ -75,7 +78,8 @@ export class StandIn {
     }
     if (request.type === 'renew') {
       const { id, session, intervalMs, sentMs } = request;
-      const renewed: Renewed = { id, session, intervalMs, sentMs, steppedIn: false, timer: undefined };
+      const untilMs = Number.POSITIVE_INFINITY;
+      const renewed: Renewed = { id, session, intervalMs, sentMs, untilMs, steppedIn: false, timer: undefined };
       this.#sessions.set(id, renewed);
       return this.#waitFor(renewed);
     }
@@ -89,6 +93,9 @@ export class StandIn {
       case 'pace':
         renewed.intervalMs = request.intervalMs;
         return this.#waitFor(renewed);
+      case 'until':
+        renewed.untilMs = request.atMs;
+        return;
       case 'end':
         return this.#forget(renewed);
     }
@@ -110,7 +117,8 @@ export class StandIn {
   /** SI1, SI2. */
   #look(renewed: Renewed): void {
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs < this.#dueMs(renewed)) this.#waitFor(renewed);
+    if (nowMs >= renewed.untilMs) this.#forget(renewed);
+    else if (nowMs < this.#dueMs(renewed)) this.#waitFor(renewed);
     else if (nowMs - this.#aliveMs > this.#options.blockMaxMs) this.#again(renewed, renewed.intervalMs);
     else this.#beat(renewed);
   }
