@@ -68,7 +68,8 @@ export interface QueryDeps {
  * Q4. What may be changed by a transaction over several ranges that is prepared, and perhaps committed already, is read
  *     when that is resolved, unless it is read as of a revision that is closed. Who says `serializable` does not wait: of
  *     what is there now it is told what there is, and of a revision that it names that this replica has not got there. So
- *     what one replica has closed is not read at another that has not, whatever that one has applied above it.
+ *     what one replica has closed is not read at another that has not, whatever that one has applied above it. What is
+ *     told of now carries no revision above the closed one then: who watches behind it is told what is committed yet.
  * Q5. Who is in a lock's queue, as far as this leader has applied, waits from then on without a round (Q1): nothing is
  *     answered by that state, and whatever happened since is told when it is applied here, or asked for elsewhere when
  *     this replica finds out that it leads no more.
@@ -131,8 +132,9 @@ export class Queries {
       if (isSerializable(query)) return done(this.#notClosed(), undefined); // Q4
       return this.#awaitEnd(holder.txnId, { asked, receivedMs }, onCancel, done);
     }
+    const told = this.#isOpen(query) ? this.#asClosed(done) : done;
     try {
-      this.#answer(query, receivedMs, onCancel, done);
+      this.#answer(query, receivedMs, onCancel, told);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       done(error, undefined);
@@ -141,6 +143,17 @@ export class Queries {
 
   #holder(query: AtOnce): PreparedPart | undefined {
     return this.#replica.state.transactions.holderOfQuery(query, this.#deps.closing.closed);
+  }
+
+  /** Q4. Whether it shows what there is of something that a prepared transaction may change at an earlier revision. */
+  #isOpen(query: AtOnce): boolean {
+    return isSerializable(query) && this.#holder({ ...query, serializable: false }) !== undefined;
+  }
+
+  /** Q4. */
+  #asClosed(done: QueryDone): QueryDone {
+    const { closed } = this.#deps.closing;
+    return (error, result, revision) => done(error, result, Math.min(revision ?? closed, closed));
   }
 
   /** Q4. */

@@ -201,7 +201,7 @@ test('a limit refuses no attempt of an acquire of which an earlier one is under 
   store.stop();
 });
 
-test('a read at a revision that says serializable does not miss what a prepared transaction commits at or below it (Q4)', async () => {
+test('a read that says serializable names no revision at or below which a prepared transaction commits yet, nor is it of one (Q4)', async () => {
   const { store } = await boot(new CrashWorld(1));
   await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
   const replica = replicaOf({ store });
@@ -214,6 +214,7 @@ test('a read at a revision that says serializable does not miss what a prepared 
       replica.state.conf,
     );
   };
+  const asOf: (number | undefined)[] = [];
   const read = (query: Query): Promise<string> =>
     new Promise((resolve) => {
       const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0 };
@@ -221,6 +222,7 @@ test('a read at a revision that says serializable does not miss what a prepared 
         { ...request, body: { kind: 'query', query } },
         () => {},
         (error, reply) => {
+          asOf.push(reply?.revision);
           const result = reply?.result.type === 'txn' ? reply.result.results[0] : reply?.result;
           resolve(error?.code ?? (result?.type === 'range' ? show(result) : 'nothing'));
         },
@@ -239,7 +241,11 @@ test('a read at a revision that says serializable does not miss what a prepared 
   await apply({ type: 'kv', op: put('b', '1') }, 9);
   expect(await reads('a', 7)).toEqual(['FUTURE_REVISION', 'FUTURE_REVISION']);
   expect(await reads('a', 3)).toEqual(['a=1@3/3/1', 'a=1@3/3/1']);
+  asOf.length = 0;
   expect(await reads('a', 0)).toEqual(['a=1@3/3/1', 'a=1@3/3/1']);
+  expect(asOf).toEqual([3, 3]); // who watches from 4 on is told of 7
+  expect(await reads('b', 0)).toEqual(['b=1@9/9/1', 'b=1@9/9/1']);
+  expect(asOf).toEqual([3, 3, 9, 9]);
   expect(await reads('b', 9)).toEqual(['b=1@9/9/1', 'b=1@9/9/1']);
   await apply(decide('t', commitAt(7)), 9);
   expect(await reads('a', 7)).toEqual(['a=2@7/3/2', 'a=2@7/3/2']);
