@@ -33,9 +33,21 @@ async function runUnder(held: Holding, argv = [process.execPath, '-e', '0']): Pr
 }
 
 test('a command that ended while this process was frozen, and its lock was lost, did not end well', async () => {
-  const { code, told } = await runUnder(lostAfter(1));
+  const { code, told } = await runUnder(lostAfter(2));
   expect(code).toBe(exitCode('lockLost'));
   expect(told).toMatch(/^remora: the lock was lost \(lost\)/);
+});
+
+test('a command does not begin under what is lost by the time it is given (K1)', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'remora-run-'));
+  const begun = join(directory, 'begun');
+  try {
+    const { code, told } = await runUnder(lostAfter(0), ['sh', '-c', `trap "" TERM; : > ${begun}`]);
+    expect({ code, begun: existsSync(begun) }).toEqual({ code: exitCode('lockLost'), begun: false });
+    expect(told).toBe('remora: the lock was lost (lost) before the command began');
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('a command that ended under what was held gives its own code', async () => {

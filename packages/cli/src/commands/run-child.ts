@@ -65,9 +65,15 @@ export async function runChild<Held extends Holding>(
     try {
       // K3. It may have been given although the wait for it was given up.
       giveUp.signal.throwIfAborted();
-      child = start(held, request);
-      request.onStart?.(child, held);
-      code = await watchOver(child, held, { lost, killAfterMs, shell });
+      // K1. Of a process that was frozen while it waited, what it was given may be lost by now.
+      if (held.signal.aborted) {
+        shell.err(`remora: ${lost} (${reasonOf(held.signal)}) before the command began`);
+        code = exitCode('lockLost');
+      } else {
+        child = start(held, request);
+        request.onStart?.(child, held);
+        code = await watchOver(child, held, { lost, killAfterMs, shell });
+      }
     } catch (error) {
       await wasHeld(held.release(), 'could not be released and ends with its session', request);
       throw error;
@@ -98,6 +104,10 @@ async function wasHeld(
     else shell.err(`remora: ${what} ${failure}: ${String(error)}`);
     return !isLost;
   }
+}
+
+function reasonOf({ reason }: AbortSignal): string {
+  return reason instanceof Error ? reason.message : String(reason);
 }
 
 function hasEnded({ exitCode: code, signalCode }: ChildProcess): boolean {
@@ -132,15 +142,12 @@ function watchOver(
   const { signal } = held;
   return new Promise((resolve, reject) => {
     let deadline: Timer | undefined;
-    const reason = (): string => (signal.reason instanceof Error ? signal.reason.message : String(signal.reason));
     const onLost = (): void => {
-      shell.err(`remora: ${lost} (${reason()}); stopping the command`);
+      shell.err(`remora: ${lost} (${reasonOf(signal)}); stopping the command`);
       child.kill('SIGTERM');
       // Of a longer time than Node's own timers know, too: they would be over at once.
       deadline = nodeClock().setTimer(killAfterMs, () => child.kill('SIGKILL'));
     };
-    if (signal.aborted) onLost();
-    else signal.addEventListener('abort', onLost, { once: true });
     child.on('error', (cause) => {
       // K1. It runs, and may not be sent signals, as with sudo: it has not ended.
       if (child.pid !== undefined) {
@@ -154,8 +161,12 @@ function watchOver(
       deadline?.cancel();
       // Looked at anew: of a process that was frozen the end of the command may be the first that it hears.
       if (!held.signal.aborted) return resolve(code ?? 128 + (SIGNAL_NUMBERS[killedBy ?? ''] ?? 0));
-      if (deadline === undefined) shell.err(`remora: ${lost} (${reason()}), perhaps before the command had ended`);
+      if (deadline === undefined)
+        shell.err(`remora: ${lost} (${reasonOf(signal)}), perhaps before the command had ended`);
       resolve(exitCode('lockLost'));
     });
+    // When all listeners are there: what cannot be sent is told within the sending.
+    if (signal.aborted) onLost();
+    else signal.addEventListener('abort', onLost, { once: true });
   });
 }
