@@ -71,7 +71,11 @@ export abstract class Subscription<Event, Request, Message> implements AsyncIter
     await this.return();
   }
 
+  /** It has ended, without an error when it was closed; called again when that is asked for again. */
+  protected over(_error: ServiceError | undefined): void {}
+
   #end(error: ServiceError | undefined): void {
+    this.over(error);
     this.#stream.close();
     this.#forgetSignal?.();
     this.#events.end(error);

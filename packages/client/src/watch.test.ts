@@ -68,3 +68,22 @@ test('a watch that begins at a revision to come never begins before it, whatever
   expect([watch.nextRevision, bed.resumedFrom()]).toEqual([100, 100]);
   watch.close();
 });
+
+test('a watch from now on says where it begins, before it tells anything, and once', async () => {
+  const bed = new WatchBed();
+  const watch = bed.watch(0);
+  const began = watch.began();
+  bed.tell({ kind: 'created', revision: 10 });
+  bed.tell({ kind: 'events', revision: 12, events: [put(12)] });
+  expect([await began, bed.resumedFrom()]).toEqual([11, 13]);
+  bed.tell({ kind: 'created', revision: 20 });
+  watch.close();
+  expect(await watch.began()).toBe(11);
+});
+
+test('whoever waits for a watch to begin is told when it ends before', async () => {
+  const watch = new WatchBed().watch(0);
+  const began = watch.began();
+  watch.close();
+  await expect(began).rejects.toMatchObject({ code: 'CANCELED' });
+});

@@ -1,4 +1,4 @@
-import type { Bytes } from '@remora/base';
+import { type Bytes, ServiceError } from '@remora/base';
 import {
   type KvEvent,
   type PipeWatchMessage,
@@ -35,14 +35,22 @@ export interface WatchEvent {
  * W1. Events come in order of revision, each once: after a break the watch resumes behind the last revision that is
  *     known to be complete.
  * W2. When the revision to go on from is gone, it ends with COMPACTED.
+ * W3. Once it has begun, it tells every change that is asked for from then on.
  */
 export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatchMessage> {
   readonly #asked: Omit<Extract<PipeWatchRequest, { readonly kind: 'create' }>, 'startRevision'>;
   #nextRevision: number;
+  #begins: (revision: number) => void = () => {};
+  #endsBefore: (error: ServiceError) => void = () => {};
+  readonly #began = new Promise<number>((resolve, reject) => {
+    this.#begins = resolve;
+    this.#endsBefore = reject;
+  });
 
   constructor(requester: Requester, range: { readonly key: Bytes; readonly end?: Bytes }, options: WatchOptions) {
     const { startRevision = 0, noPut = false, noDelete = false, prevKv = false, signal } = options;
     super(requester, pipeWatch);
+    this.#began.catch(() => {}); // Whether anybody waits for it or not.
     this.#asked = { kind: 'create', ...range, noPut, noDelete, prevKv };
     this.#nextRevision = startRevision;
     this.begin(signal);
@@ -51,6 +59,20 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
   /** The revision from which the watch would resume now; 0 until the server has said where it began. */
   get nextRevision(): number {
     return this.#nextRevision;
+  }
+
+  /**
+   * The revision of its first possible event, once the server has said that it has begun (W3). Who changes a key without
+   * waiting for that, in a watch without `startRevision`, may be told of it or not.
+   *
+   * @throws ServiceError as the watch does that ends before; CANCELED when it was closed.
+   */
+  began(): Promise<number> {
+    return this.#began;
+  }
+
+  protected override over(error: ServiceError | undefined): void {
+    this.#endsBefore(error ?? new ServiceError('CANCELED', 'the watch was closed before it had begun'));
   }
 
   protected request(): PipeWatchRequest {
@@ -70,6 +92,7 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
     if (message.kind === 'events' || this.#nextRevision === 0) {
       this.#nextRevision = Math.max(this.#nextRevision, message.revision + 1);
     }
+    if (message.kind === 'created') this.#begins(this.#nextRevision);
     return message.kind === 'events' ? message.events.map(toWatchEvent) : [];
   }
 }

@@ -30,20 +30,24 @@ export class KnownRevisions {
 
   /** Asks something whose answer has to be current (F1). */
   async current<T extends { readonly revision: number }>(question: () => Promise<T>): Promise<T> {
-    if (this.#oneRange) return this.written(question);
+    if (this.#oneRange) return this.#above(this.newest - 1, question);
     const answer = await question();
     this.answered(answer.revision);
     return answer;
   }
 
   /** Asks for something that is a change if it is answered (F1). */
-  async written<T extends { readonly revision: number }>(question: () => Promise<T>): Promise<T> {
-    const floor = this.newest;
+  written<T extends { readonly revision: number }>(question: () => Promise<T>): Promise<T> {
+    return this.#above(this.newest, question);
+  }
+
+  async #above<T extends { readonly revision: number }>(floor: number, question: () => Promise<T>): Promise<T> {
     const askedMs = this.#nowMs();
     const answer = await question();
     const { revision } = answer;
-    if (revision < floor) {
-      throw new Violation('reads are current', `an answer of revision ${revision}, asked for when ${floor} was known`);
+    if (revision <= floor) {
+      const detail = `an answer of revision ${revision}, asked for when all up to ${floor} was over`;
+      throw new Violation('reads are current', detail);
     }
     this.answered(revision);
     const last = this.#seen.at(-1);

@@ -1,11 +1,16 @@
 /**
- * Watches of what the other workloads change, from random revisions, over reconnects and compactions: every change, in
- * order, once, and all changes of a revision (design §10). What happened is known from writes that were acknowledged,
- * and from what other watches saw.
+ * Watches of what the other workloads change, from random revisions and from now on, over reconnects and compactions: every
+ * change, in order, once, and all changes of a revision (design §10). What happened is known from writes that were
+ * acknowledged, and from what other watches saw.
+ *
+ * N1. A watch from now on begins behind all changes of its keys that were acknowledged before it was asked for.
+ * N2. It begins no later than anything that is asked for once it has begun: it says where as an answer does, and what is
+ *     written later has a revision above all answers (F1 of the known revisions). From there on nothing is left out.
  */
 import { assert, ServiceError, sleep } from '@remora/base';
 import type { KeySelector, KvWatch } from 'remora';
 import { type Change, WatchCheck, type WatchEvent, type WatchSpan } from '../../../checkers/index.ts';
+import { Violation } from '../../common/violation.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 import { withHands } from './ask.ts';
@@ -53,6 +58,7 @@ class WatchLoad implements Workload {
   /** The newest revision of each key and kind of change that was acknowledged. */
   readonly #newest = new Map<string, Change>();
   #watches = 0;
+  #fromNows = 0;
   #endedByCompaction = 0;
 
   constructor(world: World) {
@@ -88,35 +94,64 @@ class WatchLoad implements Workload {
   }
 
   check(): void {
-    for (const [name, { watch }] of this.#open) this.#closed(name, watch);
+    for (const [name, { watch }] of this.#open) if (watch.nextRevision > 0) this.#closed(name, watch);
     this.#world.report(this.#check.finish());
   }
 
   figures(): Readonly<Record<string, number>> {
     const resumed = this.#world.answers.watches - this.#watches;
-    return { watches: this.#watches, 'watches resumed': Math.max(0, resumed), compacted: this.#endedByCompaction };
+    return {
+      watches: this.#watches,
+      'from now on': this.#fromNows,
+      'watches resumed': Math.max(0, resumed),
+      compacted: this.#endedByCompaction,
+    };
   }
 
   #begin(life: ClientLife): string {
     const { random, remora } = life;
     const name = `${life.name}:w${this.#watches++}`;
     const { newest } = this.#world.revisions;
-    const from = Math.max(1, random.int(3) === 0 ? newest + 1 : newest - random.int(BACK_MAX));
+    const place = random.int(6);
+    const startRevision = Math.max(1, place < 2 ? newest + 1 : newest - random.int(BACK_MAX));
     const targets = targetsOf(this.#world);
     const target = targets[random.int(targets.length)];
     assert(target !== undefined, 'there is something to watch');
     const { selector, start, end } = target;
     const skipped = random.int(8);
     const filter = { noPut: skipped === 0, noDelete: skipped === 1 };
-    const watch = remora.kv.watch(selector, { startRevision: from, ...filter });
-    const span = { start, end, ...filter };
-    this.#see({ type: 'opened', watch: name, from, ...span });
-    this.#open.set(name, { life, watch, span });
-    void this.#follow(name, watch).catch((error: unknown) => this.#world.fail(error));
+    const watch = remora.kv.watch(selector, { ...(place > 0 && { startRevision }), ...filter });
+    const open = { life, watch, span: { start, end, ...filter } };
+    this.#open.set(name, open);
+    const following = place > 0 ? this.#follow(name, open, startRevision) : this.#fromNow(name, open);
+    following.catch((error: unknown) => this.#world.fail(error));
     return name;
   }
 
-  async #follow(name: string, watch: KvWatch): Promise<void> {
+  async #fromNow(name: string, open: Open): Promise<void> {
+    const before = this.#newestOf(open.span);
+    const began = open.watch.began().catch((error: unknown) => {
+      if (error instanceof ServiceError && error.code === 'CANCELED') return undefined;
+      throw error;
+    });
+    const revision = await began;
+    if (revision === undefined) return void this.#open.delete(name);
+    if (revision <= before) {
+      throw new Violation('watch: true', `watch ${name}, from now on, begins at ${revision}, and ${before} was known`); // N1
+    }
+    this.#fromNows++;
+    this.#world.revisions.answered(revision - 1); // N2
+    await this.#follow(name, open, revision);
+  }
+
+  /** The revision of the newest change of these keys that was acknowledged. */
+  #newestOf(span: WatchSpan): number {
+    const changes = [...this.#newest.values()].filter((change) => concerns(span, change));
+    return changes.reduce((newest, { revision }) => Math.max(newest, revision), 0);
+  }
+
+  async #follow(name: string, { watch, span }: Open, from: number): Promise<void> {
+    this.#see({ type: 'opened', watch: name, from, ...span });
     try {
       for await (const { type, kv } of watch) {
         const change = { revision: kv.modRevision, key: kv.key.toString(), kind: type };
