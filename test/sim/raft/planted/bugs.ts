@@ -269,7 +269,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/core/leader.ts',
     find: 'if (index <= s.commit || s.log.term(index) !== s.term) return; // L2',
     replace: 'if (index <= s.commit) return;',
-    seed: 9,
+    seed: 147,
     caughtBy: 'packages/raft/src/core/replication.test.ts',
     properties: ['one pending membership change', 'leader completeness', 'state machine safety', 'nodes do not stop'],
   },
@@ -279,7 +279,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/core/election.ts',
     find: '  else refuse(s, m);\n  if (free',
     replace: '  if (free',
-    seed: 89,
+    seed: 336,
     caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['liveness'],
   },
@@ -308,7 +308,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) < 2 && { hardState }),',
-    seed: 53,
+    seed: 287,
     properties: ['promise durable'],
   },
   {
@@ -365,7 +365,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/multi/host/group/group-snapshots.ts',
     find: '    core.installFailed();\n    apply.unpause(applied());',
     replace: '    core.installFailed();',
-    seed: 897,
+    seed: 197,
     properties: ['liveness'],
   },
   {
@@ -395,7 +395,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace:
       'return { hardState: { ...recovered.hardState, ...(entries.length < outline.lastIndex - start.index && { vote: 0 }), commit }, start,',
-    seed: 1,
+    seed: 3,
     properties: ['durable is kept', 'one vote per term'],
   },
   {
