@@ -107,7 +107,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     replace: '',
     seed: 81,
     caughtBy: 'packages/raft/src/multi/host/group/recovery.test.ts',
-    properties: ['damage is noticed'],
+    properties: ['damage is noticed', 'durable is kept'],
   },
   {
     layer: 'snapshot',
@@ -281,7 +281,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: "if (attempt > 0) return done(refusal, undefined);\n    // No mark: the acquire was answered, so its request id keeps it from being applied again.\n    this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },",
     replace:
       "this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
-    seed: 10,
+    seed: 8,
     runMs: 5_000,
     caughtBy: 'packages/gateway/src/routing/range-backend.test.ts',
     properties: [
@@ -322,7 +322,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/range-replica.ts',
     find: 'replaced: () => {\n        this.hub.reset();',
     replace: 'replaced: () => {',
-    seed: 7,
+    seed: 16,
+    runMs: 20_000,
     properties: ['watch: complete', 'liveness'],
   },
   {
@@ -365,8 +366,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/operation.ts',
     find: "    if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;\n",
     replace: '',
-    seed: 7,
-    runMs: 5_000,
+    seed: 1,
+    runMs: 10_000,
     caughtBy: 'test/sdk/overload.test.ts',
     properties: ['linearizable registers', 'strictly serializable transactions'],
   },

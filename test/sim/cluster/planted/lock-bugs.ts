@@ -33,7 +33,7 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
     replace: 'const passedVersion = view.revision;',
     seed: 7,
     caughtBy: 'packages/lock/src/procedures.property.test.ts',
-    properties: ['barrier: nobody passes it'],
+    properties: ['barrier: nobody passes it', 'barrier: all leave together'],
   },
   {
     layer: 'lock',
@@ -54,8 +54,8 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/own-lease.ts',
     find: 'session.limitTo(maxHoldMs);',
     replace: 'session.limitTo(2 * maxHoldMs);',
-    seed: 7,
-    runMs: 20_000,
+    seed: 16,
+    runMs: 10_000,
     properties: ['lapse: bounded'],
   },
 ];
