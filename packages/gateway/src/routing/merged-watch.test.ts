@@ -401,6 +401,26 @@ describe('a watch over several ranges', () => {
     expect(bed.seen.slice(1)).toEqual(['6 to 7']);
   });
 
+  test('that was paused goes on in a range that was split behind what was delivered of its keys, wherever that was held', () => {
+    const bed = begun();
+    const other: KvEvent = { type: 'put', kv: { ...event(7).kv, key: Buffer.from('l5') } };
+    bed.tellOf(2, 9, other, 8); // they wait for range 3
+    const [left = WHOLE, right = WHOLE] = PARTS;
+    const middle = kvRoutingKey(Buffer.from('l'));
+    const halves = [
+      { ...left, epoch: { confVersion: 1, version: 3 }, end: middle },
+      { ...left, epoch: { confVersion: 1, version: 3 }, rangeId: 4, start: middle, end: right.start },
+    ];
+    const { watchId } = bed.latest(2);
+    bed.stream.send({ kind: 'ended', watchId, code: 'STALE_EPOCH', message: '', compactRevision: 0, ranges: halves });
+    bed.clock.advance(25);
+    expect([2, 4].map((rangeId) => bed.latest(rangeId).startRevision)).toEqual([10, 10]);
+    bed.watch.pause();
+    bed.watch.resume();
+    bed.clock.advance(10);
+    expect([2, 4, 3].map((rangeId) => bed.latest(rangeId).startRevision)).toEqual([8, 7, 5]);
+  });
+
   test('goes on at once in the ranges that it is told of when its range is split, and asks nobody for them', () => {
     const bed = new WatchBed(5, { end: 'z' });
     bed.created(20);

@@ -1,5 +1,5 @@
-import type { ServiceError, Span, Timer } from '@remora/base';
-import type { KvEvent } from '@remora/protocol';
+import { type ServiceError, type Span, spanContains, type Timer } from '@remora/base';
+import { type KvEvent, kvRoutingKey } from '@remora/protocol';
 import type { WatchControl, WatchListener, WatchOptions } from '../backend.ts';
 import { keysSpan } from './request-keys.ts';
 import type { Route } from './route-map.ts';
@@ -249,7 +249,14 @@ export class MergedWatch implements WatchControl {
   pause(): void {
     // A watch from "now" that has not begun yet has no place to resume from: let it begin first.
     if (this.#over || this.#paused !== undefined || this.#next === 0) return;
-    this.#paused = this.#parts.map(({ span, next, held }) => ({ span, from: held[0]?.kv.modRevision ?? next }));
+    // What waits for keys that went to another part since is held where it was received (MW2).
+    const held = this.#parts
+      .flatMap((part) => part.held)
+      .map(({ kv }) => ({ key: kvRoutingKey(kv.key), at: kv.modRevision }));
+    this.#paused = this.#parts.map(({ span, next }) => ({
+      span,
+      from: held.reduce((from, { key, at }) => (spanContains(span, key) ? Math.min(from, at) : from), next),
+    }));
     this.#takeBack();
   }
 
