@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SeededRandom } from '@remora/base';
@@ -140,6 +140,14 @@ describe('peers', () => {
     const dataDir = await open({ clusterId: 'c1', nodeId: 1 });
     expect(dataDir.checkPeer({ nodeId: 1, incarnation: 'another' })).toMatchObject({ code: 'NODE_CONFLICT' });
     expect(dataDir.checkPeer({ nodeId: 1, incarnation: dataDir.identity.incarnation })).toBeUndefined();
+  });
+
+  test('a peer that cannot be remembered is refused for now, as on a full disk (I3)', async () => {
+    const dataDir = await open();
+    mkdirSync(join(dir, 'peers.json.tmp')); // where it would be written
+    expect(dataDir.checkPeer({ nodeId: 2, incarnation: 'a' })).toMatchObject({ code: 'UNAVAILABLE' });
+    rmdirSync(join(dir, 'peers.json.tmp'));
+    expect(dataDir.checkPeer({ nodeId: 2, incarnation: 'b' })).toBeUndefined();
   });
 
   test.each(['', 'i'.repeat(65)])(

@@ -134,7 +134,13 @@ export class DataDir {
     }
     const next = new Map(this.#peers).set(peer.nodeId, peer.incarnation);
     const peers = Object.fromEntries([...next].sort(([a], [b]) => a - b));
-    writeJsonAtomicallySync(join(this.path, 'peers.json'), { formatVersion: DATA_FORMAT_VERSION, peers });
+    try {
+      writeJsonAtomicallySync(join(this.path, 'peers.json'), { formatVersion: DATA_FORMAT_VERSION, peers });
+    } catch (error) {
+      // It asks again later: until it can be remembered it has met nobody here (I3).
+      const reason = error instanceof Error ? error.message : String(error);
+      return new ServiceError('UNAVAILABLE', `this node cannot remember node ${peer.nodeId} now: ${reason}`);
+    }
     this.#peers.set(peer.nodeId, peer.incarnation);
     return undefined;
   }
