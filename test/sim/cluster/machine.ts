@@ -88,7 +88,12 @@ export class Storage {
   /** Whether the log goes on where the state of each group ends in these rows. */
   #reaches(rows: MemoryMedium): boolean {
     const positions = new StoredPositions(rows);
-    return [...this.durable.groups].every(
+    // As the process will read it: after a kill also what was not synced.
+    const log = new DurableLog(this.disk, LOG_DIR, (path) =>
+      this.disk.has(path) ? this.disk.contents(path) : undefined,
+    );
+    log.reread();
+    return [...log.groups].every(
       ([groupId, { start }]) => positions.has(groupId) && start.index <= positions.of(groupId).index,
     );
   }

@@ -71,6 +71,8 @@ interface Life {
   stopping?: true;
   /** Its log, a row of its engine or the batches of its store were damaged, at some time. */
   damaged: boolean;
+  /** It was begun without batches of its store that it must miss. */
+  readonly lostState: boolean;
 }
 
 export class SimNode implements ObservedNode {
@@ -134,6 +136,10 @@ export class SimNode implements ObservedNode {
 
   get durable(): DurableLog {
     return this.#storage.durable;
+  }
+
+  get lostState(): boolean {
+    return this.#life?.lostState === true;
   }
 
   /** Of the node that runs here or ran last; absent until it has one. */
@@ -260,7 +266,7 @@ export class SimNode implements ObservedNode {
     const { medium, noticeable } = this.#storage.found(this.#lost);
     if (!noticeable) this.#lost = undefined;
     const damaged = damage !== undefined || storeDamage !== undefined || noticeable;
-    const life: Life = { number, platform: this.#platform(party, medium), damaged };
+    const life: Life = { number, platform: this.#platform(party, medium), damaged, lostState: noticeable };
     this.#life = life;
     const died = (error: unknown): void => this.#died(life, error);
     party.door(() => {

@@ -40,18 +40,21 @@ export class DurableLog {
   readonly groups = new Map<number, DurableGroup>();
   readonly #disk: SimDisk;
   readonly #dir: string;
+  readonly #bytesOf: (path: string) => Buffer | undefined;
   /** How far each segment has been read. */
   readonly #read = new Map<string, number>();
 
-  constructor(disk: SimDisk, dir: string) {
+  /** `bytesOf`: what of a file counts; by default what its medium holds. */
+  constructor(disk: SimDisk, dir: string, bytesOf = (path: string) => disk.durableContents(path)) {
     this.#disk = disk;
     this.#dir = dir;
+    this.#bytesOf = bytesOf;
   }
 
   /** A file was synced: takes in what is new in it. */
   synced(path: string): void {
     const generation = generationOf(path);
-    const bytes = generation === undefined ? undefined : this.#disk.durableContents(path);
+    const bytes = generation === undefined ? undefined : this.#bytesOf(path);
     if (generation === undefined || bytes === undefined) return;
     let at = this.#read.get(path) ?? 0;
     if (at === 0) {

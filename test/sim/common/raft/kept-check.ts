@@ -38,7 +38,7 @@ export class KeptCheck {
     require(takenBack === undefined, 'durable is kept', () =>
       `${place}: term ${takenBack?.term}, vote ${takenBack?.vote} was overwritten, now ${term}, ${vote}`);
     const { index } = stored.applied;
-    require(start.index <= index, 'durable is kept', () =>
+    require(this.#node.lostState === true || start.index <= index, 'durable is kept', () =>
       `${place}: the log begins behind index ${start.index}, and what is applied is durable up to ${index}`);
   }
 

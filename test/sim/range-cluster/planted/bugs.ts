@@ -32,7 +32,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: MERGE,
     find: 'state.revision = Math.max(state.revision, source.revision);',
     replace: '',
-    seed: 6,
+    seed: 2,
     properties: ['after', 'saw', 'watch'],
   },
   {

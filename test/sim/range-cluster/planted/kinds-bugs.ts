@@ -13,7 +13,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
     file: `${LOCK}/acquire.ts`,
     find: 'if (!someoneWaits(rows) && rows.fits(wanted))',
     replace: "if ((!someoneWaits(rows) || wanted.mode === 'shared') && rows.fits(wanted))",
-    seed: 3,
+    seed: 1,
     properties: ['KL1: lock: first come, first served'],
   },
   {

@@ -15,7 +15,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: `${FOLDER}/intents.ts`,
     find: 'for (const compare of part.compares) if (!isLockCompare(compare)) take(compare, false);',
     replace: '',
-    seed: 2,
+    seed: 5,
     properties: ['X1'],
   },
   {
@@ -42,7 +42,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/queries.ts',
     find: 'const holder = this.#holder(query);',
     replace: 'const holder = this.#holder(query) && undefined;',
-    seed: 2,
+    seed: 10,
     properties: ['X1'],
   },
   {
@@ -69,7 +69,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: SETTLER,
     find: 'if (--left > 0) return;\n      if (failed ||',
     replace: 'if (--left < 0) return;\n      if (',
-    seed: 104,
+    seed: 29,
     properties: ['X1'],
   },
   {
@@ -78,7 +78,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: RANGE_TRANSACTIONS,
     find: "const before = command.requestId === '' ? undefined : this.#remembered(command.requestId);",
     replace: 'const before = this.#remembered(prepareRequestId(txnId, part));',
-    seed: 3,
+    seed: 2,
     properties: ['X1'],
   },
 ];
