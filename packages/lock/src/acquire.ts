@@ -1,6 +1,6 @@
 /** Acquires: the rules are in `procedures.ts`. */
 import { assert } from '@remora/base';
-import { enter as enterBarrier, pass } from './barrier.ts';
+import { enter as enterBarrier, pass, passedBefore } from './barrier.ts';
 import { handOver, letInAfterGrant, tooManyPermits } from './hand-over.ts';
 import { WAITERS_MAX } from './limits.ts';
 import type { GrantRequest } from './lock-holds.ts';
@@ -33,6 +33,8 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   if (isMarked(view, record, command)) {
     return refused('LOCK_CANCELED', 'this acquire was canceled, or its lock released, before it arrived');
   }
+  const passage = passedBefore(rows, command);
+  if (passage !== undefined) return passage;
   const mismatch = kindMismatch(rows, command);
   if (mismatch !== undefined) return mismatch;
   const aside = otherThanPassing(rows, command);
@@ -40,7 +42,7 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   const hold = rows.holdOf(owner);
   if (command.as?.type === 'upgrade') return upgrade(procedure, command, hold);
   if (command.as?.type === 'pass') return pass(procedure, command, hold);
-  if (command.as?.type === 'enter') return enterBarrier(procedure, command, command.as.parties, hold);
+  if (command.as?.type === 'enter') return enterBarrier(procedure, command, command.as.parties);
   if (hold !== undefined) return reenter(procedure, hold, command);
   if (command.wait && waitIsOver(view, command.waitUntilMs)) {
     if (record.sequence !== 0) leaveQueue(procedure, command, record, 'LOCK_TIMEOUT');

@@ -219,6 +219,22 @@ describe('parties are complete', () => {
     cancel(B, 1);
     expect(told).toEqual(['2/t LOCK_CANCELED', '3/t granted 5 1', '1/t granted 2 1']);
   });
+
+  it('not by one that is dead and keeps others off for a while (B3, T1)', () => {
+    acquire(A, { type: 'shared' }, { delayMs: 5_000 });
+    end(A);
+    expect(enter(B, 2)).toBe('queued');
+    expect(enter(C, 3, { wait: false })).toBe('LOCK_TIMEOUT');
+    expect(enter(C, 2)).toMatch(/^granted/);
+  });
+
+  it('not by one that is dead and has not been taken out yet: who does not wait is refused (B3)', () => {
+    enter(A, 2);
+    view.end(A.session);
+    expect(enter(B, 2, { wait: false })).toBe('LOCK_TIMEOUT');
+    expect(told).toEqual(['1/t SESSION_EXPIRED']);
+    expect(state()).toBeUndefined();
+  });
 });
 
 describe('one who has passed and goes on to something else', () => {
@@ -232,6 +248,26 @@ describe('one who has passed and goes on to something else', () => {
     expect(release(A)).toBe('released 0 5');
     expect(ownerStatus(view, LOCK, A)).toMatchObject({ type: 'refused' });
     expect(view.rows).toEqual([]);
+  });
+
+  it('is told so again when the name is a semaphore by then (B4)', () => {
+    acquire(A);
+    pass(B);
+    release(A);
+    acquire(C, { type: 'permits', permits: 1, capacity: 1 });
+    expect(pass(B)).toBe('granted 4 0');
+    expect(pass(B, { attempt: 2 })).toBe('LOCK_KIND_MISMATCH');
+  });
+
+  it('is told so again behind a late release of what it held before (M1, B4)', () => {
+    acquire(A);
+    expect(pass(A, { attempt: 2 })).toBe('granted 3 0');
+    expect(apply({ type: 'release', lock: LOCK, owner: A, all: true, deadlineMs: 0, attempt: 1 })).toBe(
+      'LOCK_NOT_HELD',
+    );
+    acquire(B);
+    expect(pass(A, { attempt: 2 })).toBe('granted 3 0');
+    expect(release(A)).toBe('released 0 3');
   });
 
   it('is told of the lock that it holds, also if it waited in both ways', () => {

@@ -1,8 +1,9 @@
 /** Waiting at a lock without queueing for it: B1–B5 of `procedures.ts`. */
 import { assert } from '@remora/base';
 import { handOver } from './hand-over.ts';
-import { letThrough, passed } from './let-through.ts';
+import { letThrough, partiesHere, passed, takeOutGone } from './let-through.ts';
 import { PASSERS_MAX, SHARERS_MAX } from './limits.ts';
+import type { LockRows } from './lock-rows.ts';
 import {
   type CommandOf,
   granted,
@@ -19,13 +20,19 @@ import type { LockResult } from './types.ts';
 
 type Acquire = CommandOf<'acquire'>;
 
-/** B1, B4. */
+/** B4. What one is told who asks again, and has passed: whatever has become of the lock since. */
+export function passedBefore({ passers }: LockRows, { owner, as, attempt = 0 }: Acquire): LockResult | undefined {
+  if (as?.type !== 'pass') return undefined;
+  const before = passers.get(owner);
+  if (before === undefined || before.passedVersion === 0 || attempt > before.attempt) return undefined;
+  return passed(before.passedVersion);
+}
+
+/** B1. */
 export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefined): LockResult {
   const { view, rows } = procedure;
   const { owner, attempt = 0, waitUntilMs, wait } = command;
   const before = rows.passers.get(owner);
-  if (before !== undefined && before.passedVersion > 0 && attempt <= before.attempt)
-    return passed(before.passedVersion);
   if (hold !== undefined && isOfEarlierGrant(command, hold)) {
     return refused('LOCK_CANCELED', 'the owner has entered again since');
   }
@@ -53,9 +60,14 @@ export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefi
 }
 
 /** B2. */
-export function enter(procedure: Procedure, command: Acquire, parties: number, hold: Hold | undefined): LockResult {
+export function enter(procedure: Procedure, command: Acquire, parties: number): LockResult {
   const { view, rows } = procedure;
   const { owner, attempt = 0, wait, data } = command;
+  if (!wait && partiesHere(rows) + 1 >= parties) {
+    takeOutGone(procedure); // It must not be let in by their number, and then be left to wait (B3).
+    handOver(procedure);
+  }
+  const hold = rows.holdOf(owner);
   const waitUntilMs = wait ? command.waitUntilMs : 0;
   const before = rows.passers.get(owner);
   if (hold !== undefined && (before?.parties ?? 0) === 0) {
@@ -65,7 +77,7 @@ export function enter(procedure: Procedure, command: Acquire, parties: number, h
   if (before !== undefined && attempt < before.attempt) {
     return refused('LOCK_CANCELED', 'the owner has left, or entered again, since');
   }
-  const entered = rows.head.sharers + (hold === undefined ? 1 : 0);
+  const entered = partiesHere(rows) + (hold === undefined ? 1 : 0);
   if (wait ? waitIsOver(view, waitUntilMs) : entered < parties) {
     if (hold !== undefined) end(procedure, hold);
     else rows.passers.remove(owner);
@@ -84,8 +96,9 @@ export function enter(procedure: Procedure, command: Acquire, parties: number, h
   } else if (attempt > hold.attempt) rows.setHold({ ...hold, attempt });
   rows.passers.put({ owner, attempt, waitUntilMs, parties, passedVersion: 0 });
   letThrough(procedure);
-  if (rows.passers.get(owner) !== undefined) return { type: 'queued', position: rows.head.passing };
   const inside = rows.holdOf(owner);
   assert(inside !== undefined, 'B2: who enters has its share');
-  return granted(procedure, inside.holder);
+  if (rows.passers.get(owner) === undefined) return granted(procedure, inside.holder);
+  assert(wait, 'B2: who does not wait has been let in, or refused');
+  return { type: 'queued', position: rows.head.passing };
 }

@@ -288,6 +288,18 @@ describe('upgrade and downgrade', () => {
   });
 });
 
+it('a cancel of an earlier upgrade that comes when no mark is left of it ends no hold (U4)', () => {
+  acquire(A, SHARED);
+  acquire(B, SHARED);
+  upgrade(A);
+  cancel(A, 2);
+  view.timeMs += 10_000;
+  upgrade(A, { attempt: 3 });
+  release(B);
+  expect(cancel(A, 2)).toBe('canceled false');
+  expect(state()).toMatchObject({ holders: [{ owner: A, mode: 'exclusive' }] });
+});
+
 describe('semaphores', () => {
   it('permits are given as long as there are enough, and then in order', () => {
     expect([acquire(A, permits(2)), acquire(B, permits(2)), acquire(C, permits(1))]).toEqual([

@@ -1,5 +1,6 @@
 /** Who waits at a lock passes: B1–B3 of `procedures.ts`. */
 import { assert } from '@remora/base';
+import type { LockRows } from './lock-rows.ts';
 import type { Passer } from './passers.ts';
 import { granted, type Procedure, refused, SESSION_MESSAGE, stopWaiting, tooLate, waitIsOver } from './procedure.ts';
 import type { LockResult } from './types.ts';
@@ -7,8 +8,8 @@ import type { LockResult } from './types.ts';
 /** Lets all pass who can now. Costs nothing while nobody waits, or none of those who wait can. */
 export function letThrough(procedure: Procedure): void {
   const { view, rows } = procedure;
-  const { passing, parties, sharers } = rows.head;
-  if (passing === 0 || (rows.held && (parties === 0 || sharers < parties))) return;
+  const { passing, parties } = rows.head;
+  if (passing === 0 || (rows.held && (parties === 0 || partiesHere(rows) < parties))) return;
   const here = rows.passers.waiting().filter((passer) => !isGone(procedure, passer));
   const still: number[] = [];
   for (const passer of here) {
@@ -16,7 +17,7 @@ export function letThrough(procedure: Procedure): void {
     if (passer.parties === 0 && !rows.held) {
       rows.passers.put({ ...passer, passedVersion: view.revision });
       tellPasser(procedure, passer, passed(view.revision));
-    } else if (passer.parties > 0 && rows.head.sharers >= passer.parties) {
+    } else if (passer.parties > 0 && partiesHere(rows) >= passer.parties) {
       const hold = rows.holdOf(owner);
       assert(hold !== undefined, 'B2: who enters has its share while it waits');
       rows.passers.remove(owner);
@@ -24,6 +25,11 @@ export function letThrough(procedure: Procedure): void {
     } else if (passer.parties > 0) still.push(passer.parties);
   }
   rows.passers.setParties(still.length === 0 ? 0 : Math.min(...still));
+}
+
+/** B2, B3. How many share the lock and are alive: who is delayed (T1) keeps others off, and is nobody to wait for. */
+export function partiesHere({ head: { sharers, delayed } }: LockRows): number {
+  return sharers - delayed;
 }
 
 /** It holds nothing by that: the depth is 0. */
@@ -34,6 +40,11 @@ export function passed(version: number): LockResult {
 /** Who waits here is in no queue, so nobody who listens hears of it as of one who leaves a queue. */
 export function tellPasser({ lock, notices }: Procedure, { owner }: Pick<Passer, 'owner'>, result: LockResult): void {
   notices.push({ lock, owner, result });
+}
+
+/** B3. The room that they leave may be others' who queue: the caller hands over. */
+export function takeOutGone(procedure: Procedure): void {
+  for (const passer of procedure.rows.passers.waiting()) isGone(procedure, passer);
 }
 
 /** B3. Takes out one that waits no longer, with its share. */

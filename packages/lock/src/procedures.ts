@@ -47,6 +47,7 @@
  * B2. Who enters shares the lock at once, and waits until as many share it as it waits for; all who wait for that many, or
  *     fewer, are let in together, in the entry that grants the last share, whatever that was asked for. It is counted from the moment that it waits, and stays until it leaves.
  * B3. Whoever's session is dead or whose wait is over is not counted: it is taken out, with its share, before anybody passes.
+ *     Nor is one counted that is delayed (T1).
  * B4. That somebody has passed is kept until it says that it knows (release, cancel), acquires or enters, or its session ends: who
  *     did not hear the answer is told so again, though the lock may be held again by then.
  * B5. Both are numbered, and end by cancel and release as an acquire does.

@@ -37,13 +37,16 @@ export function release(procedure: Procedure, command: CommandOf<'release'>): Lo
 /** The mark makes the answer stay true: an acquire still under way does not make the owner a holder later. */
 function releaseOfNothing(procedure: Procedure, command: CommandOf<'release'>, later: Hold | undefined): LockResult {
   const { view, rows } = procedure;
-  const { owner } = command;
+  const { owner, attempt = 0 } = command;
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
   const passer = rows.passers.get(owner);
   if (rows.owner(owner).sequence !== 0 || passer?.passedVersion === 0) {
     return refused('LOCK_NOT_HELD', 'the owner waits for the lock and does not hold it; cancel leaves the queue');
   }
-  leaveMark(procedure, command, command.attempt ?? 0);
+  leaveMark(procedure, command, attempt);
+  if (passer !== undefined && attempt > 0 && attempt < passer.attempt) {
+    return refused('LOCK_NOT_HELD', 'what this releases has ended; the owner has passed since'); // M1
+  }
   if (passer !== undefined) {
     rows.passers.remove(owner);
     return { type: 'released', depth: 0, version: passer.passedVersion }; // B4
@@ -103,6 +106,7 @@ function undo(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold): b
     return hold.mode === 'exclusive';
   }
   if (attempt > hold.attempt || isOfEarlierGrant(command, hold)) return false;
+  if (attempt > 0 && attempt < hold.upgradeAttempt) return false; // Of an upgrade that was given up before that one (U4).
   if (hold.holder.depth > 1) rows.setHold(oneLevelLess(hold));
   else end(procedure, hold);
   return true;

@@ -1,13 +1,11 @@
 /** Barriers: those who wait until nobody holds the lock, and those who enter it together. */
 import type { Owner } from '../src/index.ts';
 import { type Gist, name, text } from './gist.ts';
-import { handOver, letThrough } from './naive-hand-over.ts';
+import { handOver, letThrough, takeOutGone } from './naive-hand-over.ts';
 import type { CommandOf, Holding, NaiveState } from './naive-state.ts';
 
 export function pass(lock: NaiveState, command: CommandOf<'acquire'>, held: Holding | undefined): Gist {
   const { owner, attempt = 0, wait, waitUntilMs } = command;
-  const before = lock.passer(owner);
-  if (before !== undefined && before.passed > 0 && attempt <= before.attempt) return `granted ${before.passed} 0`;
   if (held !== undefined && attempt < held.first) return 'LOCK_CANCELED';
   if (held !== undefined) lock.vacate(held);
   const free = lock.holders.length === 0;
@@ -26,20 +24,21 @@ export function pass(lock: NaiveState, command: CommandOf<'acquire'>, held: Hold
   return passed > 0 ? `granted ${passed} 0` : 'queued';
 }
 
-export function enterBarrier(
-  lock: NaiveState,
-  command: CommandOf<'acquire'>,
-  parties: number,
-  held: Holding | undefined,
-): Gist {
+export function enterBarrier(lock: NaiveState, command: CommandOf<'acquire'>, parties: number): Gist {
   const { owner, attempt = 0, wait } = command;
   const waitUntilMs = wait ? command.waitUntilMs : 0;
+  const here = () => lock.holders.filter(({ mode, delayed }) => mode === 'shared' && !delayed).length;
+  if (!wait && here() + 1 >= parties) {
+    takeOutGone(lock);
+    handOver(lock);
+  }
+  const held = lock.heldBy(owner);
   const before = lock.passer(owner);
   if (held !== undefined && (before?.parties ?? 0) === 0) {
     return attempt <= held.attempt ? lock.granted(held) : 'LOCK_KIND_MISMATCH';
   }
   if (before !== undefined && attempt < before.attempt) return 'LOCK_CANCELED';
-  const entered = lock.holders.filter(({ mode }) => mode === 'shared').length + (held === undefined ? 1 : 0);
+  const entered = here() + (held === undefined ? 1 : 0);
   if (wait ? waitUntilMs > 0 && waitUntilMs < lock.now.timeMs : entered < parties) {
     if (held !== undefined) lock.vacate(held);
     else lock.dropPasser(owner);
@@ -55,7 +54,8 @@ export function enterBarrier(
   lock.putPasser({ owner, attempt, waitUntilMs, parties, passed: 0 });
   letThrough(lock);
   const inside = lock.heldBy(owner);
-  return lock.passer(owner) === undefined && inside !== undefined ? lock.granted(inside) : 'queued';
+  if (lock.passer(owner) === undefined && inside !== undefined) return lock.granted(inside);
+  return 'queued';
 }
 
 export function cancelPassing(lock: NaiveState, owner: Owner, attempt: number, held: Holding | undefined): boolean {

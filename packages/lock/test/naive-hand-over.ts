@@ -31,20 +31,12 @@ export function handOver(lock: NaiveState): void {
 
 /** Those at the barrier who may pass or enter. */
 export function letThrough(lock: NaiveState): void {
-  const sharers = () => lock.holders.filter(({ mode }) => mode !== 'exclusive').length;
-  const waiting = () => lock.passers.filter(({ passed }) => passed === 0).sort(byOwner);
+  const sharers = () => lock.holders.filter(({ mode, delayed }) => mode !== 'exclusive' && !delayed).length;
+  const waiting = () => waitingAt(lock);
   const may = (p: Passing) => (p.parties === 0 ? lock.holders.length === 0 : sharers() >= p.parties);
   // Nobody is looked at unless somebody may pass, or the lock is free.
   if (!waiting().some(may)) return;
-  for (const passer of waiting()) {
-    const alive = lock.now.alive(passer.owner);
-    const late = passer.waitUntilMs > 0 && passer.waitUntilMs < lock.now.timeMs;
-    if (alive && !late) continue;
-    lock.dropPasser(passer.owner);
-    const held = passer.parties > 0 ? lock.heldBy(passer.owner) : undefined;
-    if (held !== undefined) lock.remove(held);
-    lock.notices.push(`${name(passer.owner)} ${alive ? 'LOCK_TIMEOUT' : 'SESSION_EXPIRED'}`);
-  }
+  takeOutGone(lock);
   for (const passer of waiting().filter(may)) {
     if (passer.parties === 0) {
       passer.passed = lock.now.revision;
@@ -55,4 +47,21 @@ export function letThrough(lock: NaiveState): void {
       if (held !== undefined) lock.notices.push(`${name(passer.owner)} ${lock.granted(held)}`);
     }
   }
+}
+
+/** Of those at the barrier, who are dead, or have waited for long enough. */
+export function takeOutGone(lock: NaiveState): void {
+  for (const passer of waitingAt(lock)) {
+    const alive = lock.now.alive(passer.owner);
+    const late = passer.waitUntilMs > 0 && passer.waitUntilMs < lock.now.timeMs;
+    if (alive && !late) continue;
+    lock.dropPasser(passer.owner);
+    const held = passer.parties > 0 ? lock.heldBy(passer.owner) : undefined;
+    if (held !== undefined) lock.remove(held);
+    lock.notices.push(`${name(passer.owner)} ${alive ? 'LOCK_TIMEOUT' : 'SESSION_EXPIRED'}`);
+  }
+}
+
+function waitingAt(lock: NaiveState): Passing[] {
+  return lock.passers.filter(({ passed }) => passed === 0).sort(byOwner);
 }

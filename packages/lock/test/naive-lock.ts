@@ -119,6 +119,8 @@ export class NaiveLock extends NaiveState {
       const numbered = attempt > 0 && mark.attempt > 0;
       if (numbered ? attempt <= mark.attempt : command.deadlineMs <= mark.deadlineMs) return 'LOCK_CANCELED';
     }
+    const before = as?.type === 'pass' ? this.passer(owner) : undefined;
+    if (before !== undefined && before.passed > 0 && attempt <= before.attempt) return `granted ${before.passed} 0`;
     const isLock = this.capacity === 0 && this.holders.length > 0;
     if (as?.type === 'permits' ? isLock : this.capacity > 0) return 'LOCK_KIND_MISMATCH';
     if (as?.type !== 'pass' && as?.type !== 'enter') {
@@ -128,7 +130,7 @@ export class NaiveLock extends NaiveState {
     const held = this.heldBy(owner);
     if (as?.type === 'upgrade') return upgrade(this, command, held);
     if (as?.type === 'pass') return pass(this, command, held);
-    if (as?.type === 'enter') return enterBarrier(this, command, as.parties, held);
+    if (as?.type === 'enter') return enterBarrier(this, command, as.parties);
     if (held !== undefined) return this.#reenter(command, held);
     const late = command.wait && waitUntilMs > 0 && waitUntilMs < this.now.timeMs;
     if (late) {
@@ -209,6 +211,7 @@ export class NaiveLock extends NaiveState {
     const passer = this.passer(owner);
     if (passer?.passed === 0 || this.queue.some((w) => name(w.owner) === name(owner))) return 'LOCK_NOT_HELD';
     this.leaveMark(command, attempt);
+    if (passer !== undefined && attempt > 0 && attempt < passer.attempt) return 'LOCK_NOT_HELD';
     if (passer !== undefined) {
       this.dropPasser(owner);
       return `released 0 ${passer.passed}`;
@@ -241,7 +244,7 @@ export class NaiveLock extends NaiveState {
       endUpgrade(this, held, waits ? upgrader.attempt : attempt);
       return wasAlone;
     }
-    if (attempt > held.attempt || (attempt > 0 && attempt < held.first)) return false;
+    if (attempt > held.attempt || (attempt > 0 && attempt < Math.max(held.first, held.upgrade))) return false;
     if (held.depth > 1) held.depth -= 1;
     else this.vacate(held);
     return true;
