@@ -21,9 +21,9 @@ import type { LockResult } from './types.ts';
 type Acquire = CommandOf<'acquire'>;
 
 /** B4. What one is told who asks again, and has passed: whatever has become of the lock since. */
-export function passedBefore({ passers }: LockRows, { owner, as, attempt = 0 }: Acquire): LockResult | undefined {
+export function passedBefore(rows: LockRows, { owner, as, attempt = 0 }: Acquire): LockResult | undefined {
   if (as?.type !== 'pass') return undefined;
-  const before = passers.get(owner);
+  const before = rows.passers.get(owner);
   if (before === undefined || before.passedVersion === 0 || attempt > before.attempt) return undefined;
   return passed(before.passedVersion);
 }
