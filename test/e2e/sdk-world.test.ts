@@ -502,6 +502,24 @@ describe('elections', () => {
     await world.until(observing);
   });
 
+  test('a leadership that was taken away is stood for again, with what the candidate has to say', async () => {
+    world = new World();
+    const [dead, heir, other] = [await world.client(), await world.client(), await world.client()];
+    const session = await world.until(dead.session({ ttl: 60_000 }));
+    const { handle } = await world.until(session.election('e').campaign({ value: 'a' }));
+    const standing = other.election('e').campaign({ value: 'b' });
+    await world.until(session.orphan());
+    await world.until(other.locks.forceRelease('e'));
+    const led = await world.until(standing);
+    const resumed = heir.election('e').resume(handle, { value: 'a again' });
+    await world.run(50);
+    expect(text(await world.until(heir.election('e').leader()))).toBe('b');
+    await world.until(led.resign());
+    await world.until(resumed);
+    expect(text(await world.until(heir.election('e').leader()))).toBe('a again');
+    await world.until(Promise.all([dead.close(), heir.close(), other.close()]));
+  });
+
   test('a leadership goes on in another process, under its version, and only as long as its session lives', async () => {
     world = new World();
     const [dead, heir, late] = [await world.client(), await world.client(), await world.client()];

@@ -32,6 +32,11 @@ export interface CampaignOptions {
 }
 
 export interface ResumeOptions {
+  /**
+   * What to proclaim when elected anew, as somebody else leads, or led, by now; who leads on leads with what it proclaimed last.
+   * At most 4 KiB, nothing by default.
+   */
+  readonly value?: BytesLike;
   /** As of `campaign`: it is needed when somebody else leads by now. */
   readonly wait?: Duration;
   readonly signal?: AbortSignal;
@@ -80,14 +85,14 @@ export class Election {
    *
    * @throws ServiceError SESSION_EXPIRED when its session has ended: campaign anew. Others as `campaign`.
    */
-  async resume(handle: LeadershipHandle, options: ResumeOptions = {}): Promise<Leadership> {
+  async resume(handle: LeadershipHandle, { value, ...options }: ResumeOptions = {}): Promise<Leadership> {
     const { token, attempt } = handle;
     const ref = { lease: BigInt(`0x${handle.lease}`), incarnation: handle.incarnation };
     // The same number asks about the same acquire: a holder, or a candidate, is what it was. The session is taken up within
     // the acquire: it ends with that, if what was asked for is refused, rather than being renewed for nobody.
     const openLease = (): Promise<Session> => this.#deps.resumeSession(ref);
     const deps = { ...this.#deps, openLease, nextAttempt: () => attempt };
-    const held = await acquireLock(deps, this.id, { ...options, token, apart: true });
+    const held = await acquireLock(deps, this.id, { ...options, data: toBytes(value ?? ''), token, apart: true });
     return new Leadership(held);
   }
 

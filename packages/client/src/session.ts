@@ -17,7 +17,8 @@ import { type SentAt, SessionValidity } from './session-validity.ts';
  *     its own monotonic clock; the server ends it a full TTL after it received that heartbeat, or later. So the client
  *     knows first (design §9), while both clocks keep within the drift that is assumed of any.
  * S2. Monotonic time stands still while a machine is suspended; wall time does not. A session is lost as well when
- *     as much wall time has passed: stepping the clock may cost a session, but never exclusion.
+ *     as much wall time has passed: stepping the clock may cost a session, but never exclusion. (But for a wall clock
+ *     that is set back by as long as the machine was suspended: against that there is only the fence.)
  * S3. Lost means lost: a session is never revived (traps 24).
  * S4. A heartbeat counts for no longer than the TTL that its own acknowledgement names.
  * S5. From asking for a shorter TTL on, the client counts on no more than that, for heartbeats that were acknowledged
