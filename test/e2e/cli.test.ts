@@ -25,7 +25,14 @@ describe('remora kv', () => {
     // Nothing but the value, so that it can go into a file.
     expect(await remora('kv', 'get', 'k/1')).toEqual({ code: 0, out: 'one', err: '' });
     expect((await remora('kv', 'get', '--prefix', 'k/')).out).toBe('k/1  one\nk/2  two\n');
-    expect((await remora('kv', 'get', '--prefix', 'k/', '--keys-only', '--limit', '1')).out).toBe('k/1\n');
+    expect(await remora('kv', 'get', '--prefix', 'k/', '--keys-only', '--limit', '1')).toEqual({
+      ...{ code: 0, out: 'k/1\n' },
+      err: 'these are 1 of 2: --limit ends the list here\n',
+    });
+    expect(await remora('kv', 'delete', '--prefix', '')).toMatchObject({
+      ...{ code: 2, out: '' },
+      err: expect.stringContaining('say --all'),
+    });
     expect(await json('kv', 'get', 'k/2')).toMatchObject({
       more: false,
       kvs: [{ key: 'k/2', value: 'two', version: 1 }],

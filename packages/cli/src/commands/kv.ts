@@ -32,6 +32,11 @@ interface WriteFlags extends ConnectionFlags {
   readonly namespace: string;
 }
 
+interface DeleteFlags extends WriteFlags {
+  readonly prefix?: true;
+  readonly all?: true;
+}
+
 export function kvCommand(shell: Shell): Command {
   const kv = new Command('kv').description('Reads and writes keys.').addHelpText('after', EXAMPLES);
   kv.addCommand(getCommand(shell)).addCommand(putCommand(shell));
@@ -73,6 +78,8 @@ function getCommand(shell: Shell): Command {
       else if (first === undefined) throw noKey(key);
       // The very bytes, so that what was put from a file can be got into one.
       else shell.raw(flags.keysOnly ? `${key}\n` : withNewline(first.value));
+      if (flags.prefix && answer.more)
+        shell.err(`these are ${answer.kvs.length} of ${answer.count}: --limit ends the list here`);
     }),
   );
 }
@@ -109,13 +116,18 @@ function deleteCommand(shell: Shell): Command {
     .description('Deletes a key, or all keys under a prefix.')
     .argument('<key>')
     .option('--prefix', 'all keys that begin with <key>')
+    .option('--all', 'with --prefix and an empty <key>: every key there is')
     .addHelpText('after', examples('remora kv delete greeting', 'remora kv delete --prefix orders/42/'));
-  return writing(command, shell).action((key: string, flags: WriteFlags & { prefix?: true }) =>
-    withClient(flags, async (client) => {
+  return writing(command, shell).action((key: string, flags: DeleteFlags) => {
+    // An unset variable of a script, mostly.
+    if (flags.prefix && key === '' && !flags.all) {
+      throw new CommandError('usage', 'every key begins with the empty prefix; to delete all there are, say --all');
+    }
+    return withClient(flags, async (client) => {
       const { deleted, revision } = await client.kv.delete(selector(key, flags), fenceOf(flags));
       shell.out(flags.json ? JSON.stringify({ deleted, revision }) : `deleted ${deleted}`);
-    }),
-  );
+    });
+  });
 }
 
 /** What changes keys may require that a lock is held. */

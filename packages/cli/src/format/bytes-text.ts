@@ -10,9 +10,15 @@ export function printable(bytes: Uint8Array): string {
   const text = utf8Text(bytes);
   if (text !== undefined) {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these must not reach a terminal.
-    return text.replace(/[\u0000-\u001f\u007f]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
+    return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (char) =>
+      Array.from(Buffer.from(char), hexEscape).join(''),
+    );
   }
-  return Array.from(bytes, (byte) =>
-    byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`,
-  ).join('');
+  return Array.from(bytes, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : hexEscape(byte))).join(
+    '',
+  );
+}
+
+function hexEscape(byte: number): string {
+  return `\\x${byte.toString(16).padStart(2, '0')}`;
 }
