@@ -62,7 +62,7 @@ export class World {
     onAlone: (groupId, index) => this.applied.lost(groupId, index),
     fail: (error) => this.fail(error),
   });
-  readonly applied = new AppliedCommands();
+  readonly applied = new AppliedCommands((sourceId) => this.observer.over(sourceId));
   readonly answers: Answers;
   readonly states = new StateWatch(this);
   readonly outages = new Outages(this);

@@ -5,6 +5,8 @@
  *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
  * BL2. All of that is of one incarnation of the lease (lease-references.ts LR4). Where another one is known here, the lease is
  *      neither granted nor referred to, and two ranges that know different ones are not merged.
+ * BL3. Where its home is, only the home says whether a lease is alive: a reference, as the source of a merge brings it, covers
+ *      until the end is told, some entries later.
  */
 import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
 import { type LockId, type LockNames, lockPrefix, type SessionRef } from '@remora/lock';
@@ -38,7 +40,8 @@ export class Belongings implements KeyOwners {
 
   known(lease: bigint, key: Bytes): boolean {
     if (this.#home.get(lease) !== undefined) return true;
-    return this.#references.size > 0 && this.#references.covers(lease, 0, kvRoutingKey(key));
+    if (this.#references.size === 0 || this.#home.has(lease)) return false; // BL3
+    return this.#references.covers(lease, 0, kvRoutingKey(key));
   }
 
   /** Of the lease that is known here; 0: none. */
@@ -72,7 +75,7 @@ export class Belongings implements KeyOwners {
   /** Whether this very session is known to be alive, as far as this lock is concerned. */
   alive(session: SessionRef, lock: LockId): boolean {
     if (this.#home.alive(session)) return true;
-    if (this.#references.size === 0) return false;
+    if (this.#references.size === 0 || this.#home.has(session.lease)) return false; // BL3
     return this.#references.covers(session.lease, session.incarnation, lockPrefix(lock));
   }
 

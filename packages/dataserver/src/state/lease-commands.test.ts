@@ -125,6 +125,42 @@ describe('the end of a lease in another range', () => {
   });
 });
 
+describe('the end of a lease whose home has been merged with a range that referred to it', () => {
+  test('is the end of it for the keys and locks of both at once, before it is told for those of the other', async () => {
+    const place = Buffer.from(lockSpan(LOCK).start);
+    const { home, other } = await parted(place, []);
+    const incarnation = incarnationOf(home);
+    const span = { start: place, end: Buffer.from([4]) };
+    await home.ok({ type: 'leaseRegister', id: LEASE, incarnation, span });
+    await other.ok({ type: 'leaseRefer', id: LEASE, incarnation, span });
+    await other.ok(putWith('x', LEASE));
+    home.neighbours = [other];
+    const { epoch } = home.state.descriptor;
+    const into = { targetId: home.state.rangeId, round: 0 };
+    const result = await other.ok({ type: 'seal', epoch: other.state.descriptor.epoch, into });
+    if (result.type !== 'seal') throw new Error('a seal is answered so');
+    await home.ok({ type: 'merge', epoch, round: 0, source: result.sealed });
+    await home.ok(acquire(LEASE, incarnation));
+    await home.ok({ type: 'leaseRevoke', id: LEASE, incarnation });
+    expect(await home.run(putWith('y', LEASE))).toMatchObject({ ok: false, code: 'LEASE_NOT_FOUND' });
+    const expired = { type: 'lock', result: { type: 'refused', code: 'SESSION_EXPIRED' } };
+    expect(await home.ok(acquire(LEASE, incarnation, 'later'))).toMatchObject(expired);
+    const release: Command = {
+      type: 'lock',
+      command: {
+        type: 'release',
+        lock: LOCK,
+        owner: { session: { lease: LEASE, incarnation }, token: 't' },
+        all: true,
+        deadlineMs: 0,
+      },
+    };
+    expect(await home.ok(release)).toMatchObject(expired);
+    expect(await home.ok({ type: 'leaseEnd', id: LEASE, incarnation, span })).toMatchObject({ more: false });
+    expect([home.state.keys, home.state.references.size]).toEqual([0, 0]);
+  });
+});
+
 describe('a change of a lease', () => {
   const condition = { heartbeatMs: 1_000, serverMisses: 3, holderMisses: 2 };
 

@@ -361,6 +361,25 @@ describe('a watch over several ranges', () => {
     expect(bed.seen).toEqual(['created 70']);
   });
 
+  test('from now on begins behind a later revision where the first is compacted before all of them watch', () => {
+    const bed = new WatchBed(0, several);
+    bed.askedNow[0]?.(70);
+    bed.clock.advance(10);
+    bed.createdIn(2, 90);
+    const ended = { kind: 'ended', code: 'COMPACTED', message: '' } as const;
+    bed.stream.send({ ...ended, watchId: bed.latest(3).watchId, compactRevision: 80 });
+    expect([bed.seen, bed.askedNow.length]).toEqual([[], 2]);
+    bed.askedNow[1]?.(95);
+    bed.clock.advance(10);
+    for (const rangeId of [2, 3]) {
+      expect(bed.latest(rangeId).startRevision).toBe(96);
+      bed.createdIn(rangeId, 97);
+    }
+    expect(bed.seen).toEqual(['created 95']);
+    bed.stream.send({ ...ended, watchId: bed.latest(3).watchId, compactRevision: 98 });
+    expect(bed.seen).toEqual(['created 95', 'COMPACTED']);
+  });
+
   test('holds a bounded amount: ranges that are far ahead are left, and taken up again behind what they had brought', () => {
     const bed = begun();
     const far = bed.latest(2).watchId;

@@ -51,7 +51,8 @@ interface Place {
  *      The slowest part holds nothing, so the watch goes on. A paused watch holds nothing at all: each part begins again behind
  *      what of it was delivered, though others are not as far, as its range may be compacted as far as it was told.
  * MW4. A watch from now on over several ranges begins behind one revision that was drawn for it, once all of them have closed
- *      that: who reads when the watch has begun, and does not see a change, is told of it.
+ *      that: who reads when the watch has begun, and does not see a change, is told of it. Nobody knows of that revision
+ *      before: where it is compacted by then, the watch begins behind a later one.
  * MW5. With one part, it stands between the range and the client only to notice when they become more.
  */
 export class MergedWatch implements WatchControl {
@@ -216,6 +217,11 @@ export class MergedWatch implements WatchControl {
 
   #end(error: ServiceError, compactRevision: number): void {
     if (this.#over) return;
+    if (error.code === 'COMPACTED' && this.#options.startRevision === 0 && !this.#created) {
+      this.#takeBack();
+      this.#next = 0;
+      return this.#begin(); // MW4
+    }
     this.cancel();
     this.#listener.onEnd(error, compactRevision);
   }

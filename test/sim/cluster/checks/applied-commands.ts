@@ -48,7 +48,13 @@ export class AppliedCommands {
   readonly #committed = new Map<string, Committed>();
   /** Parts of transactions whose abort was applied, by the requests that prepare them. */
   readonly #aborted = new Set<string>();
+  readonly #merged: (sourceId: number) => void;
   #count = 0;
+
+  /** `merged`: told when a replica has applied that a range is part of another one. */
+  constructor(merged: (sourceId: number) => void = () => {}) {
+    this.#merged = merged;
+  }
 
   /** What a request became, where it was executed. */
   executed(requestId: string): Executed | undefined {
@@ -72,6 +78,7 @@ export class AppliedCommands {
     range.byPosition.set(position, now);
     changesNothingInVain(now);
     if (command.how === 'executed') this.#executedOnce(now);
+    if (command.command.type === 'merge' && command.outcome.ok) this.#merged(command.command.source.descriptor.rangeId);
     if (command.how === 'remembered') this.#answeredAsBefore(now);
     if (command.revision !== command.revisionBefore) revisionOfItsOwn(range, now);
     this.#count++;

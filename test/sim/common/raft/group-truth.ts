@@ -47,6 +47,8 @@ export class GroupTruth {
   readonly confs: { readonly index: number; readonly conf: ConfState }[];
   /** Replicas that were left out when one went on alone: what they hold is of no account any more. */
   readonly past = new Set<number>();
+  /** What it replicates is another group's (O5 of observer.ts). */
+  over = false;
   /** The entry by which one replica went on alone last. */
   #alone: (LogPosition & { readonly replicaId: number }) | undefined;
 

@@ -7,6 +7,8 @@
  * O3. What it finds goes to `fail`, never into the code that it watches.
  * O4. A replica goes on alone only where so many are lost that no quorum is left, and only if it holds whatever any other
  *     that is left knows to be committed (raft/core/forced.ts). What it lacks is lost with the others.
+ * O5. A group may be over while it runs: its replicas end one by one, with their logs, once what they replicate is another
+ *     group's. What is committed there besides need not be durable, as it has no effect (dataserver/range/merges.ts MR1).
  */
 
 import { assert } from '@remora/base';
@@ -81,6 +83,11 @@ export class Observer {
     const group = this.#groups.get(groupId);
     assert(group !== undefined, `there is no group ${groupId}`);
     return group;
+  }
+
+  /** O5. */
+  over(groupId: number): void {
+    this.group(groupId).over = true;
   }
 
   view(groupId: number, replicaId: number): ReplicaView | undefined {
@@ -238,7 +245,7 @@ export class Observer {
     const commitBefore = truth.committedIndex;
     view.commit = commit;
     this.#deps.trace.add('commit', view.nodeId, view.groupId, commit, term);
-    if (!truth.committed(view, commit, term)) return;
+    if (!truth.committed(view, commit, term) || truth.over) return; // O5
     const committedTerm = truth.committedTerm(commit) ?? 0;
     const holds = (id: number) => this.#durablyHolds(truth.views.get(id), commit, committedTerm);
     const alone = truth.decidesAlone(commit, commitBefore);
