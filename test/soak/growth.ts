@@ -63,7 +63,7 @@ interface RangeJson {
   readonly start: unknown;
   readonly end: unknown;
   /** Absent when its leader did not answer. */
-  readonly state: { readonly bytes: number } | null;
+  readonly state: { readonly bytes: number; readonly keys: number } | null;
 }
 
 const PREFIX = 'grown/';
@@ -169,11 +169,13 @@ async function shrink(
   await run('admin', 'settings', 'set', 'merge-quiet-time', '1s');
   let left = Number.POSITIVE_INFINITY;
   const isOne = async (): Promise<boolean> => {
-    left = JSON.parse(await run('admin', 'ranges', '--json')).ranges.length;
-    options.say?.(`${left} ranges are left`);
-    return left === 1;
+    const { ranges } = JSON.parse(await run('admin', 'ranges', '--json')) as { readonly ranges: readonly RangeJson[] };
+    left = ranges.length;
+    const keys = ranges.reduce((sum, { state }) => sum + (state?.keys ?? 0), 0);
+    options.say?.(`${left} ranges are left, with ${keys} keys by their own count`);
+    return left === 1 && keys === 0;
   };
-  await eventually('all ranges are merged', isOne, { timeoutMs: 120_000, pollMs: 500 });
+  await eventually('all ranges are merged, and know that they are empty', isOne, { timeoutMs: 120_000, pollMs: 500 });
   await client.kv.put(keyOf(0), textOf(0, 8));
   return left;
 }

@@ -131,7 +131,15 @@ export class World {
     for (const { descriptor, counted } of RANGES) {
       const conf = confOf(NODES);
       const begun = { applied: { index: 0, term: 0 }, appliedAhead: 0, conf, descriptor, revision: counted };
-      const nothing = { compactRevision: 0, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0, merging: NEVER_MERGED };
+      const nothing = {
+        compactRevision: 0,
+        rangeTimeMs: 1,
+        wallMs: 0,
+        keys: 0,
+        bytes: 0,
+        doubtAt: 0,
+        merging: NEVER_MERGED,
+      };
       engine.put(stateKey(descriptor.rangeId), encodeRangeMeta({ ...begun, ...nothing }));
       const options = {
         ...{ watchRingBytesMax: 10_000, compactionRetentionMs: 0, outcomeBytesMax: 10_000_000 },

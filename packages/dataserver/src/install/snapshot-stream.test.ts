@@ -15,7 +15,16 @@ const key = (i: number): Buffer => Buffer.from([3, i >> 8, i & 255]);
 function stateRow(index = 7, rangeId = 2): Row {
   const meta = {
     ...{ applied: { index, term: 2 }, appliedAhead: 0, conf: CONF, descriptor: { ...DESCRIPTOR, rangeId } },
-    ...{ revision: 9, compactRevision: 1, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0, merging: NEVER_MERGED },
+    ...{
+      revision: 9,
+      compactRevision: 1,
+      rangeTimeMs: 1,
+      wallMs: 0,
+      keys: 0,
+      bytes: 0,
+      doubtAt: 0,
+      merging: NEVER_MERGED,
+    },
   };
   return { key: stateKey(rangeId), value: encodeRangeMeta(meta) };
 }

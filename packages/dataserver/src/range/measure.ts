@@ -10,7 +10,7 @@ import { type Bytes, type Clock, compareBytes, type Engine, type EngineView, typ
 import { lockStart } from '@remora/lock';
 import { KV_SPACE, kvRoutingKey, LEASE_SPACE } from '@remora/protocol';
 import type { LiveKeys, SplitPlace } from '../splitting/split-wish.ts';
-import { boundsOf } from '../state/bounds.ts';
+import { boundsOf, intersection } from '../state/bounds.ts';
 import { HISTORY_SPACE, LEASE_KEY_BYTES, parseHistoryKey } from '../state/keys.ts';
 import { valueOfRow } from '../state/record.ts';
 
@@ -29,6 +29,8 @@ interface Sample {
   liveBytes: number;
 }
 
+/** Rows of plain keys. */
+const PLAIN: Span = { start: Buffer.from([KV_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
 const SAMPLES_MAX = 1_024;
 const SAMPLE_BYTES_MIN = 4_096;
 const PAUSE_MS = 1;
@@ -48,6 +50,29 @@ export async function measure(
       if (stopped()) return undefined;
     }
     return weigh(lists.flat().sort((a, b) => compareBytes(a.at, b.at)));
+  } finally {
+    view.release();
+  }
+}
+
+/** Counts the plain keys of a span as they are in the moment of the call; undefined when `stopped` came to be true. */
+export async function countLive(
+  engine: Engine,
+  span: Span,
+  { clock, stopped }: { readonly clock: Clock; readonly stopped: () => boolean },
+): Promise<LiveKeys | undefined> {
+  const plain = intersection(boundsOf(span).routed, PLAIN);
+  if (plain === undefined) return { keys: 0, bytes: 0 };
+  const view = engine.view();
+  let [keys, bytes] = [0, 0];
+  try {
+    for await (const rows of view.scan(plain)) {
+      keys += rows.length;
+      for (const { key, value } of rows) bytes += liveBytes(key, value);
+      if (stopped()) return undefined;
+      await sleep(clock, PAUSE_MS); // ME1
+    }
+    return { keys, bytes };
   } finally {
     view.release();
   }
@@ -90,7 +115,7 @@ async function samplesOf(view: EngineView, span: Span, clock: Clock, stopped: ()
       last.bytes += key.length + value.length;
       if (key[0] !== KV_SPACE) continue;
       last.keys++;
-      last.liveBytes += key.length - 1 + valueOfRow(value).length;
+      last.liveBytes += liveBytes(key, value);
     }
     if (samples.length > SAMPLES_MAX) {
       samples = joined(samples);
@@ -101,6 +126,11 @@ async function samplesOf(view: EngineView, span: Span, clock: Clock, stopped: ()
     await sleep(clock, PAUSE_MS); // ME1
   }
   return samples;
+}
+
+/** Of a plain key's row, as `RangeState` counts them. */
+function liveBytes(key: Bytes, row: Bytes): number {
+  return key.length - 1 + valueOfRow(row).length;
 }
 
 /** ME2. */

@@ -47,6 +47,7 @@ import { RangeMembers } from './range-members.ts';
 import type { OnCancel, RangeUnderWay } from './range-options.ts';
 import { RangeRequests } from './range-requests.ts';
 import { RangeWatches } from './range-watches.ts';
+import { Recounter } from './recounter.ts';
 import { ReplicaRows } from './replica-rows.ts';
 import { type SplitDone, Splits } from './splits.ts';
 import { WriteBrake } from './write-brake.ts';
@@ -75,6 +76,7 @@ export class RangeReplica implements StateMachine {
   /** Why it is to be split, as its leader sees it. */
   readonly splitReasons: SplitReasons;
   readonly #brake: WriteBrake;
+  readonly #recounter: Recounter;
   readonly merges: Merges;
   readonly #leases: LeaseDuties;
   readonly #waits = new LockWaits();
@@ -165,6 +167,10 @@ export class RangeReplica implements StateMachine {
     });
     const onCandidate = (): void => deps.onSplitWish?.();
     this.splitReasons = new SplitReasons({ ...deps, state: this.state, load: this.load, onCandidate });
+    this.#recounter = new Recounter({
+      ...{ engine, clock, logger, state: this.state, commands: this.#commands },
+      term: () => (this.serving && this.merges.refusal === undefined ? this.leadership.ownTerm : 0),
+    });
     this.#brake = new WriteBrake({ clock, pressure: () => this.splitReasons.pressure });
     this.#splits = new Splits(this, {
       ...deps,
@@ -319,6 +325,7 @@ export class RangeReplica implements StateMachine {
     this.#time.catchUp(latestMs);
     this.members.look();
     this.splitReasons.tick();
+    this.#recounter.tick();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
       this.#commands.propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);

@@ -28,6 +28,7 @@ import {
 } from '@remora/protocol';
 import { isJoint } from '@remora/raft';
 import type { Lease } from './leases.ts';
+import { doubt } from './live-counts.ts';
 import { ABSORBED_MAX, isSameRound } from './merging.ts';
 import type { RangeState } from './range-state.ts';
 
@@ -169,6 +170,7 @@ export function unite(state: RangeState, source: RangeState, command: MergeIntoC
   state.rangeTimeMs = Math.max(state.rangeTimeMs, source.rangeTimeMs);
   state.keys += source.keys;
   state.bytes += source.bytes;
+  if (source.doubtAt > 0) doubt(state);
   const ids = [...absorbed, source.rangeId, ...source.merging.absorbed];
   state.merging = { ...state.merging, round: command.round + 1, absorbed: ids };
   state.references.absorb(source.rangeId);

@@ -29,12 +29,16 @@ export interface RangeMeta {
   readonly wallMs: number;
   readonly keys: number;
   readonly bytes: number;
+  /** `keys` and `bytes` are in doubt since this entry; 0: they are not. */
+  readonly doubtAt: number;
   readonly merging: Merging;
 }
 
 const META: StoredFormat = { what: "a range's state", version: 1, fields: 4 };
 /** With what is known of merges, in ranges that have taken part in one. */
 const MERGING_META: StoredFormat = { ...META, version: 2, fields: 5 };
+/** Of one whose counts are in doubt: for about a second after a split. */
+const DOUBTFUL_META: StoredFormat = { ...META, version: 3, fields: 6 };
 
 export function encodeRangeMeta(meta: RangeMeta): Buffer {
   const { applied } = meta;
@@ -44,29 +48,36 @@ export function encodeRangeMeta(meta: RangeMeta): Buffer {
     encodeRangeDescriptor(meta.descriptor),
     [meta.revision, meta.compactRevision, meta.rangeTimeMs, meta.wallMs, meta.keys, meta.bytes],
   ];
-  if (meta.merging === NEVER_MERGED) return encodeStored(META, fields);
-  return encodeStored(MERGING_META, [...fields, encodeMerging(meta.merging)]);
+  const merging = meta.merging === NEVER_MERGED ? undefined : encodeMerging(meta.merging);
+  if (meta.doubtAt > 0) return encodeStored(DOUBTFUL_META, [...fields, merging ?? null, meta.doubtAt]);
+  if (merging === undefined) return encodeStored(META, fields);
+  return encodeStored(MERGING_META, [...fields, merging]);
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeRangeMeta(bytes: Bytes): RangeMeta {
-  return decodeStored([META, MERGING_META], bytes, ([position, conf, descriptor, sizes, merging]) => {
-    const applied = asFields(position, 3, 'applied');
-    const numbers = asFields(sizes, 6, 'numbers');
-    return {
-      applied: { index: asCount(applied[0], 'applied.index'), term: asCount(applied[1], 'applied.term') },
-      appliedAhead: asCount(applied[2], 'appliedAhead'),
-      conf: decodeConfFields(conf),
-      descriptor: decodeRangeDescriptor(descriptor),
-      revision: asCount(numbers[0], 'revision'),
-      compactRevision: asCount(numbers[1], 'compactRevision'),
-      rangeTimeMs: asMs(numbers[2], 'rangeTimeMs'),
-      wallMs: asMs(numbers[3], 'wallMs'),
-      keys: asCount(numbers[4], 'keys'),
-      bytes: asCount(numbers[5], 'bytes'),
-      merging: merging === undefined ? NEVER_MERGED : decodeMerging(merging),
-    };
-  });
+  return decodeStored(
+    [META, MERGING_META, DOUBTFUL_META],
+    bytes,
+    ([position, conf, descriptor, sizes, merging, doubtAt]) => {
+      const applied = asFields(position, 3, 'applied');
+      const numbers = asFields(sizes, 6, 'numbers');
+      return {
+        applied: { index: asCount(applied[0], 'applied.index'), term: asCount(applied[1], 'applied.term') },
+        appliedAhead: asCount(applied[2], 'appliedAhead'),
+        conf: decodeConfFields(conf),
+        descriptor: decodeRangeDescriptor(descriptor),
+        revision: asCount(numbers[0], 'revision'),
+        compactRevision: asCount(numbers[1], 'compactRevision'),
+        rangeTimeMs: asMs(numbers[2], 'rangeTimeMs'),
+        wallMs: asMs(numbers[3], 'wallMs'),
+        keys: asCount(numbers[4], 'keys'),
+        bytes: asCount(numbers[5], 'bytes'),
+        doubtAt: doubtAt === undefined ? 0 : asCount(doubtAt, 'doubtAt'),
+        merging: merging === undefined || merging === null ? NEVER_MERGED : decodeMerging(merging),
+      };
+    },
+  );
 }
 
 function encodeMerging({ seal, round, absorbed }: Merging): unknown[] {

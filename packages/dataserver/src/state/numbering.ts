@@ -39,6 +39,7 @@ export function needsRevision(command: Command): boolean {
       return true;
     case 'compact':
     case 'raiseRevision':
+    case 'recount':
     case 'split':
     // A transaction over several ranges brings its revision with it.
     case 'txnPrepare':

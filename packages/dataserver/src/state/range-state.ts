@@ -16,6 +16,7 @@ import { NOTHING_PREFETCHED, type Prefetched } from './kv-read.ts';
 import { applyLeaseCommand } from './lease-commands.ts';
 import { LeaseReferences } from './lease-references.ts';
 import { type Lease, Leases } from './leases.ts';
+import { count, recount } from './live-counts.ts';
 import { LockCommands } from './lock-commands.ts';
 import { descriptorAfter, descriptorAlone } from './membership.ts';
 import {
@@ -84,8 +85,10 @@ export class RangeState implements TransactionHost {
   /** Of the last applied batch: the leader's monotonic time, carried on from term to term. */
   rangeTimeMs = 1;
   wallMs = 0;
+  /** Of plain keys, as they are now (live-counts.ts). */
   keys = 0;
   bytes = 0;
+  doubtAt = 0;
   /** What it knows of merges. */
   merging: Merging = NEVER_MERGED;
 
@@ -298,6 +301,8 @@ export class RangeState implements TransactionHost {
         return compact(this, command.revision);
       case 'raiseRevision':
         return raiseRevision(this, command.to);
+      case 'recount':
+        return recount(this, command);
       case 'leaseGrant':
       case 'leaseChange':
       case 'leaseCheckpoint':
@@ -350,9 +355,7 @@ export class RangeState implements TransactionHost {
     this.revision = Math.max(this.revision, revision);
     const events: KvEvent[] = [];
     const grown = changes.commit((event) => events.push(event));
-    // A split divides them as they were measured before, so they may be too low by what changed meanwhile.
-    this.keys = Math.max(0, this.keys + grown.keys);
-    this.bytes = Math.max(0, this.bytes + grown.bytes);
+    count(this, grown);
     if (events.length > 0) this.#effects.onEvents(revision, events);
   }
 

@@ -49,6 +49,7 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
     case 'unseal':
     case 'compact':
     case 'raiseRevision':
+    case 'recount':
     case 'noop':
       return true;
     default:

@@ -15,6 +15,7 @@ import { type ConfState, isJoint, type LogPosition } from '@remora/raft';
 import { boundsOf, isBorder } from './bounds.ts';
 import type { Effects } from './effects.ts';
 import { cutLeases } from './lease-split.ts';
+import { doubt } from './live-counts.ts';
 import { NEVER_MERGED } from './merging.ts';
 import type { RangeMeta } from './meta-codec.ts';
 import type { RangeState } from './range-state.ts';
@@ -93,6 +94,7 @@ export function split(
   const transactions = range.transactions.cut(boundsOf(right));
   range.keys -= meta.keys;
   range.bytes -= meta.bytes;
+  doubt(range);
   for (const id of leases.cut(range.bounds.routed)) effects.onLeaseEnded(id);
   const delays = range.delays.cut(range.bounds.routed);
   effects.onSplit({ meta, outcomes: range.outcomes.fork(rangeId), transactions, references, delays }, term);
@@ -121,6 +123,7 @@ function childMeta(range: RangeMeta, command: SplitCommand, right: RangeDescript
     ...{ revision, compactRevision, rangeTimeMs, wallMs },
     keys: Math.min(command.keys, range.keys),
     bytes: Math.min(command.bytes, range.bytes),
+    doubtAt: CHILD_BEGINS.index,
     merging: NEVER_MERGED,
   };
 }

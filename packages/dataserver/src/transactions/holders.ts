@@ -49,6 +49,7 @@ export function holderOf(
     case 'unseal':
     case 'merge':
     case 'refuseMerge':
+    case 'recount':
     case 'noop':
       return undefined;
     default:

@@ -27,6 +27,7 @@ export function classOfCommand(command: Command): RequestClass {
       return 'charged';
     case 'lock':
       return REFUSABLE_OF_LOCKS.includes(command.command.type) ? 'ordinary' : 'charged';
+    case 'recount':
     case 'leaseExpire':
     case 'leaseCheckpoint':
     case 'leaseRegister':

@@ -83,6 +83,7 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'leaseEnd':
     case 'leaseSettle':
     case 'raiseRevision':
+    case 'recount':
     case 'split':
     case 'txnPrepare':
     case 'txnDecide':

@@ -69,6 +69,7 @@ export function routingKey(request: Command | Query): Bytes {
       return kvRoutingKey(request.key);
     case 'compact':
     case 'raiseRevision':
+    case 'recount':
     case 'seal':
     case 'merge':
     case 'refuseMerge':

@@ -30,6 +30,18 @@ export type Command =
    * keys or leases. It comes alone in its entry.
    */
   | { readonly type: 'raiseRevision'; readonly to: number }
+  /**
+   * Corrects how many plain keys the range counts, and how many bytes, by so many more or fewer: they were counted in the
+   * range as it was at `version`, once this entry of its log was applied. Internal: its leader proposes it. It comes alone
+   * in its entry.
+   */
+  | {
+      readonly type: 'recount';
+      readonly version: number;
+      readonly index: number;
+      readonly keys: number;
+      readonly bytes: number;
+    }
   /** `id` was chosen by the client or by the gateway; never 0. */
   | {
       readonly type: 'leaseGrant';
@@ -157,6 +169,7 @@ export type CommandResult =
   | KvResult
   | { readonly type: 'compact' }
   | { readonly type: 'raiseRevision' }
+  | { readonly type: 'recount' }
   | { readonly type: 'leaseGrant'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
   | { readonly type: 'leaseChange'; readonly ttlMs: number }
   | { readonly type: 'leaseRevoke' }

@@ -84,6 +84,16 @@ describe('the sums of replicas', () => {
     expect(() => sums.add(wrong)).toThrow('replicas agree: group 2');
   });
 
+  test('are wrong where a range counts other keys than it has, unless it is in doubt of them', async () => {
+    const bed = await replica();
+    bed.state.keys++;
+    expect(differences([await sum(1, bed)])).toMatch(/it counts 3 keys of .* and has 2 of/);
+    const wrong = await sum(1, bed, false);
+    expect(() => new StateSums().add(wrong)).toThrow('keys are counted: group 2');
+    bed.state.doubtAt = 1;
+    expect(differences([await sum(1, bed)])).toBe('');
+  });
+
   test('differ at rest, not at work, by older versions that one has cleared up', async () => {
     const [one, other] = [await replica(), await replica()];
     other.engine.put(historyKey(Buffer.from('a'), 2), VALUE);

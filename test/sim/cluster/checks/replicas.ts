@@ -4,14 +4,19 @@
  *
  * Not compared is what replicas keep in their own way: in which pages outcomes lie, and older versions of keys that are
  * compacted and that each replica clears up in its own time. At rest all have cleared up, and nothing is left out.
+ *
+ * What a range says of the number of its plain keys is compared with its rows, unless it says that it is in doubt
+ * (dataserver/state/live-counts.ts LN3), or they are another range's by now.
  */
 
 import type { Engine, Row } from '@remora/base';
+import { KV_SPACE } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
 import { parseHistoryKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
 import { encodeOutcomePage } from '../../../../packages/dataserver/src/state/outcome-codec.ts';
 import type { RangeState } from '../../../../packages/dataserver/src/state/range-state.ts';
+import { valueOfRow } from '../../../../packages/dataserver/src/state/record.ts';
 import { encodeMasterImage } from '../../../../packages/master/src/codec.ts';
 import type { MasterState } from '../../../../packages/master/src/state.ts';
 import { hashOfBytes } from '../../common/hash.ts';
@@ -32,12 +37,15 @@ export interface StateSum {
   /** The position that it is of; sums at different positions are not to be compared. */
   readonly position: string;
   readonly text: string;
+  /** What it says of itself that is not so; empty: nothing. */
+  readonly wrong: string;
 }
 
 /** Everything is read in the step of the call; the sum of it comes later, as rows are read from a disk. */
 export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean): Promise<StateSum> {
   const { rangeId, bounds, applied, appliedAhead, revision, compactRevision, keys, bytes } = state;
   const { rangeTimeMs, wallMs } = state;
+  const isExact = state.doubtAt === 0 && state.merging.seal === undefined;
   // An entry whose first command waits for a row from disk has moved the times on, and nothing else yet.
   const times = `${rangeTimeMs} ms, wall ${wallMs}`;
   // One that has applied nothing is what it was created as: by the membership of that day (store.ts T4).
@@ -52,17 +60,24 @@ export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean)
   try {
     let rows = 0;
     let hash = 0;
+    const live = { keys: 0, bytes: 0 };
     // Not the range's own rows: those are each replica's.
     for (const span of [bounds.routed, ...(bounds.history === undefined ? [] : [bounds.history])]) {
       for await (const batch of view.scan(span)) {
         for (const row of batch) {
           if (!atRest && isClearedUp(row, compactRevision)) continue;
           rows++;
+          if (row.key[0] === KV_SPACE) {
+            live.keys++;
+            live.bytes += row.key.length - 1 + valueOfRow(row.value).length;
+          }
           hash = mix(mix(hash, hashOfBytes(row.key)), hashOfBytes(row.value));
         }
       }
     }
-    return { nodeId, groupId: rangeId, position, text: `${text}, ${rows} rows ${hash}` };
+    const isRight = !isExact || (live.keys === keys && live.bytes === bytes);
+    const wrong = isRight ? '' : `it counts ${keys} keys of ${bytes} bytes, and has ${live.keys} of ${live.bytes}`;
+    return { nodeId, groupId: rangeId, position, text: `${text}, ${rows} rows ${hash}`, wrong };
   } finally {
     view.release();
   }
@@ -73,7 +88,7 @@ export function masterSumOf(nodeId: number, state: MasterState): StateSum {
   const image = state.image();
   const { index, term } = image.applied;
   const text = `${image.nodes.length} nodes, ${image.ranges.length} ranges, all ${hashOfBytes(encodeMasterImage(image))}`;
-  return { nodeId, groupId: MASTER_GROUP, position: `(${index}, term ${term})`, text };
+  return { nodeId, groupId: MASTER_GROUP, position: `(${index}, term ${term})`, text, wrong: '' };
 }
 
 function isClearedUp({ key }: Row, compactRevision: number): boolean {
@@ -94,6 +109,8 @@ export function differences(sums: readonly StateSum[]): string {
       return `group ${sum.groupId}: ${[other, sum].map(({ nodeId, position, text }) => `node ${nodeId} at ${position}: ${text}`).join(' / ')}`;
     }
   }
+  const wrong = sums.find((sum) => sum.wrong !== '');
+  if (wrong !== undefined) return `group ${wrong.groupId}: node ${wrong.nodeId} at ${wrong.position}: ${wrong.wrong}`;
   return first.size === 0 ? 'there is no range' : '';
 }
 
@@ -105,16 +122,18 @@ export class StateSums {
 
   add(sum: StateSum): void {
     const key = `${sum.groupId} ${sum.position}`;
-    const known = this.#known.get(key);
-    if (known === undefined) {
-      this.#known.set(key, sum);
-      return;
-    }
+    const known = this.#known.get(key) ?? sum;
+    this.#known.set(key, known);
     if (known.nodeId !== sum.nodeId) this.compared++;
-    if (known.text === sum.text) return;
+    if (known.text === sum.text) return isRight(sum);
     throw new Violation(
       'replicas agree',
       `group ${sum.groupId} at ${sum.position}: node ${known.nodeId} has ${known.text}; node ${sum.nodeId} has ${sum.text}`,
     );
   }
+}
+
+function isRight({ nodeId, groupId, position, wrong }: StateSum): void {
+  if (wrong !== '')
+    throw new Violation('keys are counted', `group ${groupId} at ${position}: node ${nodeId}: ${wrong}`);
 }

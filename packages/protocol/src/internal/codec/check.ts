@@ -42,6 +42,12 @@ export function asCount(raw: unknown, what: string): number {
   return raw as number;
 }
 
+/** By how much a count is higher, or lower. */
+export function asDifference(raw: unknown, what: string): number {
+  if (!Number.isSafeInteger(raw)) throw invalid(what);
+  return raw as number;
+}
+
 /** A time or a duration in ms; fractions are allowed. */
 export function asMs(raw: unknown, what: string): number {
   if (typeof raw !== 'number' || !Number.isFinite(raw)) throw invalid(what);

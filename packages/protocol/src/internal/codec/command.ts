@@ -7,7 +7,17 @@ import {
   encodeLockResult,
 } from '@remora/lock';
 import type { Command, CommandResult } from '../command.ts';
-import { asCount, asFields, asLease, asMs, asTextMap, invalid, leaseToWire, textMapToWire } from './check.ts';
+import {
+  asCount,
+  asDifference,
+  asFields,
+  asLease,
+  asMs,
+  asTextMap,
+  invalid,
+  leaseToWire,
+  textMapToWire,
+} from './check.ts';
 import { decodeKvOp, decodeKvResult, decodeTxn, encodeKvOp, encodeKvResult, encodeTxn } from './kv.ts';
 import {
   decodeCondition,
@@ -44,7 +54,7 @@ import {
 
 /**
  * Tags of commands; the same tag marks a command's result. Part of the log format: append only. 10–14: transaction.ts,
- * 15–18: merge.ts, 20–24: lease.ts.
+ * 15–18: merge.ts, 20–25: lease.ts.
  */
 const COMMAND = {
   txn: 0,
@@ -57,6 +67,7 @@ const COMMAND = {
   noop: 7,
   split: 8,
   raiseRevision: 9,
+  recount: 26,
 } as const;
 
 export function encodeCommand(command: Command): unknown[] {
@@ -71,6 +82,8 @@ export function encodeCommand(command: Command): unknown[] {
       return [COMMAND.compact, command.revision];
     case 'raiseRevision':
       return [COMMAND.raiseRevision, command.to];
+    case 'recount':
+      return [COMMAND.recount, command.version, command.index, command.keys, command.bytes];
     case 'leaseGrant':
       return encodeGrant(command);
     case 'leaseChange':
@@ -127,6 +140,16 @@ export function decodeCommand(raw: unknown): Command {
       return { type: 'compact', revision: asCount(asFields(raw, 2, 'compact')[1], 'compact.revision') };
     case COMMAND.raiseRevision:
       return { type: 'raiseRevision', to: asCount(asFields(raw, 2, 'raised revision')[1], 'raised revision') };
+    case COMMAND.recount: {
+      const [, version, index, keys, bytes] = asFields(raw, 5, 'recount');
+      return {
+        type: 'recount',
+        version: asCount(version, 'recount.version'),
+        index: asCount(index, 'recount.index'),
+        keys: asDifference(keys, 'recount.keys'),
+        bytes: asDifference(bytes, 'recount.bytes'),
+      };
+    }
     case COMMAND.leaseGrant:
     case COMMAND.leaseRevoke:
     case COMMAND.leaseExpire:
@@ -194,6 +217,8 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
       return [COMMAND.compact];
     case 'raiseRevision':
       return [COMMAND.raiseRevision];
+    case 'recount':
+      return [COMMAND.recount];
     case 'leaseRevoke':
       return [COMMAND.leaseRevoke];
     case 'leaseRegister':
@@ -248,6 +273,9 @@ export function decodeCommandResult(raw: unknown): CommandResult {
     case COMMAND.raiseRevision:
       asFields(raw, 1, 'raised revision result');
       return { type: 'raiseRevision' };
+    case COMMAND.recount:
+      asFields(raw, 1, 'recount result');
+      return { type: 'recount' };
     case COMMAND.leaseRevoke:
       asFields(raw, 1, 'lease revoke result');
       return { type: 'leaseRevoke' };

@@ -38,6 +38,8 @@ export const MERGE_ENTRY_FORMAT_VERSION = 6;
  */
 export const LEASE_ENTRY_FORMAT_VERSION = 7;
 export const LEASE_BLOCK_ENTRY_FORMAT_VERSION = 8;
+/** The same as the first, for an entry that corrects what was counted: there are none before the first split. */
+export const RECOUNT_ENTRY_FORMAT_VERSION = 9;
 const VERSIONS = [
   ENTRY_FORMAT_VERSION,
   BLOCK_ENTRY_FORMAT_VERSION,
@@ -47,6 +49,7 @@ const VERSIONS = [
   MERGE_ENTRY_FORMAT_VERSION,
   LEASE_ENTRY_FORMAT_VERSION,
   LEASE_BLOCK_ENTRY_FORMAT_VERSION,
+  RECOUNT_ENTRY_FORMAT_VERSION,
 ];
 const WITH_BLOCK: readonly number[] = [BLOCK_ENTRY_FORMAT_VERSION, LEASE_BLOCK_ENTRY_FORMAT_VERSION];
 
@@ -109,6 +112,8 @@ function formatOf({ block, commands }: CommandBatch): number {
       return SPLIT_ENTRY_FORMAT_VERSION;
     case 'raiseRevision':
       return RESTORE_ENTRY_FORMAT_VERSION;
+    case 'recount':
+      return RECOUNT_ENTRY_FORMAT_VERSION;
     case 'seal':
     case 'merge':
     case 'refuseMerge':
