@@ -373,6 +373,16 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
   },
   {
     layer: 'ranges',
+    name: 'split-leaves-no-doubt',
+    rule: 'what was written while a range was measured is counted in its part again (state/live-counts.ts LN1)',
+    file: 'packages/dataserver/src/state/split.ts',
+    find: '  doubt(range);\n',
+    replace: '',
+    seed: 1,
+    properties: ['keys are counted', 'replicas agree'],
+  },
+  {
+    layer: 'ranges',
     name: 'version-kept-by-a-split',
     rule: 'a split raises the version of both halves (split.ts SP2)',
     file: 'packages/dataserver/src/state/split.ts',
