@@ -378,7 +378,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/state/split.ts',
     find: '  doubt(range);\n',
     replace: '',
-    seed: 1,
+    seed: 8,
     properties: ['keys are counted', 'replicas agree'],
   },
   {
