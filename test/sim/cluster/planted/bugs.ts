@@ -172,7 +172,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'requestId: this.#requestId,',
     replace: 'requestId: this.#requestId + timeoutMs,',
     seed: 1,
-    runMs: 20_000,
     properties: ['errors are explained', 'applied once', 'answers are true'],
   },
   {
