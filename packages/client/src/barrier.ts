@@ -90,11 +90,14 @@ export class DoubleBarrier {
 export class BarrierStay implements AsyncDisposable {
   readonly #deps: LockDeps;
   readonly #held: HeldLock;
+  readonly #left = new AbortController();
+  readonly #signal: AbortSignal;
   #leaving: Promise<void> | undefined;
 
   constructor(deps: LockDeps, held: HeldLock) {
     this.#deps = deps;
     this.#held = held;
+    this.#signal = AbortSignal.any([held.signal, this.#left.signal]);
   }
 
   /** Grows with each entry; a number for those who work side by side, and no fence. */
@@ -108,7 +111,8 @@ export class BarrierStay implements AsyncDisposable {
 
   /** Aborts when this party is not counted any more: its session was lost, it was taken out by force, or it has left. */
   get signal(): AbortSignal {
-    return this.#held.signal;
+    void this.#held.signal; // looked at, it checks the deadline
+    return this.#signal;
   }
 
   /**
@@ -130,15 +134,20 @@ export class BarrierStay implements AsyncDisposable {
       await forgetPassage(passed);
     } finally {
       await held[Symbol.asyncDispose]().catch(() => {});
+      this.#left.abort(hasLeft());
     }
   }
 
   /** Leaves, and waits for nobody. Who was taken out by force has left. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#leaving !== undefined || this.#held.state === 'lost') return;
-    this.#leaving = this.#held[Symbol.asyncDispose]();
+    this.#leaving = this.#held[Symbol.asyncDispose]().finally(() => this.#left.abort(hasLeft()));
     await this.#leaving;
   }
+}
+
+function hasLeft(): ServiceError {
+  return new ServiceError('LOCK_NOT_HELD', 'this party has left the double barrier');
 }
 
 /** The cluster remembers that somebody has passed until it says that it knows; if that fails, until its session ends. */

@@ -1,4 +1,4 @@
-import { type Bytes, copyBytes, EMPTY_BYTES, prefixEnd, utf8 } from '@remora/base';
+import { type Bytes, copyBytes, EMPTY_BYTES, prefixEnd, ServiceError, utf8 } from '@remora/base';
 import type { KeyValue } from '@remora/protocol';
 
 /** Text stands for its UTF-8. */
@@ -29,6 +29,12 @@ export function toBytes(text: BytesLike): Bytes {
 /** etcd names the first key of all `\0`, as an empty key is not allowed. */
 const FIRST_KEY = Buffer.from([0]);
 
+/**
+ * An `end` that is there and empty is refused: more likely it was computed wrongly than meant for the last key, and what is
+ * deleted by it is gone.
+ *
+ * @throws ServiceError INVALID_ARGUMENT for it.
+ */
 export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly end?: Bytes } {
   if (typeof selector === 'string' || selector instanceof Uint8Array) return { key: toBytes(selector) };
   if ('prefix' in selector) {
@@ -38,7 +44,10 @@ export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly
   }
   const start = toBytes(selector.start);
   const key = start.length === 0 ? FIRST_KEY : start;
-  return { key, end: selector.end === undefined ? EMPTY_BYTES : toBytes(selector.end) };
+  if (selector.end === undefined) return { key, end: EMPTY_BYTES };
+  const end = toBytes(selector.end);
+  if (end.length > 0) return { key, end };
+  throw new ServiceError('INVALID_ARGUMENT', 'the end of a range is empty; leave it out for all keys from `start` on');
 }
 
 /** Copied, as what a frame's slices are part of may be large. */
