@@ -11,16 +11,16 @@ const texts = (set: Record<string, string> = {}) => new Map(Object.entries(set))
 describe('checking a setting', () => {
   const right: readonly { name: string; value: string; set?: Record<string, string>; expect: string }[] = [
     { name: 'down-after', value: '300s', expect: '5m' },
-    { name: 'down-after', value: '600s', expect: '' },
+    { name: 'down-after', value: '600s', expect: '10m' },
     { name: 'down-after', value: '', set: { 'down-after': '5m' }, expect: '' },
     { name: 'suspect-after', value: '11m', set: { 'down-after': '1h' }, expect: '11m' },
     { name: 'replicas', value: '5', expect: '5' },
-    { name: 'replicas', value: '3', expect: '' },
+    { name: 'replicas', value: '3', expect: '3' },
     { name: 'scheduling', value: 'off', expect: 'false' },
     { name: 'node-settle', value: '1m', expect: '1m' },
     { name: 'bytes-gap-min', value: '512MiB', expect: '512MiB' },
     { name: 'isolation-levels', value: 'zone, host', expect: 'zone,host' },
-    { name: 'isolation-levels', value: 'zone,rack,host', set: { 'isolation-levels': 'zone' }, expect: '' },
+    { name: 'isolation-levels', value: '', set: { 'isolation-levels': 'zone' }, expect: '' },
   ];
   test.each(right)('$name=$value is kept as "$expect"', ({ name, value, set, expect: text }) => {
     expect(schema.check(texts(set), name, value)).toBe(text);
@@ -42,6 +42,7 @@ describe('checking a setting', () => {
     },
     { name: 'suspect-after', value: '20m', says: 'suspect-after 20m' },
     { name: 'replicas', value: '8', says: 'from 1 to 7' },
+    { name: 'isolation-levels', value: ' , ', says: 'a list of at least 1 values' },
     { name: 'replicas', value: '2.5', says: 'expected a whole number' },
     { name: 'low-space-percent', value: '20', says: 'target-space-percent must be above low-space-percent' },
     {
@@ -60,6 +61,14 @@ describe('checking a setting', () => {
 });
 
 describe('the settings in force', () => {
+  test('leave out no more than what does not go together', () => {
+    const ranges = { splitSize: 100 * 2 ** 20, rangeSizeMax: 200 * 2 ** 20 }; // of a master that was given other options
+    const set = texts({ 'range-size-max': '96MiB', replicas: '5', scheduling: 'false', 'down-after': '1h' });
+    expect(new SettingsSchema({ replicas: 3, ranges }).effective(set)).toMatchObject({
+      ...{ rangeSizeMax: ranges.rangeSizeMax, replicas: 5, scheduling: false, downAfter: 3_600_000 },
+    });
+  });
+
   test('are the defaults, and what was set', () => {
     expect(schema.effective(texts())).toMatchObject({ suspectAfter: 3_000, downAfter: 600_000 });
     expect(schema.effective(texts({ 'down-after': '5m' }))).toMatchObject({ suspectAfter: 3_000, downAfter: 300_000 });
@@ -90,6 +99,14 @@ describe('the settings in force', () => {
     expect(single.effective(texts({ replicas: '3' })).replicas).toBe(3);
   });
 
+  test('stay what they were set to, whichever master leads: what is the default of one is not that of all', () => {
+    const alone = new SettingsSchema({ replicas: 1 });
+    const before = texts({ replicas: alone.check(texts(), 'replicas', '1') });
+    const after = texts({ replicas: schema.check(before, 'replicas', '3') });
+    expect(schema.effective(after).replicas).toBe(3);
+    expect(alone.effective(after).replicas).toBe(3);
+  });
+
   test('about ranges begin with the options of the nodes, and go before them once they are set', () => {
     const ranges = { autoSplit: true, splitSize: 2 ** 26, splitCheckSize: 2 ** 20, splitLoadTime: 5_000 };
     const schema = new SettingsSchema({ replicas: 3, ranges });
@@ -100,12 +117,12 @@ describe('the settings in force', () => {
       sizes: { checkBytes: 2 ** 21, splitBytes: 2 ** 26, maxBytes: 2 ** 27 },
       loads: { requestsPerS: 0, bytesPerS: 2 ** 25, holdMs: 5_000 },
     });
-    expect(schema.check(set, 'split-check-size', '1MiB')).toBe('');
+    expect(schema.check(set, 'split-check-size', '')).toBe('');
   });
 
   test('each have a default that is allowed, and say what they mean', () => {
     for (const { name, value, description } of schema.describe(texts())) {
-      expect(schema.check(texts(), name, value)).toBe('');
+      expect(schema.check(texts(), name, value)).toBe(value);
       expect(description).toMatch(/\.$/);
     }
   });

@@ -7,7 +7,6 @@ import {
   kebabName,
   list,
   type OptionDefinition,
-  OptionsError,
   type OptionsSchema,
   type OptionType,
   type OptionValues,
@@ -79,7 +78,9 @@ const DEFINITIONS = {
     desc: 'Whether replicas and leaders are repaired, moved and balanced. false: nothing moves but what is asked for of a single range.',
   },
   isolationLevels: {
-    type: list(string({ placeholder: '<level>', pattern: LEVEL, maxLength: 64 }), { maxLength: 8 }),
+    type: list(string({ placeholder: '<level>', pattern: LEVEL, maxLength: 64 }), {
+      ...{ minLength: 1, maxLength: 8 },
+    }),
     default: DEFAULT_SETTINGS.isolationLevels,
     desc: 'Labels of nodes that keep the replicas of a range apart, from wide to narrow.',
   },
@@ -136,7 +137,8 @@ export class SettingsSchema {
 
   /**
    * The values in force. A text that this program does not know or cannot read was written by another version of it, and
-   * counts as not set: so does all of it if the values do not go together.
+   * counts as not set. So do those that do not go together, as one of them may be set and the other a first value, which the
+   * master that led when it was set had otherwise; no others, as they say who is to be repaired and how.
    */
   effective(texts: SettingTexts): ClusterSettings {
     const flags: Partial<Record<ClusterSettingName, string>> = {};
@@ -144,16 +146,18 @@ export class SettingsSchema {
       const text = texts.get(name);
       if (text !== undefined && this.#definition(option).type.parse(text).ok) flags[option] = text;
     }
-    try {
-      return parseOptions(this.#schema, { flags });
-    } catch (error) {
-      if (error instanceof OptionsError) return parseOptions(this.#schema, {});
-      throw error;
+    for (;;) {
+      const values = parseOptions({ ...this.#schema, relations: [] }, { flags });
+      const broken = this.#schema.relations.filter(({ holds }) => !holds(values)).flatMap(({ between }) => between);
+      const set = broken.filter((option) => flags[option] !== undefined);
+      if (set.length === 0) return values;
+      for (const option of set) delete flags[option];
     }
   }
 
   /**
-   * The text to be kept for a setting, in one form whichever way it was written; empty for the default.
+   * The text to be kept for a setting, in one form whichever way it was written; empty for the default. Also the value that
+   * is the default here is kept when it is asked for: another master may have another one, by its options.
    * @throws ServiceError INVALID_ARGUMENT that says what would be right: for a name, a value, or one that does not go
    *     with the others.
    */
@@ -167,8 +171,7 @@ export class SettingsSchema {
       throw new ServiceError('INVALID_ARGUMENT', message);
     }
     this.#checkRelations({ ...this.effective(texts), [option]: reading.value }, name);
-    const text = type.show(reading.value);
-    return text === type.show(byDefault) ? '' : text;
+    return value === '' ? '' : type.show(reading.value);
   }
 
   /** Every setting with its value, for people. */
