@@ -116,6 +116,17 @@ test('a node that nobody can replace is told so before it is emptied', () => {
   expect(staysBecause(view(THREE, [...nodes, up(4)]), 4)).toBeUndefined();
 });
 
+test('of two that leave one after the other the second is told, when one node alone could take a place', () => {
+  const nodes = [leaving(1), up(2), up(3), up(4)];
+  expect(staysBecause(view(THREE, nodes, { self: 3 }), 2)).toContain('no other node can take its place');
+  expect(staysBecause(view(THREE, [...nodes, up(5)], { self: 3 }), 2)).toBeUndefined();
+  // While the one that was replaced is on its way out, it is nobody's successor.
+  expect(staysBecause(view(confOf([2, 3, 4], [1]), nodes, { self: 3 }), 2)).toContain('no other node');
+  // Who is alone, or one of two, cannot leave fewer behind than there are.
+  expect(staysBecause(view(confOf([1]), [up(1), up(4)]), 1)).toBeUndefined();
+  expect(staysBecause(view(confOf([1, 2]), [up(1), up(2), up(4)]), 2)).toBeUndefined();
+});
+
 /** Takes the steps until there is none, as a group does that is led by `self`; gives what it comes to. */
 function settle(start: MastersView): MastersView {
   let now = start;

@@ -21,7 +21,7 @@ export interface MasterNode {
   readonly liveness: Liveness;
   /** It takes what is new; otherwise it keeps what it has, unless it is leaving. */
   readonly serving: boolean;
-  /** Removed or being decommissioned. */
+  /** Removed, being decommissioned, or without the role by now. */
   readonly leaving: boolean;
 }
 
@@ -64,8 +64,12 @@ export function staysBecause(view: MastersView, nodeId: number): string | undefi
   if (!conf.voters.includes(nodeId)) return undefined;
   const nodes = view.nodes.map((node) => (node.nodeId === nodeId ? { ...node, leaving: true } : node));
   const leaving = conf.voters.filter((each) => goes({ ...view, nodes }, each));
-  const most = conf.learners.length + candidatesOf({ ...view, nodes }).length;
-  if (conf.voters.length - leaving.length >= enough(view) || usefulNumber(view, leaving, most) > 0) return undefined;
+  const copying = conf.learners.filter((each) => !goes({ ...view, nodes }, each));
+  const staying = conf.voters.length - leaving.length;
+  const joining = usefulNumber(view, leaving, copying.length + candidatesOf({ ...view, nodes }).length);
+  // Others may be leaving already: one successor is not enough for two.
+  const left = joining > 0 ? Math.min(enough(view), conf.voters.length) : enough(view);
+  if (staying + joining >= left) return undefined;
   return `it is one of the ${conf.voters.length} masters, and no other node can take its place: add one with the role master`;
 }
 
