@@ -1,15 +1,23 @@
 import { silentLogger } from '@remora/base';
-import type { NodeDuty } from '@remora/protocol';
+import type { NodeDuty, NodeRole } from '@remora/protocol';
 import type { ConfChange, Group, GroupStatus } from '@remora/raft';
 import { expect, test } from 'vitest';
+import type { Liveness } from '../scheduling/cluster-model.ts';
 import { MasterState } from '../state.ts';
 import { CONF, descriptor } from '../test-kit.ts';
 import { MastersCare } from './masters-care.ts';
 
+/** How node 3 is; down unless told otherwise. */
+interface Third {
+  readonly roles?: readonly NodeRole[];
+  readonly liveness?: Liveness;
+}
+
 /** What the leader on node 1 does about its fellows when node 3 is down, and a fourth node could be a master. */
-function changes(duty: NodeDuty): readonly ConfChange[] {
+function changes(duty: NodeDuty, { roles, liveness = 'down' }: Third = {}): readonly ConfChange[] {
   const state = new MasterState(CONF);
   for (const nodeId of [1, 2, 3, 4]) state.apply({ type: 'registerNode', descriptor: descriptor(nodeId) });
+  if (roles !== undefined) state.apply({ type: 'registerNode', descriptor: descriptor(3, { roles }) });
   state.apply({ type: 'setDuty', nodeId: 3, duty, untilMs: 0 });
   const proposed: ConfChange[] = [];
   const heard = { heardLately: true, caughtUp: true };
@@ -24,11 +32,17 @@ function changes(duty: NodeDuty): readonly ConfChange[] {
           return { index: 1, term: 1 };
         },
       }) as Partial<Group> as Group,
-    stateOf: (nodeId) => (nodeId === 3 ? 'down' : 'up'),
+    stateOf: (nodeId) => (nodeId === 3 ? liveness : 'up'),
   });
   care.tick();
   return proposed;
 }
+
+test('a master whose node has given up the role is replaced: its replica does not run any more', () => {
+  const withRoles = (roles: readonly NodeRole[]) => changes('serving', { roles, liveness: 'up' });
+  expect(withRoles(['data', 'gateway'])).toMatchObject([{ steps: [{ type: 'addLearner', replica: 4 }] }]);
+  expect(withRoles(['master'])).toEqual([]);
+});
 
 test('a master that is down is replaced, but not within a maintenance window: it would never be one again (MS6)', () => {
   expect(changes('serving')).toMatchObject([{ steps: [{ type: 'addLearner', replica: 4 }] }]);

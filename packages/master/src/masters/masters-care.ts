@@ -58,12 +58,13 @@ export class MastersCare {
     return { self: nodeId, conf, changePending, progress, nodes: this.#nodes(), former, wanted };
   }
 
+  /** Those with the role, and those that are members: one that was started again without it does not run its replica. */
   #nodes(): readonly MasterNode[] {
     const { state, stateOf } = this.#deps;
-    const masters = state.nodes().filter(({ roles }) => roles.includes('master'));
-    return masters.map(({ nodeId }) => {
+    const masters = state.nodes().filter(({ nodeId, roles }) => roles.includes('master') || this.isMaster(nodeId));
+    return masters.map(({ nodeId, roles }) => {
       const { duty } = state.dutyOf(nodeId);
-      const leaving = duty === 'removed' || duty === 'decommissioning';
+      const leaving = duty === 'removed' || duty === 'decommissioning' || !roles.includes('master');
       const heard = stateOf(nodeId);
       const liveness = heard === 'down' && duty === 'maintenance' ? 'suspect' : heard; // MS6
       return { nodeId, liveness, serving: duty === 'serving', leaving };
