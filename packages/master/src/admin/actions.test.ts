@@ -32,10 +32,15 @@ function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } =
   rests = undefined;
   ranges = [...RANGES, SILENT];
   scheduling = schedulingBed({ nodes, ranges: RANGES, ...given });
-  const roles: Readonly<Record<number, readonly NodeRole[]>> = { 1: ['master', 'data'], 6: ['gateway'] };
-  const known = [1, 2, 3, 4, 5, 6, 7].map((nodeId) => descriptor(nodeId, { roles: roles[nodeId] ?? ['data'] }));
+  const roles: Readonly<Record<number, readonly NodeRole[]>> = {
+    ...{ 1: ['master', 'data'], 6: ['gateway'], 8: ['master'] },
+  };
+  const known = [1, 2, 3, 4, 5, 6, 7, 8].map((nodeId) => descriptor(nodeId, { roles: roles[nodeId] ?? ['data'] }));
   actions = new Actions({
-    masters: { isMaster: (nodeId) => nodeId === 1, staysBecause: () => undefined, why: () => [] },
+    masters: {
+      ...{ isMaster: (nodeId) => [1, 8].includes(nodeId), isHeard: (nodeId) => nodeId === 8 },
+      ...{ staysBecause: () => undefined, why: () => [] },
+    },
     scheduling,
     monotonicMs: () => nowMs,
     state: {
@@ -342,6 +347,12 @@ describe('the duty of a node', () => {
       nodeId: 1,
       duty: 'removed',
       says: 'node 1 is one of the masters, and up',
+    },
+    {
+      name: 'removal of a master that lives, and has no other role',
+      nodeId: 8,
+      duty: 'removed',
+      says: 'node 8 is one of the masters, and up',
     },
     { name: 'anything of a node that was removed', nodeId: 7, duty: 'serving', says: 'node 7 was removed for good' },
   ])('is refused: $name', ({ odd, nodeId, duty, says }) => {

@@ -46,7 +46,7 @@ export interface ActionsDeps {
   readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved'>;
   /** Tells the scheduling what was heard since it looked last: what people see, they may go by. */
   readonly refresh: () => void;
-  readonly masters: Pick<MastersCare, 'isMaster' | 'staysBecause' | 'why'>;
+  readonly masters: Pick<MastersCare, 'isMaster' | 'isHeard' | 'staysBecause' | 'why'>;
   /** Why nothing is begun that nobody asked for; undefined when it is. */
   readonly restsBecause: () => string | undefined;
   /** These answer when the change is replicated. */
@@ -235,7 +235,8 @@ export class Actions implements SteeringActions {
       );
     }
     const view = this.#deps.scheduling.view(this.#deps.monotonicMs());
-    const up = view.model.node(nodeId)?.info.liveness === 'up';
+    // The model has those with data only.
+    const up = view.model.node(nodeId)?.info.liveness === 'up' || this.#deps.masters.isHeard(nodeId);
     if (duty === 'removed' && this.#deps.masters.isMaster(nodeId) && up) {
       throw wrong(`node ${nodeId} is one of the masters, and up: stop it first, if the others are a majority`);
     }

@@ -7,6 +7,25 @@ import { MasterState } from '../state.ts';
 import { CONF, descriptor } from '../test-kit.ts';
 import { MastersCare } from './masters-care.ts';
 
+/** On the leader, node 1, which node 2 answers. */
+function newCare(state: MasterState, stateOf: (nodeId: number) => Liveness) {
+  const proposed: ConfChange[] = [];
+  const heard = { heardLately: true, caughtUp: true };
+  const status = { conf: CONF, changePending: false, progress: [{ replica: 2, ...heard }] };
+  const care = new MastersCare({
+    ...{ nodeId: 1, logger: silentLogger, state, settled: () => true, stateOf },
+    group: () =>
+      ({
+        status: () => status as unknown as GroupStatus,
+        proposeConf: (change: ConfChange) => {
+          proposed.push(change);
+          return { index: 1, term: 1 };
+        },
+      }) as Partial<Group> as Group,
+  });
+  return { care, proposed };
+}
+
 /** How node 3 is; down unless told otherwise. */
 interface Third {
   readonly roles?: readonly NodeRole[];
@@ -19,21 +38,7 @@ function changes(duty: NodeDuty, { roles, liveness = 'down' }: Third = {}): read
   for (const nodeId of [1, 2, 3, 4]) state.apply({ type: 'registerNode', descriptor: descriptor(nodeId) });
   if (roles !== undefined) state.apply({ type: 'registerNode', descriptor: descriptor(3, { roles }) });
   state.apply({ type: 'setDuty', nodeId: 3, duty, untilMs: 0 });
-  const proposed: ConfChange[] = [];
-  const heard = { heardLately: true, caughtUp: true };
-  const status = { conf: CONF, changePending: false, progress: [{ replica: 2, ...heard }] };
-  const care = new MastersCare({
-    ...{ nodeId: 1, logger: silentLogger, state, settled: () => true },
-    group: () =>
-      ({
-        status: () => status as unknown as GroupStatus,
-        proposeConf: (change: ConfChange) => {
-          proposed.push(change);
-          return { index: 1, term: 1 };
-        },
-      }) as Partial<Group> as Group,
-    stateOf: (nodeId) => (nodeId === 3 ? liveness : 'up'),
-  });
+  const { care, proposed } = newCare(state, (nodeId) => (nodeId === 3 ? liveness : 'up'));
   care.tick();
   return proposed;
 }
@@ -48,4 +53,9 @@ test('a master that is down is replaced, but not within a maintenance window: it
   expect(changes('serving')).toMatchObject([{ steps: [{ type: 'addLearner', replica: 4 }] }]);
   expect(changes('draining')).toHaveLength(1);
   expect(changes('maintenance')).toEqual([]);
+});
+
+test('a node lives that reports, or answers as a master before it has reported', () => {
+  const { care } = newCare(new MasterState(CONF), (nodeId) => (nodeId === 4 ? 'up' : 'suspect'));
+  expect([1, 2, 3, 4].filter((nodeId) => care.isHeard(nodeId))).toEqual([1, 2, 4]);
 });

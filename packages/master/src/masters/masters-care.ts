@@ -40,6 +40,15 @@ export class MastersCare {
     return isMember(this.#deps.state.conf, nodeId);
   }
 
+  /** Whether a node lives, as a master at least: it reports, or has acknowledged something to this one lately. */
+  isHeard(nodeId: number): boolean {
+    const { nodeId: self, stateOf, group } = this.#deps;
+    if (nodeId === self || stateOf(nodeId) === 'up') return true;
+    return group()
+      .status()
+      .progress.some(({ replica, heardLately }) => replica === nodeId && heardLately);
+  }
+
   /** Why a node that is to leave would stay one of the masters; undefined when it would not, or is none. */
   staysBecause(nodeId: number): string | undefined {
     return staysBecause(this.#view(), nodeId);
