@@ -4,7 +4,7 @@ import { dialFrames, nodeClock, OPENING, SeededRandom, type StreamEnd } from '@r
 import { PIPE_HELLO, RPC_PROTOCOL_VERSION, RPC_SERVICE } from '@remora/protocol';
 import { KVClient, PutRequest } from '@remora/protocol/etcd';
 import { LockClient } from '@remora/protocol/remora';
-import { connect, type RemoraClient } from 'remora';
+import { AdminClient, connect, type RemoraClient } from 'remora';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
@@ -160,6 +160,15 @@ describe('over gRPC', () => {
       expect(await codeOf(release({ session, token: 'mine' }))).toMatch(/^(LOCK_NOT_HELD|SESSION_EXPIRED)$/);
     } finally {
       locks.close();
+    }
+  });
+
+  test.each(['colour', 'constructor', '__proto__'])('%s is refused as a measure of load', async (by) => {
+    const operators = new AdminClient({ endpoints: cluster.endpoints, timeoutMs: 5_000, connectTimeoutMs: 5_000 });
+    try {
+      await expect(operators.hotRanges(by, 1)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    } finally {
+      operators.close();
     }
   });
 

@@ -231,6 +231,19 @@ describe('listing ranges', () => {
   });
 });
 
+describe('the hottest ranges', () => {
+  test.each(['colour', 'constructor', '__proto__'])('by %s are refused, and the master is not asked', async (by) => {
+    let asked = 0;
+    world.masterAnswer = () => {
+      asked++;
+      return { ranges: [RANGE], more: false };
+    };
+    const answer = await world.settle(world.api.listHotRanges({ by, limit: 0 }, CALL));
+    expect(answer).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('reads, read_bytes') });
+    expect(asked).toBe(0);
+  });
+});
+
 describe('a transfer', () => {
   const transfer = (toNode: bigint, rangeId = 2n) => world.settle(world.api.transferLeader({ rangeId, toNode }, CALL));
 

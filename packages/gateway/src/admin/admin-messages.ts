@@ -34,18 +34,19 @@ export function toRangesRequest(request: admin.ListRangesRequest): RangesRequest
   return { from: request.from, limit, rangeId: toOptionalId(request.rangeId, 'range_id') };
 }
 
-const LOAD_MEASURES: Readonly<Record<string, LoadMeasure>> = {
-  '': 'requests',
-  reads: 'reads',
-  read_bytes: 'readBytes',
-  writes: 'writes',
-  write_bytes: 'writeBytes',
-};
+/** A map, as the words come from outside: of an object, `constructor` would be one as well. */
+const LOAD_MEASURES: ReadonlyMap<string, LoadMeasure> = new Map([
+  ['', 'requests'],
+  ['reads', 'reads'],
+  ['read_bytes', 'readBytes'],
+  ['writes', 'writes'],
+  ['write_bytes', 'writeBytes'],
+]);
 
 export function toHotRangesRequest(request: admin.ListHotRangesRequest): HotRangesRequest {
-  const by = LOAD_MEASURES[request.by];
+  const by = LOAD_MEASURES.get(request.by);
   if (by === undefined) {
-    const known = Object.keys(LOAD_MEASURES).filter((word) => word !== '');
+    const known = [...LOAD_MEASURES.keys()].filter((word) => word !== '');
     throw new ServiceError('INVALID_ARGUMENT', `by: expected one of ${known.join(', ')}, or nothing`);
   }
   return { by, limit: request.limit === 0 ? HOT_LIMIT_DEFAULT : Math.min(request.limit, RANGES_PAGE_MAX) };
