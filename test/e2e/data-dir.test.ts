@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Level } from 'level';
 import { connect } from 'remora';
@@ -118,6 +118,21 @@ test('a data directory of another cluster, of another node, of a newer format, a
   expect(shortened).toMatchObject({ code: DATA_DIR, says: expect.stringMatching(/is damaged/) });
 
   // None of that harmed the directory itself.
+  await cluster.restart(3);
+});
+
+test.each(['log', 'engine'])('a node that comes back without its %s ends', async (part) => {
+  const node = cluster.node(3);
+  const path = join(node.dataDir, part);
+  await node.end('SIGKILL');
+  renameSync(path, `${path}.elsewhere`);
+  mkdirSync(path); // as where a disk is not mounted
+  const { code, says } = await refusal(node);
+  expect(code).toBe(DATA_DIR);
+  expect(says).toContain(`${part}/ is empty`);
+  rmSync(path, { recursive: true });
+  expect(await refusal(node)).toMatchObject({ code: DATA_DIR });
+  renameSync(`${path}.elsewhere`, path);
   await cluster.restart(3);
 });
 

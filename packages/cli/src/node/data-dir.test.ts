@@ -61,6 +61,32 @@ describe('where the nodes of the cluster are', () => {
   );
 });
 
+describe('the parts of a directory', () => {
+  const NODES = [{ nodeId: 1, name: 'n1', peerAddress: '127.0.0.1:7501' }];
+  const rows: readonly { name: string; there: readonly string[]; taken: boolean; lost?: string }[] = [
+    { name: 'of a node that has never come so far', there: [], taken: false },
+    { name: 'of one that ended in its first start', there: ['log'], taken: false },
+    { name: 'of one that was never taken', there: ['log', 'engine'], taken: false },
+    { name: 'of a member', there: ['log', 'engine'], taken: true },
+    { name: 'of one without its log', there: ['engine'], taken: false, lost: 'log' },
+    { name: 'of a member without its log', there: ['engine'], taken: true, lost: 'log' },
+    { name: 'of a member without its engine', there: ['log'], taken: true, lost: 'engine' },
+    { name: 'of a member without both', there: [], taken: true, lost: 'log' },
+  ];
+  test.each(rows)('$name: $lost is missed (I5)', async ({ there, taken, lost }) => {
+    const dataDir = await open({ clusterId: 'c1', nodeId: 1 });
+    if (taken) await dataDir.rememberNodes(NODES);
+    await closeAll();
+    for (const part of ['log', 'engine']) mkdirSync(join(dir, part));
+    for (const part of there) writeFileSync(join(dir, part, 'something'), '');
+    if (lost === undefined) return void (await open());
+    const refused = { exit: 'dataDir', message: expect.stringContaining(`${lost}/ is empty`) };
+    await expect(open()).rejects.toMatchObject(refused);
+    rmSync(join(dir, lost), { recursive: true });
+    await expect(open()).rejects.toMatchObject(refused);
+  });
+});
+
 describe('identity', () => {
   test('a new directory gets an incarnation that stays over restarts (I1, I2)', async () => {
     const first = (await open({ clusterId: 'c1', nodeId: 1 })).identity;

@@ -4,6 +4,8 @@
 //     incarnation has lost its disk, and with it its votes and its log; whoever knew it refuses it (traps 10).
 // I3. What a decision rests on is durable before the decision: identity and peers are synced before use.
 // I4. What peers say of themselves is bounded before it is kept: their number, and the length of an incarnation.
+// I5. A node that has run comes back with its log and its engine, or not at all: where one of them is empty (a disk that is
+//     not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk had been lost (I2).
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Random, randomGuid, ServiceError } from '@remora/base';
@@ -54,6 +56,8 @@ export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir>
     const nodes = readKnownNodes(await readJsonFile(dir, NODES_FILE).catch(() => undefined));
     const dataDir = new DataDir({ dir, lock, identity, peers, nodes });
     expectSame(dir, 'node', options.name, identity.name);
+    const taken = nodes.some(({ nodeId }) => nodeId === identity.nodeId);
+    await expectWhole(dir, taken);
     const { clusterId, nodeId } = options;
     if (clusterId !== undefined && nodeId !== undefined) await dataDir.assign({ clusterId, nodeId });
     else if (clusterId !== undefined && identity.clusterId !== undefined) {
@@ -175,6 +179,26 @@ function expectSame(dir: string, what: string, expected: string, found: string):
   if (expected === found) return;
   const advice = 'use another data directory, or the options that this one was made with';
   throw new CommandError('dataDir', `${dir} belongs to ${what} ${found}, not to ${what} ${expected}; ${advice}`);
+}
+
+/**
+ * I5. The log is made before the engine; both are there, durably, before the cluster has taken the node. Rows of the engine
+ * that are lost otherwise are found when the log is compared with them (raft/multi/host/group/recovery.ts).
+ */
+async function expectWhole(dir: string, taken: boolean): Promise<void> {
+  const isEmpty = async (part: string) => (await readdir(join(dir, part)).catch(ignoreAbsent)).length === 0;
+  const noEngine = await isEmpty('engine');
+  const lost = (await isEmpty('log')) && (taken || !noEngine) ? 'log' : taken && noEngine ? 'engine' : undefined;
+  if (lost === undefined) return;
+  const message =
+    `${dir}: ${lost}/ is empty, and this node has run before. Is its disk mounted? Without what was there it must not serve ` +
+    'as the one it was: it is replaced by a new one, under another name and with an empty directory';
+  throw new CommandError('dataDir', message);
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): readonly string[] {
+  if (error.code === 'ENOENT') return [];
+  throw error;
 }
 
 async function createIdentity(dir: string, { name, random }: OpenDataDirOptions): Promise<NodeIdentity> {
