@@ -40,6 +40,8 @@ function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } =
     masters: {
       ...{ isMaster: (nodeId) => [1, 8].includes(nodeId), isHeard: (nodeId) => nodeId === 8 },
       ...{ staysBecause: () => undefined, why: () => [] },
+      missedBecause: (nodeId) =>
+        nodeId === 2 ? 'the masters would lose their majority while node 2 is away: node 9 is silent' : undefined,
     },
     scheduling,
     monotonicMs: () => nowMs,
@@ -315,6 +317,12 @@ describe('the duty of a node', () => {
       nodeId: 1,
       duty: 'maintenance',
       says: 'range 1 would lose its quorum while node 1 is away: its replica on node 2 is down, silent or in maintenance',
+    },
+    {
+      name: 'maintenance of one that the masters cannot miss now',
+      nodeId: 2,
+      duty: 'maintenance',
+      says: 'the masters would lose their majority while node 2 is away: node 9 is silent; wait until it is back',
     },
     {
       name: 'decommissioning below the number of replicas',

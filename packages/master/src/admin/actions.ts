@@ -46,7 +46,7 @@ export interface ActionsDeps {
   readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved'>;
   /** Tells the scheduling what was heard since it looked last: what people see, they may go by. */
   readonly refresh: () => void;
-  readonly masters: Pick<MastersCare, 'isMaster' | 'isHeard' | 'staysBecause' | 'why'>;
+  readonly masters: Pick<MastersCare, 'isMaster' | 'isHeard' | 'staysBecause' | 'missedBecause' | 'why'>;
   /** Why nothing is begun that nobody asked for; undefined when it is. */
   readonly restsBecause: () => string | undefined;
   /** These answer when the change is replicated. */
@@ -253,7 +253,8 @@ export class Actions implements SteeringActions {
       case 'maintenance':
         requireOthersServing(view, nodeId);
         this.#requireReported(view, nodeId);
-        return requireMaintainable(view, nodeId);
+        requireMaintainable(view, nodeId);
+        return this.#requireSpareMaster(nodeId);
       case 'decommissioning':
         requireDecommissionable(view, nodeId);
         return this.#requireReplaceableMaster(nodeId);
@@ -268,6 +269,11 @@ export class Actions implements SteeringActions {
   #requireReplaceableMaster(nodeId: number): void {
     const stays = this.#deps.masters.staysBecause(nodeId);
     if (stays !== undefined) throw wrong(`node ${nodeId} cannot be emptied: ${stays}`);
+  }
+
+  #requireSpareMaster(nodeId: number): void {
+    const missed = this.#deps.masters.missedBecause(nodeId);
+    if (missed !== undefined) throw wrong(`${missed}; wait until it is back`);
   }
 
   /**

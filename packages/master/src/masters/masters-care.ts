@@ -3,7 +3,7 @@ import type { NodeTask } from '@remora/protocol';
 import { confChange, type Group, isMember } from '@remora/raft';
 import type { Liveness } from '../scheduling/cluster-model.ts';
 import type { MasterState } from '../state.ts';
-import { type MasterNode, type MastersView, nextMastersStep, staysBecause } from './plan.ts';
+import { type MasterNode, type MastersView, missedBecause, nextMastersStep, staysBecause } from './plan.ts';
 
 export interface MastersCareDeps {
   readonly nodeId: number;
@@ -54,6 +54,11 @@ export class MastersCare {
     return staysBecause(this.#view(), nodeId);
   }
 
+  /** Why the masters cannot do without a node now; undefined when they can, or when it is none of them. */
+  missedBecause(nodeId: number): string | undefined {
+    return missedBecause(this.#view(), nodeId);
+  }
+
   /** What there is to say of a node as one of them. */
   why(nodeId: number): readonly string[] {
     if (!this.isMaster(nodeId)) return [];
@@ -76,7 +81,7 @@ export class MastersCare {
       const leaving = duty === 'removed' || duty === 'decommissioning' || !roles.includes('master');
       const heard = stateOf(nodeId);
       const liveness = heard === 'down' && duty === 'maintenance' ? 'suspect' : heard; // MS6
-      return { nodeId, liveness, serving: duty === 'serving', leaving };
+      return { nodeId, liveness, serving: duty === 'serving', leaving, away: duty === 'maintenance' };
     });
   }
 }

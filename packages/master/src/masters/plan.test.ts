@@ -1,7 +1,7 @@
 import { type ConfState, changeConf, confChange, confOf, isJoint, leaveJoint, type ProgressStatus } from '@remora/raft';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type MasterNode, type MastersView, nextMastersStep, staysBecause } from './plan.ts';
+import { type MasterNode, type MastersView, missedBecause, nextMastersStep, staysBecause } from './plan.ts';
 
 const up = (nodeId: number): MasterNode => ({ nodeId, liveness: 'up', serving: true, leaving: false });
 const down = (nodeId: number): MasterNode => ({ ...up(nodeId), liveness: 'down' });
@@ -125,6 +125,28 @@ test('of two that leave one after the other the second is told, when one node al
   // Who is alone, or one of two, cannot leave fewer behind than there are.
   expect(staysBecause(view(confOf([1]), [up(1), up(4)]), 1)).toBeUndefined();
   expect(staysBecause(view(confOf([1, 2]), [up(1), up(2), up(4)]), 2)).toBeUndefined();
+});
+
+describe('a master that is to be away for a while', () => {
+  const away = (nodeId: number): MasterNode => ({ ...up(nodeId), serving: false, away: true });
+  const rows = [
+    { name: 'while all others are heard', nodes: [up(1), up(2), up(3)], nodeId: 3, refused: false },
+    { name: 'while another one is silent', nodes: [up(1), silent(2), up(3)], nodeId: 3, refused: true },
+    { name: 'while another one may be away, too', nodes: [up(1), away(2), up(3)], nodeId: 3, refused: true },
+    { name: 'that is away already', nodes: [up(1), silent(2), away(3)], nodeId: 3, refused: true },
+    { name: 'that is silent itself', nodes: [up(1), up(2), silent(3)], nodeId: 3, refused: false },
+    { name: 'that is none', nodes: [up(1), silent(2), up(3), up(4)], nodeId: 4, refused: false },
+  ];
+  test.each(rows)('$name is refused: $refused', ({ nodes, nodeId, refused }) => {
+    const why = missedBecause(view(THREE, nodes), nodeId);
+    if (refused) expect(why).toContain('the masters would lose their majority');
+    else expect(why).toBeUndefined();
+  });
+
+  test('that is alone, or leads beside one other, may be: nothing would change that', () => {
+    expect(missedBecause(view(confOf([1]), [up(1), up(4)]), 1)).toBeUndefined();
+    expect(missedBecause(view(confOf([1, 2]), [up(1), up(2)]), 1)).toBeUndefined();
+  });
 });
 
 /** Takes the steps until there is none, as a group does that is led by `self`; gives what it comes to. */

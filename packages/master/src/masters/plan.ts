@@ -23,6 +23,8 @@ export interface MasterNode {
   readonly serving: boolean;
   /** Removed, being decommissioned, or without the role by now. */
   readonly leaving: boolean;
+  /** It may go at any time, and come back: a maintenance window. */
+  readonly away?: boolean;
 }
 
 export interface MastersView {
@@ -71,6 +73,21 @@ export function staysBecause(view: MastersView, nodeId: number): string | undefi
   const left = joining > 0 ? Math.min(enough(view), conf.voters.length) : enough(view);
   if (staying + joining >= left) return undefined;
   return `it is one of the ${conf.voters.length} masters, and no other node can take its place: add one with the role master`;
+}
+
+/**
+ * Why the masters cannot do without a node for a while, as others of them are away or may be; undefined when they can, or when
+ * it is none. Of one or two masters each is always missed, which waiting does not change.
+ */
+export function missedBecause(view: MastersView, nodeId: number): string | undefined {
+  const { voters } = view.conf;
+  const isAway = (each: number): boolean =>
+    !isHeard(view, each) || view.nodes.some((node) => node.nodeId === each && node.away === true);
+  const away = voters.filter((each) => each !== nodeId && isAway(each));
+  if (!voters.includes(nodeId) || away.length === 0) return undefined;
+  if (2 * (voters.length - 1 - away.length) > voters.length) return undefined;
+  const how = `${named(away)} ${away.length === 1 ? 'is' : 'are'} silent or in maintenance as well`;
+  return `the masters would lose their majority while node ${nodeId} is away: ${how}`;
 }
 
 function candidatesOf(view: MastersView): readonly number[] {
