@@ -34,7 +34,9 @@ describe('checking a setting', () => {
       says: 'There are: suspect-after, down-after, scheduling, isolation-levels, auto-split,',
     },
     { name: 'down-after', value: '5', says: '"5" is not right: expected a length of time such as' },
-    { name: 'down-after', value: '0', says: 'from 1s to 30d' },
+    { name: 'down-after', value: '0', says: 'from 3s to 30d' },
+    // Nodes report every second: with less, each would be down again and again, and masters lose their places for good.
+    { name: 'down-after', value: '1s', set: { 'suspect-after': '500ms' }, says: 'from 3s to 30d' },
     {
       name: 'down-after',
       value: '3s',

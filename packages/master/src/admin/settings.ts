@@ -68,7 +68,8 @@ const DEFINITIONS = {
     desc: 'Silence after which a node is shown as suspect, and not counted on for anything new. Nodes report every second.',
   },
   downAfter: {
-    type: durationMs({ min: SECOND, max: 30 * DAY }),
+    // Three reports: after less, nodes would be down between two of them, and give their replicas and their seats away.
+    type: durationMs({ min: 3 * SECOND, max: 30 * DAY }),
     default: DEFAULT_SETTINGS.replicaDownAfterMs,
     desc: 'Silence after which a node counts as down, and its replicas are replaced. Keep it above the time that a restart takes.',
   },
