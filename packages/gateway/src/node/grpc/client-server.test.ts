@@ -107,6 +107,17 @@ describe('the server for clients', () => {
       );
     });
 
+  it.each(['x', '漢', '\u{1f512}', '\ud800'])(
+    'answers with the beginning of a message of any length, of %s',
+    async (char) => {
+      const answered = put({}, 4_000);
+      await backend.next();
+      backend.commands[0]?.done(new ServiceError('INVALID_ARGUMENT', `wrong: ${char.repeat(300_000)}`), undefined);
+      const answer = await answered;
+      expect(answer).toMatchObject({ code: 3, details: expect.stringMatching(/^wrong: .*…$/u) });
+    },
+  );
+
   it('counts what is refused for what it says', async () => {
     await put({ key: Buffer.alloc(0) });
     await put({ value: Buffer.from('v'), ignoreValue: true });

@@ -11,6 +11,11 @@ export const MESSAGE_TRAILER = 'remora-message';
 /** gRPC's own trailer for when to try again, heeded by clients that were given a retry policy (gRFC A6). */
 export const PUSHBACK_TRAILER = 'grpc-retry-pushback-ms';
 const MESSAGE_MAX = 512;
+/**
+ * Of a status: it travels in a trailer, percent-encoded, and one that is too large for a header is not sent at all. What is
+ * wrong may be quoted in it, and as long as a request.
+ */
+const DETAILS_MAX = 4_096;
 
 export function toGrpcError(error: ServiceError, statusOf: StatusOf): GrpcError {
   const { status, message } = statusOf(error);
@@ -19,7 +24,12 @@ export function toGrpcError(error: ServiceError, statusOf: StatusOf): GrpcError 
   if (message !== error.message) metadata.set(MESSAGE_TRAILER, headerText(error.message));
   const retryAfterMs = error.details?.retryAfterMs;
   if (typeof retryAfterMs === 'number') metadata.set(PUSHBACK_TRAILER, String(Math.ceil(retryAfterMs)));
-  return Object.assign(new Error(message), { code: status, details: message, metadata });
+  return Object.assign(new Error(message), { code: status, details: shortened(message), metadata });
+}
+
+/** Going through bytes replaces half surrogates, also one that is made here. */
+function shortened(text: string): string {
+  return Buffer.from(text.length <= DETAILS_MAX ? text : `${text.slice(0, DETAILS_MAX - 1)}…`).toString();
 }
 
 /** Trailers are ASCII. Going through bytes replaces half surrogates, which have no encoding. */
