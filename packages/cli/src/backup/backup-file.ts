@@ -1,4 +1,4 @@
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CommandError } from '../exit-codes.ts';
 import { syncDirectory } from '../node/atomic-file.ts';
@@ -7,11 +7,15 @@ import { BackupError, type BackupHeader, type BackupPart, decodeBackup } from '.
 /**
  * Writes a file under another name, makes it durable and gives it its own only then: a backup of that name is whole, the one
  * before or this one.
+ * @throws {CommandError} `failed` when it cannot be written, also where there is something that is no file: the new name would
+ *     take the place of a device.
  */
 export async function writeBackupFile(
   path: string,
   write: (put: (bytes: Buffer) => Promise<void>) => Promise<void>,
 ): Promise<void> {
+  const there = await stat(path).catch(() => undefined); // what keeps it from being looked at keeps it from being written
+  if (there?.isFile() === false) throw cannot('write', path, 'it is there already, and no file');
   const unfinished = `${path}.unfinished`;
   const file = await open(unfinished, 'w').catch((cause: unknown) => {
     throw cannot('write', unfinished, cause);
@@ -29,7 +33,7 @@ export async function writeBackupFile(
   } catch (error) {
     await file.close().catch(() => {}); // closed already
     await rm(unfinished, { force: true });
-    throw error;
+    throw isSystemError(error) ? cannot('write', path, error) : error;
   }
 }
 
