@@ -25,8 +25,10 @@ import {
 } from '@remora/protocol';
 import type { Entry, Group, GroupStatus, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
+import { encodeMasterImage } from './codec.ts';
 import { Master } from './master.ts';
 import { refusal } from './proposals.ts';
+import { MasterState } from './state.ts';
 import { CONF, descriptor } from './test-kit.ts';
 
 const STATUS = { conf: CONF, changePending: false, progress: [] } as unknown as GroupStatus;
@@ -481,4 +483,11 @@ test.each<{ refused: Refusal; code: string | undefined }>([
   { refused: 'notVoter', code: 'INVALID_ARGUMENT' },
 ])('what Raft refuses as $refused is $code for who asked the master', ({ refused, code }) => {
   expect(refusal(refused)?.code).toBe(code);
+});
+
+test('a master that joined a cluster which one node founded takes one replica for usual, as that node does', () => {
+  const founded = new MasterState({ ...CONF, voters: [1] });
+  const bed = new MasterBed(4, encodeMasterImage(founded.image()));
+  expect(bed.master.settings.replicas).toBe(1);
+  expect(new MasterBed().master.settings.replicas).toBe(3);
 });

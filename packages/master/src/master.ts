@@ -87,11 +87,13 @@ export class Master implements StateMachine {
   readonly #firstRange: FirstRange;
   readonly #reports = new NodeReports();
   readonly #revisions: RevisionIssuer;
-  readonly #schema: SettingsSchema;
   readonly #masters: MastersCare;
   readonly #service: MasterService;
   #group: Group | undefined;
-  #settings: { readonly version: number; readonly values: ClusterSettings } | undefined;
+  #schema: { readonly replicas: number; readonly schema: SettingsSchema } | undefined;
+  #settings:
+    | { readonly schema: SettingsSchema; readonly version: number; readonly values: ClusterSettings }
+    | undefined;
   #leaderTerm = 0;
   #term: LeaderTerm | undefined;
   #leaderReplica = 0;
@@ -100,7 +102,6 @@ export class Master implements StateMachine {
 
   constructor(deps: MasterDeps, conf: ConfState) {
     this.#deps = deps;
-    this.#schema = new SettingsSchema(deps.options);
     this.state = new MasterState(conf);
     this.orders = new RangeOrders(deps.logger);
     this.replicaIds = new ReplicaIds(
@@ -267,7 +268,7 @@ export class Master implements StateMachine {
     return new MasterAdmin({
       nodeId,
       clusterId,
-      settings: this.#schema,
+      settings: () => this.#settingsSchema,
       state: this.state,
       confirm: (done) => this.#confirm(done),
       leadingMs: () => this.#reports.leadingMs(this.#nowMs),
@@ -298,8 +299,21 @@ export class Master implements StateMachine {
   /** Those in force. */
   get settings(): ClusterSettings {
     const { version, texts } = this.state.settings;
-    if (this.#settings?.version !== version) this.#settings = { version, values: this.#schema.effective(texts) };
+    const schema = this.#settingsSchema;
+    if (this.#settings?.version !== version || this.#settings.schema !== schema) {
+      this.#settings = { schema, version, values: schema.effective(texts) };
+    }
     return this.#settings.values;
+  }
+
+  /** A range has no more replicas by default than nodes founded the cluster, which a master that joined knows by the state. */
+  get #settingsSchema(): SettingsSchema {
+    const { options } = this.#deps;
+    const replicas = Math.max(1, Math.min(options.replicas, this.state.mastersWanted));
+    if (this.#schema?.replicas !== replicas) {
+      this.#schema = { replicas, schema: new SettingsSchema({ ...options, replicas }) };
+    }
+    return this.#schema.schema;
   }
 
   #knowledge(): Knowledge {
@@ -349,7 +363,7 @@ export class Master implements StateMachine {
     });
   }
 
-  /** A master that did not found the cluster takes another number of replicas for usual, unless it is set. */
+  /** Programs before this took another number of replicas for usual where they had not founded the cluster, unless it is set. */
   #isSettled(): boolean {
     const { replicas } = this.#deps.options;
     const { version, texts } = this.state.settings;

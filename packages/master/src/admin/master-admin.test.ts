@@ -69,10 +69,11 @@ class AdminBed {
   constructor(ranges: readonly RangeDescriptor[] = [range(2, '', '')]) {
     this.ranges = ranges;
     const registry = createRpcRegistry();
+    const schema = new SettingsSchema({ replicas: 3 });
     new MasterAdmin({
       nodeId: 1,
       clusterId: 'c',
-      settings: new SettingsSchema({ replicas: 3 }),
+      settings: () => schema,
       state: this.state,
       confirm: (done) => done(this.leading ? undefined : new ServiceError('NOT_LEADER', 'not here')),
       leadingMs: () => 5_000,

@@ -22,7 +22,7 @@ import type { SettingsSchema } from './settings.ts';
 export interface MasterAdminDeps {
   readonly nodeId: number;
   readonly clusterId: string;
-  readonly settings: SettingsSchema;
+  readonly settings: () => SettingsSchema;
   readonly state: Pick<MasterState, 'settings'>;
   /** Called back once this master is known to lead now (M6 of master.ts), or why it is not. */
   readonly confirm: (done: (error: ServiceError | undefined) => void) => void;
@@ -65,7 +65,7 @@ export class MasterAdmin {
     this.#answer(registry, masterCheck, () => {
       const known = knowledge();
       const [nodes, ranges] = [nodeOverviews(known), rangeOverviews(known)];
-      const { replicas } = this.#deps.settings.effective(this.#deps.state.settings.texts);
+      const { replicas } = this.#deps.settings().effective(this.#deps.state.settings.texts);
       const held = [...known.heard].flatMap(([node, { heartbeat }]) =>
         heartbeat.ranges.map((report) => ({ nodeId: node, report })),
       );
@@ -101,7 +101,7 @@ export class MasterAdmin {
   }
 
   #settings(): readonly SettingInfo[] {
-    return this.#deps.settings.describe(this.#deps.state.settings.texts);
+    return this.#deps.settings().describe(this.#deps.state.settings.texts);
   }
 
   /** MA1. */
@@ -109,7 +109,7 @@ export class MasterAdmin {
     const { version, texts } = this.#deps.state.settings;
     let text: string;
     try {
-      text = this.#deps.settings.check(texts, name, value);
+      text = this.#deps.settings().check(texts, name, value);
     } catch (error) {
       if (error instanceof ServiceError) return done(error, undefined);
       throw error;
