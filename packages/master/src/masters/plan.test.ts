@@ -55,6 +55,16 @@ describe('the next step of the masters', () => {
       expect: '',
     },
     {
+      name: 'of two that are to go the one that lives stays, where only one can be replaced',
+      of: view(confOf([1, 2, 3], [4]), [leaving(1), down(2), up(3), up(4)], { self: 3 }),
+      expect: 'addVoter 4, addLearner 2',
+    },
+    {
+      name: 'and waits for another node',
+      of: view(confOf([1, 3, 4]), [leaving(1), down(2), up(3), up(4)], { self: 3, former: [2] }),
+      expect: 'no other node can take the place of node 1 among the masters',
+    },
+    {
       name: 'a leader that leaves hands over first',
       of: view(confOf([1, 2, 3], [4]), [leaving(1), up(2), up(3), up(4)]),
       expect: 'hand over to 2',

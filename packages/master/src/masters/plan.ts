@@ -70,7 +70,7 @@ export function staysBecause(view: MastersView, nodeId: number): string | undefi
   const staying = conf.voters.length - leaving.length;
   const joining = usefulNumber(view, leaving, copying.length + candidatesOf({ ...view, nodes }).length);
   // Others may be leaving already: one successor is not enough for two.
-  const left = joining > 0 ? Math.min(enough(view), conf.voters.length) : enough(view);
+  const left = joining > 0 ? fewest(view) : enough(view);
   if (staying + joining >= left) return undefined;
   return `it is one of the ${conf.voters.length} masters, and no other node can take its place: add one with the role master`;
 }
@@ -100,6 +100,11 @@ function replacement(view: MastersView, leaving: readonly number[], missing: num
   const candidates = candidatesOf(view);
   const within = usefulNumber(view, leaving, Math.min(missing, conf.learners.length + candidates.length));
   if (within === 0) return leaving.length > 0 ? demotion(view, leaving) : WELL;
+  const lives = leaving.find((nodeId) => isHeard(view, nodeId));
+  if (lives !== undefined && conf.voters.length - leaving.length + within < fewest(view)) {
+    const others = leaving.filter((nodeId) => nodeId !== lives);
+    return replacement(view, others, missing - 1); // One that lives bears a loss until there is another node.
+  }
   const [next] = candidates;
   if (conf.learners.length < within && next !== undefined) {
     return change([{ type: 'addLearner', replica: next }], `node ${next} becomes a master`);
@@ -132,6 +137,11 @@ function demotion(view: MastersView, leaving: readonly number[]): MastersStep {
 /** Masters that bear the loss of one, if there were ever so many. */
 function enough({ wanted }: MastersView): number {
   return Math.min(3, wanted);
+}
+
+/** Masters that a replacement may leave: enough, unless there were fewer before. */
+function fewest(view: MastersView): number {
+  return Math.min(enough(view), view.conf.voters.length);
 }
 
 function swap(view: MastersView, leaving: readonly number[], joining: readonly ConfStep[], why: string): MastersStep {
