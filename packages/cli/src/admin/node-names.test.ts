@@ -28,4 +28,17 @@ describe('a node', () => {
   test('that is not there is refused with those that are', () => {
     expect(() => NAMES.find('n2')).toThrow('there is no node n2; there are n1 (1), n3 (3)');
   });
+
+  test('whose name is the id of another one is none of both: what is meant may be removed for good', () => {
+    const names = new NodeNames([
+      node(1, '1'),
+      node(2, 'n2'),
+      node(1001, '2'),
+      node(1002, '3'),
+      node(3, 'n3', 'removed'),
+    ]);
+    expect(() => names.find('2')).toThrow('2 is the id of n2 and the name of node 1001: say n2 or 1001');
+    expect(() => names.find('3')).toThrow('3 is the id of n3 and the name of node 1002: say n3 or 1002');
+    expect([names.find('1').id, names.find('n2').id, names.find('1001').id]).toEqual([1, 2, 1001]);
+  });
 });

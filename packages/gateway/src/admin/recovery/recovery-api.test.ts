@@ -93,3 +93,9 @@ test('a machine that joined again under the name of a node that was removed is m
   const found = await recover([1, 4, 5], { dead: ['same'], dryRun: true }, joinedAgain);
   expect(found).toEqual({ lost: ['2 on 1'], dead: [3, 2], asked: [] });
 });
+
+test('a node whose name is the id of another one is none of both: what is meant is given up', async () => {
+  const crossed = (nodeId: number) => (nodeId === 5 ? '3' : `n${nodeId}`);
+  const work = recover([1, 4, 5], { dead: ['3'], dryRun: false }, crossed);
+  await expect(work).rejects.toThrow('3 is the id of n3 and the name of node 5: say n3 or 5');
+});

@@ -75,9 +75,15 @@ export class RecoveryApi {
     const nodes = this.#deps.nodes();
     if (wanted.length === 0) throw wrong('dead: name the nodes that are gone for good');
     return wanted.map((text) => {
-      const meant = nodes.filter(({ nodeId, name }) => name === text || String(nodeId) === text);
+      const byId = nodes.find(({ nodeId }) => String(nodeId) === text);
+      const named = nodes.filter(({ name }) => name === text);
       // The machine of a node that was removed may have joined again under the same name.
-      const found = meant.find(({ removed }) => !removed) ?? meant.at(-1);
+      const byName = named.find(({ removed }) => !removed) ?? named.at(-1);
+      if (byId !== undefined && byName !== undefined && byId !== byName) {
+        const instead = `say ${byId.name} or ${byName.nodeId}`;
+        throw wrong(`${text} is the id of ${byId.name} and the name of node ${byName.nodeId}: ${instead}`);
+      }
+      const found = byId ?? byName;
       if (found !== undefined) return found.nodeId;
       throw wrong(`there is no node ${text}; there are ${nodes.map(({ name }) => name).join(', ')}`);
     });
