@@ -8,6 +8,7 @@ import {
   requestSplit,
   requestTransfer,
   requireDecommissionable,
+  requireMaintainable,
   requireRemovable,
 } from './requests.ts';
 import type { Settings } from './settings.ts';
@@ -171,6 +172,10 @@ describe('what is not possible is refused, and what would be right is said', () 
 });
 
 describe('nodes that are to go', () => {
+  /** Node 4 takes the place of node 3. */
+  const MOVING = rangeInfo(1, { voters: [1, 2, 3], learners: [4] });
+  const resting = (nodeId: number): NodeInfo => nodeInfo(nodeId, { duty: 'maintenance' });
+
   test('may when enough others are left', () => {
     requireDecommissionable(view(), 1);
     requireDecommissionable(view({ odd: [down(5)] }), 1);
@@ -198,8 +203,19 @@ describe('nodes that are to go', () => {
       check: () => requireRemovable(view({ odd: [down(2), down(3)] }), 3),
       says: /range 1 could not replace its replica on node 3.*bring other nodes back first/,
     },
+    {
+      name: 'a pause of one whose learner may take the place of a voter, beside another one in maintenance',
+      check: () => requireMaintainable(view({ odd: [resting(2)], ranges: [MOVING] }), 4),
+      says: /range 1 would lose its quorum while node 4 is away: its replica on node 2 is/,
+    },
   ])('may not: $name', ({ check, says }) => {
     expect(check).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(says) }));
+  });
+
+  test('may pause, one of the same ranges at a time', () => {
+    requireMaintainable(view(), 1);
+    requireMaintainable(view({ ranges: [MOVING] }), 4);
+    requireMaintainable(view({ odd: [resting(2)] }), 4);
   });
 
   test('may be removed when they are down and the others have the quorum, or when they are empty', () => {

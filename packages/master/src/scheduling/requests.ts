@@ -120,12 +120,15 @@ export function requireOthersServing(view: SchedulingView, nodeId: number): void
   throw wrong(`no other node is up and serving: what node ${nodeId} leads has nowhere to go`);
 }
 
-/** Throws when ranges would lose their quorum by a node's stop, with what else is away or may be. */
+/**
+ * Throws when ranges would lose their quorum by a node's stop, with what else is away or may be. A learner counts like the
+ * voter that it may be about to become, in the place of another one.
+ */
 export function requireMaintainable(view: SchedulingView, nodeId: number): void {
   const { model } = view;
   for (const rangeId of requireNode(view, nodeId).ranges) {
     const range = model.range(rangeId);
-    if (range === undefined || replicaOn(range, nodeId)?.type !== 'voter') continue;
+    if (range === undefined) continue;
     const voters = voterNodes(range);
     const away = voters.filter((other) => other !== nodeId && mayBeAway(view, range, other));
     if (voters.length - 1 - away.length > voters.length / 2) continue;

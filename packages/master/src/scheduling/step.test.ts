@@ -116,6 +116,20 @@ describe('changing voters', () => {
       expected: because('impossible', /only 1 of the 3 voters on nodes 1, 2, 4/),
     },
     {
+      name: 'is impossible when too many of the new voters are in maintenance, and may go away (S2)',
+      step,
+      range: learner,
+      nodes: upNodes(5).map((node) => ([2, 4].includes(node.nodeId) ? { ...node, duty: 'maintenance' } : node)),
+      expected: because('impossible', /only 1 of the 3 voters on nodes 1, 2, 4 would be live, and not in maintenance/),
+    },
+    {
+      name: 'goes on with one voter in maintenance',
+      step,
+      range: learner,
+      nodes: nodes(nodeInfo(2, { duty: 'maintenance' })),
+      expected: tell({ type: 'changeVoters', promote: [104], remove: [103] }),
+    },
+    {
       name: 'does not remove the leader',
       step,
       range: { ...learner, leader: 3 },

@@ -5,22 +5,15 @@
  * S1. A step names replicas by their nodes: a range has one replica on a node at most. What the leader is told names the
  *     replica ids that are there now, so a late instruction cannot hit another replica.
  * S2. After a change of voters, and while it is joint, more than half of the voters are live; so no step of ours is what
- *     makes a range lose its quorum.
+ *     makes a range lose its quorum. Nor are they a majority only with nodes in maintenance, each of which may go away at
+ *     any moment: that they may at once was found for the members that the range had before.
  * S3. A learner is promoted only when the leader reports that it has caught up (traps 3).
  * S4. A leader goes only to a live voter that has caught up, on a node that is up and takes leaders.
  * S5. A split at a key is finished when a range begins there, whoever split it; no other split finishes it.
  */
 import { type Bytes, compareBytes, unreachable } from '@remora/base';
 import type { RangeInstruction } from '@remora/protocol';
-import {
-  type ClusterView,
-  hasLiveQuorum,
-  isLive,
-  progressOn,
-  type RangeInfo,
-  replicaOn,
-  voterNodes,
-} from './cluster-model.ts';
+import { type ClusterView, isLive, progressOn, type RangeInfo, replicaOn, voterNodes } from './cluster-model.ts';
 import type { Settings } from './settings.ts';
 
 export type Step =
@@ -115,10 +108,17 @@ export function quorumProblem(
   const after = [...voters.filter((nodeId) => !change.remove.includes(nodeId)), ...change.promote];
   if (after.length === 0) return 'no voter would be left';
   if (after.length === voters.length && after.every((nodeId) => voters.includes(nodeId))) return undefined; // learners only
-  const without = [voters, after].find((config) => !hasLiveQuorum(model, range, config));
-  if (without === undefined) return undefined;
-  const live = without.filter((nodeId) => isLive(model, range, nodeId));
-  return `only ${live.length} of the ${without.length} voters on nodes ${without.join(', ')} would be live`;
+  const live = (nodeId: number): boolean => isLive(model, range, nodeId);
+  const stays = (nodeId: number): boolean => live(nodeId) && model.node(nodeId)?.info.duty !== 'maintenance';
+  const rests = after.some((nodeId) => live(nodeId) && !stays(nodeId));
+  return lacking(voters, live, 'live') ?? lacking(after, stays, rests ? 'live, and not in maintenance' : 'live');
+}
+
+/** That no more than half of the voters are as they would have to be. */
+function lacking(voters: readonly number[], is: (nodeId: number) => boolean, what: string): string | undefined {
+  const found = voters.filter(is);
+  if (found.length > voters.length / 2) return undefined;
+  return `only ${found.length} of the ${voters.length} voters on nodes ${voters.join(', ')} would be ${what}`;
 }
 
 function transferStatus(nodeId: number, range: RangeInfo, context: StepContext): StepStatus {
