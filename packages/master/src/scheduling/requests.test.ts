@@ -175,6 +175,7 @@ describe('nodes that are to go', () => {
   /** Node 4 takes the place of node 3. */
   const MOVING = rangeInfo(1, { voters: [1, 2, 3], learners: [4] });
   const resting = (nodeId: number): NodeInfo => nodeInfo(nodeId, { duty: 'maintenance' });
+  const missed = (nodeId: number): NodeInfo => nodeInfo(nodeId, { liveness: 'suspect' });
 
   test('may when enough others are left', () => {
     requireDecommissionable(view(), 1);
@@ -204,6 +205,11 @@ describe('nodes that are to go', () => {
       says: /range 1 could not replace its replica on node 3.*bring other nodes back first/,
     },
     {
+      name: 'removal beside a node that has just been missed, before a leader says so',
+      check: () => requireRemovable(view({ odd: [missed(2), missed(3)] }), 3),
+      says: /range 1 could not replace its replica on node 3: its replica on node 2 is silent.*bring other nodes back/,
+    },
+    {
       name: 'a pause of one whose learner may take the place of a voter, beside another one in maintenance',
       check: () => requireMaintainable(view({ odd: [resting(2)], ranges: [MOVING] }), 4),
       says: /range 1 would lose its quorum while node 4 is away: its replica on node 2 is/,
@@ -220,7 +226,7 @@ describe('nodes that are to go', () => {
 
   test('may be removed when they are down and the others have the quorum, or when they are empty', () => {
     requireRemovable(view({ odd: [down(3)] }), 3);
-    requireRemovable(view({ odd: [nodeInfo(3, { liveness: 'suspect' })] }), 3);
+    requireRemovable(view({ odd: [missed(3)] }), 3);
     requireRemovable(view(), 5);
   });
 });

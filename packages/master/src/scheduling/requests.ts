@@ -89,7 +89,8 @@ export function requireDecommissionable(view: SchedulingView, nodeId: number): v
 
 /**
  * Throws when ranges would lose their quorum, or while a node that is heard still holds replicas. One that is not heard may
- * be removed before it counts as down: who asks for it says that it will not come back, and it would be refused.
+ * be removed before it counts as down: who asks for it says that it will not come back, and it would be refused. But not
+ * while too many of the others may be away, which the last reports need not tell yet: it could not come back to help.
  */
 export function requireRemovable(view: SchedulingView, nodeId: number): void {
   const { info, ranges } = requireNode(view, nodeId);
@@ -103,7 +104,8 @@ export function requireRemovable(view: SchedulingView, nodeId: number): void {
   for (const rangeId of ranges) {
     const range = view.model.range(rangeId);
     if (range === undefined || replicaOn(range, nodeId)?.type !== 'voter') continue;
-    const problem = quorumProblem(range, view.model, { promote: [], remove: [nodeId] });
+    const change = { promote: [], remove: [nodeId] };
+    const problem = quorumProblem(range, view.model, change) ?? othersAway(view, range, nodeId);
     if (problem === undefined) continue;
     throw wrong(
       `range ${rangeId} could not replace its replica on node ${nodeId}: ${problem}; bring other nodes back first`,
@@ -148,14 +150,19 @@ function mayBeAway(view: SchedulingView, range: RangeInfo, nodeId: number): bool
   return info?.duty === 'maintenance' || info?.liveness !== 'up' || !isLive(view.model, range, nodeId);
 }
 
-/** Throws when a majority of the voters that a removal leaves may be away. */
 function requireOthersThere(view: SchedulingView, range: RangeInfo, nodeId: number): void {
-  if (replicaOn(range, nodeId)?.type !== 'voter') return;
+  const problem = othersAway(view, range, nodeId);
+  if (problem === undefined) return;
+  throw wrong(`range ${range.descriptor.rangeId} would lose its quorum: ${problem}; ${ELSEWHERE_FIRST}`);
+}
+
+/** That a majority of the voters that a removal leaves may be away. */
+function othersAway(view: SchedulingView, range: RangeInfo, nodeId: number): string | undefined {
+  if (replicaOn(range, nodeId)?.type !== 'voter') return undefined;
   const left = voterNodes(range).filter((other) => other !== nodeId);
   const away = left.filter((other) => mayBeAway(view, range, other));
-  if (left.length - away.length > left.length / 2) return;
-  const { rangeId } = range.descriptor;
-  throw wrong(`range ${rangeId} would lose its quorum: ${awayText(away)} silent or in maintenance; ${ELSEWHERE_FIRST}`);
+  if (left.length - away.length > left.length / 2) return undefined;
+  return `${awayText(away)} silent or in maintenance`;
 }
 
 function steadyRange(view: SchedulingView, rangeId: number): RangeInfo {
