@@ -140,19 +140,28 @@ function checkTooMany(range: RangeInfo, view: SchedulingView): Verdict | undefin
   return stuck(`${reason}, and removing any of them would cost the quorum or the only voter that can lead`);
 }
 
-/** Voters, those first that are missed least: not serving, badly apart, on a node with many, not the leader. */
+/**
+ * Voters, those first that are missed least: silent, not serving, badly apart, on a node with many, not the leader. What is
+ * silent is no redundancy; a node that gives things away, or pauses, has a good replica yet.
+ */
 function byExpendability(range: RangeInfo, view: SchedulingView): readonly number[] {
   const voters = voterNodes(range);
   const rows = voters.map((nodeId) => ({
     nodeId,
-    serving: notServing(view.model, nodeId) === undefined && isLive(view.model, range, nodeId) ? 1 : 0,
+    live: isLive(view.model, range, nodeId) ? 1 : 0,
+    serving: notServing(view.model, nodeId) === undefined ? 1 : 0,
     cost: costBeside(view, nodeId, voters),
     replicas: view.expected(nodeId).replicas,
     leads: range.leader === nodeId ? 1 : 0,
   }));
   rows.sort(
     (a, b) =>
-      a.serving - b.serving || b.cost - a.cost || b.replicas - a.replicas || a.leads - b.leads || a.nodeId - b.nodeId,
+      a.live - b.live ||
+      a.serving - b.serving ||
+      b.cost - a.cost ||
+      b.replicas - a.replicas ||
+      a.leads - b.leads ||
+      a.nodeId - b.nodeId,
   );
   return rows.map(({ nodeId }) => nodeId);
 }
