@@ -234,6 +234,46 @@ describe('a split that people ask for', () => {
     expect(bed.splitter.order(range, undefined)).toMatchObject({ outcome: 'underWay' }); // another one
   });
 
+  test('in the middle is done when the range was split meanwhile: nobody asked for two', async () => {
+    const range = new Led(2, bySize('m'));
+    const bed = new Bed(range);
+    bed.fill(100);
+    let release: (ids: AskSplitReply) => void = () => {};
+    bed.answer = () =>
+      new Promise((resolve) => {
+        release = resolve;
+      });
+    await bed.tick();
+    expect(bed.splitter.order(range, undefined)).toMatchObject({ outcome: 'underWay' });
+    release({ childId: 9, replicas: [] });
+    for (let i = 0; i < 3; i++) {
+      await turns();
+      bed.clock.advance(100);
+    }
+    expect([bed.asked, range.proposed.length]).toEqual([['2 size'], 1]);
+    expect(bed.splitter.order(range, undefined)).toMatchObject({ outcome: 'done' });
+  });
+
+  test('and that is not told any more, as it was cancelled, is not done when its turn comes', async () => {
+    const [range, other] = [new Led(2), new Led(3, bySize('p'))];
+    const bed = new Bed(range, other);
+    let release: (ids: AskSplitReply) => void = () => {};
+    bed.answer = () =>
+      new Promise((resolve) => {
+        release = resolve;
+      });
+    await bed.tick();
+    bed.splitter.order(range, key('m'));
+    bed.splitter.order(range, key('m'));
+    bed.clock.advance(10_000);
+    release({ childId: 9, replicas: [] });
+    await turns();
+    expect(bed.asked).toEqual(['3 size']);
+    bed.splitter.order(range, key('m'));
+    await turns();
+    expect(bed.asked).toEqual(['3 size', '2 admin']);
+  });
+
   test('is refused at once at a place that is none, and later with what the master says; asked anew it is tried anew', async () => {
     const range = new Led(2);
     const bed = new Bed(range);

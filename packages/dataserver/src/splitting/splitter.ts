@@ -28,8 +28,11 @@ export interface SplitterDeps {
 interface Ordered {
   /** Undefined: in the middle. */
   readonly at: Bytes | undefined;
+  /** Of the range, when it was asked for. */
+  readonly version: number;
   outcome: OrderedSplit;
-  endedMs: number;
+  /** When it was told last, or has ended. */
+  lastMs: number;
 }
 
 export type OrderedSplit = Omit<OrderResult, 'orderId'>;
@@ -45,7 +48,10 @@ interface Next {
 const DONE: OrderedSplit = { outcome: 'done', reason: '' };
 const UNDER_WAY: OrderedSplit = { outcome: 'underWay', reason: 'the range is being split' };
 
-/** An order that comes so soon after it was carried out was sent before that was known. */
+/**
+ * An order is told again and again, until it is known to be carried out. One that comes so soon after that was sent before
+ * it was known; one that has not come for so long is wanted no more.
+ */
 const TOLD_AGAIN_MS = 5_000;
 
 /** The range is another one than was to be split, or others decide about it. */
@@ -62,6 +68,8 @@ const GONE = 'the range has changed, or another replica leads it';
  * SL4. A range whose split came to nothing waits before the next try, longer each time.
  * SL5. What people asked for goes first, and fails for good: whoever asks again is told why. What comes of one order is
  *      not told of another, which took its place while it was being carried out.
+ * SL6. What was asked for is begun only while it is wanted: not in the middle of a range that was split meanwhile, and not
+ *      once the master tells it no more, as it was cancelled or has timed out there while others were in turn.
  */
 export class Splitter {
   readonly #deps: SplitterDeps;
@@ -98,17 +106,30 @@ export class Splitter {
     const known = this.#ordered.get(rangeId);
     if (known !== undefined && isSame(known.at, at) && this.#isCurrent(known)) {
       if (known.outcome.outcome === 'refused') this.#ordered.delete(rangeId);
+      if (known.outcome === UNDER_WAY) known.lastMs = this.#deps.clock.monotonicMs();
       return known.outcome;
     }
     const refused = at === undefined ? undefined : state.placeRefusal(at);
     if (refused !== undefined) return { outcome: 'refused', reason: refused.message };
-    this.#ordered.set(rangeId, { at, outcome: UNDER_WAY, endedMs: 0 });
+    const { version } = state.descriptor.epoch;
+    this.#ordered.set(rangeId, { at, version, outcome: UNDER_WAY, lastMs: this.#deps.clock.monotonicMs() });
     this.tick();
     return UNDER_WAY;
   }
 
-  #isCurrent({ outcome, endedMs }: Ordered): boolean {
-    return outcome === UNDER_WAY || this.#deps.clock.monotonicMs() - endedMs < TOLD_AGAIN_MS;
+  #isCurrent({ outcome, lastMs }: Ordered): boolean {
+    return outcome === UNDER_WAY || this.#deps.clock.monotonicMs() - lastMs < TOLD_AGAIN_MS;
+  }
+
+  /** SL6. What is not wanted is done, or forgotten. */
+  #isWanted(order: Ordered, { rangeId, state }: SplitReplica): boolean {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (order.at === undefined && state.descriptor.epoch.version !== order.version) {
+      order.outcome = DONE;
+      order.lastMs = nowMs;
+    } else if (nowMs - order.lastMs < TOLD_AGAIN_MS) return true;
+    else this.#ordered.delete(rangeId);
+    return false;
   }
 
   stop(): void {
@@ -122,7 +143,7 @@ export class Splitter {
     for (const [rangeId, order] of this.#ordered) {
       const { at, outcome } = order;
       const replica = led.get(rangeId);
-      if (replica === undefined || outcome !== UNDER_WAY) continue;
+      if (replica === undefined || outcome !== UNDER_WAY || !this.#isWanted(order, replica)) continue;
       return { replica, wish: { cause: 'admin', ...(at === undefined ? {} : { at }) }, order };
     }
     for (const replica of led.values()) {
@@ -153,7 +174,7 @@ export class Splitter {
   #ended({ replica: { rangeId }, order }: Next, outcome: OrderedSplit): void {
     if (order !== undefined) {
       order.outcome = outcome;
-      order.endedMs = this.#deps.clock.monotonicMs();
+      order.lastMs = this.#deps.clock.monotonicMs();
     } else if (outcome === DONE) this.#pauses.succeeded(rangeId);
     else this.#pauses.failed(rangeId);
   }
