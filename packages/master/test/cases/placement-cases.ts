@@ -3,6 +3,8 @@ import { type Case, GIB, HOUR, MIB, nodes, ring, settings, together } from './cl
 import { allReplicated, even, leadersEven, perNode, zonesApart } from './outcomes.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
 
+const HALF_AN_HOUR_MS = 30 * 60_000;
+
 export const PLACEMENT_CASES: readonly Case[] = [
   {
     name: 'a sixth node joins',
@@ -25,6 +27,26 @@ export const PLACEMENT_CASES: readonly Case[] = [
     problems: (cluster) => {
       const used = perNode(cluster, ({ bytes }) => bytes)[0] ?? 0;
       return [...allReplicated(cluster), ...(used <= 3.6 * GIB ? [] : [`node 1 holds ${used / GIB} GiB`])];
+    },
+  },
+  {
+    name: 'a small disk is nearly full, and gives back only much later what has left it',
+    cluster: () =>
+      ring(
+        {
+          nodes: nodes(5, (i) => ({ capacityBytes: (i === 0 ? 4 : 40) * GIB })),
+          settings: settings(),
+          freesAfterMs: HALF_AN_HOUR_MS,
+        },
+        50,
+        () => ({ bytes: 128 * MIB }),
+      ),
+    operatorsMax: 20,
+    settlesInS: 600,
+    stillS: HOUR,
+    problems: (cluster) => {
+      const used = perNode(cluster, ({ bytes }) => bytes)[0] ?? 0;
+      return [...allReplicated(cluster), ...(used >= 3 * GIB ? [] : [`node 1 holds only ${used / GIB} GiB`])];
     },
   },
   {

@@ -23,6 +23,9 @@ export interface SimNode {
   alive: boolean;
   /** When `alive` changed. */
   sinceMs: number;
+  /** Replicas that have left, of which the disk still has the bytes. */
+  left: readonly { readonly bytes: number; readonly freedAtMs: number }[];
+  usedBytes: number;
 }
 
 export interface SimSpec {
@@ -33,6 +36,8 @@ export interface SimSpec {
   readonly lossPercent?: number;
   /** Leaders split ranges that have grown or are hot. */
   readonly splits?: boolean;
+  /** Disks give space back so much later than replicas have left; at once unless given. */
+  readonly freesAfterMs?: number;
   /** Ranges report so often, and at once when something about them has changed. */
   readonly heartbeatTicks?: number;
 }
@@ -88,6 +93,8 @@ export class SimulatedCluster {
       maintenanceUntilMs: 0,
       alive: true,
       sinceMs: this.nowMs,
+      left: [],
+      usedBytes: 0,
     };
     this.nodes.set(nodeId, node);
     return node;
@@ -229,9 +236,17 @@ export class SimulatedCluster {
 
   #reportNodes(): void {
     for (const node of this.nodes.values()) {
-      const usedBytes = this.scheduling.model.node(node.nodeId)?.totals.bytes ?? 0;
-      this.scheduling.nodeReported(this.#nodeInfo(node, usedBytes));
+      const bytes = this.scheduling.model.node(node.nodeId)?.totals.bytes ?? 0;
+      this.scheduling.nodeReported(this.#nodeInfo(node, this.#onDisk(node, bytes)));
     }
+  }
+
+  #onDisk(node: SimNode, usedBytes: number): number {
+    const freedAtMs = this.nowMs + (this.#spec.freesAfterMs ?? 0);
+    if (usedBytes < node.usedBytes) node.left = [...node.left, { bytes: node.usedBytes - usedBytes, freedAtMs }];
+    node.usedBytes = usedBytes;
+    node.left = node.left.filter((gone) => this.nowMs < gone.freedAtMs);
+    return node.left.reduce((sum, { bytes }) => sum + bytes, usedBytes);
   }
 
   #nodeInfo(node: SimNode, usedBytes: number): NodeInfo {

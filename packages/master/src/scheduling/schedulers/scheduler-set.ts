@@ -9,7 +9,7 @@ import { MetricScheduler } from './metric-scheduler.ts';
 import { BYTES, REPLICA_LOAD, REPLICAS } from './metrics.ts';
 import { Scatter } from './scatter.ts';
 import type { Scheduler } from './scheduler.ts';
-import { space } from './space.ts';
+import { Space } from './space.ts';
 
 export interface SchedulerStatus {
   readonly name: string;
@@ -33,7 +33,7 @@ export type Admit = (plans: readonly Plan[]) => boolean;
 export class SchedulerSet {
   readonly scatter = new Scatter();
   readonly #scatter = slotsFor([this.scatter]);
-  readonly #replicas = slotsFor([space, replicaCount(), bytes(), replicaLoad()]);
+  readonly #replicas = slotsFor([new Space(), replicaCount(), bytes(), replicaLoad()]);
   readonly #leaders = slotsFor([leaderCount, leaderLoad]);
   readonly #merges = slotsFor([new Merge()]);
 

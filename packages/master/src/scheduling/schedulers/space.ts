@@ -6,33 +6,80 @@ import { moveSteps, planFor } from '../plans.ts';
 import type { SchedulingView } from '../view.ts';
 import { type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
 
-export const space: Scheduler = {
-  name: 'space',
-  desc: 'takes replicas off nodes that are nearly full',
-  settings: ['lowSpacePercent', 'targetSpacePercent'],
-  propose,
-};
-
-function* propose(view: SchedulingView): Proposals {
-  const low = view.balancedNodes().filter((node) => isLow(view, node));
-  if (low.length === 0) return `every node has ${view.settings.lowSpacePercent} % of its space free`;
-  let [refusals, refused] = [0, ''];
-  for (const node of low) {
-    for (const range of largestFirst(view, node)) {
-      if (!isLow(view, node)) break;
-      const plan = relieve(view, range, node.info.nodeId);
-      if (typeof plan === 'string') refused ||= plan;
-      else if (!(yield [plan]) && ++refusals === REFUSALS_MAX) return 'more moves are to come: limits are reached';
-    }
-  }
-  const names = low.map(({ info }) => info.nodeId).join(', ');
-  return `free space is low on ${names}${refused === '' ? '' : `, and ${refused}`}`;
+/** How a node was when its space became low. */
+interface Low {
+  readonly sinceMs: number;
+  readonly availableBytes: number;
+  /** Of the ranges that it had. */
+  readonly bytes: number;
 }
 
-/** Whether a node has too little space, and will have when all that is under way is done. */
-function isLow(view: SchedulingView, { info, totals }: NodeView): boolean {
-  const leaving = totals.bytes - view.expected(info.nodeId).bytes;
-  return info.availableBytes + leaving < (info.capacityBytes * view.settings.lowSpacePercent) / 100;
+/** What has left a node is off its disk by then: compaction takes its time, and nobody can say how much. */
+const FREED_WITHIN_MS = 3_600_000;
+
+/**
+ * SC1. What has left a node counts as free although its disk does not show it yet, for `FREED_WITHIN_MS`: a node that is a
+ *      little too full would lose all that it has before the first of it is off the disk.
+ */
+export class Space implements Scheduler {
+  readonly name = 'space';
+  readonly desc = 'takes replicas off nodes that are nearly full';
+  readonly settings = ['lowSpacePercent', 'targetSpacePercent'] as const;
+  #low = new Map<number, Low>();
+
+  copy(): Space {
+    const copy = new Space();
+    copy.#low = new Map(this.#low);
+    return copy;
+  }
+
+  *propose(view: SchedulingView): Proposals {
+    this.#look(view);
+    const low = view.balancedNodes().filter((node) => this.#isLow(view, node));
+    if (low.length === 0) return this.#summary(view);
+    let [refusals, refused] = [0, ''];
+    for (const node of low) {
+      for (const range of largestFirst(view, node)) {
+        if (!this.#isLow(view, node)) break;
+        const plan = relieve(view, range, node.info.nodeId);
+        if (typeof plan === 'string') refused ||= plan;
+        else if (!(yield [plan]) && ++refusals === REFUSALS_MAX) return 'more moves are to come: limits are reached';
+      }
+    }
+    const names = low.map(({ info }) => info.nodeId).join(', ');
+    return `free space is low on ${names}${refused === '' ? '' : `, and ${refused}`}`;
+  }
+
+  #look(view: SchedulingView): void {
+    const { nowMs } = view;
+    const low = new Map<number, Low>();
+    for (const node of view.balancedNodes()) {
+      const { nodeId, availableBytes } = node.info;
+      if (availableBytes >= lowBytes(view, node)) continue;
+      const before = this.#low.get(nodeId);
+      const goesOn = before !== undefined && nowMs - before.sinceMs < FREED_WITHIN_MS;
+      low.set(nodeId, goesOn ? before : { sinceMs: nowMs, availableBytes, bytes: node.totals.bytes });
+    }
+    this.#low = low;
+  }
+
+  /** Whether a node has too little space, and will have when all is done and off its disk that is under way (SC1). */
+  #isLow(view: SchedulingView, node: NodeView): boolean {
+    const { info, totals } = node;
+    const { bytes } = view.expected(info.nodeId);
+    const was = this.#low.get(info.nodeId) ?? { availableBytes: info.availableBytes, bytes: totals.bytes };
+    const freed = Math.min(was.availableBytes, info.availableBytes) + was.bytes - bytes;
+    return Math.max(freed, info.availableBytes + totals.bytes - bytes) < lowBytes(view, node);
+  }
+
+  #summary(view: SchedulingView): string {
+    if (this.#low.size === 0) return `every node has ${view.settings.lowSpacePercent} % of its space free`;
+    return `enough leaves the nodes that are nearly full (${[...this.#low.keys()].join(', ')}), or is not off their disks yet`;
+  }
+}
+
+function lowBytes({ settings }: SchedulingView, { info }: NodeView): number {
+  return (info.capacityBytes * settings.lowSpacePercent) / 100;
 }
 
 function largestFirst(view: SchedulingView, node: NodeView): readonly RangeInfo[] {
