@@ -162,6 +162,26 @@ describe('merging', () => {
     expect(kinds()).toEqual(['2: addLearner,addLearner,changeVoters,transferLeader']);
   });
 
+  test('brings no replicas closer together for it', () => {
+    const nodes = upNodes(5).map((node, i) => ({ ...node, labels: { zone: 'aabbc'.charAt(i) } }));
+    const scheduling = schedulingBed({
+      // Nothing more goes to node 5, so the larger one cannot be as far apart as the smaller one.
+      nodes: nodes.map((node) => (node.nodeId === 5 ? { ...node, availableBytes: 0 } : node)),
+      ranges: [
+        rangeInfo(1, { voters: [1, 2, 3], end: 'm' }),
+        rangeInfo(2, { voters: [1, 3, 5], start: 'm', bytes: 500_000 }),
+      ],
+      settings: QUIET,
+    });
+    const others = scheduling.schedulers.list(NOW_MS).filter(({ name }) => name !== 'merge');
+    for (const { name } of others) scheduling.schedulers.pause(name, Number.POSITIVE_INFINITY);
+    scheduling.tick(NOW_MS);
+    scheduling.tick(NOW_MS + 5_000);
+    expect(scheduling.controller.active()).toEqual([]);
+    const merge = scheduling.schedulers.list(NOW_MS).find(({ name }) => name === 'merge');
+    expect(merge?.last).toMatch(/of range 1: node 5 has too little free space/);
+  });
+
   test('comes to nothing more and more rarely', () => {
     const { scheduling } = bed();
     let begun = 0;

@@ -11,12 +11,14 @@
  * MN3. The sizes known here are those of plain keys as they are now. Splits count older versions too, and so does the
  *      leader that is told to merge: it refuses what has more than `bytesMax` (merge-driver.ts MD4).
  * MN4. A border that people chose stays (range-registry.ts RR6), unless a setting says otherwise.
- * MN5. Neighbours on different nodes are brought together first: the smaller one goes to the nodes of the other. Balancing
- *      leaves both alone until they are merged, as they were moved lately.
+ * MN5. Neighbours on different nodes are brought together first: the smaller one goes to the nodes of the other, unless its
+ *      own are further apart; then the larger one goes. Balancing leaves both alone until they are merged, as they were
+ *      moved lately.
  * MN6. What came to nothing is tried again after the quiet time, then after twice of that, and so on.
  */
 import type { RangeInfo } from '../cluster-model.ts';
 import { replicaOn, voterNodes } from '../cluster-model.ts';
+import { isolationCost } from '../labels.ts';
 import type { Plan } from '../operator.ts';
 import { unfitFor } from '../placement.ts';
 import { planFor, relocateSteps } from '../plans.ts';
@@ -161,7 +163,10 @@ function mergePlan({ settings }: SchedulingView, { target, source }: Pair): Plan
 
 /** MN5. */
 function movePlan(view: SchedulingView, { target, source }: Pair): Plan | string {
-  const [goes, stays] = source.bytes <= target.bytes ? [source, target] : [target, source];
+  const { model, settings } = view;
+  const [smaller, larger] = source.bytes <= target.bytes ? [source, target] : [target, source];
+  const cost = (range: RangeInfo): number => isolationCost(model, voterNodes(range), settings.isolationLevels);
+  const [goes, stays] = cost(larger) <= cost(smaller) ? [smaller, larger] : [larger, smaller];
   const { leader } = stays;
   const voters = voterNodes(stays);
   const rangeId = goes.descriptor.rangeId;
