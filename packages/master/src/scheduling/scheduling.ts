@@ -23,6 +23,8 @@ export interface SchedulingDeps {
 
 /** Ranges that one tick checks: what bounds its time. The others follow in the next ones. */
 const CHECKS_PER_TICK = 2_000;
+/** Of those that wait for a limit: when very many do, the others have to come up all the same. */
+const WAITING_PER_TICK = CHECKS_PER_TICK / 2;
 
 export class Scheduling {
   readonly model = new ClusterModel();
@@ -105,7 +107,11 @@ export class Scheduling {
   }
 
   #check(view: SchedulingView): void {
-    const due = [...this.#waiting];
+    const due: number[] = [];
+    for (const rangeId of this.#waiting) {
+      if (due.length >= WAITING_PER_TICK) break;
+      due.push(rangeId); // behind all others, if it has to wait again
+    }
     for (const rangeId of this.#dirty) {
       if (due.length >= CHECKS_PER_TICK) break;
       this.#dirty.delete(rangeId);
