@@ -150,6 +150,12 @@ describe('learners that nobody looks after, and numbers of replicas', () => {
       range: { voters: [1, 2, 3, 4], silent: { 3: LATELY_MS } },
       expected: plan('place', change([], [3])),
     },
+    {
+      name: 'too many: one that lags goes before one that is draining',
+      range: { voters: [1, 2, 3, 4], behind: [3] },
+      odd: [nodeInfo(2, { duty: 'draining' })],
+      expected: plan('place', change([], [3])),
+    },
     ...(['draining', 'maintenance'] as const).map((duty) => ({
       name: `too many: one that is silent goes before one that is ${duty}`,
       range: { voters: [1, 2, 3, 4], silent: { 3: LATELY_MS } },

@@ -11,7 +11,7 @@ import { costOfJoining, isolationCost } from './labels.ts';
 import type { OperatorKind, Plan } from './operator.ts';
 import { place } from './placement.ts';
 import { addSteps, heirOf, moveSteps, planFor, removeSteps } from './plans.ts';
-import { notServing, quorumProblem, type Step } from './step.ts';
+import { hasCaughtUp, notServing, quorumProblem, type Step } from './step.ts';
 import type { SchedulingView } from './view.ts';
 
 export type Verdict =
@@ -141,14 +141,15 @@ function checkTooMany(range: RangeInfo, view: SchedulingView): Verdict | undefin
 }
 
 /**
- * Voters, those first that are missed least: silent, not serving, badly apart, on a node with many, not the leader. What is
- * silent is no redundancy; a node that gives things away, or pauses, has a good replica yet.
+ * Voters, those first that are missed least: silent, behind, not serving, badly apart, on a node with many, not the leader.
+ * What is silent or behind is no redundancy; a node that gives things away, or pauses, has a good replica yet.
  */
 function byExpendability(range: RangeInfo, view: SchedulingView): readonly number[] {
   const voters = voterNodes(range);
   const rows = voters.map((nodeId) => ({
     nodeId,
     live: isLive(view.model, range, nodeId) ? 1 : 0,
+    whole: range.leader === nodeId || hasCaughtUp(range, nodeId) ? 1 : 0,
     serving: notServing(view.model, nodeId) === undefined ? 1 : 0,
     cost: costBeside(view, nodeId, voters),
     replicas: view.expected(nodeId).replicas,
@@ -157,6 +158,7 @@ function byExpendability(range: RangeInfo, view: SchedulingView): readonly numbe
   rows.sort(
     (a, b) =>
       a.live - b.live ||
+      a.whole - b.whole ||
       a.serving - b.serving ||
       b.cost - a.cost ||
       b.replicas - a.replicas ||

@@ -84,6 +84,18 @@ describe('changing voters', () => {
       expected: because('wait', /node 4 has not caught up/),
     },
     {
+      name: 'waits where those that would be left lag: what they lack, only the leader and who goes have (S6)',
+      step: { type: 'changeVoters', promote: [], remove: [3] },
+      range: { voters: [1, 2, 3], behind: [2] },
+      expected: because('wait', /voters that stay, on nodes 2, have not caught up/),
+    },
+    {
+      name: 'goes on with one voter that lags',
+      step,
+      range: { ...learner, behind: [2] },
+      expected: tell({ type: 'changeVoters', promote: [104], remove: [103] }),
+    },
+    {
       name: 'is impossible when the learner is gone',
       step,
       range: { voters: [1, 2, 3] },

@@ -10,6 +10,8 @@
  * S3. A learner is promoted only when the leader reports that it has caught up (traps 3).
  * S4. A leader goes only to a live voter that has caught up, on a node that is up and takes leaders.
  * S5. A split at a key is finished when a range begins there, whoever split it; no other split finishes it.
+ * S6. Voters leave only where more than half of those that are then left have caught up: what the others lack yet, those who
+ *     leave may be the only ones to have beside the leader. It waits for that as for a learner.
  */
 import { type Bytes, compareBytes, unreachable } from '@remora/base';
 import type { RangeInstruction } from '@remora/protocol';
@@ -92,18 +94,21 @@ function changeVotersStatus(
   if (gone !== undefined) return impossible(`node ${gone} was removed`);
   const behind = promote.find((nodeId) => !hasCaughtUp(range, nodeId));
   if (behind !== undefined) return wait(`the learner on node ${behind} has not caught up`); // S3
+  const lagging = lagProblem(range, { promote, remove });
+  if (lagging !== undefined) return wait(lagging); // S6
   if (range.leader !== undefined && remove.includes(range.leader)) {
     return impossible(`the replica on node ${range.leader} leads the range, and would be removed`);
   }
   return tell({ type: 'changeVoters', promote: replicaIds(range, promote), remove: replicaIds(range, remove) });
 }
 
+interface VoterChange {
+  readonly promote: readonly number[];
+  readonly remove: readonly number[];
+}
+
 /** S2: why a change of voters would leave the range, or the joint configuration on the way, without a live quorum. */
-export function quorumProblem(
-  range: RangeInfo,
-  model: ClusterView,
-  change: { readonly promote: readonly number[]; readonly remove: readonly number[] },
-): string | undefined {
+export function quorumProblem(range: RangeInfo, model: ClusterView, change: VoterChange): string | undefined {
   const voters = voterNodes(range);
   const after = [...voters.filter((nodeId) => !change.remove.includes(nodeId)), ...change.promote];
   if (after.length === 0) return 'no voter would be left';
@@ -112,6 +117,17 @@ export function quorumProblem(
   const stays = (nodeId: number): boolean => live(nodeId) && model.node(nodeId)?.info.duty !== 'maintenance';
   const rests = after.some((nodeId) => live(nodeId) && !stays(nodeId));
   return lacking(voters, live, 'live') ?? lacking(after, stays, rests ? 'live, and not in maintenance' : 'live');
+}
+
+/** S6: why voters cannot leave yet; undefined when they can. */
+function lagProblem(range: RangeInfo, { promote, remove }: VoterChange): string | undefined {
+  const voters = voterNodes(range);
+  const left = voters.filter((nodeId) => !remove.includes(nodeId));
+  if (left.length === voters.length) return undefined;
+  const lagging = left.filter((nodeId) => nodeId !== range.leader && !hasCaughtUp(range, nodeId));
+  const after = left.length + promote.filter((nodeId) => !voters.includes(nodeId)).length;
+  if (after - lagging.length > after / 2) return undefined;
+  return `too many of the voters that stay, on nodes ${lagging.join(', ')}, have not caught up`;
 }
 
 /** That no more than half of the voters are as they would have to be. */
