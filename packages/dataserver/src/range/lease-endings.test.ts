@@ -1,4 +1,4 @@
-import { ManualClock, type ServiceError, type Span } from '@remora/base';
+import { ManualClock, ServiceError, type Span } from '@remora/base';
 import type { Command, CommandResult } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Leases } from '../state/leases.ts';
@@ -15,14 +15,19 @@ class EndingsBed {
   isHome = true;
   readonly told: string[] = [];
   /** What other ranges were told, and how they answer. */
-  readonly asked: { readonly command: Command; readonly answer: (result: CommandResult) => void }[] = [];
+  readonly asked: {
+    readonly command: Command;
+    readonly answer: (result: CommandResult) => void;
+    readonly fail: () => void;
+  }[] = [];
   readonly endings = new LeaseEndings({
     clock: this.clock,
     leases: this.leases,
     isHome: () => this.isHome,
     others: {
       command: (command, _options, done) => {
-        this.asked.push({ command, answer: (result) => done(undefined, { result }) });
+        const fail = (): void => done(new ServiceError('UNKNOWN_OUTCOME', 'nobody answers'), undefined);
+        this.asked.push({ command, answer: (result) => done(undefined, { result }), fail });
         return () => {};
       },
       query: () => () => {},
@@ -74,5 +79,31 @@ describe('who has ended a lease', () => {
     bed.wait();
     expect(bed.told).toEqual(['UNKNOWN_OUTCOME', 'UNKNOWN_OUTCOME']);
     expect(bed.endings.waits).toBe(0);
+  });
+
+  test('is told although more spans than are told at a time are of a range that does not answer (LE3)', () => {
+    bed.endings.stop();
+    bed.asked.length = 0;
+    for (let i = 0; i < 2_500; i++) {
+      const id = 1_000n + BigInt(i);
+      bed.leases.grant({ ...LEASE, id, spans: [SPAN] });
+      bed.leases.beginEnd(id);
+    }
+    const healthy = { start: Buffer.from([1, 0x78]), end: Buffer.from([1, 0x79]) };
+    bed.leases.grant({ ...LEASE, id: 9_999n, spans: [healthy] });
+    bed.leases.beginEnd(9_999n);
+    bed.endings.start();
+    bed.endings.whenGone(9_999n, (error?: ServiceError) => bed.told.push(error?.code ?? 'gone'));
+    for (let round = 0; round < 4; round++) {
+      for (const { command, answer, fail } of bed.asked.splice(0)) {
+        if (command.type === 'leaseEnd' && command.id === 9_999n) {
+          answer({ type: 'leaseEnd', more: false, covered: healthy });
+        } else fail();
+      }
+      bed.clock.advance(100);
+    }
+    expect(bed.told).toEqual(['gone']);
+    const told = new Set(bed.asked.map(({ command }) => (command.type === 'leaseEnd' ? command.id : 0n)));
+    expect(told.size).toBeGreaterThan(1_000); // The others are told again all the same.
   });
 });

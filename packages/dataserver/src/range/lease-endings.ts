@@ -6,7 +6,8 @@
  *      the lease has ended only after that is applied here, and is told again until it has answered.
  * LE2. A span is settled by the answer of the range that has its keys, after it has applied the end and has nothing left;
  *      only for the part that it names: the rest is told to whoever has it.
- * LE3. One range that does not answer holds no other up: each span is seen to by itself.
+ * LE3. One range that does not answer holds no other up: each span is seen to by itself, and where there are more than can be
+ *      told at a time, what was told in vain comes again only when all others had their turn.
  * LE4. Who waits for a lease to be gone has ended it: that is applied. So nobody is told anything that says that it was not,
  *      such as STALE_EPOCH when its record goes to another range by a split or a merge (CM3 of commands.ts). Whoever asks
  *      again, under the same request id, finds the way there.
@@ -50,6 +51,8 @@ export class LeaseEndings {
   #serving = false;
   /** There were too many to tell all (TELLING_MAX). */
   #full = false;
+  /** LE3. The last lease whose turn it was. */
+  #last = 0n;
 
   constructor(deps: LeaseEndingsDeps) {
     this.#deps = deps;
@@ -95,10 +98,18 @@ export class LeaseEndings {
 
   #tellAll(): void {
     this.#full = false;
-    for (const lease of this.#deps.leases.allEnding()) {
+    for (const lease of this.#inTurn()) {
+      if (this.#telling.size < TELLING_MAX) this.#last = lease.id;
       this.#tellOf(lease);
       if (this.#full) return;
     }
+  }
+
+  /** LE3. */
+  #inTurn(): readonly Lease[] {
+    const leases = [...this.#deps.leases.allEnding()];
+    const behind = leases.findIndex(({ id }) => id === this.#last) + 1;
+    return [...leases.slice(behind), ...leases.slice(0, behind)];
   }
 
   #tellOf(lease: Lease): void {
@@ -115,7 +126,7 @@ export class LeaseEndings {
   #told(id: bigint): void {
     const lease = this.#deps.leases.ending(id);
     if (lease === undefined) this.#gone(id);
-    else this.#tellOf(lease);
+    else if (!this.#full) this.#tellOf(lease);
     if (this.#full && this.#telling.size < TELLING_MAX / 2) this.#tellAll();
   }
 
