@@ -102,6 +102,22 @@ describe("a part of another range's transaction", () => {
     expect(bed.pushed).toEqual(['t']);
   });
 
+  test('is asked after although more than are asked after at a time have records where nobody answers (ST4)', async () => {
+    const [, right] = neighbours();
+    for (let i = 0; i < 100; i++) {
+      await prepared(right, prepare(`lost-${i}`, 1, [put(`x${i}`, '1')], { expiresMs: 2_000 }));
+    }
+    await prepared(right, prepare('t', 1, [put('y', '1')], { expiresMs: 2_000 }));
+    const bed = new SettlerBed(right);
+    bed.timeMs = 2_001;
+    for (let round = 0; round < 4; round++) {
+      bed.look();
+      for (const tell of bed.told.splice(0)) tell(undefined);
+    }
+    expect(bed.pushed).toContain('t');
+    expect(bed.pushed.filter((txnId) => txnId === 'lost-0').length).toBeGreaterThan(1);
+  });
+
   test('is left to the next leader when leadership was lost meanwhile', async () => {
     const { bed } = await withPart();
     bed.timeMs = 2_001;

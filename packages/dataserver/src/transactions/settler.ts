@@ -40,11 +40,17 @@ const UNDER_WAY_MAX = 64;
  *      it are known to be resolved, wherever they are by now (T7).
  * ST3. A transaction is asked after once at a time; there is a timer only while there is any, so a range without costs
  *      nothing.
+ * ST4. Where there are more than can be asked after at a time, none is asked after again before all others had their turn:
+ *      those whose record, or whose parts, are where nobody answers hold up no others.
  */
 export class Settler {
   readonly #deps: SettlerDeps;
   /** ST3. */
   readonly #underWay = new Set<string>();
+  /** ST4. Those that had their turn while others wait for theirs. */
+  readonly #hadTurn = new Set<string>();
+  /** ST4. Some were passed over at this look. */
+  #full = false;
   /** Waited for at the last look. */
   #awaited: ReadonlySet<string> = new Set();
   #timer: Timer | undefined;
@@ -69,10 +75,12 @@ export class Settler {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#awaited = new Set();
+    this.#hadTurn.clear();
   }
 
   #look(): void {
     const { waits, transactions, rangeTimeMs } = this.#deps;
+    this.#full = false;
     const nowMs = rangeTimeMs();
     waits.expire(nowMs);
     const awaited = waits.lookAtAwaited();
@@ -83,12 +91,18 @@ export class Settler {
     }
     this.#awaited = awaited;
     for (const record of transactions().records) if (record.expiresMs < nowMs) this.#settleRecord(record);
+    if (!this.#full) this.#hadTurn.clear();
   }
 
-  /** ST3. */
+  /** ST3, ST4. */
   #begin(txnId: string): (() => void) | undefined {
-    if (this.#underWay.has(txnId) || this.#underWay.size >= UNDER_WAY_MAX) return undefined;
+    if (this.#underWay.has(txnId) || this.#hadTurn.has(txnId)) return undefined;
+    if (this.#underWay.size >= UNDER_WAY_MAX) {
+      this.#full = true;
+      return undefined;
+    }
     this.#underWay.add(txnId);
+    this.#hadTurn.add(txnId);
     return () => this.#underWay.delete(txnId);
   }
 
