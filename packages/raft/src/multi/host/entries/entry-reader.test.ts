@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { EntryRange, GroupLog } from '../../ports.ts';
 import { newStats } from '../stats.ts';
@@ -21,7 +23,7 @@ function readerOver() {
     const owner: EntryOwner = { groupId, entriesRead: () => undefined };
     reader.read(owner, { reader: 1, from: 1, to: 9, maxBytes: MIB });
   };
-  return { asked, answers, want };
+  return { reader, asked, answers, want };
 }
 
 test('so many reads are under way as the option says, the others in the order in which they came (Q1)', async () => {
@@ -55,4 +57,26 @@ test('many ask for a part each, and one for all that it may have, once it is sur
     want(1);
   }
   expect(asked.at(-1)?.maxBytes).toBe(MIB);
+});
+
+test('what was read is let go, although there is always somebody who waits', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const { reader, answers } = readerOver();
+  const owners: WeakRef<EntryOwner>[] = [];
+  const want = (groupId: number): void => {
+    const owner: EntryOwner = { groupId, entriesRead: () => undefined };
+    owners.push(new WeakRef(owner));
+    reader.read(owner, { reader: 1, from: 1, to: 9, maxBytes: MIB });
+  };
+  for (let groupId = 1; groupId <= 10; groupId++) want(groupId);
+  for (let groupId = 11; groupId <= 1_000; groupId++) {
+    want(groupId);
+    answers.shift()?.();
+    await Promise.resolve();
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  reader.read({ groupId: 1, entriesRead: () => undefined }, { reader: 1, from: 1, to: 9, maxBytes: MIB });
+  expect(owners.filter((each) => each.deref() !== undefined).length).toBeLessThan(50);
 });

@@ -70,8 +70,8 @@ export class EntryReader {
       this.#crowd = Math.max(waiting, this.#crowd - 1 / READS_PER_CROWD_LOSS);
       const shareBytes = Math.max(READ_BYTES_MIN, Math.floor(ROUND_BYTES / this.#crowd));
       const { owner, read } = this.#queue[this.#head++] as Waiting;
-      if (this.#head === this.#queue.length) {
-        this.#queue = [];
+      if (2 * this.#head >= this.#queue.length) {
+        this.#queue = this.#queue.slice(this.#head);
         this.#head = 0;
       }
       this.#underWay++;

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { confOf } from '../../../core/membership.ts';
 import type { Entry } from '../../../core/types.ts';
@@ -86,5 +88,29 @@ describe('the apply queue', () => {
     await queue.close();
     expect(calls).toEqual([1]);
     expect(failures).toEqual(['Error: the disk failed']);
+  });
+
+  // Of a replica that applies more slowly than is committed, all entries stayed in memory until it was done once.
+  test('what is applied is let go, although there is always more', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const stateMachine = { apply: () => undefined } as unknown as StateMachine;
+    const owner = { confAfter: () => confOf([1]), applied: () => {}, resumed: () => {}, failed: () => {} };
+    const queue = new ApplyQueue(stateMachine, owner, 1);
+    const pushed: WeakRef<Entry>[] = [];
+    const push = (from: number, to: number): void => {
+      const more = entries(from, to, 1);
+      for (const entry of more) pushed.push(new WeakRef(entry));
+      queue.push(more);
+    };
+    push(1, 10);
+    for (let index = 11; index <= 1_000; index++) {
+      push(index, index);
+      queue.step();
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+    expect(queue.step()).toBe(true);
+    expect(pushed.filter((each) => each.deref() !== undefined).length).toBeLessThan(50);
   });
 });

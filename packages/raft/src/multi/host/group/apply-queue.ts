@@ -146,8 +146,9 @@ export class ApplyQueue {
     if (end === this.#head && end < limit) end++; // A3
     const slice = this.#head === 0 && end === this.#queue.length ? this.#queue : this.#queue.slice(this.#head, end);
     this.#head = end;
-    if (end === this.#queue.length) {
-      this.#queue = [];
+    // Not only once it is empty: who applies more slowly than is committed is never done.
+    if (2 * end >= this.#queue.length) {
+      this.#queue = this.#queue.slice(end);
       this.#head = 0;
     }
     return slice;
