@@ -12,6 +12,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { CrashWorld } from './install/test-crash-world.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeSpans } from './state/bounds.ts';
+import { ABSORBED_MAX } from './state/merging.ts';
 import { DESCRIPTOR, put, range } from './state/test-bed.ts';
 import { type Booted, boot } from './test-store.ts';
 
@@ -502,5 +503,27 @@ test('orders for the members of a range wait while a neighbour is being merged w
     { orderId: 1, outcome: 'underWay' },
     { orderId: 2, outcome: 'underWay', reason: 'a neighbour is being merged with the range' },
   ]);
+  booted.store.stop();
+});
+
+test('a range that has taken over as many as it may is told to take over no more: nothing is sealed for it', async () => {
+  const booted = await startedNode(1);
+  const target = must(replicaIn(booted, TARGET.rangeId));
+  Object.assign(target.group, {
+    ready: true,
+    status: () => ({ changePending: false, progress: [], conf: target.state.conf }),
+  });
+  target.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const [noop] = logOf(TARGET.rangeId, [[1, { type: 'noop' }]]);
+  await target.apply([{ ...must(noop), index: MERGE_AT }], target.state.conf);
+  const absorbed = Array.from({ length: ABSORBED_MAX }, (_, i) => 1_000 + i);
+  target.state.merging = { ...target.state.merging, absorbed };
+  const { talk } = booted.store;
+  const instruction = { type: 'merge', source: SOURCE, bytesMax: 0 } as const;
+  talk.carryOut({ rangeId: TARGET.rangeId, confVersion: 1, orderId: 1, instruction });
+  expect(talk.report().results).toEqual([
+    { orderId: 1, outcome: 'refused', reason: 'range 2 cannot be merged so: it has taken over 1000 ranges' },
+  ]);
+  expect(booted.store.merges.isMerging(TARGET.rangeId)).toBe(false);
   booted.store.stop();
 });

@@ -12,7 +12,7 @@ import {
   rangeUnseal,
 } from '@remora/protocol';
 import { isJoint } from '@remora/raft';
-import { leaseConflict, misfit } from '../state/merge.ts';
+import { fullRefusal, leaseConflict, misfit } from '../state/merge.ts';
 import { verdictOn } from '../state/merging.ts';
 import type { RangeState } from '../state/range-state.ts';
 import { hasMoreThan } from './measure.ts';
@@ -290,7 +290,8 @@ function problem({ target, source }: Pair): string | undefined {
   if (seal !== undefined && verdictOn(seal, source.rangeId, target.state) !== 'open') {
     return `range ${source.rangeId} is being merged with another one`;
   }
-  return misfit(target.state.descriptor, source.state.descriptor) ?? leaseConflict(target.state, source.state)?.message;
+  const refusal = fullRefusal(target.state) ?? leaseConflict(target.state, source.state);
+  return misfit(target.state.descriptor, source.state.descriptor) ?? refusal?.message;
 }
 
 /** A sealed source has no members but those that are known here (merges.ts MR1). */

@@ -110,8 +110,16 @@ export function mergeRefusal(
   if (isJoint(conf)) return unavailable(`the membership of range ${rangeId} is being changed; merge it afterwards`);
   const wrong = misfit(descriptor, source.descriptor);
   if (wrong !== undefined) return impossible(rangeId, wrong);
+  return fullRefusal(state);
+}
+
+/** Why a range takes over no other any more; undefined when it may. */
+export function fullRefusal({
+  descriptor,
+  merging,
+}: Pick<RangeState, 'descriptor' | 'merging'>): ServiceError | undefined {
   if (merging.absorbed.length < ABSORBED_MAX) return undefined;
-  return impossible(rangeId, `it has taken over ${ABSORBED_MAX} ranges`);
+  return impossible(descriptor.rangeId, `it has taken over ${ABSORBED_MAX} ranges`);
 }
 
 /** MG2: why two ranges are not merged as long as they know two incarnations of a lease; undefined when they may be. */
