@@ -1,5 +1,11 @@
 import { type Engine, formatAddress } from '@remora/base';
-import { type Checkpointer, RESIDENT_SPANS, type RevisionDrawer, type Store } from '@remora/dataserver';
+import {
+  type Checkpointer,
+  discardUnfinishedSnapshots,
+  RESIDENT_SPANS,
+  type RevisionDrawer,
+  type Store,
+} from '@remora/dataserver';
 import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
 import { type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
@@ -132,6 +138,7 @@ class Node implements AssembledNode {
     const { options, platform, clock, random, logger } = this.#parts;
     const descriptor = await this.#identify();
     let host: NodeRaftHost | undefined;
+    await discardUnfinishedSnapshots(platform.stagingDisk);
     const { log, recovered } = await this.#openLog((error) => {
       this.#fail(error);
       host?.logFailed(error);

@@ -1,16 +1,26 @@
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Disk, type Engine, InvariantError, nodeClock, nodeDisk, SeededRandom, silentLogger } from '@remora/base';
-import type { SnapshotReceiver } from '@remora/raft';
+import {
+  type Disk,
+  type Engine,
+  InvariantError,
+  nodeClock,
+  nodeDisk,
+  SeededRandom,
+  SimDisk,
+  silentLogger,
+} from '@remora/base';
+import { type GroupLog, openGroupLog, type SnapshotReceiver } from '@remora/raft';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LevelStore } from '../engine/node/level-store.ts';
 import { OverlayEngine } from '../engine/overlay-engine.ts';
 import { StoreDamagedError } from '../engine/store-errors.ts';
 import { RESIDENT_SPANS } from '../state/keys.ts';
 import { DESCRIPTOR } from '../state/test-bed.ts';
-import { type Endings, Installer, NO_ENDINGS } from './installer.ts';
+import { discardUnfinishedSnapshots, type Endings, Installer, NO_ENDINGS } from './installer.ts';
 import type { InstallMarker } from './marker.ts';
+import { StagedFiles } from './staged-files.ts';
 import { CrashWorld } from './test-crash-world.ts';
 import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from './test-data.ts';
 
@@ -30,11 +40,13 @@ describe('an installer', () => {
   let stream: Buffer;
   let old: string;
   let told: string[];
+  let marked: Promise<readonly string[]> | undefined;
 
   beforeEach(async () => {
     world = new CrashWorld(3);
     stream = await streamOf(rows, 20);
     told = [];
+    marked = undefined;
     await boot();
     for (const { key, value } of [...someRows(random, { small: 50, large: 1 }), stateAt(5)]) engine.put(key, value);
     await engine.checkpoint();
@@ -259,6 +271,20 @@ describe('an installer', () => {
     expect(await contents(engine)).toBe(fresh);
   });
 
+  // A node whose disk a snapshot had filled could not open its log any more, while the rest of the snapshot lay there.
+  test('what was received in part goes before anything is opened, and nothing that a marker may name', async () => {
+    const receiver = receive();
+    for (const piece of pieces(stream.subarray(0, stream.length / 2), random)) await receiver.chunk(piece);
+    await send(stream, () => {
+      if (marked === undefined && installer.replacing(DESCRIPTOR) !== undefined) marked = disk.list('snapshots');
+    });
+    const left = await disk.list('snapshots');
+    expect(left).toEqual(['2-1.snapshot.part']);
+    expect(await marked).toEqual(['2-1.snapshot.part', '2-2.snapshot']);
+    await discardUnfinishedSnapshots(disk);
+    expect(await disk.list('snapshots')).toEqual([]);
+  });
+
   test('holds no more than a batch at a time, however large the snapshot, and shows its progress', async () => {
     const many = Array.from({ length: 12_000 }, (_, i) => {
       const key = Buffer.from([3, 0, 0, 0, 0]);
@@ -290,13 +316,28 @@ describe('an installer', () => {
     const receiver = receive();
     await receiver.chunk(stream.subarray(0, 500_000));
     await boot();
-    expect(await world.sim.list('snapshots')).toEqual(['2-1.snapshot']);
+    expect(await world.sim.list('snapshots')).toEqual(['2-1.snapshot.part']);
     const cleaning = installer.clean();
     await send(stream);
     await cleaning;
     expect(await contents(engine)).toBe(fresh);
     expect(await world.sim.list('snapshots')).toEqual([]);
   });
+});
+
+test('a node whose disk is full of a part of a snapshot opens its log again', async () => {
+  const disk = new SimDisk({ random: new SeededRandom(1), capacityBytes: 3 * 2 ** 20 });
+  const open = (): Promise<GroupLog> =>
+    openGroupLog({
+      ...{ disk, dir: 'log', logger: silentLogger, onFailure: () => {} },
+      options: { segmentBytes: 2 ** 20 },
+    });
+  const files = new StagedFiles(disk, 'snapshots');
+  await files.discardExcept(new Set());
+  await (await files.create(2)).append(Buffer.alloc(2.5 * 2 ** 20));
+  await expect(open()).rejects.toThrow('no space left');
+  await discardUnfinishedSnapshots(disk);
+  await (await open()).close();
 });
 
 describe('an installation on LevelDB', () => {

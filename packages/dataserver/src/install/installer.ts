@@ -30,7 +30,7 @@ import { hullOf, rangeSpans, spansOverlap } from '../state/bounds.ts';
 import { allInstallsSpan, installKey } from '../state/keys.ts';
 import { decodeMarker, encodeMarker, type InstallMarker } from './marker.ts';
 import { SnapshotParser } from './snapshot-stream.ts';
-import { type StagedFile, StagedFiles } from './staged-files.ts';
+import { discardUnfinished, type StagedFile, StagedFiles } from './staged-files.ts';
 
 export interface InstallerDeps {
   readonly engine: Engine;
@@ -65,6 +65,14 @@ export interface InstallTarget {
 }
 
 const DIR = 'snapshots';
+
+/**
+ * Removes what was received in part when the node ended. Called before its log and its engine are opened: they need room, and
+ * it may be what has filled the disk.
+ */
+export function discardUnfinishedSnapshots(disk: Disk): Promise<void> {
+  return discardUnfinished(disk, DIR);
+}
 
 export class Installer {
   readonly #deps: InstallerDeps;
@@ -111,7 +119,7 @@ export class Installer {
         await this.#cleaned;
         return this.#files.create(target.rangeId);
       },
-      remove: (file) => this.#files.remove(file.name),
+      remove: (file) => this.#files.remove(file.nameNow),
       install: (file, span, progress) => this.#install(file, { ...target, span: hullOf(target.span, span) }, progress),
     });
   }

@@ -1,5 +1,7 @@
 import type { Bytes, Disk, DiskFile } from '@remora/base';
 
+/** Behind the name of a file that is not complete (F3). */
+const UNFINISHED = '.part';
 /** Synced this often, so that the last sync does not hold up the disk for everyone. */
 const SYNC_BYTES = 8 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
@@ -10,6 +12,8 @@ const READ_BYTES = 256 * 1024;
  * F1. A file belongs to one transfer and is named once per life of the process; `discardExcept` empties the directory
  *     of everything older before the first is made.
  * F2. What `commit` resolved for is durable, name and contents.
+ * F3. Until then it has another name: whatever is found under such a one, nobody rests on. So a node that a snapshot has
+ *     filled the disk of makes room again before it opens anything that needs some (`discardUnfinished`).
  */
 export class StagedFiles {
   readonly #disk: Disk;
@@ -33,14 +37,18 @@ export class StagedFiles {
 
   async create(rangeId: number): Promise<StagedFile> {
     const name = `${rangeId}-${this.#next++}.snapshot`;
-    const file = await this.#disk.open(this.#path(name), { create: true });
+    const path = this.#path(name);
+    const file = await this.#disk.open(path + UNFINISHED, { create: true });
     try {
       await file.truncate(0); // a removal that was not durable may have come undone
     } catch (error) {
       await file.close();
       throw error;
     }
-    return new StagedFile(name, file, () => this.#disk.syncDir(this.#dir));
+    return new StagedFile(name, file, async () => {
+      await this.#disk.rename({ from: path + UNFINISHED, to: path });
+      await this.#disk.syncDir(this.#dir);
+    });
   }
 
   async has(name: string): Promise<boolean> {
@@ -71,6 +79,11 @@ export class StagedFiles {
   }
 }
 
+/** F3. Called before anything else of a node is opened: its disk may be full. */
+export async function discardUnfinished(disk: Disk, dir: string): Promise<void> {
+  for (const name of await disk.list(dir)) if (name.endsWith(UNFINISHED)) await disk.remove(`${dir}/${name}`);
+}
+
 function numberOf(name: string): number {
   const number = Number(/-(\d+)\.snapshot$/.exec(name)?.[1]);
   return Number.isSafeInteger(number) ? number : 0;
@@ -80,14 +93,21 @@ function numberOf(name: string): number {
 export class StagedFile {
   readonly name: string;
   readonly #file: DiskFile;
-  readonly #syncDir: () => Promise<void>;
+  /** Gives it its name, durably. */
+  readonly #named: () => Promise<void>;
   #bytes = 0;
   #unsynced = 0;
+  #isNamed = false;
 
-  constructor(name: string, file: DiskFile, syncDir: () => Promise<void>) {
+  constructor(name: string, file: DiskFile, named: () => Promise<void>) {
     this.name = name;
     this.#file = file;
-    this.#syncDir = syncDir;
+    this.#named = named;
+  }
+
+  /** The name that it has now (F3). */
+  get nameNow(): string {
+    return this.#isNamed ? this.name : this.name + UNFINISHED;
   }
 
   get bytes(): number {
@@ -105,7 +125,8 @@ export class StagedFile {
   async commit(): Promise<void> {
     await this.#sync();
     await this.#file.close();
-    await this.#syncDir();
+    await this.#named();
+    this.#isNamed = true;
   }
 
   async close(): Promise<void> {
