@@ -69,6 +69,16 @@ describe('sessions of a range', () => {
     expect([found({ host: 'web-' }), found({ host: 'web-2' }), found({ rack: '' })]).toEqual([[1n, 3n], [3n], []]);
   });
 
+  test('have no attributes but those that they were given, whatever is asked for', async () => {
+    const bed = new StateBed();
+    await granted(bed, 1n, 'web-1');
+    for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+      const attributes = Object.fromEntries([[name, '']]);
+      const page = ask(bed, { type: 'sessions', after: 0n, limit: 9, attributes });
+      expect(page, name).toMatchObject({ sessions: [] });
+    }
+  });
+
   test('are shown with what they hold and what they wait for, and not with what others do', async () => {
     const bed = new StateBed();
     const [mine, other] = [

@@ -28,9 +28,14 @@ function list(source: SessionSource, query: Extract<SessionQuery, { type: 'sessi
   const { found, next } = leases.page(bounds.routed, {
     after: query.after,
     limit: Math.min(query.limit, SESSIONS_LIMIT_MAX),
-    matches: ({ attributes }) => wanted.every(([name, prefix]) => attributes[name]?.startsWith(prefix) === true),
+    matches: ({ attributes }) => wanted.every(([name, prefix]) => attributeOf(attributes, name)?.startsWith(prefix)),
   });
   return { type: 'sessions', sessions: found.map((lease) => infoOf(source, lease)), next };
+}
+
+/** Names come from clients: of every object's own, such as `constructor`, they mean nothing. */
+function attributeOf(attributes: Lease['attributes'], name: string): string | undefined {
+  return Object.hasOwn(attributes, name) ? attributes[name] : undefined;
 }
 
 function show(
