@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { ERROR_TABLE, type ErrorCode, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { type RunningHttpServer, startHttpServer } from '@remora/cli';
-import { type Backend, createHttpEndpoint, type HttpEndpoint } from '@remora/gateway';
+import { type Backend, createHttpEndpoint, type HttpEndpoint, type LockWatchListener } from '@remora/gateway';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SdkBackend } from '../support/sdk-backend.ts';
 import { undescribed } from './described.ts';
@@ -72,6 +72,11 @@ function textOf({ body }: Response): { until(part: string): Promise<void> } {
   };
 }
 
+function memberOf(of: SdkBackend, name: string | symbol): unknown {
+  const value: unknown = Reflect.get(of, name);
+  return typeof value === 'function' ? value.bind(of) : value;
+}
+
 describe('over real connections', () => {
   test('a body is JSON by its type, and no other site has sent it', async () => {
     const refusals = await Promise.all([
@@ -127,6 +132,23 @@ describe('over real connections', () => {
     const other = await fetch(`http://127.0.0.1:${server.port}/v1/events/default?prefix=l`);
     await other.body?.cancel();
     await endpoint.stop();
+    await told.until('the end');
+  });
+
+  test('nothing is told any more to a client that hears of the stop', async () => {
+    const listeners: LockWatchListener[] = [];
+    const watchLocks: Backend['watchLocks'] = (options, listener) => {
+      listeners.push(listener);
+      return backend.watchLocks(options, listener);
+    };
+    await server.stop();
+    await serve(new Proxy(backend, { get: (of, name) => (name === 'watchLocks' ? watchLocks : memberOf(of, name)) }));
+    const told = textOf(await fetch(`http://127.0.0.1:${server.port}/v1/events/default/l`));
+    await told.until('event: state');
+    const stopped = endpoint.stop();
+    // Who waited at this node leaves the queue, say.
+    for (const listener of listeners) listener([{ type: 'live' }]);
+    await stopped;
     await told.until('the end');
   });
 

@@ -45,6 +45,8 @@ export interface HttpEndpoint {
  * HE2. A client that hangs up ends its call. What it was answered and did not take is taken back.
  * HE3. Calls and streams are bounded; one more is refused at once.
  * HE4. A client that does not read what it is told holds up no memory: the source stops until it does.
+ * HE5. A stream that was ended is open until its client has read it, and nothing is written to it any more: Node would end
+ *      the process for that.
  */
 export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { callsMax: CALLS_MAX }): HttpEndpoint {
   const api = new HttpApi(deps);
@@ -153,14 +155,15 @@ function tell(
 ): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', ...ALWAYS });
   response.flushHeaders();
+  // HE5.
+  const send = (text: string): boolean => response.writableEnded || response.write(text);
   const source = events({
-    write: (event, data) =>
-      response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`) ? 0 : response.writableLength,
+    write: (event, data) => (send(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`) ? 0 : response.writableLength),
   });
   let beat: Timer;
   const scheduleBeat = (): void => {
     beat = clock.setTimer(BEAT_MS, () => {
-      response.write(':\n\n');
+      send(':\n\n');
       scheduleBeat();
     });
   };
