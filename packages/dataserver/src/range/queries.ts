@@ -1,4 +1,4 @@
-import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
+import { type Clock, type Engine, type Logger, ServiceError, toServiceError } from '@remora/base';
 import { type GrantNews, grantNews, type LockId, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { NO_OWNERS } from '../state/belongings.ts';
@@ -55,6 +55,7 @@ export interface QueryDeps {
   readonly closing: ClosedRevisions;
   readonly intentWaits: IntentWaits;
   readonly nodeId: number;
+  readonly logger: Logger;
 }
 
 /**
@@ -73,6 +74,9 @@ export interface QueryDeps {
  * Q5. Who is in a lock's queue, as far as this leader has applied, waits from then on without a round (Q1): nothing is
  *     answered by that state, and whatever happened since is told when it is applied here, or asked for elsewhere when
  *     this replica finds out that it leads no more.
+ * Q6. What a query brings to light of faults in this program is answered as INTERNAL: nothing was changed by it, and where
+ *     it ended the node, it would be asked again of the next leader, and end that as well. What is wrong with the data, by
+ *     an invariant or a checksum, ends the node.
  */
 export class Queries {
   readonly #replica: RangeReplica;
@@ -133,12 +137,24 @@ export class Queries {
       return this.#awaitEnd(holder.txnId, { asked, receivedMs }, onCancel, done);
     }
     const told = this.#isOpen(query) ? this.#asClosed(done) : done;
+    let answered = false;
     try {
-      this.#answer(query, receivedMs, onCancel, told);
+      this.#answer(query, receivedMs, onCancel, (...answer) => {
+        answered = true;
+        told(...answer);
+      });
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      done(error, undefined);
+      if (answered) throw error;
+      done(this.#asRefusal(error, query), undefined);
     }
+  }
+
+  /** Q6. */
+  #asRefusal(error: unknown, { type }: AtOnce): ServiceError {
+    if (error instanceof ServiceError) return error;
+    if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+    this.#deps.logger.error({ query: type, error }, 'a query cannot be answered, by a fault of this program');
+    return toServiceError(error);
   }
 
   #holder(query: AtOnce): PreparedPart | undefined {

@@ -314,3 +314,30 @@ test('a compaction at a revision that nobody was given is refused, and not propo
   expect([told, replica.underWay().proposals]).toEqual([['FUTURE_REVISION'], 1]);
   store.stop();
 });
+
+test('a query that a fault of the program keeps from being answered ends no node, which the next leader would follow (Q6)', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica(RANGE, 11);
+  const replica = replicaOf({ store });
+  Object.assign(replica.group, { readIndex: (done: () => void) => done() });
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const batch = { rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands: [] };
+  await replica.apply([{ index: 1, term: 2, type: 'normal', data: encodeEntry(batch) }], replica.state.conf);
+  const ask = (of: object): Promise<string> => {
+    const query = { type: 'sessions', after: 0n, limit: 9, attributes: {}, ...of } as Query;
+    const body = { kind: 'query', query } as const;
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body };
+    return new Promise((resolve) => {
+      replica.execute(
+        request,
+        () => {},
+        (error) => resolve(error?.code ?? 'answered'),
+      );
+    });
+  };
+  const faulty = new Proxy({}, { ownKeys: () => 'no list' as never });
+  const damaged = new Proxy({}, { ownKeys: () => expect.fail('the data are damaged') });
+  expect([await ask({}), await ask({ attributes: faulty })]).toEqual(['answered', 'INTERNAL']);
+  await expect(ask({ attributes: damaged })).rejects.toThrow('the data are damaged');
+  store.stop();
+});

@@ -163,7 +163,7 @@ export class RangeReplica implements StateMachine {
       grants: this.#grants,
       closing: this.closing,
       intentWaits: this.#transactions.waits,
-      nodeId: deps.nodeId,
+      ...{ nodeId: deps.nodeId, logger },
     });
     const onCandidate = (): void => deps.onSplitWish?.();
     this.splitReasons = new SplitReasons({ ...deps, state: this.state, load: this.load, onCandidate });

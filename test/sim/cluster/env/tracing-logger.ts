@@ -1,4 +1,4 @@
-/** What a process logs is part of a run's trace. */
+/** What a process logs is part of a run's trace. A fault of the program itself, which the product bears, ends the run. */
 import type { Logger } from '@remora/base';
 import { hashOfText } from '../../common/hash.ts';
 import type { Trace } from '../../common/trace.ts';
@@ -7,6 +7,7 @@ export function tracingLogger(trace: Trace, process: number): Logger {
   const write =
     (level: string) =>
     (fields: Readonly<Record<string, unknown>>, message: string): void => {
+      if (level === 'error' && isFault(fields.error)) throw fields.error;
       const text = `${level}: ${message} ${JSON.stringify(fields, plain)}`;
       trace.add('log', process, 0, hashOfText(text), 0, text);
     };
@@ -18,6 +19,10 @@ export function tracingLogger(trace: Trace, process: number): Logger {
     child: () => logger,
   };
   return logger;
+}
+
+function isFault(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
 }
 
 function plain(_key: string, value: unknown): unknown {
