@@ -1,11 +1,10 @@
 // D1. At most one process holds the lock of a directory. The lock is the operating system's own (LevelDB locks its
 //     LOCK file with fcntl): it ends with its process, however that ends, and knows nothing of process ids.
 // D2. `owner.json` beside it names the owner for error messages. Nothing is decided by it.
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Level } from 'level';
 import { CommandError } from '../exit-codes.ts';
-import { readJsonFile, writeJsonAtomically } from './atomic-file.ts';
+import { makeDirectory, readJsonFile, writeJsonAtomically } from './atomic-file.ts';
 
 export interface DirLock {
   release(): Promise<void>;
@@ -18,7 +17,7 @@ export interface DirLock {
 export async function lockDirectory(dir: string): Promise<DirLock> {
   const lockDir = join(dir, 'lock');
   try {
-    await mkdir(lockDir, { recursive: true });
+    await makeDirectory(resolve(lockDir));
   } catch (cause) {
     throw new CommandError('dataDir', `cannot use the data directory ${dir}: ${String(cause)}`, { cause });
   }
