@@ -14,19 +14,21 @@ import type {
 import type { SessionInfo } from '@remora/protocol';
 import { invalid } from './fields.ts';
 
-/** `lease.incarnation`, the lease in hexadecimal as everywhere; opaque to clients. */
+/**
+ * `lease.incarnation`, the lease in hexadecimal as everywhere; opaque to clients. Those of etcd's clients may have any number
+ * of 64 bits: without its sign, so that it is one word.
+ */
 export function sessionText({ lease, incarnation }: SessionRef): string {
-  return `${lease.toString(16)}.${incarnation}`;
+  return `${BigInt.asUintN(64, lease).toString(16)}.${incarnation}`;
 }
 
 const SESSION = /^([0-9a-f]{1,16})\.(\d{1,16})$/;
-const LEASE_MAX = 2n ** 63n - 1n;
 
 export function parseSession(text: string): SessionRef {
   const match = SESSION.exec(text);
-  const lease = BigInt(`0x${match?.[1] ?? '0'}`);
+  const lease = BigInt.asIntN(64, BigInt(`0x${match?.[1] ?? '0'}`));
   const incarnation = Number(match?.[2]);
-  if (lease < 1n || lease > LEASE_MAX || !Number.isSafeInteger(incarnation)) {
+  if (lease === 0n || !Number.isSafeInteger(incarnation)) {
     throw invalid('session: expected what acquire or opening a session answered');
   }
   return { lease, incarnation };
