@@ -176,6 +176,28 @@ describe('a lease keeper', () => {
     expect(bed.proposed.length).toBe(1_000);
   });
 
+  test('holds no expiry up by others that are not decided for long, and acknowledges nothing of those (LK7)', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    for (let id = 1n; id <= 1_000n; id++) bed.grant(id, 100);
+    bed.clock.advance(1_000);
+    const stuck = bed.proposed.splice(0);
+    expect(stuck.length).toBe(1_000);
+    for (let id = 2_001n; id <= 3_500n; id++) bed.grant(id, 100);
+    bed.clock.advance(5_000);
+    expect(bed.proposed).toEqual([]);
+    bed.clock.advance(5_000);
+    expect(bed.proposed.length).toBe(1_000);
+    expect(bed.proposed.every(({ command }) => command.id > 2_000n)).toBe(true);
+    expect(bed.renewal(1n)).toBe('UNAVAILABLE');
+    for (const { done } of stuck) done(false); // counted no more: those under way are as many as there may be
+    bed.clock.advance(200);
+    expect(bed.proposed.length).toBe(1_000);
+    bed.apply();
+    bed.clock.advance(200);
+    expect(bed.proposed.length).toBe(1_000);
+  });
+
   test('logs what is left of a long lease whose client is silent, and nothing of others (LK6)', () => {
     const bed = new KeeperBed();
     bed.keeper.start(3);

@@ -18,6 +18,12 @@ interface Kept {
   checkpointRetryMs: number;
 }
 
+/** One of `EXPIRING_MAX`. */
+interface Place {
+  readonly untilMs: number;
+  isFree: boolean;
+}
+
 export interface LeaseKeeperDeps {
   readonly clock: Clock;
   readonly leases: Leases;
@@ -42,6 +48,8 @@ interface KeepAlive {
 const LEASE_CHECKPOINT_MS = 300_000;
 /** Expiries proposed and not decided at a time: more wait for the next sweep, so that they never crowd out requests. */
 const EXPIRING_MAX = 1_000;
+/** LK7 */
+const PLACE_KEPT_MS = 10_000;
 /** The same of checkpoints. */
 const CHECKPOINTING_MAX = 1_000;
 /** How soon a checkpoint that could not be logged, as where a queue is full, is tried again; doubled with each in a row. */
@@ -67,6 +75,8 @@ const SWEEP_MS = 100;
  *      another `checkpointMs`, so that it ends however often leaders change (docs/decisions/0059). From the proposal of a
  *      checkpoint on, a keep-alive is acknowledged only after a command that takes it back: no leader to come gives a
  *      lease less than was acknowledged.
+ * LK7. An expiry that is not decided for long, as a transaction holds what the lease has and its outcome is where nobody
+ *      answers, goes on to wait (LK3), and holds up no other: its place is given to one that comes after it.
  */
 export class LeaseKeeper {
   readonly #deps: LeaseKeeperDeps;
@@ -78,6 +88,8 @@ export class LeaseKeeper {
   /** In which the proposals were made that are counted. */
   #countedTerm = 0;
   #expiring = 0;
+  /** LK7. In the order in which they were taken. */
+  #places: Place[] = [];
   #checkpointing = 0;
   #timer: Timer | undefined;
 
@@ -100,6 +112,7 @@ export class LeaseKeeper {
   #forgetProposals(term: number): void {
     this.#countedTerm = term;
     this.#expiring = 0;
+    this.#places = [];
     this.#checkpointing = 0;
     this.#undecided.clear();
   }
@@ -198,22 +211,38 @@ export class LeaseKeeper {
 
   #sweep(): void {
     const nowMs = this.#deps.clock.monotonicMs();
+    this.#givePlacesUp(nowMs);
     for (const [id, kept] of this.#kept) {
       if (kept.expiring) continue;
-      if (kept.deadlineMs <= nowMs) this.#expire(id, kept);
+      if (kept.deadlineMs <= nowMs) this.#expire(id, kept, nowMs);
       else if (kept.checkpointAtMs <= nowMs) this.#checkpoint(id, kept, nowMs);
     }
   }
 
-  #expire(id: bigint, kept: Kept): void {
+  #expire(id: bigint, kept: Kept, nowMs: number): void {
     if (this.#expiring >= EXPIRING_MAX) return;
     const term = this.#term;
     kept.expiring = true;
+    const place = { untilMs: nowMs + PLACE_KEPT_MS, isFree: false };
+    this.#places.push(place);
     this.#expiring++;
     this.#deps.propose({ type: 'leaseExpire', id, incarnation: kept.incarnation, term }, (ended) => {
-      if (term === this.#countedTerm) this.#expiring--;
+      if (term === this.#countedTerm) this.#free(place);
       if (!ended) kept.expiring = false;
     });
+  }
+
+  /** LK7 */
+  #givePlacesUp(nowMs: number): void {
+    const kept = this.#places.findIndex(({ isFree, untilMs }) => !isFree && nowMs < untilMs);
+    const gone = this.#places.splice(0, kept < 0 ? this.#places.length : kept);
+    for (const place of gone) this.#free(place);
+  }
+
+  #free(place: Place): void {
+    if (place.isFree) return;
+    place.isFree = true;
+    this.#expiring--;
   }
 
   /** LK6 */
