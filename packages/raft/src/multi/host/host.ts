@@ -25,6 +25,7 @@ import { EntryReader } from './entries/entry-reader.ts';
 import { GroupRunner } from './group/group-runner.ts';
 import { Heartbeats } from './heartbeats/heartbeats.ts';
 import type { HostContext } from './host-context.ts';
+import { LogWatch } from './log-watch.ts';
 import { type HostOptions, hostOptions } from './options.ts';
 import type { Outbox } from './outbox.ts';
 import { SnapshotIntake } from './snapshots/snapshot-intake.ts';
@@ -94,6 +95,7 @@ class Host implements NodeRaftHost {
   readonly #heartbeats: Heartbeats;
   readonly #waitingAppends: WaitingAppends;
   readonly #leaseClock: LeaseClock;
+  readonly #logWatch: LogWatch;
   #ticksSinceBeat = 0;
   /** The first tick reaches for the others. */
   #ticksSinceReach = REACH_TICKS;
@@ -138,6 +140,12 @@ class Host implements NodeRaftHost {
       clock,
       stallMs: (options.catchUpTicksMax + 0.5) * options.tickMs,
       voided: (nowMs) => this.#voidLeases(nowMs),
+    });
+    this.#logWatch = new LogWatch({
+      logger,
+      stallTicks: options.logStallTicks,
+      intervalTicks: options.heartbeatTicks,
+      handOversMax: options.campaignsMax,
     });
     const campaigns = new Campaigns({ most: options.campaignsMax, lastsTicks: options.electionTicks });
     this.#context = {
@@ -291,6 +299,7 @@ class Host implements NodeRaftHost {
     this.#appended++;
     this.#given.log.append(appends, () => {
       this.#durable++;
+      this.#logWatch.moved();
       this.#guard(() => {
         for (const { owner, mark } of marks) owner.persisted(mark); // H2
         // The acknowledgements of this are what a leader waits for; with more under way they go together.
@@ -317,6 +326,7 @@ class Host implements NodeRaftHost {
       this.#stats.ticks++;
       this.#wheel.advance(++this.#time.ticks);
     }
+    this.#logWatch.ticked(count, this.#durable < this.#appended, this.#groups.values());
     this.#tellSilence(count);
     this.#reachPeers(count);
     this.#ticksSinceBeat += count;

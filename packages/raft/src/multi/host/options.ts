@@ -15,6 +15,8 @@ export interface HostOptions {
   readonly catchUpTicksMax: number;
   /** A replica that hears no leader for so long is told of (`RaftHostOptions.onSilence`), and again each time as long. */
   readonly silenceTicks: number;
+  /** A log in which nothing becomes durable for so long hangs: the groups that this node leads are handed over. */
+  readonly logStallTicks: number;
   /** Groups of this node that campaign at a time; others wait. Above it elections would overtake each other's time-outs. */
   readonly campaignsMax: number;
   /** Ask before raising the term (dissertation §9.6). */
@@ -98,6 +100,7 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   heartbeatTicks: 4,
   catchUpTicksMax: 4,
   silenceTicks: 1200,
+  logStallTicks: 200,
   campaignsMax: 256,
   preVote: true,
   checkQuorum: true,

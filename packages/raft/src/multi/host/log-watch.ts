@@ -1,0 +1,60 @@
+/**
+ * Watches whether the log gets on. A disk may neither take a write nor say that it failed, for minutes: heartbeats need
+ * none, so its node would go on leading, and refuse whatever is proposed once as much waits as may.
+ *
+ * L1. The log hangs when something is under way in it and nothing has become durable for `stallTicks`. Ticks, as a
+ *     process that was stopped has not seen its log hang.
+ * L2. While it hangs, groups are handed over, `handOversMax` at a time. They do not come back: a vote for oneself has to
+ *     be durable.
+ */
+import type { Logger } from '@remora/base';
+
+/** A group, as seen here. */
+export interface LedGroup {
+  readonly leads: boolean;
+  /** False when nobody can take it now, or is about to. */
+  handOver(): boolean;
+}
+
+export interface LogWatchOptions {
+  readonly logger: Pick<Logger, 'error' | 'info'>;
+  readonly stallTicks: number;
+  /** How often some are handed over while it hangs. */
+  readonly intervalTicks: number;
+  readonly handOversMax: number;
+}
+
+export class LogWatch {
+  readonly #options: LogWatchOptions;
+  /** Since something became durable, or the first thing began. */
+  #ticks = 0;
+  #handedOverAt = 0;
+
+  constructor(options: LogWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Something became durable. */
+  moved(): void {
+    if (this.#handedOverAt > 0) this.#options.logger.info({ ticks: this.#ticks }, 'the write-ahead log gets on again');
+    this.#ticks = 0;
+    this.#handedOverAt = 0;
+  }
+
+  /** `count` ticks have passed. */
+  ticked(count: number, underWay: boolean, groups: Iterable<LedGroup>): void {
+    if (!underWay) {
+      this.#ticks = 0;
+      return;
+    }
+    const { logger, stallTicks, intervalTicks, handOversMax } = this.#options;
+    this.#ticks += count;
+    if (this.#ticks < stallTicks || this.#ticks - this.#handedOverAt < intervalTicks) return;
+    if (this.#handedOverAt === 0) {
+      logger.error({ ticks: this.#ticks }, 'the write-ahead log hangs: its disk does not answer; others are to lead');
+    }
+    this.#handedOverAt = this.#ticks;
+    let left = handOversMax;
+    for (const group of groups) if (left > 0 && group.leads && group.handOver()) left--;
+  }
+}
