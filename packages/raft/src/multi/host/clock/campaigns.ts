@@ -7,6 +7,8 @@
  *     pre-votes; one that cannot be settled gives its place up after `lastsTicks`.
  * C2. Who is turned away asks again a heartbeat interval later, in the same order. It votes meanwhile.
  * C3. A leader that hands over is not kept waiting: its target's campaign is not asked about.
+ * C4. Who asks once more, as its last campaign could not be settled, may have lost its majority for good, and many with it:
+ *     they get half of the places at most, the others are for those who ask for the first time.
  */
 import type { Role } from '../../../core/types.ts';
 
@@ -17,35 +19,48 @@ export interface Campaigner {
 
 export class Campaigns {
   readonly #most: number;
+  readonly #mostAgain: number;
   readonly #lastsTicks: number;
-  /** Campaigns under way, and the tick at which each began. */
-  readonly #begun = new Map<Campaigner, number>();
+  /** Campaigns under way. */
+  readonly #begun = new Map<Campaigner, { readonly tick: number; readonly again: boolean }>();
+  /** Of those, how many are not the first of their group (C4). */
+  #again = 0;
   #sweptAt = -1;
 
   constructor(limits: { readonly most: number; readonly lastsTicks: number }) {
     this.#most = limits.most;
+    this.#mostAgain = Math.ceil(limits.most / 2);
     this.#lastsTicks = limits.lastsTicks;
   }
 
   /** Whether `campaigner` may begin at `tick`. */
   admit(campaigner: Campaigner, tick: number): boolean {
-    if (this.#begun.has(campaigner)) {
-      this.#begun.set(campaigner, tick); // once more: the last time came to nothing
-      return true;
-    }
-    if (this.#begun.size >= this.#most) this.#sweep(tick);
-    if (this.#begun.size >= this.#most) return false;
-    this.#begun.set(campaigner, tick);
+    const again = campaigner.role !== 'follower';
+    this.#end(campaigner); // the last time came to nothing
+    if (this.#isFull(again)) this.#sweep(tick);
+    if (this.#isFull(again)) return false;
+    this.#begun.set(campaigner, { tick, again });
+    if (again) this.#again++;
     return true;
+  }
+
+  /** C1, C4. */
+  #isFull(again: boolean): boolean {
+    return this.#begun.size >= this.#most || (again && this.#again >= this.#mostAgain);
+  }
+
+  #end(campaigner: Campaigner): void {
+    if (this.#begun.get(campaigner)?.again === true) this.#again--;
+    this.#begun.delete(campaigner);
   }
 
   /** Once per tick at most: what ended since then is seen with the next. */
   #sweep(tick: number): void {
     if (this.#sweptAt === tick) return;
     this.#sweptAt = tick;
-    for (const [campaigner, begun] of this.#begun) {
+    for (const [campaigner, { tick: begun }] of this.#begun) {
       const over = campaigner.role === 'leader' || campaigner.role === 'follower';
-      if (over || tick - begun >= this.#lastsTicks) this.#begun.delete(campaigner);
+      if (over || tick - begun >= this.#lastsTicks) this.#end(campaigner);
     }
   }
 }
