@@ -1,10 +1,10 @@
-import { EMPTY_BYTES, ServiceError } from '@remora/base';
+import { type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
 import { unlessAborted } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, aborted, CANCEL_TIMEOUT_MS } from './acquire.ts';
 import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
-import { toBytes } from './keys.ts';
+import { requireText, toBytes } from './keys.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import { AS_SESSIONS, OwnLease, type OwnLeaseRequest, ownLeaseRequest } from './own-lease.ts';
 import type { Session } from './session.ts';
@@ -29,6 +29,8 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
   let asked: Asked | undefined;
   liveness.hold();
   try {
+    // Before anything is waited for: they are the caller's.
+    const data = options.data === undefined ? EMPTY_BYTES : toBytes(options.data);
     const wanted = ownLeaseRequest(options) ?? (options.apart ? AS_SESSIONS : undefined);
     const opened = wanted === undefined ? deps.session() : deps.openLease(wanted.terms, id);
     // Nearly always the session is there: whoever awaits it all the same pays for a turn of the loop.
@@ -36,7 +38,7 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
     own = wanted && new OwnLease(session, wanted, deps.requestTimeoutMs);
     // Here and not in the operation: it would leave an owner behind that nobody uses.
     if (options.signal?.aborted) throw aborted(options.signal);
-    const request = requestOf(deps, id, { options, startedMs, waitMs });
+    const request = requestOf(deps, id, { options, data, startedMs, waitMs });
     asked = { session, request, isGranted: false };
     const grant = await new AcquireOperation(deps.requester, session, request).run();
     if (grant === undefined) throw lockBusy();
@@ -122,18 +124,23 @@ function unlessGivenUp<T>(coming: Promise<T>, signal: AbortSignal | undefined, l
 function requestOf(
   { requester, nextAttempt, newToken, requestTimeoutMs }: LockDeps,
   lock: LockId,
-  asked: { readonly options: AnyAcquireOptions; readonly startedMs: number; readonly waitMs: number | undefined },
+  asked: {
+    readonly options: AnyAcquireOptions;
+    readonly data: Bytes;
+    readonly startedMs: number;
+    readonly waitMs: number | undefined;
+  },
 ): AcquireRequest {
-  const { options, startedMs, waitMs } = asked;
-  const { token, depthMax, data, as, signal } = options;
+  const { options, data, startedMs, waitMs } = asked;
+  const { token, depthMax, as, signal } = options;
   // Field by field: an object put together of others costs several times as much.
   return {
     lock,
-    token: token ?? newToken(),
+    token: token === undefined ? newToken() : requireText(token, 'token'),
     attempt: nextAttempt(),
     startedMs,
     depthMax: depthMax ?? (token === undefined ? 1 : DEPTH_MAX),
-    data: data === undefined ? EMPTY_BYTES : toBytes(data),
+    data,
     keepData: options.keepData ?? false,
     delayMs: options.lockDelay === undefined ? 0 : durationMs(options.lockDelay, 'lockDelay'),
     // A wait that was used up by opening the session still gets its one try.

@@ -189,13 +189,14 @@ export class HeldLock implements AsyncDisposable {
    */
   setData(data: BytesLike): Promise<void> {
     return new Promise((resolve, reject) => {
+      const bytes = toBytes(data); // Before its turn comes: they are the caller's.
       this.#turns.enter(() => {
         const refusal = this.#life.refusal();
         if (refusal !== undefined) {
           reject(refusal);
           return false;
         }
-        this.#say(toBytes(data))
+        this.#say(bytes)
           .finally(() => this.#turns.leave())
           .then(resolve, reject);
         return true;

@@ -22,8 +22,23 @@ export interface KvPair {
   readonly lease: bigint;
 }
 
+/**
+ * Copied, as the bytes are the caller's, who may use their place for something else at once: a request is encoded when its
+ * frame leaves, once more for each repetition, and a lock is given back by its name long after.
+ *
+ * @throws ServiceError INVALID_ARGUMENT for anything else, which would be found out only when its frame is encoded, together
+ *   with the requests of others.
+ */
 export function toBytes(text: BytesLike): Bytes {
-  return typeof text === 'string' ? utf8(text) : text;
+  if (typeof text === 'string') return utf8(text);
+  if (text instanceof Uint8Array) return copyBytes(text);
+  throw new ServiceError('INVALID_ARGUMENT', `names, keys and values are text or bytes, not ${typeof text}`);
+}
+
+/** The same of what is text only, such as a namespace. @throws ServiceError INVALID_ARGUMENT for anything else. */
+export function requireText(text: string, what: string): string {
+  if (typeof text === 'string') return text;
+  throw new ServiceError('INVALID_ARGUMENT', `${what}: text, not ${typeof text}`);
 }
 
 /** etcd names the first key of all `\0`, as an empty key is not allowed. */
@@ -36,7 +51,7 @@ const FIRST_KEY = Buffer.from([0]);
  * @throws ServiceError INVALID_ARGUMENT for it.
  */
 export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly end?: Bytes } {
-  if (typeof selector === 'string' || selector instanceof Uint8Array) return { key: toBytes(selector) };
+  if (typeof selector !== 'object' || selector instanceof Uint8Array) return { key: toBytes(selector) };
   if ('prefix' in selector) {
     const prefix = toBytes(selector.prefix);
     if (prefix.length === 0) return { key: FIRST_KEY, end: EMPTY_BYTES };

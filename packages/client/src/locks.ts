@@ -1,7 +1,7 @@
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, LockState } from '@remora/lock';
 import { lockResult } from './acquire.ts';
-import { type BytesLike, toBytes } from './keys.ts';
+import { type BytesLike, requireText, toBytes } from './keys.ts';
 import { detailsOf, type LockDetails } from './lock-details.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
 import type { Requester } from './requester.ts';
@@ -86,7 +86,7 @@ export class Locks {
     options: LockEventsOptions & { readonly namespace?: string; readonly prefix?: BytesLike } = {},
   ): LockEvents<LocksWatchEvent> {
     const { namespace = DEFAULT_NAMESPACE, prefix = EMPTY_BYTES } = options;
-    return eventsOfLocks(this.#requester, { namespace, name: toBytes(prefix) }, options);
+    return eventsOfLocks(this.#requester, lockIdOf(prefix, { namespace }), options);
   }
 
   /** Asks all who hold the lock, or permits, to let go: see `Lock.revoke`. */
@@ -130,7 +130,7 @@ export function lockId(lock: LockName): LockId {
 }
 
 export function lockIdOf(name: BytesLike, { namespace = DEFAULT_NAMESPACE }: { readonly namespace?: string }): LockId {
-  return { namespace, name: toBytes(name) };
+  return { namespace: requireText(namespace, 'namespace'), name: toBytes(name) };
 }
 
 function unexpected(type: string): ServiceError {

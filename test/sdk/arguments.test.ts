@@ -1,0 +1,101 @@
+/** What callers pass: bytes that they go on using, and what is no argument at all. */
+import { afterEach, describe, expect, test } from 'vitest';
+import { codeOf, World } from '../support/sdk-world.ts';
+
+const unhandled: unknown[] = [];
+process.on('unhandledRejection', (reason) => unhandled.push(reason));
+afterEach(() => {
+  expect(unhandled.splice(0)).toEqual([]);
+});
+
+/** Of a caller without types. */
+function untyped<T>(value: unknown): T {
+  return value as T;
+}
+
+describe('bytes of the caller', () => {
+  test('a lock is released by the name that it was acquired by, whatever its caller does with the bytes', async () => {
+    const world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    const name = Buffer.from('orders/1');
+    const lock = client.lock(name);
+    name[7] = 0x32;
+    const held = await world.until(lock.acquire());
+    expect(await world.until(other.locks.show('orders/1'))).toBeDefined();
+    name[7] = 0x33;
+    await world.until(held.release());
+    expect(await world.until(other.locks.show('orders/1'))).toBeUndefined();
+  });
+
+  test('a put writes what it was called with', async () => {
+    const world = new World();
+    const client = await world.client();
+    const [key, value] = [Buffer.from('key'), Buffer.from('value')];
+    const put = client.kv.put(key, value);
+    key.fill(0);
+    value.fill(0);
+    await world.until(put);
+    expect((await world.until(client.kv.get('key')))?.value.toString()).toBe('value');
+  });
+
+  test('the data of a lock are those that they were when they were given', async () => {
+    const world = new World();
+    const client = await world.client();
+    const data = Buffer.from('first');
+    const acquiring = client.lock('l').acquire({ data });
+    data.write('XXXXX');
+    const held = await world.until(acquiring);
+    const dataNow = async () => (await world.until(client.locks.show('l')))?.holders.map((h) => String(h.data));
+    expect(await dataNow()).toEqual(['first']);
+    const next = Buffer.from('second');
+    const said = Promise.all([held.setData('before'), held.setData(next)]);
+    next.fill(0);
+    await world.until(said);
+    expect(await dataNow()).toEqual(['second']);
+  });
+
+  test('a watch that is opened again watches the keys that it was asked for', async () => {
+    const world = new World();
+    const client = await world.client();
+    const key = Buffer.from('key');
+    const watch = client.kv.watch(key);
+    await world.until(watch.began());
+    key.write('XXX');
+    world.sever();
+    await world.run(3_000);
+    await world.until(client.kv.put('key', 'v'));
+    const { value } = await world.until(watch.next());
+    expect(String(value.kv.key)).toBe('key');
+    watch.close();
+  });
+});
+
+describe('what is no argument', () => {
+  test('is refused before it comes into a frame with the requests of others', async () => {
+    const world = new World();
+    const client = await world.client();
+    const held = await world.until(client.lock('held').acquire());
+    const wrong = [
+      () => client.lock(untyped(5)).acquire(),
+      () => client.lock('l', { namespace: untyped(5) }).acquire(),
+      () => client.lock('l').acquire({ data: untyped(5) }),
+      () => client.lock('l').acquire({ token: untyped(5) }),
+      () => client.kv.put('k', untyped(undefined)),
+      () =>
+        client.kv.put(
+          'k',
+          untyped(() => 'v'),
+        ),
+      () => client.kv.get(untyped(5)),
+    ];
+    for (const call of wrong) {
+      const asked = (async () => call())();
+      expect(await world.until(codeOf(asked))).toBe('INVALID_ARGUMENT');
+      expect(world.held).toBe(0);
+    }
+    await world.run(20_000);
+    expect(held.state).toBe('active');
+    await world.until(client.close());
+    expect(world.backend.sessions).toBe(0);
+  });
+});
