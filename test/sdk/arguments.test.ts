@@ -98,4 +98,20 @@ describe('what is no argument', () => {
     await world.until(client.close());
     expect(world.backend.sessions).toBe(0);
   });
+
+  test('what cannot be encoded ends its request, and the process may end', async () => {
+    const world = new World();
+    const client = await world.client();
+    const compare = { key: 'k', target: 'version', is: untyped<'='>('constructor'), than: 1 } as const;
+    const txn = () => client.kv.txn({ compare: [compare], success: [{ put: 'k', value: 'v' }] });
+    // The first one waits for the ranges' time, the second one does not.
+    for (let i = 0; i < 2; i++) {
+      expect(await world.until(codeOf(txn()))).toBe('INVALID_ARGUMENT');
+      expect(world.held).toBe(0);
+    }
+    const sort = { by: untyped<'key'>('__proto__'), order: 'ascend' } as const;
+    expect(await world.until(codeOf(client.kv.range('k', { sort })))).toBe('INVALID_ARGUMENT');
+    expect(world.held).toBe(0);
+    await world.until(client.close());
+  });
 });

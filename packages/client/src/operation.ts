@@ -1,4 +1,4 @@
-import { type ErrorCode, ServiceError } from '@remora/base';
+import { type ErrorCode, ServiceError, toServiceError } from '@remora/base';
 import {
   type CallHandle,
   type Command,
@@ -144,13 +144,19 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     const timeoutMs = Math.min(remainingMs, REQUEST_TIMEOUT_MAX_MS);
     const answerMs = this.options.queue?.answerMs;
     const options = { timeoutMs: answerMs ?? timeoutMs + ANSWER_GRACE_MS, movable: answerMs === undefined };
-    this.#call = channel.call(this.#method, this.request(timeoutMs), options, (error, reply) => {
-      if (this.#over) return;
-      if (error !== undefined) return this.#failed(channel, error);
-      this.requester.gateways.served(channel);
-      this.learn(reply as Reply);
-      this.#finish(undefined, reply);
-    });
+    try {
+      this.#call = channel.call(this.#method, this.request(timeoutMs), options, (error, reply) => {
+        if (this.#over) return;
+        if (error !== undefined) return this.#failed(channel, error);
+        this.requester.gateways.served(channel);
+        this.learn(reply as Reply);
+        this.#finish(undefined, reply);
+      });
+    } catch (error) {
+      if (this.#over) throw error;
+      // It cannot be said to a gateway. Whoever asked is told so, though it may be a timer or a frame that began the attempt.
+      this.#finish(toServiceError(error), undefined);
+    }
   }
 
   #failed(channel: ReconnectingChannel, error: ServiceError): void {
