@@ -1,6 +1,6 @@
 /** What callers pass: bytes that they go on using, and what is no argument at all. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { codeOf, World } from '../support/sdk-world.ts';
+import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
 const unhandled: unknown[] = [];
 process.on('unhandledRejection', (reason) => unhandled.push(reason));
@@ -111,6 +111,18 @@ describe('what is no argument', () => {
     }
     const sort = { by: untyped<'key'>('__proto__'), order: 'ascend' } as const;
     expect(await world.until(codeOf(client.kv.range('k', { sort })))).toBe('INVALID_ARGUMENT');
+    expect(world.held).toBe(0);
+    await world.until(client.close());
+  });
+});
+
+describe('a signal that was aborted before the call', () => {
+  test('ends a change at once, though the ranges do not answer', async () => {
+    const world = new World();
+    const client = await world.client();
+    for (const address of GATEWAYS) world.isolated.add(address);
+    const put = client.kv.put('k', 'v', { signal: AbortSignal.abort() });
+    expect(await world.until(codeOf(put), 50)).toBe('CANCELED');
     expect(world.held).toBe(0);
     await world.until(client.close());
   });

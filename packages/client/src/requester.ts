@@ -95,7 +95,8 @@ export class Requester {
   sendCommand(command: Command, options: CommandOptions, done: Done<PipeReply<CommandResult>>): SentCommand {
     const requestId = this.#idPrefix + this.#nextId++;
     const operation = new CommandOperation(this, command, { requestId, options }, done);
-    if (this.#rangeTimeOffsetMs !== undefined) operation.start();
+    // One that is given up already needs no time.
+    if (this.#rangeTimeOffsetMs !== undefined || options.signal?.aborted) operation.start();
     else this.#startOnceTimeIsKnown(operation);
     return operation;
   }
