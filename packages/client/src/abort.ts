@@ -16,6 +16,29 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
   };
 }
 
+/**
+ * A signal that tells the truth whenever it is looked at, also by who has kept it: `look` finds out what a busy thread has not
+ * been told, and aborts it if need be. What listens to it hears of that as soon as the thread is free, or somebody looks.
+ */
+export function lookingSignal(signal: AbortSignal, look: () => void): AbortSignal {
+  return Object.defineProperties(signal, {
+    aborted: {
+      configurable: true,
+      get(): boolean {
+        look();
+        return Reflect.get(AbortSignal.prototype, 'aborted', signal);
+      },
+    },
+    throwIfAborted: {
+      configurable: true,
+      value(): void {
+        look();
+        AbortSignal.prototype.throwIfAborted.call(signal);
+      },
+    },
+  });
+}
+
 function abortAll(this: AbortSignal): void {
   const callbacks = [...(waiting.get(this) ?? [])];
   waiting.delete(this);

@@ -1,5 +1,6 @@
 import { ServiceError } from '@remora/base';
 import type { LockId } from '@remora/lock';
+import { lookingSignal } from './abort.ts';
 import { acquireLock } from './acquire-lock.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-life.ts';
@@ -97,7 +98,9 @@ export class BarrierStay implements AsyncDisposable {
   constructor(deps: LockDeps, held: HeldLock) {
     this.#deps = deps;
     this.#held = held;
-    this.#signal = AbortSignal.any([held.signal, this.#left.signal]);
+    const { signal } = held;
+    // Looked at, the one that it is made of checks the deadline.
+    this.#signal = lookingSignal(AbortSignal.any([signal, this.#left.signal]), () => void signal.aborted);
   }
 
   /** Grows with each entry; a number for those who work side by side, and no fence. */

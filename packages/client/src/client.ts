@@ -1,6 +1,7 @@
 import { asBuffer, GuidSeries, ServiceError, type Timer } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
+import { lookingSignal } from './abort.ts';
 import { Barrier, DoubleBarrier } from './barrier.ts';
 import { type Duration, durationMs } from './duration.ts';
 import { Election } from './election.ts';
@@ -350,6 +351,7 @@ export class ClientSession implements AsyncDisposable {
     this.#session = session;
     this.#deps = deps;
     this.#timeoutMs = timeoutMs;
+    lookingSignal(this.#controller.signal, () => session.check());
     session.onLoss((reason: ServiceError) => this.#controller.abort(reason));
   }
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import { onAbort } from './abort.ts';
+import { lookingSignal, onAbort } from './abort.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-life.ts';
 import type { Locks } from './locks.ts';
@@ -48,11 +48,18 @@ export class HeldLocks implements AsyncDisposable {
       const controller = new AbortController();
       this.#controller = controller;
       this.#forget = this.#held.map(({ signal }) => onAbort(signal, () => controller.abort(signal.reason)));
+      lookingSignal(controller.signal, () => {
+        if (!this.#released) this.#look(controller);
+      });
     }
-    // Looking at each checks its deadline; one that was lost before anybody looked tells no listener.
-    const lost = this.#held.map(({ signal }) => signal).find(({ aborted }) => aborted);
-    if (lost !== undefined) this.#controller.abort(lost.reason);
+    this.#look(this.#controller);
     return this.#controller.signal;
+  }
+
+  /** Looking at each checks its deadline; one that was lost before anybody looked tells no listener. */
+  #look(controller: AbortController): void {
+    const lost = this.#held.map(({ signal }) => signal).find(({ aborted }) => aborted);
+    if (lost !== undefined) controller.abort(lost.reason);
   }
 
   /** Throws the reason when any of them is lost, or LOCK_NOT_HELD after its release. Asks nobody. */

@@ -4,6 +4,7 @@
  */
 import { ServiceError } from '@remora/base';
 import type { LockId, Owner, Revocation } from '@remora/lock';
+import { lookingSignal } from './abort.ts';
 import { type AcquireRequest, CANCEL_TIMEOUT_MS, type Grant } from './acquire.ts';
 import type { LockDeps } from './lock.ts';
 import { takenAway } from './lock-errors.ts';
@@ -89,6 +90,7 @@ export class HoldLife implements LossListener, GrantHandle {
     this.#session.check();
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
+      lookingSignal(this.#controller.signal, () => this.#session.check());
       this.#watchGrant();
     }
     if (this.#lossReason !== undefined) this.#controller.abort(this.#lossReason);
