@@ -60,6 +60,27 @@ describe('locks of the SDK', () => {
     }
   });
 
+  test('the process lives as long as somebody waits for the turn of a lock that its owner gave up to enter again', async () => {
+    world = new World();
+    const client = await world.client({ requestTimeout: '4s', sessionTtl: '60s' });
+    const lock = client.rwLock('rw');
+    for (const asked of ['setData', 'downgrade', 'release'] as const) {
+      const held = await world.until(lock.write({ token: asked }));
+      for (const address of GATEWAYS) world.isolated.add(address);
+      // The turn is that of its cancel, in the background, for which nobody waits.
+      expect(await world.until(codeOf(lock.write({ token: asked, wait: '100ms' })))).toBe('LOCK_TIMEOUT');
+      await world.run(20);
+      expect(world.held).toBe(0);
+      const done = codeOf(asked === 'setData' ? held.setData('x') : held[asked]());
+      await world.run(20);
+      expect([asked, world.held]).toEqual([asked, 1]);
+      world.isolated.clear();
+      expect(await world.until(done)).toBe('ok');
+      if (asked !== 'release') await world.until(held.release());
+      expect(world.held).toBe(0);
+    }
+  });
+
   test('what is acquired as the client closes, by who hears of that, leaves no session behind', async () => {
     world = new World();
     const client = await world.client();

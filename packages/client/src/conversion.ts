@@ -56,8 +56,11 @@ export async function upgradeHold(hold: Convertible, options: UpgradeOptions): P
 }
 
 export function downgradeHold(hold: Convertible): Promise<void> {
+  const { liveness } = hold.deps.requester.ports;
+  liveness.hold();
   return new Promise((resolve, reject) => {
     hold.turns.enter(() => {
+      liveness.release(); // The request holds it from here on.
       const refusal = hold.refusal();
       if (refusal !== undefined) {
         reject(refusal);

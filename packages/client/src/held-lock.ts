@@ -190,7 +190,10 @@ export class HeldLock implements AsyncDisposable {
   setData(data: BytesLike): Promise<void> {
     return new Promise((resolve, reject) => {
       const bytes = toBytes(data); // Before its turn comes: they are the caller's.
+      const { liveness } = this.#deps.requester.ports;
+      liveness.hold();
       this.#turns.enter(() => {
+        liveness.release(); // The request holds it from here on.
         const refusal = this.#life.refusal();
         if (refusal !== undefined) {
           reject(refusal);
@@ -323,19 +326,26 @@ export class HeldLock implements AsyncDisposable {
    */
   release(): Promise<void> {
     return new Promise((resolve, reject) => {
+      const { liveness } = this.#deps.requester.ports;
+      liveness.hold(); // Also until its turn comes.
+      const done = (error: ServiceError | undefined): void => {
+        liveness.release();
+        if (error === undefined) resolve();
+        else reject(error);
+      };
       this.#turns.enter(() => {
         if (this.#life.released || this.state === 'lost') {
           // It may be lost here, and nobody else's yet.
           this.#own?.end();
-          resolve();
+          done(undefined);
           return false;
         }
         if (this.#turns.grant !== this.#grant) {
           this.#life.lose(takenAway());
-          reject(this.#life.lossReason);
+          done(this.#life.lossReason);
           return false;
         }
-        this.#leaveLevel((error) => (error === undefined ? resolve() : reject(error)));
+        this.#leaveLevel(done);
         return true;
       });
     });
@@ -366,7 +376,6 @@ export class HeldLock implements AsyncDisposable {
   /** Keeps the owner's turn until the release is answered or can no longer be applied (owner.ts, W1). */
   #leaveLevel(done: (error: ServiceError | undefined) => void): void {
     const { requester, requestTimeoutMs: timeoutMs } = this.#deps;
-    const { liveness } = requester.ports;
     const turns = this.#turns;
     this.#depth--;
     turns.levels--;
@@ -381,9 +390,7 @@ export class HeldLock implements AsyncDisposable {
     const { id: lock } = this;
     const release = { type: 'release', lock, owner: this.#owner, all, deadlineMs, attempt: turns.attempt } as const;
     const command: Command = { type: 'lock', command: release };
-    liveness.hold();
     requester.sendCommand(command, { timeoutMs }, (error, reply) => {
-      liveness.release();
       const answer = error ?? lockAnswer(reply);
       // All levels may be released again without harm; so that others need not wait for the session's end.
       if (answer instanceof ServiceError && all && this.#own === undefined && !requester.closed) {
