@@ -78,6 +78,29 @@ describe('what a process held that is gone', () => {
   });
 });
 
+test('closing a client does not wait for a disk that never answers', async () => {
+  const real = disk.mount();
+  let stuck = false;
+  const open: typeof real.open = (path, options) => (stuck ? new Promise(() => {}) : real.open(path, options));
+  const first = await client(1, { ...bound(real), open });
+  await world.until(first.lock('a').acquire());
+  await world.until(first.lock('b').acquire({ ttl: '5m' }));
+  stuck = true;
+  for (const address of GATEWAYS) world.isolated.add(address);
+  await world.until(first.close(), 5_000);
+});
+
+function bound(of: JournalPorts['disk']): JournalPorts['disk'] {
+  return {
+    list: (dir) => of.list(dir),
+    makeDir: (dir) => of.makeDir(dir),
+    open: (path, options) => of.open(path, options),
+    rename: (change) => of.rename(change),
+    remove: (path) => of.remove(path),
+    syncDir: (dir) => of.syncDir(dir),
+  };
+}
+
 describe('nothing is taken', () => {
   test('from a process that may still be there', async () => {
     const held = await world.until((await client(1)).lock('a').acquire());

@@ -73,6 +73,8 @@ export function endpointsOf({ endpoints }: ClientOptions): readonly string[] {
 }
 
 const CLOSE_TIMEOUT_MS = 3_000;
+/** Once more, for the journal to say what could not be ended. */
+const JOURNAL_TIMEOUT_MS = 1_000;
 /** Sessions of one client, those of single locks included: each has heartbeats of its own. */
 const SESSIONS_MAX = 10_000;
 /** Of a lock's name, as it is shown with a session of its own. */
@@ -208,7 +210,7 @@ export class RemoraClient implements AsyncDisposable {
     return { view, range: result.type === 'status' ? result.status : undefined };
   }
 
-  /** Ends sessions, which releases everything held at once, then watches and connections. Waits 3 s at most. */
+  /** Ends sessions, which releases everything held at once, then watches and connections. Waits 3 s at most, and 1 s for the journal. */
   close(): Promise<void> {
     this.#isClosing = true; // Before anything is ended: who hears of that may begin something else.
     this.#closing ??= this.#close();
@@ -230,17 +232,23 @@ export class RemoraClient implements AsyncDisposable {
   async #close(): Promise<void> {
     this.#forgetExit?.();
     this.#stop.abort();
-    const { clock } = this.#requester.ports;
-    let timer: Timer | undefined;
-    const timedOut = new Promise<void>((resolve) => {
-      timer = clock.setTimer(CLOSE_TIMEOUT_MS, resolve);
-    });
     // What cannot be revoked now ends by its TTL: there is nobody left to tell.
-    await Promise.race([this.#endSessions(), timedOut]);
-    timer?.cancel();
+    await this.#inTime(this.#endSessions(), CLOSE_TIMEOUT_MS);
     this.#requester.ports.standIn?.close();
     this.#requester.close();
-    await this.#requester.journal?.close();
+    const { journal } = this.#requester;
+    // A disk may never answer, and a process that is told to end waits for this.
+    if (journal !== undefined) await this.#inTime(journal.close(), JOURNAL_TIMEOUT_MS);
+  }
+
+  /** Waits for it, and no longer than that. */
+  async #inTime(done: Promise<void>, timeoutMs: number): Promise<void> {
+    let timer: Timer | undefined;
+    const timedOut = new Promise<void>((resolve) => {
+      timer = this.#requester.ports.clock.setTimer(timeoutMs, resolve);
+    });
+    await Promise.race([done, timedOut]);
+    timer?.cancel();
   }
 
   async #endSessions(): Promise<void> {
