@@ -86,6 +86,22 @@ describe('work under a lock that cannot be released', () => {
     await expect(world.until(failing)).rejects.toBe(frozen);
   });
 
+  test('keeps what tells already that something else was suppressed, as it is', async () => {
+    const client = await world.client({ requestTimeout: '500ms' });
+    const first = new Error('first');
+    for (const fixed of [true, false]) {
+      world.isolated.clear();
+      const own = new Error('own');
+      Object.defineProperty(own, 'suppressed', { value: first, configurable: !fixed, writable: !fixed });
+      const failing = client.lock(`suppressed-${fixed}`).run(() => {
+        cutOff();
+        throw own;
+      });
+      await expect(world.until(failing)).rejects.toBe(own);
+      expect(own).toMatchObject({ suppressed: first });
+    }
+  });
+
   test('keeps its value', async () => {
     const client = await world.client({ requestTimeout: '500ms' });
     const working = client.lock('l').run(() => {

@@ -44,8 +44,8 @@ async function failureOf(held: AsyncDisposable, logger: Logger): Promise<unknown
   }
 }
 
-/** The thrown error stays the one that it is; what cannot carry another one is left alone. */
+/** The thrown error stays the one that it is; what cannot carry another one, or carries one already, is left alone. */
 function suppress(error: unknown, suppressed: unknown): void {
-  if (!(error instanceof Error) || !Object.isExtensible(error)) return;
+  if (!(error instanceof Error) || !Object.isExtensible(error) || 'suppressed' in error) return;
   Object.defineProperty(error, 'suppressed', { value: suppressed, configurable: true, writable: true });
 }
