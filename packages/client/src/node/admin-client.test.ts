@@ -54,6 +54,13 @@ describe('an admin client', () => {
     expect(there.asked).toEqual([5n]);
   });
 
+  test('has one connection for calls that are made together', async () => {
+    const [first, second] = [await gateway([{ revision: 1 }]), await gateway([{ revision: 2 }])];
+    const one = client(first.address, second.address);
+    expect(await Promise.all([one.compact(3), one.compact(4)])).toEqual([{ revision: 1 }, { revision: 1 }]);
+    expect([first.asked.length, second.asked.length]).toEqual([2, 0]);
+  });
+
   test('goes over to the next one when that goes away', async () => {
     const [first, second] = [await gateway([{ revision: 1 }]), await gateway([{ revision: 2 }])];
     const one = client(first.address, second.address);

@@ -33,6 +33,7 @@ export interface AdminClientOptions {
 export class AdminClient {
   readonly #options: AdminClientOptions;
   #client: Client | undefined;
+  #connecting: Promise<Client> | undefined;
   #next = 0;
 
   constructor(options: AdminClientOptions) {
@@ -198,9 +199,16 @@ export class AdminClient {
     }
   }
 
-  /** A connection to the present endpoint, or to the next one that takes one. */
-  async #connected(): Promise<Client> {
+  /** A connection to the present endpoint, or to the next one that takes one; one for all who ask meanwhile. */
+  #connected(): Client | Promise<Client> {
     if (this.#client !== undefined) return this.#client;
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  async #connect(): Promise<Client> {
     const { endpoints, connectTimeoutMs } = this.#options;
     for (let tries = 0; tries < endpoints.length; tries++) {
       const endpoint = endpoints[this.#next++ % endpoints.length] ?? '';
