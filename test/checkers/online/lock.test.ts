@@ -15,6 +15,10 @@ const permits = (owner: string, version: number, count: number): LockEvent => ({
   ...{ type: 'granted', lock, owner, version },
   ...{ mode: 'permits', permits: count },
 });
+const wants = (owner: string, count: number): LockEvent => ({
+  ...{ type: 'asked', lock, owner },
+  ...{ mode: 'permits', permits: count },
+});
 const granted = (owner: string, version: number, mode: LockMode = 'exclusive'): LockEvent => ({
   type: 'granted',
   lock,
@@ -110,6 +114,30 @@ const rows: readonly Row[] = [
       ...[left('a'), left('b'), permits('c', 3, 1)],
     ],
     expect: [],
+  },
+  {
+    name: 'one that asked for more permits than there were meanwhile, was refused and asked again',
+    events: [
+      ...[
+        capacity(2),
+        asked('h', 'permits'),
+        permits('h', 1, 1),
+        wants('a', 2),
+        queued('a'),
+        capacity(1),
+        wants('b', 1),
+      ],
+      ...[left('h'), permits('b', 2, 1), left('b'), capacity(2), capacity(2, true), permits('a', 3, 2)],
+    ],
+    expect: [],
+  },
+  {
+    name: 'one that asked for as many permits as there always were',
+    events: [
+      ...[capacity(1), wants('a', 2), capacity(2), capacity(2, true), queued('a'), wants('b', 1), capacity(3)],
+      ...[permits('b', 2, 1), permits('a', 3, 2)],
+    ],
+    expect: ['lock: first come, first served'],
   },
   {
     name: 'more permits than there are',

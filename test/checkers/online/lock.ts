@@ -6,7 +6,8 @@
  *     with others who have permits.
  * K2. Versions grow: a grant has a higher version than every grant that was known when it was asked for, and a version
  *     of its own; readers may share one.
- * K3. First come, first served: who was in the queue before another asked is granted before him.
+ * K3. First come, first served: who was in the queue before another asked is granted before him. Not of who asked for more
+ *     permits than a semaphore had meanwhile: it is refused then, and where it does not hear of that it asks again.
  * K4. Fencing: of the writes that a resource accepts, none has a lower version than one before.
  * K5. Whoever asks is answered: at the end nobody waits.
  * K6. Permits: when a holder was granted its permits, those of all holders together were no more than the semaphore had.
@@ -22,7 +23,14 @@ export type LockMode = 'exclusive' | 'shared' | 'permits';
 
 export type LockEvent =
   /** The acquire was sent. */
-  | { readonly type: 'asked'; readonly lock: string; readonly owner: string; readonly mode: LockMode }
+  | {
+      readonly type: 'asked';
+      readonly lock: string;
+      readonly owner: string;
+      readonly mode: LockMode;
+      /** Of a semaphore. */
+      readonly permits?: number;
+    }
   /** It is known to wait in the lock's queue. */
   | { readonly type: 'queued'; readonly lock: string; readonly owner: string }
   /**
@@ -52,6 +60,7 @@ export type LockEvent =
 
 interface Waiter {
   readonly mode: LockMode;
+  readonly permits: number;
   /** The highest version known when it asked. */
   readonly versionAtAsk: number;
   readonly askedAt: number;
@@ -108,6 +117,7 @@ export class LockCheck implements Check<LockEvent> {
         assert(!lock.waiters.has(event.owner), `${event.owner} asks once`);
         lock.waiters.set(event.owner, {
           mode: event.mode,
+          permits: event.permits ?? 0,
           versionAtAsk: lock.version,
           askedAt: this.#now,
           queuedAt: NEVER,
@@ -207,7 +217,7 @@ export class LockCheck implements Check<LockEvent> {
   ): readonly Finding[] {
     const found: Finding[] = [];
     for (const [owner, other] of lock.waiters) {
-      if (other.queuedAt >= waiter.askedAt) continue;
+      if (other.queuedAt >= waiter.askedAt || mayBePutOut(lock, other)) continue;
       if (waiter.mode !== 'exclusive' && other.mode === waiter.mode) {
         other.overtakenBy = Math.min(other.overtakenBy, version);
       } else
@@ -247,6 +257,11 @@ export class LockCheck implements Check<LockEvent> {
     }
     return lock;
   }
+}
+
+/** K3. */
+function mayBePutOut({ capacities }: Lock, { permits, queuedAt }: Waiter): boolean {
+  return capacities.some(({ capacity, to }) => capacity < permits && to >= queuedAt);
 }
 
 /** K2. `floor`: the highest version known when it asked. */

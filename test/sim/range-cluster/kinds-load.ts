@@ -126,7 +126,7 @@ export class KindsLoad {
       mode: isSemaphore ? 'permits' : this.#random.int(3) > 0 ? 'shared' : 'exclusive',
     };
     this.#open.set(use.name, use);
-    this.#see({ type: 'asked', lock, owner: use.name, mode: use.mode });
+    this.#see({ type: 'asked', lock, owner: use.name, mode: use.mode, permits: use.permits });
     const waits = this.#random.int(5) > 0;
     const waitMs = 200 + this.#random.int(2_500);
     const told = await this.#sessions.lock(acquire(use, asOf(use), waits), waits ? waitMs : undefined);

@@ -6,7 +6,7 @@
  *      certain to live.
  * LK2. What is shown of a lock is consistent: as it was at one moment.
  */
-import { sleep } from '@remora/base';
+import { ServiceError, sleep } from '@remora/base';
 import type { AcquireOptions, ClientSession, HeldLock, HeldLocks, Semaphore } from 'remora';
 import type { LockMode } from '../../../checkers/index.ts';
 import { inconsistencies } from '../../common/lock-state.ts';
@@ -35,6 +35,7 @@ const WORKS_MAX = 4;
 const ACQUIRES_SELDOM = 2;
 const LOOKS_SELDOM = 3;
 const RESIZES_SELDOM = 40;
+const ASKED_AT_MOST = 5;
 const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
 /** The last one: there were not so many any more. */
 const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED'] as const;
@@ -84,7 +85,7 @@ class LockKinds implements Workload {
   async check(): Promise<void> {
     this.#uses.finish();
     const [client] = this.#world.clients;
-    if (client !== undefined) await semaphoreOf(lifeOf(client).remora).resetPermits();
+    if (client !== undefined) await untilAnswered(() => semaphoreOf(lifeOf(client).remora).resetPermits());
   }
 
   figures(): Readonly<Record<string, number>> {
@@ -290,4 +291,17 @@ function acquire({ life, session, lock, mode, permits = 1 }: Use, options: Acqui
 
 function semaphoreOf(from: Pick<ClientSession, 'semaphore'>): Semaphore {
   return from.semaphore(SEMAPHORE, { permits: CAPACITY });
+}
+
+/** Links that broke are noticed only some time after the last fault: what was sent over one is lost, and asked again. */
+async function untilAnswered(ask: () => Promise<unknown>): Promise<void> {
+  for (let left = ASKED_AT_MOST; ; left--) {
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      const isLost = error instanceof ServiceError && ['UNKNOWN_OUTCOME', 'DEADLINE_EXCEEDED'].includes(error.code);
+      if (!isLost || left <= 1) throw error;
+    }
+  }
 }

@@ -77,7 +77,8 @@ export class LockUses {
   asked(use: Use): void {
     const { begun, open } = this.#forcedOf(use.lock);
     this.#open.set(use, { place: 'waits', held: undefined, forcedBefore: open > 0 ? undefined : begun });
-    this.#see({ type: 'asked', lock: use.lock, owner: use.owner, mode: use.mode });
+    const { lock, owner, mode, permits = 0 } = use;
+    this.#see({ type: 'asked', lock, owner, mode, permits });
   }
 
   /** Somebody saw these owners in the lock's queue. */
