@@ -81,6 +81,24 @@ describe('locks of the SDK', () => {
     }
   });
 
+  test.each([{}, { ttl: '5s' } as const])(
+    'a wait ends in time, also when there is no session yet: %j',
+    async (lease) => {
+      world = new World();
+      const client = await world.client();
+      for (const address of GATEWAYS) world.isolated.add(address);
+      const startedMs = world.clock.monotonicMs();
+      const waiting = client.lock('l').acquire({ wait: '2s', ...lease });
+      await expect(world.until(waiting)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+      expect(world.clock.monotonicMs() - startedMs).toBeLessThan(2_100);
+      // What it had asked for comes all the same.
+      world.isolated.clear();
+      await world.run(5_000);
+      expect(world.backend.sessions).toBe('ttl' in lease ? 0 : 1);
+      expect((await world.until(client.lock('l').acquire({ wait: '2s' }))).state).toBe('active');
+    },
+  );
+
   test('what is acquired as the client closes, by who hears of that, leaves no session behind', async () => {
     world = new World();
     const client = await world.client();

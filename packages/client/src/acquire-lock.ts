@@ -18,6 +18,8 @@ export interface AnyAcquireOptions extends AcquireOptions {
 
 /** How deep an owner whose token the caller chose may re-enter, unless it says otherwise. */
 const DEPTH_MAX = 1_000;
+/** A shorter wait does not end before a session can be there. */
+const SESSION_WAIT_MIN_MS = 1_000;
 
 /** @throws ServiceError LOCK_BUSY when it is taken and `wait` is 0; others as `Lock.acquire`. */
 export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquireOptions): Promise<HeldLock> {
@@ -34,7 +36,7 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
     const wanted = ownLeaseRequest(options) ?? (options.apart ? AS_SESSIONS : undefined);
     const opened = wanted === undefined ? deps.session() : deps.openLease(wanted.terms, id);
     // Nearly always the session is there: whoever awaits it all the same pays for a turn of the loop.
-    const session = opened instanceof Promise ? await patiently(opened, options.signal, wanted) : opened;
+    const session = opened instanceof Promise ? await patiently(opened, { deps, options, wanted, waitMs }) : opened;
     own = wanted && new OwnLease(session, wanted, deps.requestTimeoutMs);
     // Here and not in the operation: it would leave an owner behind that nobody uses.
     if (options.signal?.aborted) throw aborted(options.signal);
@@ -103,16 +105,29 @@ export async function tryAcquireLock(
   }
 }
 
-/** A session that was opened for this alone, and comes when nobody wants it any more, is ended. */
-function patiently(
-  opened: Promise<Session>,
-  signal: AbortSignal | undefined,
-  wanted: OwnLeaseRequest | undefined,
-): Promise<Session> {
+interface Patience {
+  readonly deps: LockDeps;
+  readonly options: AnyAcquireOptions;
+  readonly wanted: OwnLeaseRequest | undefined;
+  readonly waitMs: number | undefined;
+}
+
+/**
+ * The wait covers the session, too, which comes at once unless the cluster does not answer. A session that was opened for this
+ * alone, and comes when nobody wants it any more, is ended.
+ */
+function patiently(opened: Promise<Session>, { deps, options, wanted, waitMs }: Patience): Promise<Session> {
   const late = (session: Session): void => {
     if (wanted !== undefined) new OwnLease(session, wanted, 0).end();
   };
-  return unlessGivenUp(opened, signal, late);
+  if (waitMs === undefined || waitMs === 0) return unlessGivenUp(opened, options.signal, late);
+  const { clock } = deps.requester.ports;
+  // That is not to be taken for a lock that others have: nobody could be asked.
+  const reason = (): ServiceError => new ServiceError('DEADLINE_EXCEEDED', 'there was no session in time');
+  const over = new AbortController();
+  const timer = clock.setTimer(Math.max(waitMs, SESSION_WAIT_MIN_MS), () => over.abort());
+  const inTime = unlessAborted(opened, over.signal, { reason, late }).finally(() => timer.cancel());
+  return unlessGivenUp(inTime, options.signal, late);
 }
 
 function unlessGivenUp<T>(coming: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
