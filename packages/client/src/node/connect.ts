@@ -5,9 +5,10 @@ import { type Logger, nodeClock, nodeDisk, nodeRandom, ServiceError, silentLogge
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import { type ClientOptions, endpointsOf, RemoraClient } from '../client.ts';
 import { type Duration, durationMs } from '../duration.ts';
-import type { ClientPorts, JournalPorts, Liveness } from '../ports.ts';
+import type { ClientPorts, JournalPorts } from '../ports.ts';
 import { StandInClient } from '../stand-in-client.ts';
 import { processExitHooks } from './exit-hooks.ts';
+import { processLiveness } from './liveness.ts';
 import { identityOf, isGone, systemProcessTable } from './process-identity.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 
@@ -49,7 +50,7 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
     random: nodeRandom(),
     logger: options.logger ?? silentLogger,
     connectLink: ({ address }) => dialPipe(address, { clock, tls: options.tls }),
-    liveness: processLiveness(),
+    liveness: processLiveness,
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
@@ -78,25 +79,5 @@ function journalIn(directory: string): JournalPorts {
     disk: nodeDisk(resolve(directory), { syncInPlace: false }),
     self: identityOf(table),
     isGone: (process) => isGone(process, table),
-  };
-}
-
-/** Longer than any wait: the timer's only use is that it exists. */
-const FOREVER_MS = 2 ** 31 - 1;
-
-/** While something is awaited a timer keeps the process alive, as those of the SDK's clock do not. */
-function processLiveness(): Liveness {
-  let holders = 0;
-  let timer: NodeJS.Timeout | undefined;
-  return {
-    hold() {
-      holders++;
-      if (timer === undefined) timer = setInterval(() => {}, FOREVER_MS);
-      else if (holders === 1) timer.ref();
-    },
-    release() {
-      holders--;
-      if (holders === 0) timer?.unref();
-    },
   };
 }
