@@ -4,7 +4,8 @@ import { CommandOperation } from './operation.ts';
 import type { Requester } from './requester.ts';
 import { retryPolicy } from './retry.ts';
 
-type Answer = ErrorCode | ServiceError | 'ok';
+/** `unsaid`: it cannot be encoded, and is thrown back. */
+type Answer = ErrorCode | ServiceError | 'ok' | 'unsaid';
 
 /** Gateways that answer one attempt after the other; the last answer is that of all further ones. */
 class GatewayBed {
@@ -41,6 +42,7 @@ class GatewayBed {
       ) => {
         this.ids.add(request.requestId);
         const answer = this.#answers[Math.min(this.attempts++, this.#answers.length - 1)] ?? 'ok';
+        if (answer === 'unsaid') throw new TypeError('it cannot be encoded');
         const error = typeof answer !== 'string' ? answer : new ServiceError(answer as ErrorCode, answer);
         this.clock.setTimer(1, () => done(answer === 'ok' ? undefined : error));
         return { cancel() {} };
@@ -90,6 +92,12 @@ test('what a transaction over ranges failed for is no answer behind one that was
   expect(new GatewayBed([failed]).outcome()).toBe('LEASE_NOT_FOUND');
   expect(new GatewayBed(['UNKNOWN_OUTCOME', failed]).outcome()).toBe('UNKNOWN_OUTCOME');
   expect(new GatewayBed(['UNKNOWN_OUTCOME', failed, 'ok']).outcome()).toBe('ok');
+});
+
+test('an attempt that cannot be encoded says nothing of one before it', () => {
+  expect(new GatewayBed(['unsaid']).outcome()).toBe('INTERNAL');
+  expect(new GatewayBed(['UNAVAILABLE', 'unsaid']).outcome()).toBe('INTERNAL');
+  expect(new GatewayBed(['UNKNOWN_OUTCOME', 'unsaid']).outcome()).toBe('UNKNOWN_OUTCOME');
 });
 
 test('a command whose answer was lost has not failed because its client is closed', () => {

@@ -154,8 +154,10 @@ export abstract class Operation<Request, Reply> implements SentCommand {
       });
     } catch (error) {
       if (this.#over) throw error;
-      // It cannot be said to a gateway. Whoever asked is told so, though it may be a timer or a frame that began the attempt.
-      this.#finish(toServiceError(error), undefined);
+      // It cannot be said to a gateway. Whoever asked is told so, though it may be a timer or a frame that began the attempt:
+      // of this attempt only, as an earlier one may have been applied (R2).
+      if (this.#isUnknown) this.#timedOut(toServiceError(error));
+      else this.#finish(toServiceError(error), undefined);
     }
   }
 

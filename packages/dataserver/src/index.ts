@@ -1,6 +1,5 @@
 export { Checkpointer, type CheckpointOptions, type CheckpointParticipant } from './checkpointer.ts';
 export * from './engine/index.ts';
-export * from './engine/index.ts';
 export { discardUnfinishedSnapshots } from './install/installer.ts';
 export type { AppliedCommand, OnApplied } from './range/applied-command.ts';
 export { LOCK_LIMITS, type LockLimitOptions } from './range/lock-limits.ts';

@@ -485,7 +485,8 @@ describe('a sealed source', () => {
   });
 });
 
-test('orders for the members of a range wait while a neighbour is being merged with it', async () => {
+/** A node that leads the target. */
+async function leadingTarget(): Promise<{ booted: Booted; target: RangeReplica }> {
   const booted = await startedNode(1);
   const target = must(replicaIn(booted, TARGET.rangeId));
   Object.assign(target.group, {
@@ -495,6 +496,11 @@ test('orders for the members of a range wait while a neighbour is being merged w
   target.roleChanged({ role: 'leader', term: 2, leader: 11 });
   const [noop] = logOf(TARGET.rangeId, [[1, { type: 'noop' }]]);
   await target.apply([{ ...must(noop), index: MERGE_AT }], target.state.conf); // an entry of its own term: it serves
+  return { booted, target };
+}
+
+test('orders for the members of a range wait while a neighbour is being merged with it', async () => {
+  const { booted } = await leadingTarget();
   const order = { rangeId: TARGET.rangeId, confVersion: 1 };
   const { talk } = booted.store;
   talk.carryOut({ ...order, orderId: 1, instruction: { type: 'merge', source: SOURCE, bytesMax: 0 } });
@@ -507,15 +513,7 @@ test('orders for the members of a range wait while a neighbour is being merged w
 });
 
 test('a range that has taken over as many as it may is told to take over no more: nothing is sealed for it', async () => {
-  const booted = await startedNode(1);
-  const target = must(replicaIn(booted, TARGET.rangeId));
-  Object.assign(target.group, {
-    ready: true,
-    status: () => ({ changePending: false, progress: [], conf: target.state.conf }),
-  });
-  target.roleChanged({ role: 'leader', term: 2, leader: 11 });
-  const [noop] = logOf(TARGET.rangeId, [[1, { type: 'noop' }]]);
-  await target.apply([{ ...must(noop), index: MERGE_AT }], target.state.conf);
+  const { booted, target } = await leadingTarget();
   const absorbed = Array.from({ length: ABSORBED_MAX }, (_, i) => 1_000 + i);
   target.state.merging = { ...target.state.merging, absorbed };
   const { talk } = booted.store;

@@ -28,6 +28,7 @@ export * from './internal/master-api.ts';
 export * from './internal/merge-api.ts';
 export * from './internal/merge-methods.ts';
 export * from './internal/methods.ts';
+export { type Named, type NamedNode, namedNode } from './internal/named-node.ts';
 export * from './internal/range-api.ts';
 export * from './internal/recovery-api.ts';
 export * from './internal/recovery-methods.ts';

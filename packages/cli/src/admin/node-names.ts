@@ -1,3 +1,4 @@
+import { namedNode } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { CommandError } from '../exit-codes.ts';
 
@@ -13,18 +14,13 @@ export class NodeNames {
 
   /** @throws CommandError that lists the nodes there are; or that says what is ambiguous, as a name may be a number. */
   find(text: string): admin.Node {
-    const byId = this.#nodes.find(({ id }) => String(id) === text);
-    const named = this.#nodes.filter(({ name }) => name === text);
-    // The machine of a node that was removed may have joined again under the same name.
-    const byName = named.find(({ duty }) => duty !== 'removed') ?? named.at(-1);
-    if (byId !== undefined && byName !== undefined && byId !== byName) {
-      const message = `${text} is the id of ${byId.name} and the name of node ${byName.id}: say ${byId.name} or ${byName.id}`;
-      throw new CommandError('failed', message);
-    }
-    const found = byId ?? byName;
-    if (found !== undefined) return found;
-    const known = this.#nodes.map(({ id, name }) => `${name} (${id})`).join(', ');
-    throw new CommandError('failed', `there is no node ${text}; there are ${known}`);
+    const nodes = this.#nodes.map((node) => ({
+      ...{ node, nodeId: node.id, name: node.name },
+      removed: node.duty === 'removed',
+    }));
+    const found = namedNode(nodes, text);
+    if ('problem' in found) throw new CommandError('failed', found.problem);
+    return found.node.node;
   }
 
   /** 0: nobody. */

@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
-import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /** Replaces a file so that after a crash it holds either the old contents or the new ones, durably once this resolves. */
@@ -14,29 +14,6 @@ export async function writeFileAtomically(path: string, text: string): Promise<v
   }
   await rename(temporary, path);
   await syncDirectory(dirname(path));
-}
-
-/**
- * Makes a directory, and those that it lies in. Node's own way to do so tries for ever where nobody can make one, as in
- * `/proc`, and hears no signal meanwhile.
- */
-export async function makeDirectory(path: string): Promise<void> {
-  const attempt = (): Promise<boolean> =>
-    mkdir(path).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT' && dirname(path) !== path) return false;
-        throw error;
-      },
-    );
-  try {
-    if (await attempt()) return;
-    await makeDirectory(dirname(path));
-    await mkdir(path);
-  } catch (error) {
-    const there = await stat(path).catch(() => undefined);
-    if (there?.isDirectory() !== true) throw error;
-  }
 }
 
 /** Makes what was created, renamed and removed in a directory durable. */

@@ -4,7 +4,8 @@
 import { join, resolve } from 'node:path';
 import { Level } from 'level';
 import { CommandError } from '../exit-codes.ts';
-import { makeDirectory, readJsonFile, writeJsonAtomically } from './atomic-file.ts';
+import { readJsonFile, writeJsonAtomically } from './atomic-file.ts';
+import { makeDirectory } from './make-directory.ts';
 
 export interface DirLock {
   release(): Promise<void>;

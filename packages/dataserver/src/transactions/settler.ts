@@ -47,8 +47,8 @@ export class Settler {
   readonly #deps: SettlerDeps;
   /** ST3. */
   readonly #underWay = new Set<string>();
-  /** ST4. Those that had their turn while others wait for theirs. */
-  readonly #hadTurn = new Set<string>();
+  /** ST4. Those that had their turn while others wait for theirs; of these, those that are there yet. */
+  #hadTurn = new Set<string>();
   /** ST4. Some were passed over at this look. */
   #full = false;
   /** Waited for at the last look. */
@@ -91,7 +91,13 @@ export class Settler {
     }
     this.#awaited = awaited;
     for (const record of transactions().records) if (record.expiresMs < nowMs) this.#settleRecord(record);
-    if (!this.#full) this.#hadTurn.clear();
+    this.#hadTurn = this.#full ? this.#stillThere() : new Set();
+  }
+
+  #stillThere(): Set<string> {
+    const { parts, records } = this.#deps.transactions();
+    const there = new Set([...parts, ...records].map(({ txnId }) => txnId));
+    return new Set([...this.#hadTurn].filter((txnId) => there.has(txnId)));
   }
 
   /** ST3, ST4. */

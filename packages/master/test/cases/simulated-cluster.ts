@@ -13,6 +13,7 @@ import {
   type Settings,
 } from '../../src/scheduling/index.ts';
 import { absorb, isMember, keyOf, replicasOf, type SimRange, splitInTwo } from './sim-range.ts';
+import { SimulatedDisk } from './simulated-disk.ts';
 
 export interface SimNode {
   readonly nodeId: number;
@@ -23,9 +24,7 @@ export interface SimNode {
   alive: boolean;
   /** When `alive` changed. */
   sinceMs: number;
-  /** Replicas that have left, of which the disk still has the bytes. */
-  left: readonly { readonly bytes: number; readonly freedAtMs: number }[];
-  usedBytes: number;
+  readonly disk: SimulatedDisk;
 }
 
 export interface SimSpec {
@@ -93,8 +92,7 @@ export class SimulatedCluster {
       maintenanceUntilMs: 0,
       alive: true,
       sinceMs: this.nowMs,
-      left: [],
-      usedBytes: 0,
+      disk: new SimulatedDisk(this.#spec.freesAfterMs ?? 0),
     };
     this.nodes.set(nodeId, node);
     return node;
@@ -237,16 +235,8 @@ export class SimulatedCluster {
   #reportNodes(): void {
     for (const node of this.nodes.values()) {
       const bytes = this.scheduling.model.node(node.nodeId)?.totals.bytes ?? 0;
-      this.scheduling.nodeReported(this.#nodeInfo(node, this.#onDisk(node, bytes)));
+      this.scheduling.nodeReported(this.#nodeInfo(node, node.disk.usedBytes(bytes, this.nowMs)));
     }
-  }
-
-  #onDisk(node: SimNode, usedBytes: number): number {
-    const freedAtMs = this.nowMs + (this.#spec.freesAfterMs ?? 0);
-    if (usedBytes < node.usedBytes) node.left = [...node.left, { bytes: node.usedBytes - usedBytes, freedAtMs }];
-    node.usedBytes = usedBytes;
-    node.left = node.left.filter((gone) => this.nowMs < gone.freedAtMs);
-    return node.left.reduce((sum, { bytes }) => sum + bytes, usedBytes);
   }
 
   #nodeInfo(node: SimNode, usedBytes: number): NodeInfo {

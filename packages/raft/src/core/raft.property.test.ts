@@ -53,7 +53,14 @@ const SHAPES: readonly Shape[] = [
     runs: 150,
     evict: true,
   },
-  { name: 'three replicas and a learner that begin with a leader', voters: 3, learners: 1, runs: 300, firstLeader: 2 },
+  // Its schedules begin with an election, so that a quorum is seldom counted on in them: it takes many until one is.
+  {
+    name: 'three replicas and a learner that begin with a leader',
+    voters: 3,
+    learners: 1,
+    runs: 1_500,
+    firstLeader: 2,
+  },
   { name: 'changing members', voters: 3, spares: 3, changes: true, runs: 150 },
   { name: 'changing members, from one', voters: 1, learners: 1, spares: 3, changes: true, runs: 80 },
   {
@@ -102,8 +109,7 @@ describe('Raft holds its promises over lossy networks, late fsyncs and crashes, 
         }),
         { numRuns: shape.runs, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false },
       );
-      // Where a schedule begins with an election, a quorum is seldom counted on in it.
-      if (shape.voters > 1 && shape.firstLeader === undefined) expect(waits).toBeGreaterThan(0);
+      if (shape.voters > 1) expect(waits).toBeGreaterThan(0);
       if (shape.changes === true && shape.evict !== true) expect(changes).toEqual(new Set(CHANGE_KINDS));
       if (shape.evict === true && shape.changes !== true) expect(reads).toBeGreaterThan(1000);
     });

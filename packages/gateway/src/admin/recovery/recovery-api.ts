@@ -5,6 +5,7 @@ import {
   type Method,
   masterStrikeOff,
   masterView,
+  namedNode,
   nodeGoOnAlone,
   nodeGroups,
   type RangeDescriptor,
@@ -75,17 +76,9 @@ export class RecoveryApi {
     const nodes = this.#deps.nodes();
     if (wanted.length === 0) throw wrong('dead: name the nodes that are gone for good');
     return wanted.map((text) => {
-      const byId = nodes.find(({ nodeId }) => String(nodeId) === text);
-      const named = nodes.filter(({ name }) => name === text);
-      // The machine of a node that was removed may have joined again under the same name.
-      const byName = named.find(({ removed }) => !removed) ?? named.at(-1);
-      if (byId !== undefined && byName !== undefined && byId !== byName) {
-        const instead = `say ${byId.name} or ${byName.nodeId}`;
-        throw wrong(`${text} is the id of ${byId.name} and the name of node ${byName.nodeId}: ${instead}`);
-      }
-      const found = byId ?? byName;
-      if (found !== undefined) return found.nodeId;
-      throw wrong(`there is no node ${text}; there are ${nodes.map(({ name }) => name).join(', ')}`);
+      const found = namedNode(nodes, text);
+      if ('problem' in found) throw wrong(found.problem);
+      return found.node.nodeId;
     });
   }
 

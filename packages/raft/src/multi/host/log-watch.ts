@@ -8,12 +8,11 @@
  *     be durable.
  */
 import type { Logger } from '@remora/base';
+import type { Group } from '../host-api.ts';
 
 /** A group, as seen here. */
-export interface LedGroup {
+export interface LedGroup extends Pick<Group, 'status' | 'transferLeader' | 'transferring'> {
   readonly leads: boolean;
-  /** False when nobody can take it now, or is about to. */
-  handOver(): boolean;
 }
 
 export interface LogWatchOptions {
@@ -55,6 +54,17 @@ export class LogWatch {
     }
     this.#handedOverAt = this.#ticks;
     let left = handOversMax;
-    for (const group of groups) if (left > 0 && group.leads && group.handOver()) left--;
+    for (const group of groups) if (left > 0 && group.leads && handOver(group)) left--;
   }
+}
+
+/** To who has most of the log. False when nobody can take it now, or is about to. */
+function handOver(group: LedGroup): boolean {
+  if (group.transferring) return false;
+  const { conf, progress } = group.status();
+  const able = progress.filter(
+    ({ replica, state, heardLately }) => conf.voters.includes(replica) && state === 'replicate' && heardLately,
+  );
+  const best = able.toSorted((a, b) => b.match - a.match)[0];
+  return best !== undefined && group.transferLeader(best.replica) === undefined;
 }

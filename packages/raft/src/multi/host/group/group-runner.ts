@@ -245,17 +245,6 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     return refused;
   }
 
-  /** Leadership goes to who has most of the log, if there is anybody. (log-watch.ts L2) */
-  handOver(): boolean {
-    if (this.#closed || this.#core.transferring) return false;
-    const { conf, progress } = this.#core.status();
-    const able = progress.filter(
-      ({ replica, state, heardLately }) => conf.voters.includes(replica) && state === 'replicate' && heardLately,
-    );
-    const best = able.toSorted((a, b) => b.match - a.match)[0];
-    return best !== undefined && this.transferLeader(best.replica) === undefined;
-  }
-
   get transferring(): boolean {
     return this.#core.transferring;
   }

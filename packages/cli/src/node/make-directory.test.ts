@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { makeDirectory } from './atomic-file.ts';
+import { makeDirectory } from './make-directory.ts';
 
 let dir: string;
 beforeEach(() => {
