@@ -1,4 +1,5 @@
 // The entry point of the `remora` command.
+import './v8-flags.ts';
 import { runCommandLine } from './program.ts';
 import { endWhenNobodyReads, goOnWhenNobodyListens, processShell } from './shell.ts';
 

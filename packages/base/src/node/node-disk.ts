@@ -2,22 +2,16 @@ import * as fs from 'node:fs';
 import { join, normalize, sep } from 'node:path';
 import { assert } from '../assert.ts';
 import { type Disk, type DiskFile, writeThenSync } from '../disk.ts';
+import { SyncPlace } from './sync-place.ts';
 
 export interface NodeDiskOptions {
   /**
-   * Write and sync on the event loop (true) or in the thread pool (false). Absent, it follows the device: in place
-   * while a sync takes little longer than the hand-over to a thread and back, in the pool when it would hold up the
-   * loop. Measured with 4 KiB per sync on an NVMe disk and two cores: in place 100 µs (60 µs of CPU), in the pool
+   * Write and sync on the event loop (true) or in the thread pool (false). Absent, it follows the device (`SyncPlace`).
+   * Measured with 4 KiB per sync on an NVMe disk and two cores: in place 100 µs (60 µs of CPU), in the pool
    * 160 µs (110 µs of CPU); with three nodes on those cores CPU is what runs out first.
    */
   readonly syncInPlace?: boolean;
 }
-
-/** Above this average the loop is better not blocked: a few times the CPU that the thread pool would cost. */
-const IN_PLACE_SYNC_MS_MAX = 0.5;
-const SYNC_AVERAGE_WEIGHT = 0.2;
-/** After the average passed its limit so many syncs go to the pool, then one in place tells whether the device recovered. */
-const POOL_SYNCS = 256;
 
 /** Only there does a write to a file that was opened with O_DSYNC reach the medium, as after fdatasync (macOS: its cache). */
 const HAS_SYNCED_WRITES = process.platform === 'linux';
@@ -72,10 +66,9 @@ function isNotFound(error: unknown): boolean {
 class NodeFile implements DiskFile {
   readonly #handle: fs.promises.FileHandle;
   readonly #fd: number;
-  /** Undefined: decided by what syncs in place took lately (in the pool, a busy loop would spoil the measurement). */
+  /** Undefined: decided by what syncs in place took lately. */
   readonly #inPlace: boolean | undefined;
-  #syncMs = 0;
-  #poolSyncsLeft = 0;
+  readonly #place = new SyncPlace();
   /** The same file, opened so that each write is synced when it returns. Undefined before its first use. */
   #syncedFd: number | undefined;
 
@@ -111,7 +104,7 @@ class NodeFile implements DiskFile {
 
   sync(done: (error: Error | null) => void): void {
     if (!this.#isInPlace()) {
-      this.#poolSyncsLeft--;
+      this.#place.pooled();
       fs.fdatasync(this.#fd, done);
       return;
     }
@@ -120,7 +113,7 @@ class NodeFile implements DiskFile {
     setImmediate(() => {
       const startMs = performance.now();
       const failure = attempt(() => fs.fdatasyncSync(this.#fd));
-      this.#measured(performance.now() - startMs);
+      this.#place.measured(performance.now() - startMs);
       done(failure);
     });
   }
@@ -130,7 +123,7 @@ class NodeFile implements DiskFile {
       writeThenSync(this, position, chunks, done);
       return;
     }
-    this.#poolSyncsLeft--;
+    this.#place.pooled();
     try {
       // By its descriptor: whatever its name is by now, it is this file.
       this.#syncedFd ??= fs.openSync(`/proc/self/fd/${this.#fd}`, fs.constants.O_WRONLY | fs.constants.O_DSYNC);
@@ -141,15 +134,8 @@ class NodeFile implements DiskFile {
     writeAll(this.#syncedFd, position, chunks, done);
   }
 
-  #measured(tookMs: number): void {
-    this.#syncMs += SYNC_AVERAGE_WEIGHT * (tookMs - this.#syncMs);
-    if (this.#syncMs <= IN_PLACE_SYNC_MS_MAX) return;
-    this.#syncMs = IN_PLACE_SYNC_MS_MAX;
-    this.#poolSyncsLeft = POOL_SYNCS;
-  }
-
   #isInPlace(): boolean {
-    return this.#inPlace ?? this.#poolSyncsLeft <= 0;
+    return this.#inPlace ?? this.#place.inPlace;
   }
 
   /** Writes zeros where the file ends short of `size`: unlike reserved extents, written blocks need no journal entry at the next sync. */
