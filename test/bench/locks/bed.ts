@@ -47,21 +47,29 @@ function systemsOf({ root, dir, peers, baseline, profileDir }: CaseContext, able
   return systems;
 }
 
-/** Loads all systems by turns, as often as asked for and once more: the first run of each, while V8 compiles, does not count. */
+type Load = Omit<LoadSpec, 'seconds'>;
+
+/**
+ * Loads all systems by turns, as often as asked for and once more: the first run of each, while V8 compiles, does not count.
+ * `loadOf`: what each is loaded with, or all of them.
+ */
 export async function measureByTurns(
   context: CaseContext,
   systems: readonly System[],
-  load: Omit<LoadSpec, 'seconds'>,
+  loadOf: Load | ((system: System) => Load),
 ): Promise<readonly Measured[]> {
   const { runs, seconds, dir } = context;
-  const results = new Map(systems.map((system) => [system, [] as RunResult[]]));
+  const all = systems.map((system) => {
+    const load = typeof loadOf === 'function' ? loadOf(system) : loadOf;
+    return { system, load, done: [] as RunResult[] };
+  });
   for (let run = 0; run <= runs; run++) {
-    for (const [system, done] of results) {
+    for (const { system, load, done } of all) {
       const result = await measureRun(system, { ...load, seconds }, dir);
       if (run > 0) done.push(result);
     }
   }
-  return [...results].map(([{ name }, done]) => {
+  return all.map(({ system: { name }, load, done }) => {
     const measured = described(name, load.inflight, done);
     const { opsPerSecond, p50Ms } = measured.summary;
     context.progress(`${name} × ${load.inflight}: ${opsPerSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(2)} ms`);
