@@ -101,6 +101,40 @@ function bound(of: JournalPorts['disk']): JournalPorts['disk'] {
   };
 }
 
+describe('a file that was never finished', () => {
+  const real = () => disk.mount();
+
+  /** A process that is killed between what it wrote and the name that was to be given to it. */
+  async function killedBeforeRename(pid: number): Promise<void> {
+    const on = { ...bound(real()), rename: () => new Promise<never>(() => {}) };
+    void (await client(pid, on)).lock('a').acquire();
+    await world.run(50);
+    expect(await files()).toEqual([expect.stringMatching(/\.tmp$/)]);
+  }
+
+  test('goes when its process is gone', async () => {
+    await killedBeforeRename(1);
+    gone.add(1);
+    await client(2);
+    await world.run(50);
+    expect(await files()).toEqual([]);
+  });
+
+  test('stays while its process may still be about to finish it', async () => {
+    await killedBeforeRename(1);
+    await client(2);
+    await world.run(1_000);
+    expect(await files()).toHaveLength(1);
+  });
+
+  test('stays when nobody knows whose it is', async () => {
+    await real().open('x.json.tmp', { create: true });
+    await client(2);
+    await world.run(1_000);
+    expect(await files()).toEqual(['x.json.tmp']);
+  });
+});
+
 describe('nothing is taken', () => {
   test('from a process that may still be there', async () => {
     const held = await world.until((await client(1)).lock('a').acquire());

@@ -6,6 +6,7 @@
 // J4. A file of another client is removed only when the cluster that it belongs to has said of each lease that it is gone, but
 //     for those that a process has taken over that may still be there (election.ts): its own file names them. What others have
 //     is looked up before each request, which is given up soon: who takes over a lease while it is under way may lose it.
+//     A file that was never finished names none that was asked for (J1): it goes with its process, too.
 // J5. A lease that is left to its TTL is named no more, durably, once its client has been told so: who comes next would end it.
 import { type Disk, type DiskFile, type Logger, type Random, randomGuid, ServiceError, sleep } from '@remora/base';
 import type { JournalPorts, ProcessIdentity } from './ports.ts';
@@ -127,6 +128,7 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
     try {
       const journals = () => readJournals(ports, cluster, logger);
       const { left } = await journals();
+      await removeUnfinished(ports);
       const ended = await Promise.all(left.map((one) => endLeftover(one, journals, { ...options, disk: ports.disk })));
       if (ended.every((done) => done)) return;
     } catch (error) {
@@ -156,6 +158,14 @@ async function readJournals({ disk, isGone }: JournalPorts, cluster: string, log
     else for (const lease of leases) inUse.add(lease);
   }
   return { left, inUse };
+}
+
+/** J4. One that names no process may be another's, who is about to write it. */
+async function removeUnfinished({ disk, isGone }: JournalPorts): Promise<void> {
+  for (const path of (await disk.list('')).filter((name) => name.endsWith(unfinished(EXTENSION)))) {
+    const file = await readJournal(disk, path);
+    if (file !== undefined && isGone(file.process)) await removeFile(disk, path);
+  }
 }
 
 /** J4. Whether nothing is left of it. */
