@@ -2,6 +2,8 @@
 const IN_PLACE_MS_MAX = 0.5;
 /** What one sync counts for at most: a hiccup of the device, or a loop that lost its core, says nothing about the next one. */
 const COUNTED_MS_MAX = 4 * IN_PLACE_MS_MAX;
+/** A device that takes so long would soon hold up heartbeats: one such sync is enough. */
+const INTOLERABLE_MS = 20;
 /** Of the newest in the average: three or more of the last twenty have to be slow. */
 const WEIGHT = 0.05;
 /** So many go to the pool, then one in place tells whether the device is fast again. */
@@ -23,7 +25,7 @@ export class SyncPlace {
   /** A sync was made in place. */
   measured(tookMs: number): void {
     this.#averageMs += WEIGHT * (Math.min(tookMs, COUNTED_MS_MAX) - this.#averageMs);
-    if (this.#averageMs <= IN_PLACE_MS_MAX) return;
+    if (this.#averageMs <= IN_PLACE_MS_MAX && tookMs < INTOLERABLE_MS) return;
     this.#averageMs = IN_PLACE_MS_MAX;
     this.#poolSyncsLeft = POOL_SYNCS;
   }
