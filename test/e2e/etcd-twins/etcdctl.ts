@@ -35,6 +35,8 @@ export class Etcdctl {
       this.#err += chunk.toString();
     });
     this.#ended = new Promise((resolve) => child.once('close', resolve));
+    // One that reads no input may have ended by then: what it says is what counts.
+    child.stdin.on('error', () => {});
     child.stdin.end(input);
   }
 
