@@ -127,6 +127,17 @@ describe('a file that was never finished', () => {
     expect(await files()).toHaveLength(1);
   });
 
+  test('that cannot be read keeps nothing from being given back', async () => {
+    await world.until((await client(1)).lock('a').acquire());
+    gone.add(1);
+    await real().open('x.json.tmp', { create: true });
+    const on = real();
+    const open: typeof on.open = (path, options) =>
+      path === 'x.json.tmp' ? Promise.reject(new Error('EACCES')) : on.open(path, options);
+    const second = await client(2, { ...bound(on), open });
+    expect((await world.until(second.lock('a').acquire({ wait: '500ms' }))).state).toBe('active');
+  });
+
   test('stays when nobody knows whose it is', async () => {
     await real().open('x.json.tmp', { create: true });
     await client(2);

@@ -128,9 +128,9 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
     try {
       const journals = () => readJournals(ports, cluster, logger);
       const { left } = await journals();
-      await removeUnfinished(ports);
       const ended = await Promise.all(left.map((one) => endLeftover(one, journals, { ...options, disk: ports.disk })));
-      if (ended.every((done) => done)) return;
+      // Last, and once: what cannot be removed may be by the next client, and keeps nothing from being given back.
+      if (ended.every((done) => done)) return await removeUnfinished(ports).catch(() => {});
     } catch (error) {
       logger.warn({ error: String(error) }, 'the journal directory could not be read');
     }
