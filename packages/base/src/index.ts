@@ -5,6 +5,7 @@ export * from './disk.ts';
 export * from './disk-failure.ts';
 export * from './engine.ts';
 export * from './errors.ts';
+export * from './joined-signal.ts';
 export * from './json-bytes.ts';
 export * from './logger.ts';
 export * from './metrics.ts';

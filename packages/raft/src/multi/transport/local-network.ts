@@ -6,7 +6,7 @@
  * N3. Between two nodes frames keep their order, unless the link has `reorder` set; each link has its own faults, per
  *     direction, so that one-way and bridged partitions can be built.
  */
-import { assert, type Clock, copyBytes, type Random } from '@remora/base';
+import { assert, type Clock, copyBytes, joinSignals, type Random } from '@remora/base';
 import type { GroupMessage, HeartbeatFrame, NodeId, SnapshotHeader, Transport, TransportHandlers } from '../ports.ts';
 import { encodeFrame } from './codec.ts';
 import { HeartbeatEncoder } from './heartbeat-codec.ts';
@@ -261,8 +261,8 @@ class LocalTransport implements Transport {
     resumed?: () => void,
   ): Promise<void> {
     const context = this.#network.outgoing(this.#node, node);
-    const either = AbortSignal.any([signal, this.#stopped.signal]);
-    return sendOverLinks(context, { header, chunks, signal: either, resumed });
+    const either = joinSignals([signal, this.#stopped.signal]);
+    return sendOverLinks(context, { header, chunks, signal: either.signal, resumed }).finally(either.letGo);
   }
 
   async stop(): Promise<void> {

@@ -11,7 +11,7 @@
  * S4. Nothing holds a place for ever: the state machine has `snapshotIdleTimeoutMs` for each chunk, the receiver must
  *     not fall silent (snapshot-outgoing.ts O4), and the whole has `snapshotSendTimeoutMs`.
  */
-import { type Clock, sleep } from '@remora/base';
+import { type Clock, joinSignals, sleep } from '@remora/base';
 import type { ReplicaId } from '../../../core/types.ts';
 import type { GroupId, NodeId, Transport } from '../../ports.ts';
 import { isSnapshotBusy } from '../../transport/snapshot-transfer.ts';
@@ -154,7 +154,7 @@ export class SnapshotSender {
     const overdue = new AbortController();
     const leftMs = Math.max(0, dueMs - clock.monotonicMs());
     const timer = clock.setTimer(leftMs, () => overdue.abort(new Error('it took too long'))); // S4
-    const signal = AbortSignal.any([outgoing.signal, this.#stopped.signal, overdue.signal]);
+    const { signal, letGo } = joinSignals([outgoing.signal, this.#stopped.signal, overdue.signal]);
     const { meta, chunks, bytes } = outgoing.snapshot;
     const log = new ProgressLog({
       clock,
@@ -183,6 +183,7 @@ export class SnapshotSender {
       await transport.sendSnapshot(node, header, paced, signal, resumed);
     } finally {
       timer.cancel();
+      letGo();
     }
     return log.bytes;
   }
@@ -237,9 +238,10 @@ export class SnapshotSender {
   /** Tells the core after a pause, which holds no place; not at all when leadership or the node ends before. */
   #reportLater({ runner, to }: Wanted, outgoing: OutgoingSnapshot): void {
     const { clock, options } = this.#host;
-    const signal = AbortSignal.any([outgoing.signal, this.#stopped.signal]);
+    const { signal, letGo } = joinSignals([outgoing.signal, this.#stopped.signal]);
     void sleep(clock, options.snapshotRetryMs, signal)
       .catch(() => undefined)
+      .finally(letGo)
       .then(() => runner.snapshots.sent(to, outgoing, false))
       .catch((error: unknown) => this.#host.fail(error));
   }

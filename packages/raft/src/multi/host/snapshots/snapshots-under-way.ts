@@ -5,6 +5,7 @@
  *     (traps 3).
  * U2. One that is received ends when a newer term begins: its sender leads no more, and the new leader offers its own.
  */
+import { type JoinedSignal, joinSignals } from '@remora/base';
 import { isMember } from '../../../core/membership.ts';
 import type { ConfState, ReplicaId } from '../../../core/types.ts';
 import type { StateMachineSnapshot } from '../../ports.ts';
@@ -18,23 +19,31 @@ export interface OutgoingSnapshot {
   readonly signal: AbortSignal;
 }
 
+interface Sending extends JoinedSignal {
+  readonly membership: AbortController;
+}
+
 /** Those that are sent. (U1) */
 export class OutgoingSnapshots {
   /** Made when the first begins. */
   #leading: AbortController | undefined;
-  readonly #sending = new Map<ReplicaId, { readonly membership: AbortController; readonly signal: AbortSignal }>();
+  readonly #sending = new Map<ReplicaId, Sending>();
 
   begin(to: ReplicaId): AbortSignal {
     const membership = new AbortController();
     this.#leading ??= new AbortController();
-    const signal = AbortSignal.any([this.#leading.signal, membership.signal]);
-    this.#sending.set(to, { membership, signal });
+    const { signal, letGo } = joinSignals([this.#leading.signal, membership.signal]);
+    this.#sending.get(to)?.letGo(); // Given up before it was sent: a receiver is sent one at a time.
+    this.#sending.set(to, { membership, signal, letGo });
     return signal;
   }
 
   /** The one that began with `signal` is over. */
   ended(to: ReplicaId, signal: AbortSignal): void {
-    if (this.#sending.get(to)?.signal === signal) this.#sending.delete(to);
+    const sending = this.#sending.get(to);
+    if (sending?.signal !== signal) return;
+    sending.letGo();
+    this.#sending.delete(to);
   }
 
   membership(conf: ConfState): void {

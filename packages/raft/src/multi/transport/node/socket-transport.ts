@@ -11,6 +11,7 @@ import {
   type FrameService,
   type FrameStream,
   type Hello,
+  joinSignals,
   type Logger,
   type Random,
   silentLogger,
@@ -170,8 +171,8 @@ class SocketNode implements Transport {
       traffic: this.snapshotTraffic,
       dial: (events: SnapshotLinkEvents) => dialSnapshot(this.#context, node, events),
     };
-    const either = AbortSignal.any([signal, this.#stopped.signal]);
-    return sendOverLinks(context, { header, chunks, signal: either, resumed });
+    const either = joinSignals([signal, this.#stopped.signal]);
+    return sendOverLinks(context, { header, chunks, signal: either.signal, resumed }).finally(either.letGo);
   }
 
   async stop(): Promise<void> {
