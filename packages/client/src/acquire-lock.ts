@@ -1,9 +1,10 @@
 import { type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
 import { unlessAborted } from './abort.ts';
-import { AcquireOperation, type AcquireRequest, aborted, CANCEL_TIMEOUT_MS } from './acquire.ts';
+import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
+import { insist } from './insist.ts';
 import { requireText, toBytes } from './keys.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import { AS_SESSIONS, OwnLease, type OwnLeaseRequest, ownLeaseRequest } from './own-lease.ts';
@@ -83,7 +84,7 @@ function endLease(own: OwnLease, { requester }: LockDeps, asked: Asked | undefin
       return false;
     }
     const cancel = { type: 'cancel', lock, owner: { session: session.ref, token }, deadlineMs: 0, attempt } as const;
-    requester.sendCommand({ type: 'lock', command: cancel }, { timeoutMs: CANCEL_TIMEOUT_MS, insists: true }, () => {
+    insist({ requester, session }, { type: 'lock', command: cancel }, () => {
       own.end();
       turns.leave();
     });

@@ -2,6 +2,7 @@ import { type Bytes, ServiceError, type Timer } from '@remora/base';
 import type { AcquireAs, HoldMode, LockCommand, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command, CommandResult, PipeReply } from '@remora/protocol';
 import { onAbort } from './abort.ts';
+import { insist } from './insist.ts';
 import type { SentCommand } from './operation.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { Requester } from './requester.ts';
@@ -66,8 +67,6 @@ type Granted = Extract<LockResult, { readonly type: 'granted' }>;
 
 /** A wait is asked for anew at this interval, so that an answer lost on the way is noticed. */
 const ASK_MS = 60_000;
-/** How long a cancel is tried; whatever it does not reach ends with the session. */
-export const CANCEL_TIMEOUT_MS = 30_000;
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 2_000;
 
@@ -296,7 +295,7 @@ export class AcquireOperation implements LossListener {
       type: 'lock',
       command: { type: 'cancel', lock, owner: this.#owner, deadlineMs: 0, attempt },
     };
-    this.#requester.sendCommand(command, { timeoutMs: CANCEL_TIMEOUT_MS, insists: true }, (failure) => {
+    insist({ requester: this.#requester, session: this.#session }, command, (failure) => {
       this.#turns.leave();
       if (failure === undefined) return;
       const { logger } = this.#requester.ports;

@@ -1,20 +1,20 @@
-import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
+import { copyBytes, EMPTY_BYTES, joinSignals, ServiceError } from '@remora/base';
 import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, lockAnswer, lockResult } from './acquire.ts';
 import { type Convertible, downgradeHold, type UpgradeOptions, upgradeHold } from './conversion.ts';
 import type { Duration } from './duration.ts';
 import { type HeldLockState, type Hold, HoldLife } from './hold-life.ts';
+import { insist } from './insist.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
+import { clientClosed } from './operation.ts';
 import type { LockCondition, OwnLease } from './own-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { RevokeListener } from './revoke.ts';
 import type { Session } from './session.ts';
 
-/** A release that was not answered is tried for this much longer, in the background. */
-const RELEASE_AGAIN_MS = 30_000;
 const REENTRY_DEPTH_MAX = 1_000;
 /** Any time but 0 in a release: the gateway leaves a mark that stops an asking that is still under way. */
 const LEAVE_MARK = 1;
@@ -39,6 +39,8 @@ export class HeldLock implements AsyncDisposable {
   readonly #own: OwnLease | undefined;
   readonly #life: HoldLife;
   #depth = 1;
+  /** What gives up an upgrade of this handle that waits. */
+  readonly #upgrades = new Set<AbortController>();
 
   /** `own`: the session is of this lock alone. */
   constructor(deps: LockDeps, session: Session, hold: Hold) {
@@ -265,7 +267,19 @@ export class HeldLock implements AsyncDisposable {
    */
   async upgrade(options: UpgradeOptions = {}): Promise<this> {
     this.throwIfLost();
-    await upgradeHold(this.#convertible(), options);
+    const giveUp = new AbortController();
+    this.#upgrades.add(giveUp);
+    const { signal, letGo } = joinSignals(
+      options.signal === undefined ? [giveUp.signal] : [giveUp.signal, options.signal],
+    );
+    try {
+      await upgradeHold(this.#convertible(), { ...options, signal });
+    } catch (error) {
+      throw giveUp.signal.aborted ? giveUp.signal.reason : error;
+    } finally {
+      letGo();
+      this.#upgrades.delete(giveUp);
+    }
     return this;
   }
 
@@ -304,10 +318,13 @@ export class HeldLock implements AsyncDisposable {
       this.#own?.end();
       done();
     };
-    // The end of its own lease gives it back as well; but others would wait for its lock-delay then.
-    const isReleased = this.#own === undefined || this.#request.delayMs > 0;
-    if (!isReleased || requester.closed) return end();
-    requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS, insists: true }, end);
+    if (!this.#needsRelease || requester.closed) return end();
+    insist({ requester, session: this.#session }, this.#releaseAll(), end);
+  }
+
+  /** The end of a lease of its own gives it back as well; but others would wait for its lock-delay then. */
+  get #needsRelease(): boolean {
+    return this.#own === undefined || this.#request.delayMs > 0;
   }
 
   #releaseAll(): Command {
@@ -321,10 +338,11 @@ export class HeldLock implements AsyncDisposable {
    * does nothing.
    *
    * @throws ServiceError LOCK_NOT_HELD when it had been taken away by force; UNAVAILABLE, DEADLINE_EXCEEDED or
-   *   UNKNOWN_OUTCOME when the cluster did not answer: the release is then tried further in the background, and the
-   *   session's end is the latest.
+   *   UNKNOWN_OUTCOME when the cluster did not answer: the release is then tried further in the background, until it is
+   *   answered, or the session ends. An upgrade that waits is given up with LOCK_CANCELED by the release of the last level.
    */
   release(): Promise<void> {
+    if (this.#depth <= 1) this.#giveUpUpgrades();
     return new Promise((resolve, reject) => {
       const { liveness } = this.#deps.requester.ports;
       liveness.hold(); // Also until its turn comes.
@@ -351,6 +369,13 @@ export class HeldLock implements AsyncDisposable {
     });
   }
 
+  /** They have the owner's turn while they wait, and whoever lets go would wait for them. */
+  #giveUpUpgrades(): void {
+    for (const upgrade of this.#upgrades) {
+      upgrade.abort(new ServiceError('LOCK_CANCELED', 'the lock was released while its upgrade waited'));
+    }
+  }
+
   /** As `release`; a lock that was taken away needs no release. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
@@ -363,6 +388,7 @@ export class HeldLock implements AsyncDisposable {
   }
 
   async #releaseLevels(): Promise<void> {
+    if (this.#depth > 0) this.#life.takeBack(clientClosed());
     while (this.#depth > 0 && this.state !== 'lost') await this.release();
     // Whoever released it before may still wait for the answer.
     await new Promise<void>((resolve) => {
@@ -392,11 +418,14 @@ export class HeldLock implements AsyncDisposable {
     const command: Command = { type: 'lock', command: release };
     requester.sendCommand(command, { timeoutMs }, (error, reply) => {
       const answer = error ?? lockAnswer(reply);
+      const end = (): void => {
+        leave();
+        if (all) this.#own?.end();
+      };
       // All levels may be released again without harm; so that others need not wait for the session's end.
-      if (answer instanceof ServiceError && all && this.#own === undefined && !requester.closed) {
-        requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS, insists: true }, leave);
-      } else leave();
-      if (all) this.#own?.end();
+      const again = answer instanceof ServiceError && all && this.#needsRelease && !requester.closed;
+      if (again) insist({ requester, session: this.#session }, command, end);
+      else end();
       done(answer instanceof ServiceError ? answer : this.#refusedRelease(answer));
     });
   }

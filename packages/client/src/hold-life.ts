@@ -5,7 +5,8 @@
 import { ServiceError } from '@remora/base';
 import type { LockId, Owner, Revocation } from '@remora/lock';
 import { lookingSignal } from './abort.ts';
-import { type AcquireRequest, CANCEL_TIMEOUT_MS, type Grant } from './acquire.ts';
+import type { AcquireRequest, Grant } from './acquire.ts';
+import { insist } from './insist.ts';
 import type { LockDeps } from './lock.ts';
 import { takenAway } from './lock-errors.ts';
 import type { OwnLease } from './own-lease.ts';
@@ -48,6 +49,8 @@ export class HoldLife implements LossListener, GrantHandle {
   #forgetGrant: (() => void) | undefined;
   #released = false;
   #lossReason: ServiceError | undefined;
+  /** Why it is given back, by others than its holder. */
+  #takenBack: ServiceError | undefined;
   #controller: AbortController | undefined;
   /** With the latest request that each was told of. */
   #onRevoke: Map<RevokeListener, number> | undefined;
@@ -93,14 +96,16 @@ export class HoldLife implements LossListener, GrantHandle {
       lookingSignal(this.#controller.signal, () => this.#session.check());
       this.#watchGrant();
     }
-    if (this.#lossReason !== undefined) this.#controller.abort(this.#lossReason);
+    const reason = this.#lossReason ?? this.#takenBack;
+    if (reason !== undefined) this.#controller.abort(reason);
     return this.#controller.signal;
   }
 
   /** Why nothing can be done with it; undefined while it is held. */
   refusal(): ServiceError | undefined {
     this.#session.check();
-    if (this.#lossReason !== undefined) return this.#lossReason;
+    const reason = this.#lossReason ?? (this.#released ? undefined : this.#takenBack);
+    if (reason !== undefined) return reason;
     return this.#released ? new ServiceError('LOCK_NOT_HELD', 'the lock was released') : undefined;
   }
 
@@ -127,6 +132,13 @@ export class HoldLife implements LossListener, GrantHandle {
     this.#forget();
   }
 
+  /** It is about to be given back though its holder did not say so: to that one it is lost from now on. */
+  takeBack(reason: ServiceError): void {
+    if (this.#released || this.#lossReason !== undefined) return;
+    this.#takenBack = reason;
+    this.#controller?.abort(reason);
+  }
+
   /** It was given back, or nobody tries to any more. */
   givenBack(): void {
     this.#forgetClose?.();
@@ -149,7 +161,10 @@ export class HoldLife implements LossListener, GrantHandle {
   #lose(reason: ServiceError): void {
     if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
     this.#lossReason = reason;
-    if (this.#turns.grant === this.#grant) this.#turns.levels = 0;
+    if (this.#turns.grant === this.#grant) {
+      this.#turns.levels = 0;
+      this.#turns.enter(() => false); // It may be idle now, and forgotten.
+    }
     if (!this.#released) this.#forget(reason);
     if (reason.code === 'LOCK_NOT_HELD') this.#own?.end();
     this.#controller?.abort(reason);
@@ -172,7 +187,7 @@ export class HoldLife implements LossListener, GrantHandle {
       const { attempt } = turns;
       const cancel = { type: 'cancel', lock: this.#lock, owner: this.#owner, deadlineMs: 0, attempt } as const;
       const command = { type: 'lock', command: cancel } as const;
-      requester.sendCommand(command, { timeoutMs: CANCEL_TIMEOUT_MS, insists: true }, () => turns.leave());
+      insist({ requester, session: this.#session }, command, () => turns.leave());
       return true;
     });
   }

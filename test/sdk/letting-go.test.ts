@@ -1,0 +1,152 @@
+import { ServiceError } from '@remora/base';
+import type { HeldLock, HeldLocks, RemoraClient } from 'remora';
+import { describe, expect, test } from 'vitest';
+import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
+
+/** For how long nothing about locks is answered, while heartbeats are: longer than a release or a cancel is tried at first. */
+const AWAY_MS = 60_000;
+const LATER_MS = 120_000;
+
+describe('a lock with a delay whose session is closed by its client', () => {
+  /** In the order in which they happen. */
+  async function closed(hold: (client: RemoraClient) => Promise<HeldLock | HeldLocks>): Promise<readonly string[]> {
+    const world = new World();
+    const { backend } = world;
+    const client = await world.client();
+    const held = await world.until(hold(client));
+    const happened: string[] = [];
+    held.signal.addEventListener('abort', () => happened.push('aborted'));
+    const apply = backend.command.bind(backend);
+    backend.command = (command, options, done) => {
+      if (command.type === 'lock' && command.command.type === 'release') happened.push('released');
+      return apply(command, options, done);
+    };
+    await world.until(client.close());
+    expect([held.signal.aborted, held.state]).toEqual([true, 'released']);
+    return happened;
+  }
+
+  test('is lost to its holder before it is given back', async () => {
+    expect(await closed((client) => client.lock('l').acquire({ lockDelay: '30s' }))).toEqual(['aborted', 'released']);
+  });
+
+  test('is so too when it is one of several', async () => {
+    expect(await closed((client) => client.lockAll(['a', 'b']).acquire({ lockDelay: '30s' }))).toEqual([
+      'aborted',
+      'released',
+      'released',
+    ]);
+  });
+
+  test('is so for who looks at its signal for the first time afterwards', async () => {
+    const world = new World();
+    const client = await world.client();
+    const held = await world.until(client.lock('l').acquire({ lockDelay: '30s' }));
+    await world.until(client.close());
+    expect(held.signal.aborted).toBe(true);
+  });
+});
+
+describe('where nothing about locks is answered for longer than that is tried at first, while the session lives on', () => {
+  test('a release arrives when it can, and the next one has the lock', async () => {
+    const world = new World();
+    const [client, other] = [await world.client({ requestTimeout: '5s' }), await world.client()];
+    const held = await world.until(client.lock('a').acquire());
+    for (const gateway of GATEWAYS) world.overLimit.add(gateway);
+    expect(await world.until(codeOf(held.release()))).not.toBe('ok');
+    await world.run(AWAY_MS);
+    world.overLimit.clear();
+    await world.run(LATER_MS);
+    expect((await world.until(other.lock('a').acquire({ wait: '30s' }))).state).toBe('active');
+  });
+
+  test('so does a cancel, and nobody is granted the lock for whom nobody waits', async () => {
+    const world = new World();
+    const [client, other] = [await world.client({ requestTimeout: '5s' }), await world.client()];
+    const first = await world.until(other.lock('a').acquire());
+    const abort = new AbortController();
+    const waiting = codeOf(client.lock('a').acquire({ signal: abort.signal }));
+    await world.run(100);
+    for (const gateway of GATEWAYS) world.overLimit.add(gateway);
+    abort.abort();
+    expect(await world.until(waiting)).toBe('CANCELED');
+    await world.run(AWAY_MS);
+    world.overLimit.clear();
+    await world.run(LATER_MS);
+    await world.until(first.release());
+    expect((await world.until(other.lock('a').acquire({ wait: '30s' }))).state).toBe('active');
+  });
+
+  test('nothing is asked for any more once the client is closed', async () => {
+    const world = new World();
+    const client = await world.client({ requestTimeout: '5s' });
+    const held = await world.until(client.lock('a').acquire());
+    for (const gateway of GATEWAYS) world.overLimit.add(gateway);
+    await world.until(codeOf(held.release()));
+    await world.run(AWAY_MS);
+    await world.until(codeOf(client.close()));
+    const { refused } = world;
+    await world.run(LATER_MS);
+    expect([refused > 0, world.refused]).toEqual([true, refused]);
+  });
+});
+
+test('a release whose first answer is lost costs nobody the lock-delay, where the lock has a lease of its own', async () => {
+  const world = new World();
+  const { backend } = world;
+  const [client, other] = [await world.client({ requestTimeout: '2s', retry: { attempts: 1 } }), await world.client()];
+  const held = await world.until(client.lock('a').acquire({ ttl: '10m', lockDelay: '60s' }));
+  const apply = backend.command.bind(backend);
+  let isLost = false;
+  backend.command = (command, options, done) => {
+    if (isLost || command.type !== 'lock' || command.command.type !== 'release') return apply(command, options, done);
+    isLost = true;
+    done(new ServiceError('UNKNOWN_OUTCOME', 'it was lost on the way'), undefined);
+    return () => {};
+  };
+  expect(await world.until(codeOf(held.release()))).toBe('UNKNOWN_OUTCOME');
+  await world.run(5_000);
+  expect((await world.until(other.lock('a').tryAcquire()))?.state).toBe('active');
+  expect(backend.sessions).toBe(1);
+});
+
+describe('who lets go of a lock whose upgrade waits', () => {
+  test('does not wait for it: the upgrade is given up', async () => {
+    const world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    const held = await world.until(client.rwLock('l').read());
+    const reader = await world.until(other.rwLock('l').read());
+    const upgrade = codeOf(held.upgrade());
+    await world.run(50);
+    expect(await world.until(codeOf(held.release()))).toBe('ok');
+    expect(await world.until(upgrade)).toBe('LOCK_CANCELED');
+    expect([held.state, reader.state]).toEqual(['released', 'active']);
+    expect((await world.until(other.rwLock('l').tryRead()))?.state).toBe('active');
+  });
+
+  test('as its work throws, hears of that at once', async () => {
+    const world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    await world.until(other.rwLock('l').read());
+    const work = client.rwLock('l').runRead(async (held) => {
+      held.upgrade().catch(() => {});
+      throw new Error('of the work');
+    });
+    await expect(world.until(work)).rejects.toThrow('of the work');
+  });
+
+  test('leaves it alone while it stays in the lock at an outer level', async () => {
+    const world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    const held = await world.until(client.rwLock('l').read());
+    const reader = await world.until(other.rwLock('l').read());
+    await world.until(held.acquire());
+    const upgrade = codeOf(held.upgrade());
+    await world.run(50);
+    const released = codeOf(held.release());
+    await world.run(50);
+    await world.until(reader.release());
+    expect([await world.until(upgrade), await world.until(released)]).toEqual(['ok', 'ok']);
+    expect([held.mode, held.depth]).toEqual(['exclusive', 1]);
+  });
+});
