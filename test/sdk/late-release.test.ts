@@ -64,3 +64,46 @@ test.each([
   expect([await released, backend.sessions]).toEqual(['ok', 0]);
   expect((await world.until(other.lock('a').acquire({ wait: '1s' }))).state).toBe('active');
 });
+
+test('what a holder says of its lock is not said again later, after it has said something else, where requests are sent once', async () => {
+  const world = new World();
+  const { backend } = world;
+  const client = await world.client({ retry: { attempts: 1 }, requestTimeout: '5s' });
+  const held = await world.until(client.lock('a').acquire());
+  const apply = backend.command.bind(backend);
+  let late: (() => void) | undefined;
+  backend.command = (command, options, done) => {
+    if (late !== undefined || command.type !== 'lock' || command.command.type !== 'setData')
+      return apply(command, options, done);
+    late = () => apply(command, options, () => {});
+    done(new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost'), undefined);
+    return () => {};
+  };
+  const said = [held.setData('one'), held.setData('two')];
+  expect(await world.until(Promise.all(said.map(codeOf)))).toEqual(['ok', 'ok']);
+  late?.();
+  await world.run(100);
+  const state = await world.until(client.locks.show('a'));
+  expect(Buffer.from(state?.holders[0]?.data ?? []).toString()).toBe('two');
+});
+
+test('who asks whether its lock is current, while the answer to its upgrade is on the way, asks no more than it must', async () => {
+  const world = new World();
+  const { backend } = world;
+  const client = await world.client();
+  const held = await world.until(client.rwLock('l').read());
+  const apply = backend.command.bind(backend);
+  backend.command = (command, options, done) =>
+    apply(command, options, (...answer) => void world.clock.setTimer(1_000, () => done(...answer)));
+  const ask = backend.query.bind(backend);
+  let checks = 0;
+  backend.query = (query, options, done) => {
+    if (query.type === 'lock' && query.query.type === 'check') checks++;
+    return ask(query, options, done);
+  };
+  const upgrade = held.upgrade();
+  await world.run(100);
+  expect(await world.until(held.check())).toBe(true);
+  await world.until(upgrade);
+  expect([checks, held.mode]).toEqual([2, 'exclusive']);
+});

@@ -176,3 +176,13 @@ function abortable() {
   const controller = new AbortController();
   return { signal: controller.signal, abort: () => controller.abort() };
 }
+
+test('a set whose time was over before the next lock was asked for tells which that was', async () => {
+  const world = new World();
+  const client = await world.client();
+  const acquire = client.lockAll(['a', 'b']).acquire({ wait: 1 });
+  await expect(world.until(acquire)).rejects.toMatchObject({
+    code: 'LOCK_TIMEOUT',
+    details: { lock: expect.any(String) },
+  });
+});

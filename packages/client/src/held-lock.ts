@@ -133,7 +133,10 @@ export class HeldLock implements AsyncDisposable {
     }
     const current = result.result.current[0] === true;
     // What was asked about may have been held in another way by then.
-    if (!current && this.#life.isConverted(version)) return this.check();
+    if (!current && this.#life.isConverted(version)) {
+      await this.#untilIdle();
+      return this.check();
+    }
     if (!current) this.#life.lose(takenAway());
     return current && this.#life.refusal() === undefined;
   }
@@ -212,7 +215,9 @@ export class HeldLock implements AsyncDisposable {
   async #say(data: Uint8Array): Promise<void> {
     const { requester, requestTimeoutMs } = this.#deps;
     const command = { type: 'setData', lock: this.id, owner: this.#owner, version: this.version, data } as const;
-    const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs: requestTimeoutMs }));
+    // What it says must not be said again by it later, after the next one has said something else (W1).
+    const options = { timeoutMs: requestTimeoutMs, insists: true };
+    const result = lockResult(await requester.command({ type: 'lock', command }, options));
     if (result.type === 'granted') return;
     const error = refusalOf(result);
     if (error.code === 'LOCK_NOT_HELD') this.#life.lose(error);
@@ -390,8 +395,12 @@ export class HeldLock implements AsyncDisposable {
   async #releaseLevels(): Promise<void> {
     if (this.#depth > 0) this.#life.takeBack(clientClosed());
     while (this.#depth > 0 && this.state !== 'lost') await this.release();
-    // Whoever released it before may still wait for the answer.
-    await new Promise<void>((resolve) => {
+    await this.#untilIdle(); // Whoever released it before may still wait for the answer.
+  }
+
+  /** Until whatever is under way in its owner's name is answered. */
+  #untilIdle(): Promise<void> {
+    return new Promise((resolve) => {
       this.#turns.enter(() => {
         resolve();
         return false;

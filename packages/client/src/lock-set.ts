@@ -42,8 +42,7 @@ export class LockSet {
     const held: HeldLock[] = [];
     try {
       const waitLeft = this.#countdown(options);
-      for (const wanted of this.#plan.wanted)
-        held.push(await this.#acquireOne(wanted, { ...options, wait: waitLeft() }));
+      for (const wanted of this.#plan.wanted) held.push(await this.#acquireOne(wanted, options, waitLeft));
       const all = new HeldLocks(held, { places: this.#plan.places, checks: this.#locks });
       await this.#requireAll(all);
       return all;
@@ -81,9 +80,14 @@ export class LockSet {
     };
   }
 
-  async #acquireOne({ id, as }: WantedLock, options: AcquireOptions): Promise<HeldLock> {
+  async #acquireOne(
+    { id, as }: WantedLock,
+    options: AcquireAllOptions,
+    waitLeft: () => number | undefined,
+  ): Promise<HeldLock> {
     try {
-      return await acquireLock(this.#deps, id, { ...options, ...(as === undefined ? {} : { as }) });
+      const wait = waitLeft();
+      return await acquireLock(this.#deps, id, { ...options, wait, ...(as === undefined ? {} : { as }) });
     } catch (error) {
       throw ofLock(error, id.name);
     }

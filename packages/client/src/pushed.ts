@@ -6,11 +6,14 @@ interface Asking<T> {
   readonly reject: (error: ServiceError) => void;
 }
 
+/** Places of values that were taken: then those that wait are moved, which costs each of them at most one move. */
+const READ_MAX = 1_024;
+
 /** Values that come by themselves, for somebody who asks for them one by one: they wait here. Whoever pushes bounds them. */
 export class Pushed<T> {
   readonly #liveness: Liveness;
   readonly #onEmpty: () => void;
-  #values: T[] = [];
+  #values: (T | undefined)[] = [];
   #read = 0;
   readonly #asking: Asking<T>[] = [];
   #over = false;
@@ -35,11 +38,8 @@ export class Pushed<T> {
 
   next(): Promise<IteratorResult<T>> {
     if (this.size > 0) {
-      const value = this.#values[this.#read++] as T;
-      if (this.size === 0) {
-        this.clear();
-        this.#onEmpty();
-      }
+      const value = this.#take();
+      if (this.size === 0) this.#onEmpty();
       return Promise.resolve({ done: false, value });
     }
     if (this.#error !== undefined) {
@@ -49,6 +49,18 @@ export class Pushed<T> {
     }
     if (this.#over) return Promise.resolve({ done: true, value: undefined });
     return this.#ask();
+  }
+
+  /** What was taken is let go, also while others always wait. */
+  #take(): T {
+    const value = this.#values[this.#read] as T;
+    this.#values[this.#read++] = undefined;
+    if (this.size === 0) this.clear();
+    else if (this.#read >= READ_MAX && 2 * this.#read >= this.#values.length) {
+      this.#values = this.#values.slice(this.#read);
+      this.#read = 0;
+    }
+    return value;
   }
 
   #ask(): Promise<IteratorResult<T>> {

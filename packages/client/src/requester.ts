@@ -116,7 +116,7 @@ export class Requester {
     if (raftTerm > this.#raftTerm) this.#termBegan(raftTerm);
   }
 
-  /** One attempt at the present gateway, for those who count time from each attempt of their own. */
+  /** One attempt at the present gateway, for those who count time from each attempt of their own, and may ask another besides. */
   attempt<Request, Reply>(
     method: Method<Request, Reply>,
     request: Request,
@@ -124,7 +124,7 @@ export class Requester {
     done: Done<Reply>,
   ): CallHandle {
     const { channel } = this.gateways;
-    return channel.call(method, request, { timeoutMs }, (error, reply) => {
+    return channel.call(method, request, { timeoutMs, movable: true }, (error, reply) => {
       // Whoever counts time has none to find out whether the next attempt would fare better here.
       if (error !== undefined) this.gateways.failed(channel, isNoAnswer(error));
       done(error, reply);

@@ -21,15 +21,16 @@ const HEARTBEATS_PER_TTL = 3;
 export class Limit {
   /** On the monotonic clock. */
   readonly endMs: number;
-  readonly #wallEndMs: number;
+  /** On the wall clock. */
+  readonly wallEndMs: number;
 
   constructor(clock: Clock, spanMs: number) {
     this.endMs = clock.monotonicMs() + spanMs;
-    this.#wallEndMs = clock.wallMs() + spanMs;
+    this.wallEndMs = clock.wallMs() + spanMs;
   }
 
   isOver(nowMs: number, wallMs: number): boolean {
-    return nowMs >= this.endMs || wallMs >= this.#wallEndMs;
+    return nowMs >= this.endMs || wallMs >= this.wallEndMs;
   }
 }
 

@@ -43,7 +43,17 @@ export class SessionValidity {
   /** Without end when nothing has to be renewed. */
   get remainingMs(): number {
     if (this.#pace.ttlMs >= TTL_NEVER_MS && this.#limit === undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(0, this.deadlineMs - this.#clock.monotonicMs());
+    const [leftMs, wallLeftMs] = [
+      this.deadlineMs - this.#clock.monotonicMs(),
+      this.#wallDeadlineMs - this.#clock.wallMs(),
+    ];
+    return Math.max(0, Math.min(leftMs, wallLeftMs));
+  }
+
+  /** On the wall clock (S2). */
+  get #wallDeadlineMs(): number {
+    const deadlineMs = this.#ackedWallMs + this.#validityMs;
+    return this.#limit === undefined ? deadlineMs : Math.min(deadlineMs, this.#limit.wallEndMs);
   }
 
   /** Since the last heartbeat that was acknowledged was sent. */

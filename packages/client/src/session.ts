@@ -29,6 +29,8 @@ import { type SentAt, SessionValidity } from './session-validity.ts';
  *     told in time that both threads share. It is asked for whenever an own one is overdue, before the session is given up.
  * S7. From asking for no expiry on, until another TTL is known to be set, no time ends the session at the server: when it is
  *     over here, its client ends it there, however long that takes (`lease-endings.ts`).
+ * S8. A heartbeat that is not answered soon is sent through the next gateway besides, so that each of them is asked while the
+ *     session is alive. Whichever is answered counts, the first one too.
  */
 export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
@@ -39,6 +41,8 @@ export interface LossListener {
 type RevokeOptions = Pick<CommandOptions, 'timeoutMs' | 'insists'>;
 
 const RETRY_MIN_MS = 50;
+/** S8. A gateway that is well has answered by then. */
+const PATIENCE_MIN_MS = 100;
 const TIMER_MIN_MS = 1;
 /** Of the time to close a session, for what is released before. */
 const BEFORE_CLOSE_FRACTION = 1 / 3;
@@ -67,7 +71,10 @@ export class Session {
   /** Whoever closes it waits for that, also when somebody else had begun to: a lock of its own, released before. */
   #revoking: Promise<void> | undefined;
   readonly #standIn: RenewedByStandIn | undefined;
+  /** Of the heartbeat that was sent last because one was due; later ones were acknowledged since where it is higher. */
+  #beats = 0;
   #beatTimer: Timer | undefined;
+  #besidesTimer: Timer | undefined;
   #deadlineTimer: Timer | undefined;
 
   private constructor(requester: Requester, lease: BegunSession) {
@@ -360,6 +367,7 @@ export class Session {
     this.#state = state;
     this.#lossReason = reason;
     this.#beatTimer?.cancel();
+    this.#besidesTimer?.cancel();
     this.#deadlineTimer?.cancel();
     this.#standIn?.end();
     const listeners = this.#onLoss.values();
@@ -387,12 +395,35 @@ export class Session {
   #beat(): void {
     this.check();
     if (this.#lossReason !== undefined) return;
+    const beat = ++this.#beats;
+    const isDue = (): boolean => this.#lossReason === undefined && this.#renews && beat === this.#beats;
+    this.#askBesides(isDue);
     this.#send(this.#validity.pace.intervalMs, (error) => {
-      if (error === undefined || this.#lossReason !== undefined || !this.#renews) return;
+      if (error === undefined || !isDue()) return;
       this.#state = 'suspended';
+      this.#besidesTimer?.cancel();
       this.#beatTimer?.cancel();
       this.#beatTimer = this.#clock.setTimer(this.#pauseMs(), () => this.#beat());
     });
+  }
+
+  /** S8. */
+  #askBesides(isDue: () => boolean): void {
+    const { gateways } = this.#requester;
+    this.#besidesTimer?.cancel();
+    if (gateways.count === 1) return;
+    const { channel } = gateways;
+    this.#besidesTimer = this.#clock.setTimer(this.#patienceMs(), () => {
+      if (!isDue()) return;
+      gateways.failed(channel, true);
+      this.#beat();
+    });
+  }
+
+  /** S8. */
+  #patienceMs(): number {
+    const { count } = this.#requester.gateways;
+    return Math.max(PATIENCE_MIN_MS, (this.deadlineMs - this.#clock.monotonicMs()) / (count + 1));
   }
 
   #pauseMs(): number {
@@ -425,6 +456,8 @@ export class Session {
   #count(sent: SentAt, ttlMs: number): void {
     if (!this.#validity.count(sent, ttlMs)) return;
     this.#state = 'active';
+    this.#beats++; // Those that are under way are not needed any more.
+    this.#besidesTimer?.cancel();
     this.#scheduleBeat();
   }
 }
