@@ -56,3 +56,33 @@ describe('when the process ends', () => {
     expect(hooks.size).toBe(0);
   });
 });
+
+test.each(['its signal', 'the signal of a lock with a lease of its own', 'its waiting'])(
+  'what gives the locks back is on its way when %s tells of that, which may end the process (S9)',
+  async (what) => {
+    const other = await world.client();
+    await world.until(other.lock('c').acquire());
+    let isDead = false;
+    const die = (): void => {
+      isDead = true;
+    };
+    const connect = world.connect.bind(world);
+    world.connect = (address) => {
+      const link = connect(address);
+      const send = link.send.bind(link);
+      link.send = (frame) => isDead || send(frame);
+      return link;
+    };
+    const client = await world.client({}, 1, { exit });
+    const held = await world.until(client.lock('a').acquire());
+    const own = await world.until(client.lock('b').acquire({ ttl: '10m' }));
+    const waiting = client.lock('c').acquire();
+    await world.run(100);
+    waiting.catch(what === 'its waiting' ? die : () => {});
+    if (what !== 'its waiting') (what === 'its signal' ? held : own).signal.addEventListener('abort', die);
+    for (const hook of hooks) void hook();
+    await world.run(100);
+    expect([isDead, world.backend.sessions]).toEqual([true, 1]);
+    expect((await world.until(other.locks.show('c')))?.waiterCount).toBe(0);
+  },
+);

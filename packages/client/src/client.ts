@@ -255,6 +255,7 @@ export class RemoraClient implements AsyncDisposable {
     const close = (session: Session): Promise<void> => session.close(CLOSE_TIMEOUT_MS);
     // One that is just being opened would otherwise outlive the client by its TTL.
     const opening = [...this.#beingOpened].map((session) => session.then(close));
+    for (const session of this.#sessions) session.beginToClose(CLOSE_TIMEOUT_MS); // S9 of `session.ts`, of all of them
     const { endings } = this.#requester;
     await Promise.allSettled([...opening, ...[...this.#sessions].map(close), endings.close()]);
     // Of a lock that was released before its session was closed (beforeClose), and ended that itself.

@@ -91,6 +91,11 @@ export class Gateways {
     this.#use(this.#channels.indexOf(channel));
   }
 
+  /** Sends what waits for the present gateway now, and not at the end of the turn. */
+  flush(): void {
+    this.channel.flush();
+  }
+
   close(): void {
     for (const channel of this.#channels) channel.close();
   }

@@ -13,7 +13,7 @@ async function opened(grantedMs = TTL_MS, revocable?: Promise<void>) {
   const beats: ((ttlMs?: number) => void)[] = [];
   const commands: string[] = [];
   const requester: Pick<Requester, 'ports' | 'command' | 'attempt' | 'gateways'> = {
-    gateways: { count: 1 } as Requester['gateways'],
+    gateways: { count: 1, flush() {} } as unknown as Requester['gateways'],
     ports: { clock, random: new SeededRandom(1), logger: silentLogger } as unknown as Requester['ports'],
     command: (async ({ type }: Command) => {
       commands.push(type);

@@ -31,6 +31,8 @@ import { type SentAt, SessionValidity } from './session-validity.ts';
  *     over here, its client ends it there, however long that takes (`lease-endings.ts`).
  * S8. A heartbeat that is not answered soon is sent through the next gateway besides, so that each of them is asked while the
  *     session is alive. Whichever is answered counts, the first one too.
+ * S9. What ends it at the server is on its way when those who use it hear that it is closed: they may end the process. Nobody
+ *     else can be granted what it holds before, as they hear of it in the same turn.
  */
 export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
@@ -70,6 +72,8 @@ export class Session {
   #renews = true;
   /** Whoever closes it waits for that, also when somebody else had begun to: a lock of its own, released before. */
   #revoking: Promise<void> | undefined;
+  /** What asks for its end as it is closed. */
+  #closing: Promise<void> | undefined;
   readonly #standIn: RenewedByStandIn | undefined;
   /** Of the heartbeat that was sent last because one was due; later ones were acknowledged since where it is higher. */
   #beats = 0;
@@ -282,14 +286,24 @@ export class Session {
   async #close(options: RevokeOptions): Promise<void> {
     const { timeoutMs } = options;
     if (this.#beforeClose.size > 0) await this.#prepareClose(timeoutMs * BEFORE_CLOSE_FRACTION);
+    this.#beginToClose(options);
     const children = [...this.#children];
-    const wasOver = this.#lossReason !== undefined;
+    for (const child of children) child.beginToClose(timeoutMs);
+    this.#requester.gateways.flush(); // S9
     this.#end('closed', clientClosed());
     this.#state = 'closed';
-    await Promise.all([
-      wasOver ? this.#revoking : this.#revoke(options),
-      ...children.map((child) => child.close(timeoutMs)),
-    ]);
+    await Promise.all([this.#closing ?? this.#revoking, ...children.map((child) => child.close(timeoutMs))]);
+  }
+
+  /** Asks for its end already, which `close` is to wait for: unless something is to be done before, as it is closed. */
+  beginToClose(timeoutMs: number): void {
+    if (this.#beforeClose.size === 0) this.#beginToClose({ timeoutMs });
+  }
+
+  #beginToClose(options: RevokeOptions): void {
+    if (this.#lossReason !== undefined || this.#closing !== undefined) return;
+    this.#closing = this.#revoke(options);
+    this.#closing.catch(() => {}); // Whoever closes it is told.
   }
 
   /** As far as that is done in time: whatever a lock waits for, the session ends, and the lock with it. */

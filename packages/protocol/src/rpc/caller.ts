@@ -165,6 +165,11 @@ export class LinkCaller implements RpcChannel {
     };
   }
 
+  /** Sends what waits now: what runs at the end of this turn may end the process. */
+  flush(): void {
+    this.#outbox.flush();
+  }
+
   /** Ends the link: calls that were sent end with UNKNOWN_OUTCOME, the others with UNAVAILABLE. */
   close(reason: ServiceError): void {
     if (this.#closed !== undefined) return;

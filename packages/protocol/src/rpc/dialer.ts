@@ -132,6 +132,11 @@ export class ReconnectingChannel implements RpcChannel {
     return caller.openStream(method, request, onMessage, onEnd);
   }
 
+  /** Sends what waits now, and not at the end of the turn. */
+  flush(): void {
+    this.#caller?.flush();
+  }
+
   close(): void {
     this.#closed = true;
     this.#connectTimer?.cancel();

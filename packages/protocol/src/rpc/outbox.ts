@@ -66,6 +66,11 @@ export class Outbox {
     this.#schedule();
   }
 
+  /** Sends what waits now, as far as the link takes it, and not at the end of the turn. */
+  flush(): void {
+    if (this.#state === 'writable') this.#flush();
+  }
+
   drained(): void {
     if (this.#state !== 'full') return;
     this.#state = 'writable';
