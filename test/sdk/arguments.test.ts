@@ -1,4 +1,5 @@
 /** What callers pass: bytes that they go on using, and what is no argument at all. */
+import { connect } from 'remora';
 import { afterEach, describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
@@ -125,5 +126,51 @@ describe('a signal that was aborted before the call', () => {
     expect(await world.until(codeOf(put), 50)).toBe('CANCELED');
     expect(world.held).toBe(0);
     await world.until(client.close());
+  });
+});
+
+describe('options that are none', () => {
+  const acquire = async (options: unknown): Promise<unknown> => {
+    const world = new World();
+    const client = await world.client();
+    return world.until(client.lock('l').acquire(untyped(options)));
+  };
+
+  test.each([
+    { options: { wiat: '5s' }, message: 'acquire has no option wiat; did you mean wait?' },
+    { options: { zzz: 1 }, message: /acquire has no option zzz; there is wait, signal, / },
+    { options: 5_000, message: "the options of acquire are an object, such as { wait: '5s' }, not number" },
+    { options: '5s', message: /are an object, .* not string/ },
+    { options: null, message: /are an object, .* not null/ },
+  ])('are refused before anything is asked for: $options', async ({ options, message }) => {
+    await expect(acquire(options)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: typeof message === 'string' ? message : expect.stringMatching(message),
+    });
+  });
+
+  test('nothing is acquired for what cannot be run', async () => {
+    const world = new World();
+    const client = await world.client();
+    const run = client.lock('l').run({ wait: '5s' }, untyped<() => void>(5));
+    await expect(world.until(run)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(await world.until(client.locks.show('l'))).toBeUndefined();
+  });
+
+  test.each([
+    { options: undefined, message: /the options of connect are an object/ },
+    { options: {}, message: /endpoints/ },
+    {
+      options: { endpoints: '127.0.0.1:1', sesionTtl: '3s' },
+      message: /has no option sesionTtl; did you mean sessionTtl/,
+    },
+    { options: { endpoints: [7480] }, message: /endpoints/ },
+    { options: { endpoints: '127.0.0.1' }, message: /endpoints/ },
+    { options: { endpoints: '127.0.0.1:99999' }, message: /endpoints/ },
+  ])('of connect are refused at once: $options', async ({ options, message }) => {
+    await expect(connect(untyped(options))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(message),
+    });
   });
 });

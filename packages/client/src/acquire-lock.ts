@@ -7,6 +7,7 @@ import { HeldLock } from './held-lock.ts';
 import { insist } from './insist.ts';
 import { requireText, toBytes } from './keys.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
+import { namesOf, requireOptions } from './options.ts';
 import { AS_SESSIONS, OwnLease, type OwnLeaseRequest, ownLeaseRequest } from './own-lease.ts';
 import type { Session } from './session.ts';
 
@@ -17,6 +18,10 @@ export interface AnyAcquireOptions extends AcquireOptions {
   readonly apart?: boolean;
 }
 
+const OPTIONS = namesOf<Required<AnyAcquireOptions>>({
+  ...{ wait: true, signal: true, ttl: true, renew: true, maxHold: true, condition: true, data: true, keepData: true },
+  ...{ lockDelay: true, token: true, depthMax: true, onRevoke: true, as: true, apart: true },
+});
 /** How deep an owner whose token the caller chose may re-enter, unless it says otherwise. */
 const DEPTH_MAX = 1_000;
 /** A shorter wait does not end before a session can be there. */
@@ -24,6 +29,7 @@ const SESSION_WAIT_MIN_MS = 1_000;
 
 /** @throws ServiceError LOCK_BUSY when it is taken and `wait` is 0; others as `Lock.acquire`. */
 export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquireOptions): Promise<HeldLock> {
+  requireOptions(options, 'acquire', OPTIONS);
   const { clock, liveness } = deps.requester.ports;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
   const startedMs = clock.monotonicMs();

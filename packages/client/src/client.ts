@@ -69,7 +69,9 @@ export interface SessionOptions {
 }
 
 export function endpointsOf({ endpoints }: ClientOptions): readonly string[] {
-  return typeof endpoints === 'string' ? endpoints.split(',') : endpoints;
+  const all = typeof endpoints === 'string' ? endpoints.split(',') : endpoints;
+  if (Array.isArray(all) && all.every((endpoint) => typeof endpoint === 'string')) return all;
+  throw new ServiceError('INVALID_ARGUMENT', "endpoints: text, or a list of texts, such as '127.0.0.1:7480'");
 }
 
 const CLOSE_TIMEOUT_MS = 3_000;

@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { parseAddress, ServiceError } from '@remora/base';
 import { DEFAULT_CALLER_LIMITS, ReconnectingChannel } from '@remora/protocol';
 import type { ClientPorts } from './ports.ts';
 
@@ -25,6 +25,13 @@ export class Gateways {
     this.#addresses = [...new Set(endpoints.map(addressOf).filter((address) => address !== ''))];
     if (this.#addresses.length === 0) {
       throw new ServiceError('INVALID_ARGUMENT', 'endpoints: name at least one gateway');
+    }
+    const wrong = this.#addresses.find((address) => parseAddress(address) === undefined);
+    if (wrong !== undefined) {
+      throw new ServiceError(
+        'INVALID_ARGUMENT',
+        `endpoints: '${wrong}' is no host:port, such as 127.0.0.1:7480 or [::1]:7480`,
+      );
     }
     this.#channels = this.#addresses.map((address) => {
       return new ReconnectingChannel(

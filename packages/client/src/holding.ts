@@ -1,4 +1,4 @@
-import { type Logger, toServiceError } from '@remora/base';
+import { type Logger, ServiceError, toServiceError } from '@remora/base';
 
 /** What is done while something is held; it is given the handle, for its `version` and `signal`. */
 export type Work<Held, Result> = (held: Held) => Result | Promise<Result>;
@@ -20,6 +20,8 @@ export async function runHolding<Options extends object, Held extends AsyncDispo
   logger: Logger,
 ): Promise<Result> {
   const [options, work] = args.length === 1 ? [{}, args[0]] : args;
+  if (typeof work !== 'function')
+    throw new ServiceError('INVALID_ARGUMENT', `run: a function to run, not ${typeof work}`);
   const held = await acquire(options as Options);
   let result: Result;
   try {

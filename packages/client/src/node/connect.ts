@@ -5,6 +5,7 @@ import { type Logger, nodeClock, nodeDisk, nodeRandom, ServiceError, silentLogge
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import { type ClientOptions, endpointsOf, RemoraClient } from '../client.ts';
 import { type Duration, durationMs } from '../duration.ts';
+import { namesOf, requireOptions } from '../options.ts';
 import type { ClientPorts, JournalPorts } from '../ports.ts';
 import { StandInClient } from '../stand-in-client.ts';
 import { processExitHooks } from './exit-hooks.ts';
@@ -34,6 +35,12 @@ export interface ConnectOptions extends ClientOptions {
   readonly maxMainThreadBlock?: Duration;
 }
 
+const OPTIONS = namesOf<Required<ConnectOptions>>({
+  ...{ endpoints: true, requestTimeout: true, retry: true, connectTimeout: true, sessionTtl: true },
+  ...{ requestBytesMax: true, attributes: true, releaseOnExit: true, tracer: true, tls: true, logger: true },
+  ...{ journal: true, renewInWorker: true, maxMainThreadBlock: true },
+});
+
 /**
  * Connects to a Remora cluster.
  *
@@ -44,6 +51,7 @@ export interface ConnectOptions extends ClientOptions {
  * ```
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
+  requireOptions(options, 'connect', OPTIONS);
   const clock = nodeClock();
   const ports: ClientPorts = {
     clock,
