@@ -75,11 +75,12 @@ export class Acquires {
    */
   #turnedAway(
     command: Acquire,
-    { requestId: _, ...options }: RequestOptions,
+    asked: RequestOptions,
     done: BackendDone<CommandResult>,
     again: (stop: GiveUp) => void,
   ): BackendDone<CommandResult> {
     const { clock } = this.#deps;
+    const options = asAnother(asked);
     const { waitMs = 0 } = options;
     const beganMs = clock.monotonicMs();
     return (error, reply) => {
@@ -97,11 +98,8 @@ export class Acquires {
    * Who upgrades holds the lock all the time: that it waits no longer does not say how. Asked again, the lock tells. What
    * becomes of that question says nothing against the upgrade, which was applied.
    */
-  #upgraded(
-    command: Acquire,
-    { requestId: _, ...options }: RequestOptions,
-    done: BackendDone<CommandResult>,
-  ): BackendDone<CommandResult> {
+  #upgraded(command: Acquire, asked: RequestOptions, done: BackendDone<CommandResult>): BackendDone<CommandResult> {
+    const options = asAnother(asked);
     return (error, reply) => {
       const isGranted = reply?.result.type === 'lock' && reply.result.result.type === 'granted';
       if (!isGranted) return done(error, reply);
@@ -172,6 +170,11 @@ export class Acquires {
       (error) => done(error === undefined ? refusal : notKnown(error), undefined),
     );
   }
+}
+
+/** Of a question behind a wait, which is a request of its own: the first one is remembered, and its deadline is long over. */
+function asAnother({ requestId: _id, deadlineMs: _deadline, ...options }: RequestOptions): RequestOptions {
+  return options;
 }
 
 /** The acquire was applied, and may have come to a grant. */
