@@ -43,7 +43,7 @@ export interface ClientOptions {
    * above theirs. Default 2 MiB.
    */
   readonly requestBytesMax?: number;
-  /** Shown with this client's sessions, such as its host and process id. */
+  /** Shown with this client's sessions, such as its host and process id; a session has at most 16, and 4 KiB of them. */
   readonly attributes?: Readonly<Record<string, string>>;
   /**
    * Close the client when the process ends by itself or by SIGTERM, SIGINT or SIGHUP, so that others need not wait for

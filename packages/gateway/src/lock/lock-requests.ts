@@ -151,6 +151,7 @@ export function toTtlMs(ttlMs: bigint): number {
   return ms;
 }
 
+/** What is shown with a session. @throws ServiceError INVALID_ARGUMENT when there is too much of it. */
 export function toAttributes(attributes: { readonly [name: string]: string }): Readonly<Record<string, string>> {
   const entries = Object.entries(attributes);
   const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);

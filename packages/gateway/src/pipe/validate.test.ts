@@ -27,6 +27,11 @@ function codeOf(validate: () => void): string {
   return 'ok';
 }
 
+function sessionWith(count: number, bytes: number): Command {
+  const named = Array.from({ length: count }, (_, i) => [`a${i}`, 'x'.repeat(bytes)]);
+  return { type: 'leaseGrant', id: 1n, ttlMs: 5, attributes: Object.fromEntries(named) };
+}
+
 const commands: { name: string; command: Command; expect: string }[] = [
   { name: 'a put', command: { type: 'kv', op: put }, expect: 'ok' },
   { name: 'an empty key', command: { type: 'kv', op: { ...put, key: utf8('') } }, expect: 'EMPTY_KEY' },
@@ -70,6 +75,9 @@ const commands: { name: string; command: Command; expect: string }[] = [
     command: { type: 'leaseGrant', id: 1n, ttlMs: 0, attributes: {} },
     expect: 'INVALID_ARGUMENT',
   },
+  { name: '16 attributes', command: sessionWith(16, 250), expect: 'ok' },
+  { name: '17 attributes', command: sessionWith(17, 1), expect: 'INVALID_ARGUMENT' },
+  { name: 'more than 4 KiB of attributes', command: sessionWith(2, 2_048), expect: 'INVALID_ARGUMENT' },
   { name: 'an expiry', command: { type: 'leaseExpire', id: 1n, incarnation: 1, term: 1 }, expect: 'INVALID_ARGUMENT' },
   ...(['leaseRegister', 'leaseRefer', 'leaseEnd', 'leaseSettle'] as const).map((type) => ({
     name: type,

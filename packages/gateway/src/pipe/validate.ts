@@ -23,6 +23,7 @@ import {
   type Txn,
 } from '@remora/protocol';
 import { checkNoOverlap } from '../etcd/txn-overlap.ts';
+import { toAttributes } from '../lock/lock-requests.ts';
 import { checkOps, checkSize, opBytes, REQUEST_LIMITS, type RequestLimits, txnBytes } from '../request-limits.ts';
 
 /** Longest time for one request; also what the backend takes. */
@@ -63,6 +64,8 @@ function validateCommand(command: Command, limits: RequestLimits): void {
       throw new ServiceError('INVALID_ARGUMENT', 'the delay of a lock is ended by the leader of its range');
     case 'leaseGrant':
       checkSize(attributesBytes(command.attributes), limits);
+      // As for other clients: whoever lists sessions is sent those of a thousand.
+      toAttributes(command.attributes);
       if (command.id === 0n || command.ttlMs <= 0) {
         throw new ServiceError('INVALID_ARGUMENT', 'a lease has an id other than 0 and a TTL above 0');
       }
