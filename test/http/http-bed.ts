@@ -1,5 +1,5 @@
 import { SeededRandom, silentLogger } from '@remora/base';
-import { type ApiAnswer, HttpApi } from '@remora/gateway';
+import { type ApiAnswer, type Backend, HttpApi } from '@remora/gateway';
 import { World } from '../support/sdk-world.ts';
 import { undescribed, undescribedEvent } from './described.ts';
 
@@ -14,11 +14,15 @@ export interface HttpCall {
 /** Two nodes with the JSON interface on one cluster. Each answer is compared with the document. */
 export class HttpBed {
   readonly world = new World();
-  readonly nodes = [1, 2].map((seed) => this.#node(seed));
+  readonly nodes: readonly HttpApi[];
 
-  #node(seed: number): HttpApi {
-    const { backend, clock } = this.world;
-    return new HttpApi({ backend, clock, random: new SeededRandom(seed), logger: silentLogger });
+  /** `behind`: what nodes put between themselves and the cluster. */
+  constructor(behind: (world: World) => Backend = ({ backend }) => backend) {
+    const { clock } = this.world;
+    const backend = behind(this.world);
+    this.nodes = [1, 2].map(
+      (seed) => new HttpApi({ backend, clock, random: new SeededRandom(seed), logger: silentLogger }),
+    );
   }
 
   /** Asks node 0 or 1; what it answers is awaited by `until`. */

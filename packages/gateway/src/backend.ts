@@ -28,6 +28,8 @@ export interface RequestOptions {
   readonly deadlineMs?: number | undefined;
   /** For a blocking lock acquire: how long to wait in the queue, in ms; 0 waits as long as the session lives. */
   readonly waitMs?: number | undefined;
+  /** Of a query: it is a part of a heartbeat, and is let in like one (`RequestClass`). Clients cannot say so. */
+  readonly ofHeartbeat?: boolean;
 }
 
 export interface WatchOptions {

@@ -42,7 +42,7 @@ export class AdmittedBackend implements Backend {
   }
 
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
-    const refusal = this.#admission.admit(classOfQuery(query));
+    const refusal = this.#admission.admit(options.ofHeartbeat === true ? 'free' : classOfQuery(query));
     if (refusal === undefined) return this.#backend.query(query, options, done);
     done(refusal, undefined);
     return nothing;

@@ -70,8 +70,8 @@ export class LockCalls {
     const query = { type: 'check', checks: [{ lock, version }] } as const;
     refuse(validateLockQuery(query));
     const { ref, ttlMs } = await this.#calls.renew(parseSession(owner.session));
-    // Afterwards: that it is held now is what the renewal makes last.
-    const { current } = await this.#calls.ask(query);
+    // Afterwards: that it is held now is what the renewal makes last. Refused, it would be told that it was not renewed.
+    const { current } = await this.#calls.ask(query, { ofHeartbeat: true });
     if (current[0] !== true) throw new ServiceError('LOCK_NOT_HELD', 'the lock is lost: it was released or taken away');
     return { session: sessionText(ref), ttlMs, validMs: validMs(ttlMs) };
   }

@@ -40,8 +40,9 @@ export class RangeCalls {
 
   async ask<Type extends LockQuery['type']>(
     query: Extract<LockQuery, { readonly type: Type }>,
+    options: Pick<RequestOptions, 'ofHeartbeat'> = {},
   ): Promise<Extract<LockQueryResult, { readonly type: Type }>> {
-    const { result } = await this.#query({ type: 'lock', query }, 'lock');
+    const { result } = await this.#query({ type: 'lock', query }, 'lock', options);
     if (result.type === query.type) return result as Extract<LockQueryResult, { readonly type: Type }>;
     throw new ServiceError('INTERNAL', `the range answered "${result.type}", which was not asked for`);
   }
@@ -110,9 +111,10 @@ export class RangeCalls {
   #query<Type extends QueryResult['type']>(
     query: Query,
     type: Type,
+    options: Pick<RequestOptions, 'ofHeartbeat'> = {},
   ): Promise<Extract<QueryResult, { readonly type: Type }>> {
-    const options = { timeoutMs: TIMEOUT_MS };
-    return answered<QueryResult, Type>(type, (done) => this.#backend.query(query, options, done));
+    const all = { timeoutMs: TIMEOUT_MS, ...options };
+    return answered<QueryResult, Type>(type, (done) => this.#backend.query(query, all, done));
   }
 }
 
