@@ -96,8 +96,11 @@ export class LockCalls {
   /** Gives the lock back, or leaves its queue or barrier. What is not held any more is no error, so that the call can be repeated. */
   async release(lock: LockId, fields: Fields): Promise<ReleasedJson> {
     const token = fields.required('token', fields.text('token'));
-    const session = fields.text('session');
+    const named = fields.text('session');
     fields.ignored('version', ...OF_THE_GRANT).end();
+    const session = named === undefined ? undefined : parseSession(named);
+    const own = { lease: ownLease({ lock, token }), incarnation: 0 };
+    refuse(validateLockCommand(releaseOf(lock, { session: session ?? own, token })));
     const owner = await this.#owner(lock, token, session);
     if (owner === undefined) return { released: false, code: 'SESSION_EXPIRED' };
     const result = await this.#leave(lock, owner);
@@ -108,8 +111,8 @@ export class LockCalls {
   }
 
   /** Who has forgotten the session, or never heard of it, is found by its token. Undefined: it has ended. */
-  async #owner(lock: LockId, token: string, session: string | undefined): Promise<Owner | undefined> {
-    if (session !== undefined) return { session: parseSession(session), token };
+  async #owner(lock: LockId, token: string, session: SessionRef | undefined): Promise<Owner | undefined> {
+    if (session !== undefined) return { session, token };
     const own = { lock, token };
     try {
       return { session: (await this.#calls.renew({ lease: ownLease(own), incarnation: 0 })).ref, token };
@@ -132,10 +135,7 @@ export class LockCalls {
 
   async #leave(lock: LockId, owner: Owner): Promise<LockResult> {
     const how = { lock, owner, deadlineMs: LEAVE_MARK };
-    // Nothing that was asked for with this token may be done after it.
-    const release = { type: 'release', all: true, ...how, attempt: LEAVE_ATTEMPT } as const;
-    refuse(validateLockCommand(release));
-    const released = await this.#calls.lock(release);
+    const released = await this.#calls.lock(releaseOf(lock, owner));
     if (released.type !== 'refused' || released.code !== 'LOCK_NOT_HELD') return released;
     // It may wait, and have been granted since; or have left a barrier, and wait for the others.
     const canceled = [
@@ -265,6 +265,11 @@ export class LockCalls {
     refuse(validateLockQuery(query));
     return { current: (await this.#calls.ask(query)).current };
   }
+}
+
+/** Nothing that was asked for with its token is done after it. */
+function releaseOf(lock: LockId, owner: Owner): LockCommand {
+  return { type: 'release', all: true, lock, owner, deadlineMs: LEAVE_MARK, attempt: LEAVE_ATTEMPT };
 }
 
 function free({ namespace, name }: LockId): LockJson {
