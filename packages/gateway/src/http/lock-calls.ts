@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, jsonBytes, ServiceError } from '@remora/base';
+import { EMPTY_BYTES, jsonBytes, ServiceError, toServiceError } from '@remora/base';
 import {
   type LockCommand,
   type LockId,
@@ -54,6 +54,8 @@ const NOT_HELD: readonly string[] = ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSI
  *
  * HL1. Renewing and releasing take what acquire answered, and can be repeated.
  * HL2. Nothing is acquired with a token by a call that a release of it overtook: also where the release finds no session.
+ * HL3. A release is several commands. When one of the later ones is refused, that is not told as it is: it would say that
+ *      nothing was changed. Repeated, it does the rest.
  */
 export class LockCalls {
   readonly #calls: RangeCalls;
@@ -93,7 +95,11 @@ export class LockCalls {
     return grantJson(token, granted, { ref, ttlMs, ageMs: 0 });
   }
 
-  /** Gives the lock back, or leaves its queue or barrier. What is not held any more is no error, so that the call can be repeated. */
+  /**
+   * Gives the lock back, or leaves its queue or barrier. What is not held any more is no error, so that the call can be repeated.
+   *
+   * @throws ServiceError UNKNOWN_OUTCOME when a part of it was done, and maybe no more.
+   */
   async release(lock: LockId, fields: Fields): Promise<ReleasedJson> {
     const token = fields.required('token', fields.text('token'));
     const named = fields.text('session');
@@ -104,7 +110,7 @@ export class LockCalls {
     const owner = await this.#owner(lock, token, session);
     if (owner === undefined) return { released: false, code: 'SESSION_EXPIRED' };
     const result = await this.#leave(lock, owner);
-    if (isOwnSession(owner, lock)) await this.#calls.close(owner.session);
+    if (isOwnSession(owner, lock)) await theRest(this.#calls.close(owner.session));
     if (result.type !== 'refused') return { released: true };
     if (!NOT_HELD.includes(result.code)) refuse(result);
     return { released: false, code: result.code };
@@ -130,7 +136,7 @@ export class LockCalls {
   async #spend(own: Pick<Owner, 'token'> & { readonly lock: LockId }): Promise<void> {
     const session = { id: ownLease(own), ttlMs: TTL_DEFAULT_MS, attributes: {} };
     const { ref } = await this.#calls.open(session, ownRequestId(own));
-    await this.#calls.close(ref);
+    await theRest(this.#calls.close(ref));
   }
 
   async #leave(lock: LockId, owner: Owner): Promise<LockResult> {
@@ -148,7 +154,7 @@ export class LockCalls {
   async #cancel(
     what: Pick<Extract<LockCommand, { readonly type: 'cancel' }>, 'lock' | 'owner' | 'deadlineMs' | 'attempt'>,
   ): Promise<Extract<LockResult, { readonly type: 'canceled' }>> {
-    return unlessRefused(await this.#calls.lock({ type: 'cancel', ...what }), 'canceled');
+    return unlessRefused(await theRest(this.#calls.lock({ type: 'cancel', ...what })), 'canceled');
   }
 
   /** Repeated without its request id, it would take the lock from whoever has come since. */
@@ -265,6 +271,16 @@ export class LockCalls {
     refuse(validateLockQuery(query));
     return { current: (await this.#calls.ask(query)).current };
   }
+}
+
+/** HL3. Of what was begun. */
+function theRest<Result>(step: Promise<Result>): Promise<Result> {
+  return step.catch((thrown: unknown) => {
+    const cause = toServiceError(thrown);
+    if (cause.code === 'INTERNAL') throw cause;
+    const message = 'a part of the release was done, and whether all of it was is not known; repeat it';
+    throw new ServiceError('UNKNOWN_OUTCOME', message, { cause });
+  });
 }
 
 /** Nothing that was asked for with its token is done after it. */

@@ -1,0 +1,61 @@
+import { ServiceError } from '@remora/base';
+import type { Command } from '@remora/protocol';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { HttpBed, lockPath } from './http-bed.ts';
+
+let bed: HttpBed;
+beforeEach(() => {
+  bed = new HttpBed();
+});
+
+const BODY = { token: 'a-guid', ttl: '1h' };
+const RELEASE = { target: lockPath('l', 'release'), body: { token: BODY.token } };
+
+/** From the given one on, the cluster takes no commands of a type: it says that they were not done. */
+function fullFor(type: string, from: number): void {
+  const { backend } = bed.world;
+  const command = backend.command.bind(backend);
+  let seen = 0;
+  backend.command = (asked, options, done) => {
+    if (typeOf(asked) !== type || seen++ < from) return command(asked, options, done);
+    done(new ServiceError('RESOURCE_EXHAUSTED', 'too many commands wait'), undefined);
+    return () => {};
+  };
+}
+
+/** And now it takes them again. */
+function takingAll(): void {
+  Reflect.deleteProperty(bed.world.backend, 'command');
+}
+
+function typeOf(command: Command): string {
+  return command.type === 'lock' ? command.command.type : command.type;
+}
+
+describe('a release that was done in part is not told as one that changed nothing, and can be repeated', () => {
+  const rows = [
+    { name: 'of a lock whose session could not be ended', had: 'the lock', type: 'leaseRevoke', from: 0 },
+    { name: 'of a place that could not be given up', had: 'a place', type: 'cancel', from: 0 },
+    { name: 'of a place whose other attempts could not be', had: 'a place', type: 'cancel', from: 1 },
+    { name: 'of a place whose session could not be ended', had: 'a place', type: 'leaseRevoke', from: 0 },
+    { name: 'of nothing, whose session could not be ended', had: 'nothing', type: 'leaseRevoke', from: 0 },
+  ];
+  test.each(rows)('$name', async ({ had, type, from }) => {
+    const others = had === 'a place' ? 1 : 0;
+    if (others > 0) await bed.acquire('l', { ttl: '1h' });
+    if (had !== 'nothing') void bed.ask({ target: lockPath('l', 'acquire'), body: { ...BODY, wait: '1m' } });
+    await bed.world.run(1_000);
+    fullFor(type, from);
+    expect(await bed.refused(RELEASE)).toBe('504 UNKNOWN_OUTCOME');
+    takingAll();
+    await bed.done(RELEASE);
+    expect([await bed.users('l'), bed.world.backend.sessions]).toEqual([`${others}/0`, others]);
+  });
+
+  test('but one of which nothing was done is', async () => {
+    const held = await bed.acquire('l', BODY);
+    fullFor('release', 0);
+    expect(await bed.refused({ ...RELEASE, body: held })).toBe('429 RESOURCE_EXHAUSTED');
+    expect(await bed.users('l')).toBe('1/0');
+  });
+});
