@@ -11,6 +11,7 @@ let server: RunningHttpServer;
 let endpoint: HttpEndpoint;
 let backend: SdkBackend;
 let malformed: number;
+let waitsRefused: number;
 
 beforeEach(async () => {
   backend = new SdkBackend(nodeClock());
@@ -24,7 +25,11 @@ async function serve(over: Backend, limits?: { readonly callsMax: number }): Pro
   const onMalformed = (): void => {
     malformed++;
   };
-  endpoint = createHttpEndpoint({ backend: over, ...ports, onMalformed }, limits);
+  waitsRefused = 0;
+  const onWaitRefused = (): void => {
+    waitsRefused++;
+  };
+  endpoint = createHttpEndpoint({ backend: over, ...ports, onMalformed, onWaitRefused }, limits);
   server = await startHttpServer({
     listen: { host: '127.0.0.1', port: 0 },
     logger: silentLogger,
@@ -154,19 +159,43 @@ describe('over real connections', () => {
 
   test('one call more than there may be is refused at once, and health checks are not', async () => {
     await server.stop();
-    await serve(backend, { callsMax: 2 });
-    await call(ACQUIRE);
-    const caller = new AbortController();
-    const lost = call(ACQUIRE, { body: '{"wait":"1m"}', signal: caller.signal });
-    await waiting(1);
-    const events = await fetch(`http://127.0.0.1:${server.port}/v1/events/default/l`);
+    const held: (() => void)[] = [];
+    const query: Backend['query'] = (...asked) => {
+      held.push(() => backend.query(...asked));
+      return () => {};
+    };
+    const holding = new Proxy(backend, { get: (of, name) => (name === 'query' ? query : memberOf(of, name)) });
+    await serve(holding, { callsMax: 2 });
+    const underWay = [1, 2].map(() => call('/v1/locks/default/l', { method: 'GET', headers: {} }));
+    await expect.poll(() => held.length).toBe(2);
     expect(await call(ACQUIRE)).toMatchObject({ status: 429, body: { error: { retry: 'later' } } });
     expect((await fetch(`http://127.0.0.1:${server.port}/health`)).status).toBe(200);
-    caller.abort();
-    await expect(lost).rejects.toThrow();
+    for (const answer of held) answer();
+    expect((await Promise.all(underWay)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await call(ACQUIRE)).status).toBe(200);
+  });
+
+  test('who waits or listens leaves room for who ends waits', async () => {
+    await server.stop();
+    await serve(backend, { callsMax: 4 });
+    const { body: held } = await call(ACQUIRE);
+    const next = call(ACQUIRE, { body: '{"wait":"1m"}' });
+    await waiting(1);
+    const events = await fetch(`http://127.0.0.1:${server.port}/v1/events/default/l`);
+    expect(events.status).toBe(200);
+    const busy = { status: 429, body: { error: { code: 'RESOURCE_EXHAUSTED', retry: 'later' } } };
+    expect(await call(ACQUIRE, { body: '{"wait":"1m"}' })).toMatchObject(busy);
+    expect(await call('/v1/events/default/l', { method: 'GET', headers: {} })).toMatchObject(busy);
+    expect(waitsRefused).toBe(2);
+    for (const action of ['renew', 'release']) {
+      expect((await call(`/v1/locks/default/l/${action}`, { body: JSON.stringify(held) })).status).toBe(200);
+    }
+    expect((await next).status).toBe(200);
+    expect((await call(ACQUIRE, { body: '{"wait":1}' })).status).toBe(423);
     await events.body?.cancel();
-    // Both have gone by the time that nobody waits, or a moment later.
-    await expect.poll(async () => (await call(ACQUIRE)).status, { timeout: 10_000, interval: 5 }).toBe(423);
+    const again = () => fetch(`http://127.0.0.1:${server.port}/v1/events/default/l`);
+    await again();
+    await expect.poll(async () => (await again()).status, { timeout: 10_000, interval: 5 }).toBe(200);
   });
 
   test('who waits at a node that stops is told to ask another, and leaves nothing', async () => {

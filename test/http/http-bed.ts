@@ -1,5 +1,5 @@
 import { SeededRandom, silentLogger } from '@remora/base';
-import { type ApiAnswer, type Backend, HttpApi } from '@remora/gateway';
+import { type ApiAnswer, type Backend, HttpApi, WaitSlots } from '@remora/gateway';
 import { World } from '../support/sdk-world.ts';
 import { undescribed, undescribedEvent } from './described.ts';
 
@@ -20,8 +20,9 @@ export class HttpBed {
   constructor(behind: (world: World) => Backend = ({ backend }) => backend) {
     const { clock } = this.world;
     const backend = behind(this.world);
+    const waits = new WaitSlots(1_000, () => {});
     this.nodes = [1, 2].map(
-      (seed) => new HttpApi({ backend, clock, random: new SeededRandom(seed), logger: silentLogger }),
+      (seed) => new HttpApi({ ...{ backend, clock, logger: silentLogger, waits }, random: new SeededRandom(seed) }),
     );
   }
 

@@ -28,3 +28,4 @@ export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
 export type { Lookups } from './routing/lookups.ts';
 export { type BackendDeps, RangeBackend, REQUEST_TIMEOUT_MAX_MS } from './routing/range-backend.ts';
 export type { BackendUnderWay } from './routing/under-way.ts';
+export { WaitSlots } from './routing/wait-slots.ts';

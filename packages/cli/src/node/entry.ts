@@ -67,7 +67,8 @@ export class Entry implements NodeEntry {
   async #startHttp(): Promise<void> {
     const { options, logger, admission } = this.#deps;
     const onMalformed = (): void => admission.countMalformed('http');
-    if (options.roles.includes('gateway')) this.#endpoint = createHttpEndpoint({ ...this.#deps, onMalformed });
+    if (options.roles.includes('gateway'))
+      this.#endpoint = createHttpEndpoint({ ...this.#deps, onMalformed, onWaitRefused: admission.countWait });
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
     this.#http = await startHttpServer({

@@ -1,5 +1,6 @@
 import { type Clock, type Random, ServiceError, type Timer, toServiceError } from '@remora/base';
 import type { LockId, LockResult, SessionRef } from '@remora/lock';
+import type { WaitSlots } from '../routing/wait-slots.ts';
 import { acquireCommand, type Claim, ownLease, ownRequestId, readClaim, readLeave, readUpgrade } from './claims.ts';
 import type { Fields } from './fields.ts';
 import { type GrantJson, grantJson, holderJson } from './lock-words.ts';
@@ -9,6 +10,7 @@ export interface AcquireCallsDeps {
   readonly calls: RangeCalls;
   readonly clock: Clock;
   readonly random: Random;
+  readonly waits: WaitSlots;
 }
 
 /** A grant, and how to take it back from a client that was gone before it heard of it. */
@@ -46,6 +48,7 @@ export const LEAVE_MARK = 1;
  * HA6. Upgrades, and leaving a barrier, name the token: HA3 holds for them.
  * HA7. What may stay (a grant, a place in the queue) is not told as refused: its client would not come for it. Only that the
  *      time to wait is over is said by its name to who has a token, and may come back.
+ * HA8. What may wait takes a slot before anything is done, so that there is room for what ends waits.
  */
 export class AcquireCalls {
   readonly #deps: AcquireCallsDeps;
@@ -78,6 +81,14 @@ export class AcquireCalls {
 
   async #asked(claim: Claim, signal: AbortSignal): Promise<Acquired> {
     signal.throwIfAborted();
+    if (claim.waitMs === 0) return this.#settled(claim, signal);
+    const { waits } = this.#deps;
+    const giveSlot = waits.take(); // HA8
+    if (giveSlot === undefined) throw waits.refusal();
+    return this.#settled(claim, signal).finally(giveSlot);
+  }
+
+  async #settled(claim: Claim, signal: AbortSignal): Promise<Acquired> {
     const renewal = await this.#session(claim);
     try {
       const grant = await this.#granted(claim, renewal, signal);

@@ -1,5 +1,6 @@
 import { type Clock, type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
 import type { Backend } from '../backend.ts';
+import type { WaitSlots } from '../routing/wait-slots.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest } from './api-types.ts';
 import { Fields } from './fields.ts';
@@ -15,6 +16,8 @@ export interface HttpApiDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** For calls that wait, and for streams of events. */
+  readonly waits: WaitSlots;
 }
 
 const PATH_SHOWN_MAX = 200;
@@ -24,12 +27,12 @@ export class HttpApi {
   readonly #logger: Logger;
   readonly #deps: RouteDeps;
 
-  constructor({ backend, clock, random, logger }: HttpApiDeps) {
+  constructor({ backend, clock, random, logger, waits }: HttpApiDeps) {
     const calls = new RangeCalls(backend, clock);
     this.#logger = logger;
     this.#deps = {
-      backend,
-      acquires: new AcquireCalls({ calls, clock, random }),
+      ...{ backend, waits },
+      acquires: new AcquireCalls({ calls, clock, random, waits }),
       locks: new LockCalls(calls),
       sessions: new SessionCalls(calls, random),
     };

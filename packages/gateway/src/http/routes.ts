@@ -1,8 +1,9 @@
 import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { Backend, LockWatchOptions } from '../backend.ts';
+import type { WaitSlots } from '../routing/wait-slots.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
-import type { ApiAnswer } from './api-types.ts';
+import type { ApiAnswer, EventStream } from './api-types.ts';
 import type { Fields } from './fields.ts';
 import type { LockCalls } from './lock-calls.ts';
 import { lockEvents } from './lock-events.ts';
@@ -12,6 +13,7 @@ import { onlyThese, type Target, text } from './targets.ts';
 
 export interface RouteDeps {
   readonly backend: Backend;
+  readonly waits: WaitSlots;
   readonly acquires: AcquireCalls;
   readonly locks: LockCalls;
   readonly sessions: SessionCalls;
@@ -114,10 +116,26 @@ function reading(path: string, handle: Handle): Route {
 function telling(path: string, watched: (call: RoutedCall) => LockWatchOptions): Route {
   return {
     ...{ method: 'GET', path },
-    handle: async ({ backend }, call) => {
+    handle: async ({ backend, waits }, call) => {
       call.fields.end();
-      return { status: 200, body: undefined, events: lockEvents(backend, watched(call)) };
+      const events = lockEvents(backend, watched(call));
+      const giveSlot = waits.take();
+      if (giveSlot === undefined) throw waits.refusal();
+      return { status: 200, body: undefined, events: untilClosed(events, giveSlot), undelivered: giveSlot };
     },
+  };
+}
+
+function untilClosed(events: EventStream, closed: () => void): EventStream {
+  return (sink) => {
+    const source = events(sink);
+    return {
+      onDrain: () => source.onDrain(),
+      onClose: () => {
+        source.onClose();
+        closed();
+      },
+    };
   };
 }
 

@@ -21,12 +21,18 @@ import { untilDeadline } from './deadline.ts';
 import { type StatusOf, toGrpcError } from './status.ts';
 
 export interface CallLimits {
-  /** Unary calls under way in the whole server; further ones get RESOURCE_EXHAUSTED. */
+  /** Unary calls under way in the whole server; further ones get RESOURCE_EXHAUSTED. Part of them may wait (C3). */
   readonly unaryCallsMax: number;
   /** Open streams in the whole server; further ones get RESOURCE_EXHAUSTED. */
   readonly streamsMax: number;
   readonly timeouts: TimeoutLimits;
 }
+
+/**
+ * Of the unary calls, how many may be of etcd's locks and elections and wait for as long as their clients do: the rest is room
+ * for what ends waits. Waits for Remora's locks have half of all (`WAITS_MAX`).
+ */
+const WAITING_SHARE = 0.25;
 
 /** Who counts what is refused. */
 export interface RefusalListener {
@@ -42,7 +48,7 @@ export interface RefusalListener {
  * C1. A call is answered at most once, and not at all after the client gave up.
  * C2. Unexpected errors are logged with their cause and answered as INTERNAL.
  * C3. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest of
- *     the drain to take back what it has done.
+ *     the drain to take back what it has done. There are only as many of them as leave room for others.
  */
 export class CallGuard {
   readonly #limits: CallLimits;
@@ -93,7 +99,7 @@ export class CallGuard {
     handler: WaitingHandler<Request, Response>,
     statusOf: StatusOf,
   ): handleUnaryCall<Request, Response> {
-    return this.unary((request, call, done) => {
+    const unary = this.unary<Request, Response>((request, call, done) => {
       let [over, takeBack]: [boolean, TakeBack] = [false, () => {}];
       takeBack = handler(request, call, (error, response) => {
         over = true;
@@ -103,6 +109,12 @@ export class CallGuard {
       if (!over) this.#waiting.add(takeBack);
       return takeBack;
     }, statusOf);
+    const waitingMax = Math.ceil(this.#limits.unaryCallsMax * WAITING_SHARE);
+    return (call, callback) => {
+      const refusal = this.#refusal(this.#waiting.size, waitingMax);
+      if (refusal !== undefined) return callback(toGrpcError(refusal, statusOf));
+      unary(call, callback);
+    };
   }
 
   #runUnary<Request, Response>(

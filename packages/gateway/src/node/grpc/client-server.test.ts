@@ -228,6 +228,21 @@ describe('the server for clients', () => {
     expect(server.guard.load.unaryCalls).toBe(1);
   });
 
+  it('leaves room for who ends waits when etcd’s locks are waited for', async () => {
+    const etcdLocks = new etcd.v3lockpb.LockClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    const lock = () =>
+      new Promise<unknown>((resolve) => {
+        etcdLocks.lock({ name: Buffer.from('l'), lease: 5n }, (error, response) => resolve(error ?? response));
+      });
+    void lock();
+    await backend.next();
+    expect(await lock()).toMatchObject({ code: 8, details: 'etcdserver: too many requests' });
+    void put();
+    await backend.next();
+    expect([busy, server.guard.load.unaryCalls]).toEqual([1, 2]);
+    etcdLocks.close();
+  });
+
   it('ends streams and answers open calls when it stops', async () => {
     const watches = new etcd.WatchClient(`127.0.0.1:${port}`, credentials.createInsecure());
     const watch = watches.watch();

@@ -3,11 +3,14 @@ import { type Clock, ServiceError, sleep, type Timer, toServiceError } from '@re
 import type { ApiAnswer, EventStream } from '../../http/api-types.ts';
 import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
+import { WaitSlots } from '../../routing/wait-slots.ts';
 
 /** The largest request asks about a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;
 /** Calls and streams at a time: fewer than the connections that a server takes, so that there is room for health checks. */
 const CALLS_MAX = 800;
+/** Of those, what may wait, or listen to events: the rest is room for what ends waits (a release), and for renewals. */
+const WAITS_SHARE = 0.5;
 const STOP_GRACE_MS = 1_000;
 /** What says that a request is malformed, or too large. */
 const MALFORMED: readonly number[] = [400, 413, 415];
@@ -23,9 +26,11 @@ const BUSY = new ServiceError(
   },
 );
 
-export interface HttpEndpointDeps extends HttpApiDeps {
+export interface HttpEndpointDeps extends Omit<HttpApiDeps, 'waits'> {
   /** Told of each call that is refused for what it says. */
   readonly onMalformed?: () => void;
+  /** Told of each call that is refused because too many wait, or listen. */
+  readonly onWaitRefused?: () => void;
 }
 
 /** Serves some paths of an HTTP server. */
@@ -43,13 +48,14 @@ export interface HttpEndpoint {
  * HE1. Bodies are bounded, and JSON by their type: a form of a web page cannot send that, and one of another site is
  *      refused by its origin. There are no CORS headers, so no page of another site reads an answer.
  * HE2. A client that hangs up ends its call. What it was answered and did not take is taken back.
- * HE3. Calls and streams are bounded; one more is refused at once.
+ * HE3. Calls and streams are bounded; one more is refused at once. What may take long has a part of them.
  * HE4. A client that does not read what it is told holds up no memory: the source stops until it does.
  * HE5. A stream that was ended is open until its client has read it, and nothing is written to it any more: Node would end
  *      the process for that.
  */
 export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { callsMax: CALLS_MAX }): HttpEndpoint {
-  const api = new HttpApi(deps);
+  const waits = new WaitSlots(Math.floor(callsMax * WAITS_SHARE), deps.onWaitRefused ?? (() => {}));
+  const api = new HttpApi({ ...deps, waits });
   const open = new Map<AbortController, Promise<ApiAnswer>>();
   const streams = new Set<ServerResponse>();
   let stopping = false;
