@@ -329,7 +329,48 @@ describe('a watch over several ranges', () => {
     expect(bed.seen).toEqual(['created 20']);
     bed.tellOf(3, 30);
     bed.tellOf(3, 50);
+    expect(bed.seen.slice(1)).toEqual([' to 30', ' to 40']);
+  });
+
+  test('passes on how far all of them are when nothing happens, so that its client goes on above what is compacted', () => {
+    const bed = begun();
+    bed.tellOf(2, 900);
+    expect(bed.seen).toEqual(['created 20']);
+    bed.tellOf(3, 900);
+    expect(bed.seen.slice(1)).toEqual([' to 900']);
+    bed.tellOf(3, 950);
+    bed.clock.advance(5_000);
+    expect(bed.seen.slice(1)).toEqual([' to 900']);
+    expect(bed.clock.pendingTimers).toBe(0);
+  });
+
+  test('says how far it is not as often as its ranges do, which are asked for the sake of others', () => {
+    const bed = begun();
+    for (let revision = 100; revision <= 130; revision++) {
+      for (const { rangeId } of PARTS) bed.tellOf(rangeId, revision);
+      bed.clock.advance(20);
+    }
+    expect(bed.seen.slice(1)).toEqual([' to 100']);
+    bed.clock.advance(1_000);
+    expect(bed.seen.slice(2)).toEqual([' to 130']);
+    bed.watch.cancel();
+    expect(bed.clock.pendingTimers).toBe(0);
+  });
+
+  test('says nothing of how far it is while events wait, or an answer is owed: these say it', () => {
+    const bed = begun();
+    for (const { rangeId } of PARTS) bed.tellOf(rangeId, 30);
+    bed.clock.advance(2_000);
+    bed.tellOf(2, 45, 45);
+    bed.tellOf(3, 40);
     expect(bed.seen.slice(1)).toEqual([' to 30']);
+    bed.tellOf(3, 50);
+    expect(bed.seen.slice(2)).toEqual(['45 to 45']);
+    bed.watch.progress();
+    bed.tellOf(2, 60);
+    bed.tellOf(2, 65);
+    bed.tellOf(3, 70);
+    expect(bed.seen.slice(3)).toEqual([' to 65']);
   });
 
   test('of the future tells progress as far as ranges are, and none of what is yet to come', () => {

@@ -19,6 +19,8 @@ export interface MergedWatchDeps extends RoutedWatchDeps {
 const HELD_BYTES_MAX = 4 * 1024 * 1024;
 /** While events wait for ranges that are silent, those are asked how far they are, so often at most. */
 const URGE_MS = 20;
+/** How far all ranges are is told unasked so often at most: a range says so to all watches of a gateway when one of them asks. */
+const WORD_MS = 1_000;
 
 interface Part {
   readonly span: Span;
@@ -54,6 +56,8 @@ interface Place {
  *      that: who reads when the watch has begun, and does not see a change, is told of it. Nobody knows of that revision
  *      before: where it is compacted by then, the watch begins behind a later one.
  * MW5. With one part, it stands between the range and the client only to notice when they become more.
+ * MW6. When all parts have said that they are further, and none brought an event, the client is told, as it would be by one
+ *      range: where it goes on at another gateway may otherwise be compacted, though it has missed nothing.
  */
 export class MergedWatch implements WatchControl {
   readonly #deps: MergedWatchDeps;
@@ -73,6 +77,8 @@ export class MergedWatch implements WatchControl {
   #progressAsked = false;
   #stopAsking: (() => void) | undefined;
   #urging: Timer | undefined;
+  /** MW6. Running since the last word. */
+  #silence: Timer | undefined;
 
   constructor(deps: MergedWatchDeps, options: WatchOptions, listener: WatchListener) {
     this.#deps = deps;
@@ -153,14 +159,35 @@ export class MergedWatch implements WatchControl {
 
   /** MW1. */
   #merge(): void {
-    const upTo = this.#parts.reduce((lowest, { next }) => Math.min(lowest, next - 1), Number.POSITIVE_INFINITY);
+    const upTo = this.#upTo();
     const events = this.#parts.flatMap((part) => taken(part, upTo));
     events.sort((a, b) => a.kv.modRevision - b.kv.modRevision);
     const answers = this.#progressAsked && !this.#parts.some(({ owes }) => owes);
     if (events.length > 0) this.#deliver(events, upTo, answers);
     else if (answers) this.#deliver(events, this.#reached(upTo), true);
-    else this.#next = Math.max(this.#next, upTo + 1);
+    else {
+      this.#next = Math.max(this.#next, upTo + 1);
+      this.#sayHowFar();
+    }
     this.#fitParts();
+  }
+
+  /** Nothing up to there is still to come from any part. */
+  #upTo(): number {
+    return this.#parts.reduce((lowest, { next }) => Math.min(lowest, next - 1), Number.POSITIVE_INFINITY);
+  }
+
+  /** MW6. What waits, and what is asked for, is told soon, and says it. */
+  #sayHowFar(): void {
+    if (this.#silence !== undefined || this.#progressAsked || this.#parts.some(({ held }) => held.length > 0)) return;
+    const reached = this.#reached(this.#upTo());
+    if (reached <= this.#told) return;
+    // Before: the client may end the watch.
+    this.#silence = this.#deps.clock.setTimer(WORD_MS, () => {
+      this.#silence = undefined;
+      this.#sayHowFar();
+    });
+    this.#deliver([], reached, false);
   }
 
   /** A watch of the future has nothing to come below its first revision, but that is not reached yet. */
@@ -240,6 +267,8 @@ export class MergedWatch implements WatchControl {
     this.#stopAsking = undefined;
     this.#urging?.cancel();
     this.#urging = undefined;
+    this.#silence?.cancel();
+    this.#silence = undefined;
   }
 
   /** One that cannot be asked for now is asked for when the parts have begun. */
