@@ -35,6 +35,11 @@ class Locks {
     this.begun++;
     this.#listener([{ type: 'begin', from: utf8('p/'), to: utf8('p0') }, ...this.#states, { type: 'live' }]);
   }
+
+  happen(): void {
+    const lock = { namespace: 'n', name: utf8('p/0') };
+    this.#listener([{ type: 'events', lock, revision: 9, events: [{ type: 'passing', count: 1 }] }]);
+  }
 }
 
 /** What was written to a client, which takes it when the test says so; it is behind from `full` messages on. */
@@ -116,15 +121,30 @@ test.each(WAYS)('$name: who leaves more unread than is kept is paused, and told 
   const watching = watch(locks, client);
   locks.begin();
   expect([client.count('live'), locks.paused]).toEqual([1, 0]);
-  // Not read either.
+  // Not read either: what is told at a time is told whole.
   locks.begin();
-  expect([client.count('live'), locks.paused]).toEqual([1, 1]);
+  expect([client.count('live'), locks.paused]).toEqual([2, 0]);
   const { length } = client.told;
   expect(length).toBeGreaterThan(UNREAD_BYTES_MAX / 1_100);
-  locks.begin();
-  expect(client.told.length).toBe(length);
+  for (let i = 0; i < 10; i++) locks.begin();
+  expect([client.told.length, locks.paused]).toEqual([length, 1]);
   client.takeAll();
   watching.onDrain();
   expect(client.told.slice(length).filter((type) => type !== 'state')).toEqual(['begin', 'live']);
-  expect([client.count('live'), locks.paused]).toEqual([2, 1]);
+  expect([client.count('live'), locks.paused]).toEqual([3, 1]);
 });
+
+test.each(WAYS)(
+  '$name: states that are larger than that in one are told once, and what happens behind them',
+  ({ watch }) => {
+    const [locks, client] = [new Locks(3_000, 1_000), new Client(16)];
+    const watching = watch(locks, client);
+    locks.begin();
+    expect([client.count('state'), client.count('live'), locks.paused]).toEqual([3_000, 1, 0]);
+    client.takeAll();
+    watching.onDrain();
+    const { length } = client.told;
+    locks.happen();
+    expect([client.told.length - length, locks.begun, locks.paused]).toEqual([1, 1, 0]);
+  },
+);

@@ -1,16 +1,25 @@
 import type { LockNews } from '@remora/lock';
 import type { WatchControl } from '../backend.ts';
 
-/**
- * How much a client that watches locks may leave unread. Far more than a page of states, which is told at once: what
- * is over it is not told, and as a watch begins anew after a pause, a bound that a page reaches is never settled.
- */
+/** How much a client that watches locks may leave unread at first, before it is told more. */
 export const UNREAD_BYTES_MAX = 1_048_576;
+/** And how much at most: states of more locks than this takes reach only clients that read them as fast as they come. */
+export const UNREAD_BYTES_GROWN_MAX = 64 * UNREAD_BYTES_MAX;
 
-/** Tells a client of locks. While it leaves too much unread nothing is listened to: afterwards it begins anew. */
+/**
+ * Tells a client of locks. While it leaves too much unread nothing is listened to: afterwards it begins anew.
+ *
+ * UN1. What is told at a time is told whole, however large it is (a page of states, or one lock with a thousand holders):
+ *      otherwise it would begin anew for ever. So the bound is exceeded by one of these at most.
+ * UN2. The states of many locks come faster than clients read. Who was paused, and then has read everything, may leave twice
+ *      as much: in the end all of them fit. Who reads nothing is never left more than at first.
+ */
 export class UnreadNews {
   readonly #write: (one: LockNews) => number;
   readonly #control: () => Pick<WatchControl, 'pause' | 'resume'> | undefined;
+  /** By the last write; of what was read since nothing is known until all is. */
+  #unread = 0;
+  #unreadMax = UNREAD_BYTES_MAX;
   #paused = false;
 
   /** `write` gives how many bytes the client has not taken yet; 0 when it keeps up. */
@@ -20,16 +29,19 @@ export class UnreadNews {
   }
 
   tell(news: readonly LockNews[]): void {
-    for (const one of news) {
-      if (this.#paused) return;
-      if (this.#write(one) <= UNREAD_BYTES_MAX) continue;
+    if (this.#paused) return;
+    if (this.#unread > this.#unreadMax) {
       this.#paused = true;
       this.#control()?.pause();
+      return;
     }
+    for (const one of news) this.#unread = this.#write(one); // UN1
   }
 
   onDrain(): void {
+    this.#unread = 0;
     if (!this.#paused) return;
+    this.#unreadMax = Math.min(2 * this.#unreadMax, UNREAD_BYTES_GROWN_MAX); // UN2
     // Before: the first news may come during the call.
     this.#paused = false;
     this.#control()?.resume();

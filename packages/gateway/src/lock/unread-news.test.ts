@@ -1,0 +1,70 @@
+import type { LockNews } from '@remora/lock';
+import { expect, test } from 'vitest';
+import { UNREAD_BYTES_GROWN_MAX, UNREAD_BYTES_MAX, UnreadNews } from './unread-news.ts';
+
+const PAGE_BYTES = 400_000;
+const PAGE: readonly LockNews[] = [{ type: 'live' }];
+
+/** Pages of states, told one after the other before the client can read any, and a client that reads when the test says so. */
+class Telling {
+  begun = 0;
+  /** Bytes of the last time that it began. */
+  unread = 0;
+  told = 0;
+  #listening = false;
+  readonly #pages: number;
+  readonly #news = new UnreadNews(
+    () => {
+      this.told++;
+      this.unread += PAGE_BYTES;
+      return this.unread;
+    },
+    () => ({
+      pause: () => {
+        this.#listening = false;
+      },
+      resume: () => this.begin(),
+    }),
+  );
+
+  constructor(bytes: number) {
+    this.#pages = bytes / PAGE_BYTES;
+  }
+
+  get complete(): boolean {
+    return this.told >= this.#pages;
+  }
+
+  begin(): void {
+    this.begun++;
+    this.told = 0;
+    this.#listening = true;
+    for (let i = 0; i < this.#pages && this.#listening; i++) this.#news.tell(PAGE);
+  }
+
+  read(): void {
+    this.unread = 0;
+    this.#news.onDrain();
+  }
+}
+
+test('who reads all that it is told is told the states of all locks in the end, though they come faster', () => {
+  const telling = new Telling(24 * UNREAD_BYTES_MAX);
+  telling.begin();
+  for (let i = 0; i < 10 && !telling.complete; i++) telling.read();
+  expect([telling.complete, telling.begun]).toEqual([true, 6]);
+});
+
+test('who reads nothing is left no more than at first, and a page', () => {
+  const telling = new Telling(24 * UNREAD_BYTES_MAX);
+  telling.begin();
+  expect(telling.unread).toBeLessThanOrEqual(UNREAD_BYTES_MAX + PAGE_BYTES);
+});
+
+test('nobody is left more than there may be, whatever was read before', () => {
+  const telling = new Telling(4 * UNREAD_BYTES_GROWN_MAX);
+  telling.begin();
+  for (let i = 0; i < 20; i++) telling.read();
+  expect([telling.complete, telling.begun]).toEqual([false, 21]);
+  expect(telling.unread).toBeLessThanOrEqual(UNREAD_BYTES_GROWN_MAX + PAGE_BYTES);
+});
