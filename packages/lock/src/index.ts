@@ -32,6 +32,7 @@ export {
 } from './keys.ts';
 export { lockSchema } from './layout.ts';
 export * from './limits.ts';
+export { clearingOfMarks, firstMark, type MarkedUntil, markOfRow } from './marks.ts';
 export type { GrantEnd, LockMeter } from './meter.ts';
 export { applyLockCommand, sessionEnded } from './procedures.ts';
 export {

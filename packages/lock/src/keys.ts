@@ -119,6 +119,12 @@ export function lockStart(key: Bytes): Bytes | undefined {
   return end === undefined ? undefined : key.subarray(0, end + 2);
 }
 
+/** Whether a key of the lock layer is that of a mark, by its end. */
+export function isMarkKey(key: Bytes): boolean {
+  const end = nameEnd(key);
+  return end !== undefined && key[end + 2] === MARK;
+}
+
 /** The lock that a key belongs to. The key must be one of the lock layer's. */
 export function lockOfKey(key: Bytes): LockId {
   const end = nameEnd(key);

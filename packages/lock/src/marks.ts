@@ -1,13 +1,14 @@
 /** The marks of a lock (M1–M4 of `procedures.ts`): by owner, in its row, and by their end, in rows of their own. */
-import type { LockKeys } from './keys.ts';
+import type { Bytes } from '@remora/base';
+import { isMarkKey, LockKeys, lockOfKey } from './keys.ts';
 import { MARKS_CLEARED_MAX, MARKS_MAX } from './limits.ts';
 import type { Head } from './records.ts';
 import { encodeOwner, type Mark, NOTHING_OWNED, type OwnerRecord } from './row-records.ts';
-import type { LockView, Owner } from './types.ts';
+import type { LockCommand, LockId, LockView, Owner } from './types.ts';
 
 /** The records of a lock during one command, as far as its marks are concerned. */
 export interface MarkedLock {
-  readonly view: Pick<LockView, 'put' | 'delete' | 'scan' | 'timeMs'>;
+  readonly view: Pick<LockView, 'put' | 'delete' | 'scan' | 'timeMs' | 'markLeft'>;
   readonly keys: LockKeys;
   readonly head: Head;
   owner(owner: Owner): OwnerRecord;
@@ -42,6 +43,7 @@ export class Marks {
     head.marksDueMs = head.marks === 0 ? deadlineMs : Math.min(head.marksDueMs, deadlineMs);
     head.marks += 1;
     this.#lock.changed();
+    view.markLeft?.(deadlineMs);
   }
 
   /** M4. Some of those whose end has passed. */
@@ -75,4 +77,36 @@ export class Marks {
     }
     this.#lock.changed();
   }
+}
+
+/** A lock that has a mark, and when that ends. */
+export interface MarkedUntil {
+  readonly lock: LockId;
+  readonly deadlineMs: number;
+}
+
+/** What a row of the lock layer says of marks, by its key; undefined when it is none. */
+export function markOfRow(key: Bytes): MarkedUntil | undefined {
+  if (!isMarkKey(key)) return undefined;
+  const lock = lockOfKey(key);
+  return { lock, deadlineMs: new LockKeys(lock).markOf(key).deadlineMs };
+}
+
+/** The mark of a lock that ends first; undefined when it has none. */
+export function firstMark(
+  view: Pick<LockView, 'scan'>,
+  lock: LockId,
+): { readonly owner: Owner; readonly deadlineMs: number } | undefined {
+  const keys = new LockKeys(lock);
+  const { start, end } = keys.marks();
+  const [row] = view.scan(start, end, 1);
+  return row && keys.markOf(row.key);
+}
+
+/**
+ * A command that clears marks whose end has passed, as any on the lock does, and changes nothing else: there is no such hold, as the
+ * version of a grant is above the revision of the grant of its session, which is 1 or more.
+ */
+export function clearingOfMarks(lock: LockId, owner: Owner): LockCommand {
+  return { type: 'endDelay', lock, owner, version: 1 };
 }

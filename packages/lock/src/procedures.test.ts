@@ -3,15 +3,19 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { MemoryView } from '../test/memory-view.ts';
 import {
   applyLockCommand,
+  clearingOfMarks,
+  firstMark,
   type LockCommand,
   type LockId,
   type LockNotice,
   type LockOutcome,
   type LockState,
+  markOfRow,
   type Owner,
   queryLocks,
   type SessionRef,
   sessionEnded,
+  validateLockCommand,
   WAITERS_MAX,
 } from './index.ts';
 
@@ -319,6 +323,20 @@ describe('marks, without numbers', () => {
     release(B);
     expect(view.rows).toEqual([]);
     expect(view.attachments).toBe(0);
+  });
+
+  it('a mark that no command comes for is found by its row, and cleared by one that changes nothing else', () => {
+    acquire(A);
+    const before = [...view.rows];
+    cancel(B, { deadlineMs: 6_000 });
+    const marks = view.rows.map(({ key }) => markOfRow(key)).filter((mark) => mark !== undefined);
+    expect(marks).toEqual([{ lock: LOCK, deadlineMs: 6_000 }]);
+    expect(firstMark(view, LOCK)).toEqual({ owner: B, deadlineMs: 6_000 });
+    view.timeMs = 6_001;
+    const command = clearingOfMarks(LOCK, B);
+    expect(validateLockCommand(command)).toBeUndefined();
+    expect(apply(command).notices).toEqual([]);
+    expect([view.rows, firstMark(view, LOCK)]).toEqual([before, undefined]);
   });
 
   it('marks end with their session', () => {

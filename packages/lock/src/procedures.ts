@@ -82,9 +82,10 @@
  *     a re-entry, and a cancel undoes one level.
  * M3. `deadlineMs: 0` on a release says that no acquire can be under way any more, the usual case when the grant was
  *     answered to the first asking. No mark is left then, and the release of an uncontended lock leaves nothing.
- * M4. Marks go when their end has passed, some with every command on the lock, and with their session. A lock keeps at
- *     most MARKS_MAX; beyond that the mark nearest to its end gives way: at worst a lock is held by an owner that gave
- *     up, until its session ends, while refusing would stop everyone.
+ * M4. Marks go when their end has passed, some with every command on the lock, and with their session. Where no command
+ *     comes, the leader sends one (`clearingOfMarks`). A lock keeps at most MARKS_MAX; beyond that the mark nearest to its
+ *     end gives way: at worst a lock is held by an owner that gave up, until its session ends, while refusing would stop
+ *     everyone.
  */
 import { unreachable } from '@remora/base';
 import { acquire } from './acquire.ts';

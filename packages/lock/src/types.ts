@@ -375,6 +375,8 @@ export interface LockView {
   isAttached(session: SessionRef, names: LockNames): boolean;
   /** Is told what happens to the lock; absent when nobody listens. It changes nothing. */
   readonly onEvent?: ((event: LockEvent) => void) | undefined;
+  /** Is told that there is a mark which has to go once this time has passed (M4); absent where nobody sees to that. It changes nothing. */
+  markLeft?(deadlineMs: number): void;
   /** Counts what happens; absent where nobody counts. It changes nothing. */
   readonly meter?: LockMeter | undefined;
 }

@@ -91,14 +91,16 @@ export class SimRange {
   }
 
   #newDuties(): LeaseDuties {
-    const { clock } = this.#world;
+    const { clock, engine } = this.#world;
     const { state, term } = this;
     return new LeaseDuties({
       clock,
+      engine,
       state,
       others: this.#world.others,
       ...(this.#world.mayForget && { auditMs: AUDIT_MS }),
       term: () => (this.serving && this.term === term && !this.gone ? term : 0),
+      rangeTimeMs: () => state.rangeTimeMs,
       commands: {
         propose: (command, done) => this.#propose(command, '', (_error, outcome) => done?.(outcome)),
         proposeAlone: (command, done) => this.#propose(command, '', done),

@@ -16,6 +16,7 @@ test('who ends a lease again is told that there is none only when every range ha
   let settled: (() => void) | undefined;
   const duties = new LeaseDuties({
     clock,
+    engine: memoryEngine(),
     state: { leases, bounds: { routed: ALL }, delays: { all: () => [] } } as unknown as RangeState,
     others: {
       command: (_command, _options, done) => {
@@ -32,6 +33,7 @@ test('who ends a lease again is told that there is none only when every range ha
       proposeAlone: () => {},
     } as never,
     term: () => 1,
+    rangeTimeMs: () => 0,
   });
   duties.start(1);
   const told: (string | undefined)[] = [];

@@ -1,12 +1,14 @@
-import { type Clock, type ServiceError, spanContains } from '@remora/base';
-import type { DelayedHold } from '@remora/lock';
+import { type Clock, type Engine, type ServiceError, spanContains } from '@remora/base';
+import type { DelayedHold, MarkedUntil } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { attachableSpan } from '../state/bounds.ts';
+import { lockReader } from '../state/engine-lock-view.ts';
 import { leaseKey } from '../state/keys.ts';
 import type { Lease } from '../state/leases.ts';
 import type { Outcome } from '../state/outcome-codec.ts';
 import type { RangeState } from '../state/range-state.ts';
 import type { Commands, RangeDone } from './commands.ts';
+import { EndedMarks } from './ended-marks.ts';
 import { LeaseAudit } from './lease-audit.ts';
 import { LeaseEndings } from './lease-endings.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
@@ -16,6 +18,7 @@ import type { OtherRanges } from './other-ranges.ts';
 
 export interface LeaseDutiesDeps {
   readonly clock: Clock;
+  readonly engine: Engine;
   readonly state: RangeState;
   readonly others: OtherRanges;
   readonly commands: Pick<Commands, 'propose' | 'proposeAlone'>;
@@ -25,11 +28,13 @@ export interface LeaseDutiesDeps {
   readonly auditMs?: number | undefined;
   /** Of the leader that serves here; 0 while there is none. */
   readonly term: () => number;
+  /** By which its entries are stamped. */
+  readonly rangeTimeMs: () => number;
 }
 
 /**
  * What a range's leader does for leases: those that have their home here, and those that have something here; and for
- * locks that keep others off for a while after the lease of their holder has ended.
+ * locks that keep others off for a while after the lease of their holder has ended, or whose marks have ended.
  */
 export class LeaseDuties {
   readonly keeper: LeaseKeeper;
@@ -38,9 +43,10 @@ export class LeaseDuties {
   readonly #endings: LeaseEndings;
   readonly #audit: LeaseAudit;
   readonly #delays: LockDelays;
+  readonly #marks: EndedMarks;
 
   constructor(deps: LeaseDutiesDeps) {
-    const { clock, state, others, commands, term, checkpointMs, auditMs } = deps;
+    const { clock, engine, state, others, commands, term, checkpointMs, auditMs, rangeTimeMs } = deps;
     this.#deps = deps;
     this.keeper = new LeaseKeeper({
       ...{ clock, leases: state.leases, checkpointMs },
@@ -49,6 +55,10 @@ export class LeaseDuties {
     this.#delays = new LockDelays(clock, state.delays, (command, done) =>
       commands.propose(command, (outcome) => done(outcome?.ok === true)),
     );
+    this.#marks = new EndedMarks({
+      ...{ clock, rangeTimeMs, view: lockReader(engine), routed: () => state.bounds.routed },
+      propose: (command, done) => commands.propose(command, () => done()),
+    });
     // What follows an entry of the log does not belong into the step that applies it.
     const soon = (done: (applied: boolean) => void, outcome: Outcome | undefined): void => {
       clock.setImmediate(() => done(outcome?.ok === true));
@@ -85,6 +95,7 @@ export class LeaseDuties {
     this.keeper.start(term);
     this.#endings.start();
     this.#delays.start();
+    this.#marks.start();
     this.#audit.start();
   }
 
@@ -92,6 +103,7 @@ export class LeaseDuties {
     this.keeper.stop();
     this.#endings.stop();
     this.#delays.stop();
+    this.#marks.stop();
     this.#audit.stop();
     this.#registrar.abandon(error);
   }
@@ -99,6 +111,7 @@ export class LeaseDuties {
   /** The range has other keys now, and other leases maybe. */
   keysChanged(): void {
     this.#deps.clock.setImmediate(() => this.#endings.look());
+    this.#marks.keysChanged();
   }
 
   granted(lease: Lease): void {
@@ -113,6 +126,10 @@ export class LeaseDuties {
 
   holdDelayed(hold: DelayedHold): void {
     this.#delays.began(hold);
+  }
+
+  markLeft(mark: MarkedUntil): void {
+    this.#marks.left(mark);
   }
 
   mustHold(command: Command): boolean {

@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import { type Command, encodeEntry, type Query, type RangeReply } from '@remora/protocol';
+import { type Command, decodeEntry, encodeEntry, type Query, type RangeReply } from '@remora/protocol';
 import { expect, test, vi } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
 import { DESCRIPTOR, put, range, show } from '../state/test-bed.ts';
@@ -340,4 +340,36 @@ test('a query that a fault of the program keeps from being answered ends no node
   expect([await ask({}), await ask({ attributes: faulty })]).toEqual(['answered', 'INTERNAL']);
   await expect(ask({ attributes: damaged })).rejects.toThrow('the data are damaged');
   store.stop();
+});
+
+test('a leader clears a mark that was left in a lock, once its end has passed', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica(RANGE, 11);
+  const replica = replicaOf({ store });
+  const proposed: Uint8Array[] = [];
+  const propose = (data: Uint8Array) => ({ index: proposed.push(data), term: 2 });
+  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const lock = { namespace: 'n', name: Buffer.from('l') };
+  const owner = { session: { lease: 7n, incarnation: 2 }, token: 't' };
+  const commands: readonly Command[] = [
+    { type: 'leaseGrant', id: 7n, ttlMs: 60_000, attributes: {} },
+    { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 2 } },
+  ];
+  for (const command of commands) {
+    const batch = {
+      rangeTimeMs: 1,
+      wallMs: 0,
+      epoch: RANGE.epoch,
+      commands: [{ requestId: '', deadlineMs: 0, command }],
+    };
+    const index = replica.state.applied.index + 1;
+    await replica.apply([{ index, term: 2, type: 'normal', data: encodeEntry(batch) }], replica.state.conf);
+  }
+  const ofLocks = () =>
+    proposed.flatMap((data) => decodeEntry(data).commands).filter(({ command }) => command.type === 'lock');
+  await vi.waitFor(() =>
+    expect(ofLocks()).toMatchObject([{ command: { command: { type: 'endDelay', lock, owner } } }]),
+  );
+  await store.stop();
 });

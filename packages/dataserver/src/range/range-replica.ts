@@ -148,7 +148,7 @@ export class RangeReplica implements StateMachine {
       sealed: () => this.merges.refusal,
     });
     this.#leases = new LeaseDuties({
-      ...{ clock, state: this.state, others: deps.others, commands: this.#commands },
+      ...{ clock, engine, state: this.state, others: deps.others, commands: this.#commands, rangeTimeMs },
       checkpointMs: deps.options.leaseCheckpointMs,
       auditMs: deps.options.leaseAuditMs,
       term: () => (this.serving && this.merges.refusal === undefined ? this.leadership.ownTerm : 0),

@@ -1,5 +1,14 @@
 import type { Row } from '@remora/base';
-import type { DelayedHold, LockCommand, LockEvent, LockId, LockMeter, LockNotice, LockResult } from '@remora/lock';
+import type {
+  DelayedHold,
+  LockCommand,
+  LockEvent,
+  LockId,
+  LockMeter,
+  LockNotice,
+  LockResult,
+  MarkedUntil,
+} from '@remora/lock';
 import type { KvEvent } from '@remora/protocol';
 import type { HandedTransactions } from '../transactions/range-transactions.ts';
 import type { Lease } from './leases.ts';
@@ -19,6 +28,8 @@ export interface Effects {
   onForcedRelease?(command: ForceRelease, version: number): void;
   /** The session of its owner has ended, or it has come here from another range. */
   onHoldDelayed(hold: DelayedHold): void;
+  /** A lock has a mark that has to go when its end has passed (M4 of the lock layer). */
+  onMarkLeft?(mark: MarkedUntil): void;
   /** Counts what is applied, on the replica that leads. */
   readonly meter?: RangeMeter | undefined;
   onLeaseGranted(lease: Lease): void;

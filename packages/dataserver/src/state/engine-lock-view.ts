@@ -34,6 +34,8 @@ export class EngineLockView implements LockView {
   readonly #engine: Engine;
   readonly #belongings: Belongings;
   changed = false;
+  /** The earliest end of the marks that the command has left; undefined: it has left none. */
+  markedUntilMs: number | undefined;
 
   constructor(engine: Engine, belongings: Belongings, { lock, revision, timeMs, wallMs, events, meter }: Applied) {
     this.#engine = engine;
@@ -77,6 +79,10 @@ export class EngineLockView implements LockView {
 
   scan(start: Bytes, end: Bytes, limit: number) {
     return this.#engine.scanResident({ start, end, limit });
+  }
+
+  markLeft(deadlineMs: number): void {
+    this.markedUntilMs = Math.min(deadlineMs, this.markedUntilMs ?? deadlineMs);
   }
 
   sessionAlive(session: SessionRef): boolean {

@@ -21,7 +21,10 @@ export interface LockHolder {
   commitAt(revision: number, changes: KvChanges): void;
 }
 
-type LockEffects = Pick<Effects, 'onNotice' | 'onForcedRelease' | 'onHoldDelayed' | 'listeners' | 'meter'>;
+type LockEffects = Pick<
+  Effects,
+  'onNotice' | 'onForcedRelease' | 'onHoldDelayed' | 'onMarkLeft' | 'listeners' | 'meter'
+>;
 
 /** Locks of a range, and what belongs to sessions that end. */
 export class LockCommands implements HeldLocks {
@@ -45,7 +48,11 @@ export class LockCommands implements HeldLocks {
     }
     for (const notice of notices) this.#effects.onNotice(notice);
     this.#publish(view);
-    this.#effects.meter?.answered(result);
+    if (view.markedUntilMs !== undefined) {
+      this.#effects.onMarkLeft?.({ lock: command.lock, deadlineMs: view.markedUntilMs });
+    }
+    // That is the leader's own, and answers nobody.
+    if (command.type !== 'endDelay') this.#effects.meter?.answered(result);
     return { type: 'lock', result };
   }
 

@@ -1,5 +1,5 @@
 import { assert, nodeClock, type Span, silentLogger } from '@remora/base';
-import type { DelayedHold, LockNotice } from '@remora/lock';
+import type { DelayedHold, LockNotice, MarkedUntil } from '@remora/lock';
 import {
   type Command,
   type CommandResult,
@@ -48,6 +48,8 @@ export class StateBed {
   readonly events: { readonly revision: number; readonly events: readonly KvEvent[] }[] = [];
   readonly notices: LockNotice[] = [];
   readonly delayed: DelayedHold[] = [];
+  /** Is told of marks in locks. */
+  onMarkLeft: ((mark: MarkedUntil) => void) | undefined;
   /** What was split off. */
   readonly children: RangeStart[] = [];
   /** Other ranges on the engine. */
@@ -96,6 +98,7 @@ export class StateBed {
         onNotice: (notice) => this.notices.push(notice),
         ...(this.#listeners === undefined ? {} : { listeners: this.#listeners }),
         onHoldDelayed: (hold) => this.delayed.push(hold),
+        onMarkLeft: (mark) => this.onMarkLeft?.(mark),
         meter: this.#meter,
         onLeaseGranted() {},
         onLeaseEnded() {},
