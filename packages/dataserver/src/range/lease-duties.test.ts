@@ -1,6 +1,6 @@
 import { ManualClock, ServiceError, type Span } from '@remora/base';
-import { expect, test } from 'vitest';
-import { Leases } from '../state/leases.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Lease, Leases } from '../state/leases.ts';
 import type { RangeState } from '../state/range-state.ts';
 import { memoryEngine } from '../state/test-bed.ts';
 import { LeaseDuties } from './lease-duties.ts';
@@ -8,26 +8,36 @@ import { LeaseDuties } from './lease-duties.ts';
 const SPAN: Span = { start: Buffer.from([1, 0x6b]), end: Buffer.from([1, 0x6c]) };
 const ALL: Span = { start: Buffer.alloc(0), end: Buffer.alloc(0) };
 
-test('who ends a lease again is told that there is none only when every range has let go of it', () => {
-  const clock = new ManualClock();
-  const leases = new Leases(memoryEngine());
-  leases.grant({ id: 7n, ttlMs: 1_000, incarnation: 5, attributes: {}, spans: [SPAN], change: 0 });
-  leases.beginEnd(7n);
-  let settled: (() => void) | undefined;
-  const duties = new LeaseDuties({
-    clock,
+/** Counts how often all that are ending are gone over. */
+class CountedLeases extends Leases {
+  looks = 0;
+
+  override allEnding(): IterableIterator<Lease> {
+    this.looks++;
+    return super.allEnding();
+  }
+}
+
+/** The home of leases that another range has something of. */
+class DutiesBed {
+  readonly clock = new ManualClock();
+  readonly leases = new CountedLeases(memoryEngine());
+  /** What the other range was told, to be answered. */
+  readonly asked: (() => void)[] = [];
+  readonly duties = new LeaseDuties({
+    clock: this.clock,
     engine: memoryEngine(),
-    state: { leases, bounds: { routed: ALL }, delays: { all: () => [] } } as unknown as RangeState,
+    state: { leases: this.leases, bounds: { routed: ALL }, delays: { all: () => [] } } as unknown as RangeState,
     others: {
       command: (_command, _options, done) => {
-        settled = () => done(undefined, { result: { type: 'leaseEnd', more: false, covered: SPAN } });
+        this.asked.push(() => done(undefined, { result: { type: 'leaseEnd', more: false, covered: SPAN } }));
         return () => {};
       },
       query: () => () => {},
     },
     commands: {
-      propose: (_command: unknown, done: (outcome: unknown) => void) => {
-        leases.settle(7n, SPAN);
+      propose: ({ id }: { readonly id: bigint }, done: (outcome: unknown) => void) => {
+        this.leases.settle(id, SPAN);
         done({ ok: true });
       },
       proposeAlone: () => {},
@@ -35,13 +45,50 @@ test('who ends a lease again is told that there is none only when every range ha
     term: () => 1,
     rangeTimeMs: () => 0,
   });
-  duties.start(1);
-  const told: (string | undefined)[] = [];
-  const answer = duties.accompany({ type: 'leaseRevoke', id: 7n, incarnation: 5 }, (error) => told.push(error?.code));
-  answer(new ServiceError('LEASE_NOT_FOUND', 'there is no such lease'), undefined);
-  expect(told).toEqual([]);
-  settled?.();
-  clock.advance(1_000);
-  expect(told).toEqual(['LEASE_NOT_FOUND']);
-  duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
+
+  grant(id: bigint): void {
+    this.leases.grant({ id, ttlMs: 1_000, incarnation: 5, attributes: {}, spans: [SPAN], change: 0 });
+  }
+}
+
+describe('the duties of a leader for leases that end', () => {
+  let bed: DutiesBed;
+  beforeEach(() => {
+    bed = new DutiesBed();
+  });
+
+  test('who ends one again is told that there is none only when every range has let go of it', () => {
+    const { clock, duties, leases } = bed;
+    bed.grant(7n);
+    leases.beginEnd(7n);
+    duties.start(1);
+    const told: (string | undefined)[] = [];
+    const answer = duties.accompany({ type: 'leaseRevoke', id: 7n, incarnation: 5 }, (error) => told.push(error?.code));
+    answer(new ServiceError('LEASE_NOT_FOUND', 'there is no such lease'), undefined);
+    expect(told).toEqual([]);
+    for (const settle of bed.asked.splice(0)) settle();
+    clock.advance(1_000);
+    expect(told).toEqual(['LEASE_NOT_FOUND']);
+    duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
+  });
+
+  test('those that end in one entry are gone over once, and each is told', () => {
+    const { clock, duties, leases } = bed;
+    duties.start(1);
+    clock.advance(1);
+    leases.looks = 0;
+    for (const ids of [
+      [1n, 2n, 3n],
+      [4n, 5n],
+    ]) {
+      for (const id of ids) {
+        bed.grant(id);
+        leases.beginEnd(id);
+        duties.ended(id);
+      }
+      clock.advance(1);
+    }
+    expect([bed.asked.length, leases.looks]).toEqual([5, 2]);
+    duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
+  });
 });

@@ -44,6 +44,7 @@ export class LeaseDuties {
   readonly #audit: LeaseAudit;
   readonly #delays: LockDelays;
   readonly #marks: EndedMarks;
+  #isLookDue = false;
 
   constructor(deps: LeaseDutiesDeps) {
     const { clock, engine, state, others, commands, term, checkpointMs, auditMs, rangeTimeMs } = deps;
@@ -110,7 +111,7 @@ export class LeaseDuties {
 
   /** The range has other keys now, and other leases maybe. */
   keysChanged(): void {
-    this.#deps.clock.setImmediate(() => this.#endings.look());
+    this.#lookSoon();
     this.#marks.keysChanged();
   }
 
@@ -121,7 +122,17 @@ export class LeaseDuties {
   /** A lease is alive no more, or not here any more. */
   ended(id: bigint): void {
     this.keeper.ended(id);
-    if (this.#endings.concerns(id)) this.#deps.clock.setImmediate(() => this.#endings.look());
+    if (this.#endings.concerns(id)) this.#lookSoon();
+  }
+
+  /** Once for all leases that end until then: each look goes over all that are ending. */
+  #lookSoon(): void {
+    if (this.#isLookDue) return;
+    this.#isLookDue = true;
+    this.#deps.clock.setImmediate(() => {
+      this.#isLookDue = false;
+      this.#endings.look();
+    });
   }
 
   holdDelayed(hold: DelayedHold): void {
