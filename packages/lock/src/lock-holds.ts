@@ -125,7 +125,10 @@ export class LockHolds extends LockRecords {
   vacate(hold: Hold, how: 'released' | 'expired' | 'forced'): void {
     this.#remove(hold);
     const { owner, version } = hold.holder;
-    if (!hold.delayed) this.loosen(owner.session);
+    if (!hold.delayed) {
+      this.loosen(owner.session);
+      this.view.grantEnded?.(version);
+    }
     this.view.onEvent?.({ type: how, owner, version, permits: hold.permits });
     if (hold.keepData) this.keepData(hold.holder.data);
     this.#meterEnd(hold, how);
@@ -138,6 +141,7 @@ export class LockHolds extends LockRecords {
     const attempt = Math.max(hold.attempt, to.upgradeAttempt);
     const converted: Hold = { ...hold, ...to, holder, attempt };
     this.#add(converted);
+    this.view.grantEnded?.(hold.holder.version);
     this.view.onEvent?.(conversionEvent(stateOfHolder(converted), sinceMs !== undefined));
     if (this.headRecord.revoking) this.#askOn(hold.holder.version);
     this.#meterEnd(hold, 'converted');

@@ -66,6 +66,7 @@ export class LockRows extends LockQueue {
     if (hold.delayMs === 0) return this.vacate(hold, 'expired');
     const later: Hold = { ...hold, delayed: true };
     this.setHold(later);
+    this.view.grantEnded?.(hold.holder.version);
     this.headRecord.delayed += 1;
     delayed.push(later);
   }

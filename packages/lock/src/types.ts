@@ -377,6 +377,11 @@ export interface LockView {
   readonly onEvent?: ((event: LockEvent) => void) | undefined;
   /** Is told that there is a mark which has to go once this time has passed (M4); absent where nobody sees to that. It changes nothing. */
   markLeft?(deadlineMs: number): void;
+  /**
+   * Is told that a grant of this version is not the owner's any more, before that is written; others may share the lock by the
+   * same version. Absent where nobody wants to know. It changes nothing.
+   */
+  grantEnded?(version: number): void;
   /** Counts what happens; absent where nobody counts. It changes nothing. */
   readonly meter?: LockMeter | undefined;
 }

@@ -12,6 +12,8 @@ export interface GrantQuestion {
 type Look = (lock: LockId, question: GrantQuestion) => GrantNews | undefined;
 
 interface Watch {
+  readonly name: string;
+  readonly lock: LockId;
   readonly question: GrantQuestion;
   readonly answer: (news: GrantNews) => void;
 }
@@ -19,10 +21,16 @@ interface Watch {
 /**
  * The open questions, at this leader, of those who want to know when a grant ends, or when they are asked to end it. Like
  * the lines of waiters (`lock-waits.ts`) they only make news prompt: whoever asks again is answered from the lock's state.
+ *
+ * GW1. Only those are looked at whom something may concern: any number may share a lock, and most of what happens to it is
+ *      about one of them. They are looked at once, when the entry is applied.
  */
 export class GrantWatches {
   readonly #look: Look;
-  readonly #byLock = new Map<string, Set<Watch>>();
+  /** By lock and version. */
+  readonly #byLock = new Map<string, Map<number, Set<Watch>>>();
+  /** Those that are to be looked at. */
+  readonly #concerned = new Set<Watch>();
 
   constructor(look: Look) {
     this.#look = look;
@@ -30,34 +38,51 @@ export class GrantWatches {
 
   /** Returns a function that takes the question back. */
   add(lock: LockId, question: GrantQuestion, answer: (news: GrantNews) => void): () => void {
-    const name = nameOf(lock);
-    const watch: Watch = { question, answer };
-    const watches = this.#byLock.get(name);
-    if (watches === undefined) this.#byLock.set(name, new Set([watch]));
-    else watches.add(watch);
-    return () => this.#remove(name, watch);
+    const watch: Watch = { name: nameOf(lock), lock, question, answer };
+    const byVersion = this.#byLock.get(watch.name) ?? new Map<number, Set<Watch>>();
+    const watches = byVersion.get(question.version) ?? new Set<Watch>();
+    this.#byLock.set(watch.name, byVersion.set(question.version, watches.add(watch)));
+    return () => this.#remove(watch);
   }
 
-  /**
-   * A lock's grant ends with what it tells others: its holder, when taken away, or the next one, who has it now. Beside
-   * those who share it, one more says nothing about them. That somebody asks for it one of its holders is told.
-   */
+  /** A grant of that version has ended; others of the same version may have not. */
+  ended(lock: LockId, version: number): void {
+    if (this.#byLock.size === 0) return;
+    this.#concern(this.#byLock.get(nameOf(lock))?.get(version));
+  }
+
+  /** That somebody asks for the lock one of its holders is told, and it concerns all. */
   notify({ lock, result }: LockNotice): void {
-    const concerns = result.type === 'released' || result.type === 'granted' || result.type === 'revoking';
-    if (this.#byLock.size === 0 || !concerns) return;
-    const name = nameOf(lock);
-    for (const watch of [...(this.#byLock.get(name) ?? [])]) {
-      const news = this.#look(lock, watch.question);
-      if (news === undefined) continue;
-      this.#remove(name, watch);
+    if (this.#byLock.size === 0 || result.type !== 'revoking') return;
+    for (const watches of this.#byLock.get(nameOf(lock))?.values() ?? []) this.#concern(watches);
+  }
+
+  #concern(watches: Iterable<Watch> = []): void {
+    for (const watch of watches) this.#concerned.add(watch);
+  }
+
+  /** An entry is applied: whoever it has news for is told. */
+  flush(): void {
+    if (this.#concerned.size === 0) return;
+    const concerned = [...this.#concerned];
+    this.#concerned.clear();
+    for (const watch of concerned) {
+      const news = this.#look(watch.lock, watch.question);
+      if (news === undefined || !this.#remove(watch)) continue;
       watch.answer(news);
     }
   }
 
-  #remove(name: string, watch: Watch): void {
-    const watches = this.#byLock.get(name);
-    watches?.delete(watch);
-    if (watches?.size === 0) this.#byLock.delete(name);
+  /** Whether it was there. */
+  #remove(watch: Watch): boolean {
+    const { name, question } = watch;
+    this.#concerned.delete(watch);
+    const byVersion = this.#byLock.get(name);
+    const watches = byVersion?.get(question.version);
+    if (byVersion === undefined || watches?.delete(watch) !== true) return false;
+    if (watches.size === 0) byVersion.delete(question.version);
+    if (byVersion.size === 0) this.#byLock.delete(name);
+    return true;
   }
 }
 

@@ -38,6 +38,7 @@ export function rangeEffects(replica: RangeReplica, deps: RangeEffectsDeps): Eff
     },
     listeners: replica.lockListeners,
     onHoldDelayed: (hold) => leases().holdDelayed(hold),
+    onGrantEnded: (lock, version) => grants.ended(lock, version),
     onMarkLeft: (mark) => leases().markLeft(mark),
     get meter() {
       return replica.leading ? deps.meter : undefined;

@@ -231,6 +231,7 @@ export class RangeReplica implements StateMachine {
     this.splitReasons.written(entry.data.length, this.serving);
     this.hub.flush();
     this.lockListeners.flush();
+    this.#grants.flush();
     this.closing.applied();
     this.#rows.collect();
     if (this.leading && entry.term === this.leadership.ownTerm && !this.serving) this.#startServing();

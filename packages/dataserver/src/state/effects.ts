@@ -28,6 +28,8 @@ export interface Effects {
   onForcedRelease?(command: ForceRelease, version: number): void;
   /** The session of its owner has ended, or it has come here from another range. */
   onHoldDelayed(hold: DelayedHold): void;
+  /** A grant of this version is not its owner's any more; that can be read when the entry is applied. */
+  onGrantEnded?(lock: LockId, version: number): void;
   /** A lock has a mark that has to go when its end has passed (M4 of the lock layer). */
   onMarkLeft?(mark: MarkedUntil): void;
   /** Counts what is applied, on the replica that leads. */

@@ -20,6 +20,13 @@ interface Applied {
   readonly events: LockEvent[] | undefined;
   /** Counts what happens, where that is counted. */
   readonly meter: LockMeter | undefined;
+  /** Is told of the grants that end. */
+  readonly watchers: GrantWatchers;
+}
+
+/** Those who want to know of grants that end, if there are any. */
+export interface GrantWatchers {
+  onGrantEnded?(lock: LockId, version: number): void;
 }
 
 /** The lock layer's window on the engine during one command, for one lock. */
@@ -33,13 +40,19 @@ export class EngineLockView implements LockView {
   readonly meter: LockMeter | undefined;
   readonly #engine: Engine;
   readonly #belongings: Belongings;
+  readonly #watchers: GrantWatchers;
   changed = false;
   /** The earliest end of the marks that the command has left; undefined: it has left none. */
   markedUntilMs: number | undefined;
 
-  constructor(engine: Engine, belongings: Belongings, { lock, revision, timeMs, wallMs, events, meter }: Applied) {
+  constructor(
+    engine: Engine,
+    belongings: Belongings,
+    { lock, revision, timeMs, wallMs, events, meter, watchers }: Applied,
+  ) {
     this.#engine = engine;
     this.#belongings = belongings;
+    this.#watchers = watchers;
     this.lock = lock;
     this.revision = revision;
     this.timeMs = timeMs;
@@ -83,6 +96,10 @@ export class EngineLockView implements LockView {
 
   markLeft(deadlineMs: number): void {
     this.markedUntilMs = Math.min(deadlineMs, this.markedUntilMs ?? deadlineMs);
+  }
+
+  grantEnded(version: number): void {
+    this.#watchers.onGrantEnded?.(this.lock, version);
   }
 
   sessionAlive(session: SessionRef): boolean {

@@ -23,7 +23,7 @@ export interface LockHolder {
 
 type LockEffects = Pick<
   Effects,
-  'onNotice' | 'onForcedRelease' | 'onHoldDelayed' | 'onMarkLeft' | 'listeners' | 'meter'
+  'onNotice' | 'onForcedRelease' | 'onHoldDelayed' | 'onGrantEnded' | 'onMarkLeft' | 'listeners' | 'meter'
 >;
 
 /** Locks of a range, and what belongs to sessions that end. */
@@ -88,6 +88,7 @@ export class LockCommands implements HeldLocks {
     const { belongings, rangeTimeMs, wallMs } = this.#range;
     const events = this.#effects.listeners?.wants(lock) ? [] : undefined;
     const { meter } = this.#effects;
-    return new EngineLockView(this.#engine, belongings, { lock, revision, timeMs: rangeTimeMs, wallMs, events, meter });
+    const applied = { lock, revision, timeMs: rangeTimeMs, wallMs, events, meter, watchers: this.#effects };
+    return new EngineLockView(this.#engine, belongings, applied);
   }
 }

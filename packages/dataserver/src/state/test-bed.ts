@@ -1,5 +1,5 @@
 import { assert, nodeClock, type Span, silentLogger } from '@remora/base';
-import type { DelayedHold, LockNotice, MarkedUntil } from '@remora/lock';
+import type { DelayedHold, LockId, LockNotice, MarkedUntil } from '@remora/lock';
 import {
   type Command,
   type CommandResult,
@@ -50,6 +50,8 @@ export class StateBed {
   readonly delayed: DelayedHold[] = [];
   /** Is told of marks in locks. */
   onMarkLeft: ((mark: MarkedUntil) => void) | undefined;
+  /** Is told of grants that end. */
+  onGrantEnded: ((lock: LockId, version: number) => void) | undefined;
   /** What was split off. */
   readonly children: RangeStart[] = [];
   /** Other ranges on the engine. */
@@ -98,6 +100,7 @@ export class StateBed {
         onNotice: (notice) => this.notices.push(notice),
         ...(this.#listeners === undefined ? {} : { listeners: this.#listeners }),
         onHoldDelayed: (hold) => this.delayed.push(hold),
+        onGrantEnded: (lock, version) => this.onGrantEnded?.(lock, version),
         onMarkLeft: (mark) => this.onMarkLeft?.(mark),
         meter: this.#meter,
         onLeaseGranted() {},
