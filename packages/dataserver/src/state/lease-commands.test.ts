@@ -15,10 +15,10 @@ function putWith(key: string, lease: bigint): Command {
   return { type: 'kv', op };
 }
 
-function acquire(lease: bigint, incarnation: number, token = 't'): Command {
+function acquire(lease: bigint, incarnation: number, token = 't', lock = LOCK): Command {
   const owner = { session: { lease, incarnation }, token };
   const times = { wait: true, waitUntilMs: 0, deadlineMs: 0, depthMax: 1 };
-  return { type: 'lock', command: { type: 'acquire', lock: LOCK, owner, data: EMPTY_BYTES, ...times } };
+  return { type: 'lock', command: { type: 'acquire', lock, owner, data: EMPTY_BYTES, ...times } };
 }
 
 /** Two ranges behind a split at a place; the lease's record stays in the first. */
@@ -89,6 +89,73 @@ describe('a range knows one incarnation of a lease', () => {
     await bed.ok({ type: 'leaseEnd', id: LEASE, incarnation: 1, span: SPAN });
     expect(await bed.run(grant, late)).toMatchObject({ ok: true });
     expect(await bed.run(refer)).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+  });
+});
+
+describe('the end of a lease that has much in its home (LC1)', () => {
+  const here = { start: Buffer.from([2]), end: Buffer.from([4]) };
+  const lockOf = (i: number) => ({ namespace: 'n', name: Buffer.from(`l${String(i).padStart(4, '0')}`) });
+  const grant = { type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {} } as const;
+  const revoke = { type: 'leaseRevoke', id: LEASE, incarnation: 0 } as const;
+
+  /** 800 locks and 700 keys of the lease; others wait for the first lock and for the last one. */
+  async function full(): Promise<{ readonly bed: StateBed; readonly incarnation: number }> {
+    const bed = new StateBed();
+    await bed.ok(grant);
+    await bed.ok({ ...grant, id: 9n });
+    const [incarnation, next] = [LEASE, 9n].map((id) => bed.state.leases.get(id)?.incarnation ?? 0);
+    const commands = [
+      ...Array.from({ length: 800 }, (_, i) => acquire(LEASE, incarnation ?? 0, 't', lockOf(i))),
+      ...Array.from({ length: 700 }, (_, i) => putWith(`k${i}`, LEASE)),
+      ...[0, 799].map((i) => acquire(9n, next ?? 0, `waits ${i}`, lockOf(i))),
+    ];
+    await bed.batch(commands.map((command) => ({ command })));
+    return { bed, incarnation: incarnation ?? 0 };
+  }
+
+  test('takes so many in the entry that ends it, and the rest when its own range is told', async () => {
+    const { bed, incarnation } = await full();
+    await bed.ok(revoke);
+    expect([bed.state.keys, bed.state.leases.get(LEASE)]).toEqual([500, undefined]);
+    expect(bed.state.leases.ending(LEASE)?.spans).toEqual([here]);
+    expect(await bed.run(putWith('k1', LEASE))).toMatchObject({ ok: false, code: 'LEASE_NOT_FOUND' });
+    expect(await bed.run(grant)).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+    await bed.checkpoint();
+    bed.crash();
+    const end = { type: 'leaseEnd', id: LEASE, incarnation, span: here } as const;
+    expect(await bed.ok(end)).toMatchObject({ more: false, covered: here });
+    await bed.ok({ type: 'leaseSettle', id: LEASE, incarnation, span: here });
+    expect([bed.state.keys, bed.state.leases.has(LEASE)]).toEqual([0, false]);
+    expect(bed.notices.map(({ owner, result }) => [owner.token, result.type])).toEqual([
+      ['waits 0', 'granted'],
+      ['waits 799', 'granted'],
+    ]);
+    expect(await bed.run(grant)).toMatchObject({ ok: true });
+  });
+
+  test('goes on in both parts of a split that comes between', async () => {
+    const { bed: home, incarnation } = await full();
+    await home.ok(revoke);
+    const replicas = [{ nodeId: 1, replicaId: 31 }];
+    const { epoch } = DESCRIPTOR;
+    await home.ok({ type: 'split', at: at('k5'), epoch, childId: 3, replicas, keys: 1, bytes: 0 });
+    const [start] = home.children;
+    if (start === undefined) throw new Error('a split makes a child');
+    const other = new StateBed({ engine: home.engine, start });
+    for (const bed of [home, other]) bed.block = { first: 10_000, count: 10_000 };
+    const parts = [
+      { bed: home, span: { start: here.start, end: at('k5') } },
+      { bed: other, span: { start: at('k5'), end: here.end } },
+    ];
+    for (const { bed, span } of parts) {
+      const end = { type: 'leaseEnd', id: LEASE, incarnation, span: { start: span.start, end: here.end } } as const;
+      expect(await bed.ok(end)).toMatchObject({ more: false, covered: span });
+      expect(home.state.leases.has(LEASE)).toBe(true);
+      await home.ok({ type: 'leaseSettle', id: LEASE, incarnation, span });
+    }
+    expect(home.state.leases.has(LEASE)).toBe(false);
+    expect(await home.engine.scan({ start: at(''), end: here.end })).toEqual([]);
+    expect(other.state.references.size).toBe(0);
   });
 });
 

@@ -2,8 +2,9 @@
  * What commands about leases do to a range, be it the home of the lease or another range that has keys of it
  * (docs/decisions/0025).
  *
- * LC1. A lease that ends takes what is in its home with it in the same entry. If it has spans besides, it stays as one that
- *      is ending, and its leader tells them (range/lease-endings.ts).
+ * LC1. A lease that ends takes what is in its home with it in the same entry, up to END_ROWS_MAX keys and locks. If it has
+ *      more there, which makes the home one of its spans, or spans besides, it stays as one that is ending, and its leader
+ *      tells them (range/lease-endings.ts).
  * LC2. Where the end is told, the reference is uncovered first, so that nothing more comes to belong to the lease; then at
  *      most END_ROWS_MAX keys and locks go in one entry, and whoever tells asks again while there is more.
  * LC3. All of them can be told twice, and late: they name the incarnation, and do nothing to any other.
@@ -41,7 +42,7 @@ export interface LeaseHolder {
   onLeaseEnded(id: bigint, how: SessionEnd): void;
 }
 
-/** Keys and locks that one entry takes from a lease of another range. */
+/** Keys and locks that one entry takes from a lease: every replica, and all who wait for it, are held up as long as that takes. */
 const END_ROWS_MAX = 1_000;
 
 export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, term: number): CommandResult {
@@ -95,7 +96,7 @@ function change(range: LeaseHolder, command: CommandOf<'leaseChange'>): CommandR
   return { type: 'leaseChange', ttlMs };
 }
 
-/** LC1. In one step keys go, locks are released and granted onward, waiters leave (design §9). */
+/** LC1. In one step the lease dies, keys go, locks are released and granted onward, waiters leave (design §9). */
 function revoke(
   range: LeaseHolder,
   { id, incarnation }: CommandOf<'leaseRevoke' | 'leaseExpire'>,
@@ -106,17 +107,22 @@ function revoke(
   const here = attachableSpan(range.bounds);
   const revision = range.nextRevision;
   leases.beginEnd(id);
-  const attached = here === undefined ? NOTHING : belongings.ofHome(id, here);
-  range.locks.release({ lease: id, incarnation: lease.incarnation }, attached);
+  const left = (limit: number): Attached => (here === undefined ? NOTHING : belongings.ofHome(id, here, limit));
+  range.locks.release({ lease: id, incarnation: lease.incarnation }, left(END_ROWS_MAX));
   // It counts even when nothing belonged to the lease, as for its grant.
   range.revision = revision;
-  if (here !== undefined && transactions.leasesWithin(here).has(id)) leases.addSpan(id, here);
+  const isLeft = any(left(1)) || (here !== undefined && transactions.leasesWithin(here).has(id));
+  if (isLeft && here !== undefined) leases.addSpan(id, here);
   leases.settle(id, undefined);
   range.onLeaseEnded(id, how);
   return { type: 'leaseRevoke' };
 }
 
 const NOTHING: Attached = { keys: [], locks: [] };
+
+function any({ keys, locks }: Attached): boolean {
+  return keys.length + locks.length > 0;
+}
 
 function living({ leases }: LeaseHolder, id: bigint, incarnation: number): Lease {
   const lease = leases.get(id);
@@ -141,7 +147,7 @@ function refer(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRe
   return { type: 'leaseRefer' };
 }
 
-/** LC2. What a range that is the home itself has besides is of writes that were prepared when the lease ended. */
+/** LC2. What a range that is the home itself has besides did not go with the lease (LC1), or is of writes that were prepared when it ended. */
 function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'>): CommandResult {
   const { leases, references, belongings, transactions } = range;
   const here = attachableSpan(range.bounds);
@@ -153,12 +159,10 @@ function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'
   const isReferred = references.get(id)?.incarnation === incarnation;
   const left = (limit: number): Attached => {
     const own = isHome ? belongings.ofHome(id, covered, limit) : NOTHING;
-    return own.keys.length + own.locks.length === 0 && isReferred ? belongings.ofReference(id, covered, limit) : own;
+    return !any(own) && isReferred ? belongings.ofReference(id, covered, limit) : own;
   };
   range.locks.release(session, left(END_ROWS_MAX));
-  const rest = left(1);
-  const more =
-    rest.keys.length + rest.locks.length > 0 || ((isHome || isReferred) && transactions.leasesWithin(covered).has(id));
+  const more = any(left(1)) || ((isHome || isReferred) && transactions.leasesWithin(covered).has(id));
   if (!more) references.tidy(id);
   return { type: 'leaseEnd', covered, more };
 }

@@ -36,7 +36,7 @@ import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from './span-set.ts';
  * S1. A lease is named by id and incarnation; the incarnation is the revision of its grant, so it never repeats.
  * S2. What belongs to a lease here is a row per key or lock under the lease's own prefix; apply keeps it in step.
  * S3. Every other place that may have something of the lease is in its `spans`: a range is in there before it has the first
- *     (docs/decisions/0025).
+ *     (docs/decisions/0025). So is this range, where more is left of one that has ended than goes in an entry.
  * S4. A lease that has ended while it had spans stays as one that is *ending*, until each of them has been seen to. It is
  *     alive for nobody, and its id is not granted meanwhile, so that no two incarnations are ever about at a time.
  * S5. Of one whose client is silent, how much was left of it may be here. A leader that begins gives it no more, so it is
