@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { reportFailure, type Shell } from './shell.ts';
 
 test.each<[ErrorCode, number]>([
-  ['DEADLINE_EXCEEDED', 1],
   ['LOCK_NOT_HELD', 1],
   ['UNAVAILABLE', 69],
+  ['DEADLINE_EXCEEDED', 69],
   ['UNKNOWN_OUTCOME', 77],
 ])('%s ends a command with exit code %i', (code, exit) => {
   const told: string[] = [];

@@ -62,7 +62,11 @@ async function askPerson(question: string): Promise<string | undefined> {
 }
 
 /** Of those that are told apart from a refusal. */
-const EXIT_OF: Partial<Record<ErrorCode, ExitName>> = { UNAVAILABLE: 'unavailable', UNKNOWN_OUTCOME: 'unknown' };
+const EXIT_OF: Partial<Record<ErrorCode, ExitName>> = {
+  UNAVAILABLE: 'unavailable',
+  DEADLINE_EXCEEDED: 'unavailable',
+  UNKNOWN_OUTCOME: 'unknown',
+};
 
 /** Says what went wrong, briefly when it was expected, and gives the exit code. */
 export function reportFailure(error: unknown, shell: Shell): number {

@@ -50,6 +50,18 @@ test('a command does not begin under what is lost by the time it is given (K1)',
   }
 });
 
+test('a command is not begun, and not taken for one that has failed, where nobody answered for as long as a session lasts', async () => {
+  const acquire = () => Promise.reject(new ServiceError('SESSION_EXPIRED', 'the session is lost'));
+  const run = runChild<Holding>(acquire, {
+    ...{ what: 'l', lost: 'the lock was lost', argv: ['true'], killAfterMs: undefined, env: () => ({}) },
+    shell: {} as Shell,
+  });
+  await expect(run).rejects.toMatchObject({
+    exit: 'unavailable',
+    message: 'the session is lost (SESSION_EXPIRED); the command was not begun',
+  });
+});
+
 test('a command that ended under what was held gives its own code', async () => {
   expect(await runUnder(lostAfter(Number.POSITIVE_INFINITY))).toEqual({ code: 0, told: '' });
 });

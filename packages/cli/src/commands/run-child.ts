@@ -60,7 +60,7 @@ export async function runChild<Held extends Holding>(
   };
   for (const signal of FORWARDED) process.on(signal, onSignal);
   try {
-    const held = await acquire(giveUp.signal);
+    const held = await acquire(giveUp.signal).catch(notBegun);
     let code: number;
     try {
       // K3. It may have been given although the wait for it was given up.
@@ -87,6 +87,14 @@ export async function runChild<Held extends Holding>(
   } finally {
     for (const signal of FORWARDED) process.off(signal, onSignal);
   }
+}
+
+/** Who waits loses its session only where nobody answers for as long as that lasts. */
+function notBegun(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.code !== 'SESSION_EXPIRED') throw error;
+  throw new CommandError('unavailable', `${error.message} (${error.code}); the command was not begun`, {
+    cause: error,
+  });
 }
 
 /** Whether it was still held when it was given back, as far as is known (K4). */

@@ -69,3 +69,33 @@ test.each(rows)('$name is asked about after the deadline of the request, too', (
     [undefined, undefined],
   ]);
 });
+
+test('the time to wait begins when the lock is asked for, and not when its queue is joined', () => {
+  const clock = new ManualClock();
+  const seen: string[] = [];
+  const asked: number[] = [];
+  const acquires = new Acquires({
+    ...{ clock, random: new SeededRandom(1), waits: new WaitSlots(1, () => {}), commandAsItIs: () => () => {} },
+    command: (_command, _options, done) => {
+      const joined = replyOf({ type: 'lock', result: { type: 'queued', position: 1 } } as const);
+      clock.setTimer(4_000, () => done(undefined, joined)); // an election
+      return () => {};
+    },
+    query: (_query, { timeoutMs }, done) => {
+      asked.push(timeoutMs);
+      clock.setTimer(timeoutMs, () => done(new ServiceError('DEADLINE_EXCEEDED', 'nothing happened'), undefined));
+      return () => {};
+    },
+  });
+  const command: Acquire = {
+    ...{ type: 'acquire', lock: { namespace: 'n', name: Buffer.from('l') }, attempt: 1, depthMax: 1 },
+    ...{ owner: { session: { lease: 1n, incarnation: 1 }, token: 't' }, data: Buffer.alloc(0) },
+    ...{ wait: true, waitUntilMs: 0, deadlineMs: 0 },
+  };
+  acquires.acquire(command, { requestId: 'r', timeoutMs: DEADLINE_MS, waitMs: 5_000 }, (error) => {
+    seen.push(`${error?.code} at ${clock.monotonicMs()}`);
+  });
+  const beganMs = clock.monotonicMs();
+  clock.advance(20_000);
+  expect([asked, seen]).toEqual([[1_000], [`LOCK_TIMEOUT at ${beganMs + 5_000}`]]);
+});

@@ -36,6 +36,9 @@ export class Acquires {
 
   /** Acquires; when that joins the queue, waits for its end: granted, refused, or the time to wait is over. */
   acquire(command: Acquire, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    const { waitMs = 0 } = options;
+    // Also what passes before it is in the queue: whoever set the time does not wait for longer.
+    const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : this.#deps.clock.monotonicMs() + waitMs;
     let stopWaiting: GiveUp | undefined;
     const stopAsking = this.#deps.command({ type: 'lock', command }, options, (error, reply) => {
       const result = reply?.result;
@@ -46,7 +49,7 @@ export class Acquires {
       const again = (stop: GiveUp): void => {
         stopWaiting = stop;
       };
-      stopWaiting = this.#await(command, options, this.#ended(command, options, queued, again));
+      stopWaiting = this.#await(command, endsMs, this.#ended(command, options, queued, again));
     });
     return () => (stopWaiting ?? stopAsking)();
   }
@@ -114,11 +117,9 @@ export class Acquires {
    * of leader nor a full queue. It ends with an answer of the lock, with the time to wait, or when nobody cares. It does
    * not begin when too many wait through this gateway.
    */
-  #await(command: Acquire, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+  #await(command: Acquire, endsMs: number, done: BackendDone<CommandResult>): () => void {
     const { clock, random } = this.#deps;
     const { lock, owner } = command;
-    const waitMs = options.waitMs ?? 0;
-    const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitMs;
     const giveSlot = this.#deps.waits.take();
     if (giveSlot === undefined) {
       this.#waitNoMore(command, this.#deps.waits.refusal((command.attempt ?? 0) > 0), done);
