@@ -81,7 +81,7 @@ const ROWS: readonly Row[] = [
     'http-release-keeps-the-session',
     'the session of a lock that was released stays for its TTL',
     'http/lock-calls.ts',
-    'if (isOwnSession(owner, lock)) await this.#calls.close(owner.session);',
+    'if (isOwnSession(owner, lock)) await theRest(this.#calls.close(owner.session));',
     '',
     'is left by a release that knows no more than the token, and is over then',
   ],
