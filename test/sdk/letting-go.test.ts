@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { ServiceError } from '@remora/base';
 import type { HeldLock, HeldLocks, RemoraClient } from 'remora';
 import { describe, expect, test } from 'vitest';
@@ -122,6 +123,23 @@ describe('who lets go of a lock whose upgrade waits', () => {
     expect(await world.until(upgrade)).toBe('LOCK_CANCELED');
     expect([held.state, reader.state]).toEqual(['released', 'active']);
     expect((await world.until(other.rwLock('l').tryRead()))?.state).toBe('active');
+  });
+
+  test('is told apart from who aborts the upgrade, and many upgrades listen to one signal once', async () => {
+    const world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    const { signal, abort } = ((stop) => ({ signal: stop.signal, abort: () => stop.abort() }))(new AbortController());
+    const upgrades: Promise<string>[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      const held = await world.until(client.rwLock(name).read());
+      await world.until(other.rwLock(name).read());
+      upgrades.push(codeOf(held.upgrade({ signal })));
+    }
+    await world.run(50);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    abort();
+    expect(await world.until(Promise.all(upgrades))).toEqual(['CANCELED', 'CANCELED', 'CANCELED']);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   test('as its work throws, hears of that at once', async () => {

@@ -5,7 +5,10 @@ export const EXIT_CODES = {
   usage: { code: 2, means: 'the command line, a variable or the configuration file is wrong' },
   dataDir: { code: 3, means: 'the data directory is in use, damaged, or belongs to another node, cluster or version' },
   portTaken: { code: 4, means: 'a port to listen on is taken' },
-  unavailable: { code: 69, means: 'the cluster could not be reached, or did not answer in time; nothing was done' },
+  unavailable: {
+    code: 69,
+    means: 'the cluster could not be reached, or did not answer in time; what was asked last was not done',
+  },
   internal: { code: 70, means: 'a broken invariant; please report it' },
   disk: { code: 74, means: 'the disk is full, or failed; what was acknowledged is on the other nodes too' },
   lockBusy: { code: 75, means: 'the lock was not acquired in time' },

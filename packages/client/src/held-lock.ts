@@ -1,6 +1,7 @@
-import { copyBytes, EMPTY_BYTES, joinSignals, ServiceError } from '@remora/base';
+import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
+import { onAbort } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, lockAnswer, lockResult } from './acquire.ts';
 import { type Convertible, downgradeHold, type UpgradeOptions, upgradeHold } from './conversion.ts';
 import type { Duration } from './duration.ts';
@@ -272,18 +273,19 @@ export class HeldLock implements AsyncDisposable {
    */
   async upgrade(options: UpgradeOptions = {}): Promise<this> {
     this.throwIfLost();
-    const giveUp = new AbortController();
-    this.#upgrades.add(giveUp);
-    const { signal, letGo } = joinSignals(
-      options.signal === undefined ? [giveUp.signal] : [giveUp.signal, options.signal],
-    );
+    const { signal } = options;
+    const stop = new AbortController();
+    if (signal?.aborted) stop.abort(signal.reason);
+    const forget = signal && onAbort(signal, () => stop.abort(signal.reason));
+    this.#upgrades.add(stop);
     try {
-      await upgradeHold(this.#convertible(), { ...options, signal });
+      await upgradeHold(this.#convertible(), { ...options, signal: stop.signal });
     } catch (error) {
-      throw giveUp.signal.aborted ? giveUp.signal.reason : error;
+      const { reason } = stop.signal;
+      throw reason instanceof ServiceError && reason.code === 'LOCK_CANCELED' ? reason : error;
     } finally {
-      letGo();
-      this.#upgrades.delete(giveUp);
+      forget?.();
+      this.#upgrades.delete(stop);
     }
     return this;
   }

@@ -89,7 +89,7 @@ export async function runChild<Held extends Holding>(
   }
 }
 
-/** Who waits loses its session only where nobody answers for as long as that lasts. */
+/** Who waits loses its session where nobody answers for as long as that lasts, or where somebody has closed it. */
 function notBegun(error: unknown): never {
   if (!(error instanceof ServiceError) || error.code !== 'SESSION_EXPIRED') throw error;
   throw new CommandError('unavailable', `${error.message} (${error.code}); the command was not begun`, {
