@@ -93,7 +93,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'beat-of-the-stand-in-counted-from-now',
     rule: 'a heartbeat that the stand-in sent counts from when the client hears of it',
-    file: 'packages/client/src/session.ts',
+    file: 'packages/client/src/heartbeats.ts',
     find: 'this.#count(beat, beat.ttlMs)',
     replace: 'this.#count({ sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() }, beat.ttlMs)',
     killedBy: {

@@ -1,14 +1,27 @@
 import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
 import { type SessionRef, TTL_NEVER_MS } from '@remora/lock';
-import { pipeQuery } from '@remora/protocol';
+import { Heartbeats } from './heartbeats.ts';
 import { isLeaseGone } from './lease-endings.ts';
 import { type CommandOptions, clientClosed } from './operation.ts';
 import { Owners } from './owner.ts';
-import type { RenewedByStandIn } from './ports.ts';
 import type { Requester } from './requester.ts';
 import { type Pace, paceOf, type SessionTerms, shorterOf } from './session-pace.ts';
 import { type BegunSession, grantSession, type NewSession, takeUpSession } from './session-start.ts';
-import { type SentAt, SessionValidity } from './session-validity.ts';
+import { SessionValidity } from './session-validity.ts';
+
+export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
+
+export interface LossListener {
+  onSessionLost(reason: ServiceError): void;
+}
+
+type RevokeOptions = Pick<CommandOptions, 'timeoutMs' | 'insists'>;
+
+const TIMER_MIN_MS = 1;
+/** Of the time to close a session, for what is released before. */
+const BEFORE_CLOSE_FRACTION = 1 / 3;
+/** Then its TTL ends it. */
+const GIVE_UP_TIMEOUT_MS = 30_000;
 
 /**
  * A session: a lease that the client keeps alive, to which its locks belong. A lock may have one of its own.
@@ -34,25 +47,6 @@ import { type SentAt, SessionValidity } from './session-validity.ts';
  * S9. What ends it at the server is on its way when those who use it hear that it is closed: they may end the process. Nobody
  *     else can be granted what it holds before, as they hear of it in the same turn.
  */
-export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
-
-export interface LossListener {
-  onSessionLost(reason: ServiceError): void;
-}
-
-type RevokeOptions = Pick<CommandOptions, 'timeoutMs' | 'insists'>;
-
-const RETRY_MIN_MS = 50;
-/** S8. A gateway that is well has answered by then. */
-const PATIENCE_MIN_MS = 100;
-const TIMER_MIN_MS = 1;
-/** Of the time to close a session, for what is released before. */
-const BEFORE_CLOSE_FRACTION = 1 / 3;
-/** Of a renewal that somebody waits for: so long is one gateway waited for. */
-const RENEW_ATTEMPT_MS = 1_000;
-/** Then its TTL ends it. */
-const GIVE_UP_TIMEOUT_MS = 30_000;
-
 export class Session {
   readonly ref: SessionRef;
   readonly owners = new Owners();
@@ -62,23 +56,19 @@ export class Session {
   readonly #children = new Set<Session>();
   readonly #beforeClose = new Set<() => Promise<void>>();
   #nextListener = 1;
-  #state: SessionState = 'active';
+  /** How it has ended here, if it has. */
+  #ended: 'lost' | 'closed' | undefined;
   #lossReason: ServiceError | undefined;
   readonly #validity: SessionValidity;
   #changes = 0;
   #changing: Promise<void> = Promise.resolve();
   /** S7. */
   #endless: boolean;
-  #renews = true;
   /** Whoever closes it waits for that, also when somebody else had begun to: a lock of its own, released before. */
   #revoking: Promise<void> | undefined;
   /** What asks for its end as it is closed. */
   #closing: Promise<void> | undefined;
-  readonly #standIn: RenewedByStandIn | undefined;
-  /** Of the heartbeat that was sent last because one was due; later ones were acknowledged since where it is higher. */
-  #beats = 0;
-  #beatTimer: Timer | undefined;
-  #besidesTimer: Timer | undefined;
+  readonly #heartbeats: Heartbeats;
   #deadlineTimer: Timer | undefined;
 
   private constructor(requester: Requester, lease: BegunSession) {
@@ -87,10 +77,8 @@ export class Session {
     this.ref = lease.ref;
     this.#validity = new SessionValidity(this.#clock, lease, lease);
     this.#endless = lease.ttlMs >= TTL_NEVER_MS;
-    const { intervalMs } = this.#validity.pace;
-    this.#standIn = requester.ports.standIn?.renew(lease.ref, { intervalMs, sentMs: lease.sentMs });
+    this.#heartbeats = new Heartbeats(this, this.#validity, requester, lease.sentMs);
     this.#watchDeadline();
-    this.#scheduleBeat();
   }
 
   static async open(requester: Requester, options: NewSession): Promise<Session> {
@@ -109,7 +97,7 @@ export class Session {
   /** `suspended`: heartbeats are not answered at the moment; what the session holds is still its own. */
   get state(): SessionState {
     this.check();
-    return this.#state;
+    return this.#ended ?? (this.#heartbeats.unanswered ? 'suspended' : 'active');
   }
 
   get alive(): boolean {
@@ -168,15 +156,9 @@ export class Session {
     if (this.#lossReason !== undefined) return;
     const nowMs = this.#clock.monotonicMs();
     const wallMs = this.#clock.wallMs();
-    if (nowMs > this.#validity.dueMs) this.#hearStandIn();
+    if (nowMs > this.#validity.dueMs) this.#heartbeats.hearStandIn();
     const why = this.#validity.whyOver(nowMs, wallMs);
     if (why !== undefined) this.#lose(why);
-  }
-
-  /** S6. */
-  #hearStandIn(): void {
-    const beat = this.#renews ? this.#standIn?.take() : undefined;
-    if (beat !== undefined) this.#count(beat, beat.ttlMs);
   }
 
   /** The server said so. */
@@ -190,7 +172,7 @@ export class Session {
    * just being opened ends at once: nobody would close it any more. @throws ServiceError when this one was closed, or left.
    */
   adopt(child: Session): Session {
-    if (this.#state === 'closed' && this.#lossReason !== undefined) {
+    if (this.#ended === 'closed' && this.#lossReason !== undefined) {
       child.end(GIVE_UP_TIMEOUT_MS).catch(() => {});
       throw this.#lossReason;
     }
@@ -201,15 +183,13 @@ export class Session {
 
   /** No more heartbeats but those that somebody asks for: it ends by its TTL. */
   stopRenewing(): void {
-    this.#renews = false;
-    this.#beatTimer?.cancel();
-    this.#standIn?.end();
+    this.#heartbeats.stop();
   }
 
   /** From now on it lasts for so long at most, whatever is renewed. */
   limitTo(spanMs: number): void {
     this.#validity.limitTo(spanMs);
-    this.#standIn?.until(this.#clock.monotonicMs() + spanMs);
+    this.#heartbeats.limitTo(this.#clock.monotonicMs() + spanMs);
     this.#watchDeadline();
   }
 
@@ -219,24 +199,7 @@ export class Session {
    * @throws ServiceError SESSION_EXPIRED when it is lost; DEADLINE_EXCEEDED when none was acknowledged in time.
    */
   renew(timeoutMs: number): Promise<void> {
-    const endsMs = this.#clock.monotonicMs() + timeoutMs;
-    const { liveness } = this.#requester.ports;
-    liveness.hold();
-    return new Promise<void>((resolve, reject) => {
-      const attempt = (cause?: ServiceError): void => {
-        this.check();
-        if (this.#lossReason !== undefined) return reject(this.#lossReason);
-        const leftMs = endsMs - this.#clock.monotonicMs();
-        if (leftMs <= 0) {
-          return reject(new ServiceError('DEADLINE_EXCEEDED', 'no heartbeat was acknowledged in time', { cause }));
-        }
-        this.#send(Math.min(leftMs, RENEW_ATTEMPT_MS), (error) => {
-          if (error === undefined) return resolve();
-          this.#clock.setTimer(Math.min(leftMs, this.#pauseMs()), () => attempt(error));
-        });
-      };
-      attempt();
-    }).finally(() => liveness.release());
+    return this.#heartbeats.renew(timeoutMs);
   }
 
   /** S5. @throws ServiceError SESSION_EXPIRED when it is lost; others when the cluster did not say whether it is changed. */
@@ -273,9 +236,8 @@ export class Session {
     this.#validity.keepTo(pace);
     this.check();
     if (this.#lossReason !== undefined) return;
-    this.#standIn?.pace(pace.intervalMs);
+    this.#heartbeats.keepPace();
     this.#watchDeadline();
-    this.#scheduleBeat();
   }
 
   /** Ends the session at the server, which releases all that belongs to it at once; of a lost one, those adopted by it. */
@@ -291,7 +253,7 @@ export class Session {
     for (const child of children) child.beginToClose(timeoutMs);
     this.#requester.gateways.flush(); // S9
     this.#end('closed', clientClosed());
-    this.#state = 'closed';
+    this.#ended = 'closed';
     await Promise.all([this.#closing ?? this.#revoking, ...children.map((child) => child.close(timeoutMs))]);
   }
 
@@ -327,7 +289,7 @@ export class Session {
     }
     // Nobody would ask again.
     const options = { timeoutMs, insists: true };
-    await (this.#state === 'lost' ? this.#revoke(options) : this.#close(options));
+    await (this.#ended === 'lost' ? this.#revoke(options) : this.#close(options));
   }
 
   /** Uses it no longer, nor those of its locks, and ends them at the server, as far as that can be reached. */
@@ -364,7 +326,7 @@ export class Session {
     const children = [...this.#children];
     if (this.#lossReason === undefined) this.#endless = false; // S7 is for those that are to end.
     this.#end('closed', new ServiceError('SESSION_EXPIRED', 'it was left to its TTL'));
-    this.#state = 'closed';
+    this.#ended = 'closed';
     await Promise.all([this.#requester.journal?.leave(this.ref.lease), ...children.map((child) => child.leave())]);
   }
 
@@ -378,12 +340,10 @@ export class Session {
 
   #end(state: 'lost' | 'closed', reason: ServiceError): void {
     if (this.#lossReason !== undefined) return;
-    this.#state = state;
+    this.#ended = state;
     this.#lossReason = reason;
-    this.#beatTimer?.cancel();
-    this.#besidesTimer?.cancel();
+    this.#heartbeats.stop();
     this.#deadlineTimer?.cancel();
-    this.#standIn?.end();
     const listeners = this.#onLoss.values();
     this.#onLoss.clear();
     for (const listener of listeners) listener.onSessionLost(reason);
@@ -397,81 +357,5 @@ export class Session {
       this.check();
       if (this.#lossReason === undefined) this.#watchDeadline();
     });
-  }
-
-  #scheduleBeat(): void {
-    this.#beatTimer?.cancel();
-    if (!this.#renews) return;
-    const leftMs = Math.max(0, this.#validity.dueMs - this.#clock.monotonicMs());
-    this.#beatTimer = this.#clock.setTimer(leftMs, () => this.#beat());
-  }
-
-  #beat(): void {
-    this.check();
-    if (this.#lossReason !== undefined) return;
-    const beat = ++this.#beats;
-    const isDue = (): boolean => this.#lossReason === undefined && this.#renews && beat === this.#beats;
-    this.#askBesides(isDue);
-    this.#send(this.#validity.pace.intervalMs, (error) => {
-      if (error === undefined || !isDue()) return;
-      this.#state = 'suspended';
-      this.#besidesTimer?.cancel();
-      this.#beatTimer?.cancel();
-      this.#beatTimer = this.#clock.setTimer(this.#pauseMs(), () => this.#beat());
-    });
-  }
-
-  /** S8. */
-  #askBesides(isDue: () => boolean): void {
-    const { gateways } = this.#requester;
-    this.#besidesTimer?.cancel();
-    if (gateways.count === 1) return;
-    const { channel } = gateways;
-    this.#besidesTimer = this.#clock.setTimer(this.#patienceMs(), () => {
-      if (!isDue()) return;
-      gateways.failed(channel, true);
-      this.#beat();
-    });
-  }
-
-  /** S8. */
-  #patienceMs(): number {
-    const { count } = this.#requester.gateways;
-    return Math.max(PATIENCE_MIN_MS, (this.deadlineMs - this.#clock.monotonicMs()) / (count + 1));
-  }
-
-  #pauseMs(): number {
-    return Math.min(RETRY_MIN_MS, this.#validity.pace.intervalMs / 4) + this.#requester.ports.random.int(RETRY_MIN_MS);
-  }
-
-  /**
-   * One heartbeat. Each counts from its own sending; so none is repeated by the layer below. Tells whether it was
-   * acknowledged, unless the session is over by then and `done` is not about that.
-   */
-  #send(timeoutMs: number, done: (error: ServiceError | undefined) => void): void {
-    const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
-    const { lease: id, incarnation } = this.ref;
-    const request = { query: { type: 'leaseKeepAlive', id, incarnation }, timeoutMs } as const;
-    this.#requester.attempt(pipeQuery, request, timeoutMs, (error, reply) => {
-      this.check();
-      const result = reply?.result;
-      const renewed = result?.type === 'leaseKeepAlive' && result.ttlMs > 0;
-      const gone = error?.code === 'LEASE_NOT_FOUND' || error?.code === 'SESSION_EXPIRED';
-      if (gone || (error === undefined && !renewed)) this.expired();
-      if (this.#lossReason !== undefined) return done(this.#lossReason);
-      if (renewed) {
-        this.#count(sent, result.ttlMs);
-        this.#standIn?.acknowledged(sent.sentMs);
-      }
-      done(error);
-    });
-  }
-
-  #count(sent: SentAt, ttlMs: number): void {
-    if (!this.#validity.count(sent, ttlMs)) return;
-    this.#state = 'active';
-    this.#beats++; // Those that are under way are not needed any more.
-    this.#besidesTimer?.cancel();
-    this.#scheduleBeat();
   }
 }
