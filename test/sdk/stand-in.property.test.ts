@@ -8,9 +8,10 @@ import { retryPolicy } from '../../packages/client/src/retry.ts';
 import { StandIn, type StandInReport } from '../../packages/client/src/stand-in.ts';
 import { StandInClient } from '../../packages/client/src/stand-in-client.ts';
 import { BusyThread } from '../support/busy-thread.ts';
-import { GATEWAYS, World } from '../support/sdk-world.ts';
+import { World } from '../support/sdk-world.ts';
 
 const ALIVE_INTERVAL_MS = 50;
+const GATEWAYS = ['a:1', 'b:1', 'c:1'];
 
 /** A client whose thread can be kept busy, with a stand-in for it. */
 class Pair {
@@ -30,7 +31,7 @@ class Pair {
     };
     alive();
     const line = { send, receive: () => this.#reports.shift(), close() {} };
-    return world.client({ sessionTtl: options.ttlMs }, 1, { clock: thread, standIn: new StandInClient(line) });
+    return world.client({ sessionTtl: options.ttlMs, endpoints: GATEWAYS }, 1, { clock: thread, standIn: new StandInClient(line) });
   }
 
   #standIn(blockMaxMs: number): StandIn {
@@ -46,7 +47,7 @@ class Pair {
       return requester.attempt(...request);
     };
     return new StandIn(
-      { ports: requester.ports, attempt },
+      { ports: requester.ports, gateways: requester.gateways, attempt },
       { blockMaxMs, report: (report) => this.#reports.push(report) },
     );
   }
@@ -75,6 +76,33 @@ describe('a client whose thread is busy', () => {
     expect([held.state, pair.world.backend.expired]).toEqual(['active', []]);
     // It steps back within an interval.
     expect(pair.beats - beats).toBeLessThanOrEqual(1);
+  });
+
+  test.each(GATEWAYS)('holds its locks all the same while %s alone is of any use', async (useful) => {
+    const pair = new Pair();
+    const { world } = pair;
+    const client = await pair.client({ ttlMs: 1_500, blockMaxMs: 30_000 });
+    const held = await world.until(client.lock('l').acquire());
+    for (const address of GATEWAYS) if (address !== useful) world.isolated.add(address);
+    await pair.beBusy(20_000);
+    expect([held.state, held.signal.aborted]).toEqual(['active', false]);
+    pair.thread.end();
+    await world.run(10_000);
+    expect([held.state, world.backend.expired]).toEqual(['active', []]);
+  });
+
+  test('holds its locks all the same while every answer is late', async () => {
+    const pair = new Pair();
+    const { world } = pair;
+    const client = await pair.client({ ttlMs: 1_500, blockMaxMs: 30_000 });
+    const held = await world.until(client.lock('l').acquire());
+    const ask = world.backend.query.bind(world.backend);
+    world.backend.query = (query, options, done) => {
+      const timer = world.clock.setTimer(400, () => ask(query, options, done));
+      return () => timer.cancel();
+    };
+    await pair.beBusy(20_000);
+    expect([held.state, held.signal.aborted]).toEqual(['active', false]);
   });
 
   test('holds a lock no longer than it may be held', async () => {

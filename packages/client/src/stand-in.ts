@@ -33,6 +33,8 @@ export interface StandInOptions {
 /** How many intervals without an acknowledged heartbeat make it step in: the client sends one every interval. */
 const PATIENCE = 1.5;
 const PAUSE_MS = 50;
+/** SI4. A gateway that is well has answered by then. */
+const ANSWER_MIN_MS = 100;
 
 interface Renewed {
   readonly id: number;
@@ -43,6 +45,9 @@ interface Renewed {
   untilMs: number;
   /** It has stepped in, and the client has not come back. */
   steppedIn: boolean;
+  /** Of the heartbeat that was sent last. */
+  beats: number;
+  /** When it is looked at next: its next heartbeat may be due, or the last one be without an answer for too long. */
   timer: Timer | undefined;
 }
 
@@ -54,16 +59,18 @@ interface Renewed {
  *      good is free at most that time and a TTL later. What is to be held for so long at most is renewed until then.
  * SI3. It decides nothing about a session. It reports what was acknowledged, with the time of sending, and the client
  *      reckons with that as with its own heartbeats (session.ts, S1 to S6).
+ * SI4. A heartbeat that is not answered soon is sent through the next gateway besides, so that each of them is asked while the
+ *      session is alive. Whichever is answered counts (as S8 of session.ts).
  */
 export class StandIn {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #requester: Pick<Requester, 'attempt'>;
+  readonly #requester: Pick<Requester, 'attempt' | 'gateways'>;
   readonly #options: StandInOptions;
   readonly #sessions = new Map<number, Renewed>();
   #aliveMs: number;
 
-  constructor(requester: Pick<Requester, 'attempt' | 'ports'>, options: StandInOptions) {
+  constructor(requester: Pick<Requester, 'attempt' | 'gateways' | 'ports'>, options: StandInOptions) {
     this.#clock = requester.ports.clock;
     this.#random = requester.ports.random;
     this.#requester = requester;
@@ -78,8 +85,8 @@ export class StandIn {
     }
     if (request.type === 'renew') {
       const { id, session, intervalMs, sentMs } = request;
-      const untilMs = Number.POSITIVE_INFINITY;
-      const renewed: Renewed = { id, session, intervalMs, sentMs, untilMs, steppedIn: false, timer: undefined };
+      const still = { untilMs: Number.POSITIVE_INFINITY, steppedIn: false, beats: 0, timer: undefined };
+      const renewed: Renewed = { id, session, intervalMs, sentMs, ...still };
       this.#sessions.set(id, renewed);
       return this.#waitFor(renewed);
     }
@@ -129,6 +136,8 @@ export class StandIn {
     const { id, session, intervalMs } = renewed;
     const { lease, incarnation } = session;
     const request = { query: { type: 'leaseKeepAlive', id: lease, incarnation }, timeoutMs: intervalMs } as const;
+    const beat = ++renewed.beats;
+    this.#askBesides(renewed);
     this.#requester.attempt(pipeQuery, request, intervalMs, (error, reply) => {
       if (this.#sessions.get(id) !== renewed) return;
       const result = reply?.result;
@@ -136,14 +145,28 @@ export class StandIn {
       // The client is told so by its own next heartbeat.
       if (gone || (result?.type === 'leaseKeepAlive' && result.ttlMs <= 0)) return this.#forget(renewed);
       if (result?.type !== 'leaseKeepAlive') {
+        if (beat !== renewed.beats) return;
         return this.#again(renewed, Math.min(PAUSE_MS, intervalMs / 4) + this.#random.int(PAUSE_MS));
       }
       if (sentMs > renewed.sentMs) {
         renewed.sentMs = sentMs;
         renewed.steppedIn = true;
+        this.#options.report({ id, sentMs, sentWallMs, ttlMs: result.ttlMs });
       }
-      this.#options.report({ id, sentMs, sentWallMs, ttlMs: result.ttlMs });
       this.#waitFor(renewed);
+    });
+  }
+
+  /** SI4. */
+  #askBesides(renewed: Renewed): void {
+    const { gateways } = this.#requester;
+    const { channel } = gateways;
+    renewed.timer?.cancel();
+    if (gateways.count === 1) return;
+    const patienceMs = Math.max(ANSWER_MIN_MS, renewed.intervalMs / (gateways.count + 1));
+    renewed.timer = this.#clock.setTimer(patienceMs, () => {
+      gateways.failed(channel, true);
+      this.#look(renewed);
     });
   }
 
