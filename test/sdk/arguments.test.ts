@@ -1,5 +1,5 @@
 /** What callers pass: bytes that they go on using, and what is no argument at all. */
-import { connect } from 'remora';
+import { connect, type RemoraClient } from 'remora';
 import { afterEach, describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
@@ -114,6 +114,53 @@ describe('what is no argument', () => {
     expect(await world.until(codeOf(client.kv.range('k', { sort })))).toBe('INVALID_ARGUMENT');
     expect(world.held).toBe(0);
     await world.until(client.close());
+  });
+});
+
+describe('numbers out of their bounds, and text that is none, are refused by name before anything is asked for', () => {
+  type Call = (client: RemoraClient) => Promise<unknown>;
+  const permits = 'permits to acquire: a whole number from 1 to 1000000, not';
+  const capacity = 'the permits of a semaphore: a whole number from 1 to 1000000, not';
+  const parties = 'the parties of a double barrier: a whole number from 1 to 100000, not';
+  const version = 'a fencing version: a whole number from 0 to 9007199254740991, not';
+  const seconds = "; a number counts milliseconds, for seconds write '5s'";
+  const half = 'well-formed text; this one has half of a surrogate pair';
+  const semaphore = (client: RemoraClient) => client.semaphore('s', { permits: 3 });
+
+  test.each<readonly [string, Call]>([
+    [`${permits} -1`, (c) => semaphore(c).acquire({ permits: -1 })],
+    [`${permits} 1.5`, (c) => semaphore(c).acquire({ permits: 1.5 })],
+    [`${permits} 0`, (c) => semaphore(c).tryAcquire({ permits: 0 })],
+    [`${permits} many`, (c) => semaphore(c).acquire({ permits: untyped('many') })],
+    [`${permits} -2`, (c) => c.lockAll([{ semaphore: 's', capacity: 3, permits: -2 }]).acquire()],
+    [`${capacity} undefined`, (c) => c.semaphore('s', untyped({})).acquire()],
+    [`${capacity} 0`, (c) => semaphore(c).setPermits(0)],
+    [`${capacity} 0.5`, (c) => semaphore(c).setPermits(0.5)],
+    [`${parties} -1`, (c) => c.doubleBarrier('d', { parties: -1 }).enter()],
+    ['depthMax: a whole number from 1 to 1000000, not 0', (c) => c.lock('l').acquire({ token: 't', depthMax: 0 })],
+    ['limit: a whole number from 1 to 1000, not -5', (c) => c.locks.list({ limit: -5 })],
+    [`${version} 7`, (c) => c.fence.check('l', untyped('7'))],
+    [`ttl: at least 100 ms, not 5${seconds}`, (c) => c.session({ ttl: 5 })],
+    [`ttl: at least 100 ms, not 30${seconds}`, (c) => c.lock('l').acquire({ ttl: 30 })],
+    [`ttl: at least 100 ms, not 60${seconds}`, (c) => c.lease.grant(60)],
+    [`names, keys and values: ${half}`, async (c) => c.lock('a\ud800').acquire()],
+    [`names, keys and values: ${half}`, (c) => c.kv.put('k', '\udc00')],
+    [`token: ${half}`, (c) => c.lock('l').acquire({ token: '\ud800' })],
+  ])('%s', async (message, call) => {
+    const world = new World();
+    const client = await world.client();
+    const refusal = { code: 'INVALID_ARGUMENT', message: expect.stringContaining(message) };
+    await expect(world.until(call(client))).rejects.toMatchObject(refusal);
+    expect(world.held).toBe(0);
+    await world.until(client.close());
+    expect(world.backend.sessions).toBe(0);
+  });
+
+  test('the TTL of sessions is looked at when the client connects', async () => {
+    await expect(connect({ endpoints: '127.0.0.1:1', sessionTtl: 10 })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: `sessionTtl: at least 100 ms, not 10${seconds}`,
+    });
   });
 });
 

@@ -31,7 +31,10 @@ class Pair {
     };
     alive();
     const line = { send, receive: () => this.#reports.shift(), close() {} };
-    return world.client({ sessionTtl: options.ttlMs, endpoints: GATEWAYS }, 1, { clock: thread, standIn: new StandInClient(line) });
+    return world.client({ sessionTtl: options.ttlMs, endpoints: GATEWAYS }, 1, {
+      clock: thread,
+      standIn: new StandInClient(line),
+    });
   }
 
   #standIn(blockMaxMs: number): StandIn {

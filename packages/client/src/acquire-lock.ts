@@ -1,5 +1,5 @@
 import { type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
-import type { AcquireAs, LockId } from '@remora/lock';
+import { type AcquireAs, DEPTH_MAX, type LockId, PERMITS_MAX, SHARERS_MAX } from '@remora/lock';
 import { unlessAborted } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { durationMs } from './duration.ts';
@@ -7,7 +7,7 @@ import { HeldLock } from './held-lock.ts';
 import { insist } from './insist.ts';
 import { requireText, toBytes } from './keys.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
-import { namesOf, requireOptions } from './options.ts';
+import { namesOf, requireCount, requireOptions } from './options.ts';
 import { AS_SESSIONS, OwnLease, type OwnLeaseRequest, ownLeaseRequest } from './own-lease.ts';
 import type { Session } from './session.ts';
 
@@ -23,7 +23,7 @@ const OPTIONS = namesOf<Required<AnyAcquireOptions>>({
   ...{ lockDelay: true, token: true, depthMax: true, onRevoke: true, as: true, apart: true },
 });
 /** How deep an owner whose token the caller chose may re-enter, unless it says otherwise. */
-const DEPTH_MAX = 1_000;
+const DEPTH_DEFAULT = 1_000;
 /** A shorter wait does not end before a session can be there. */
 const SESSION_WAIT_MIN_MS = 1_000;
 
@@ -161,7 +161,7 @@ function requestOf(
     token: token === undefined ? newToken() : requireText(token, 'token'),
     attempt: nextAttempt(),
     startedMs,
-    depthMax: depthMax ?? (token === undefined ? 1 : DEPTH_MAX),
+    depthMax: depthMax === undefined ? (token === undefined ? 1 : DEPTH_DEFAULT) : depthOf(depthMax),
     data,
     keepData: options.keepData ?? false,
     delayMs: options.lockDelay === undefined ? 0 : durationMs(options.lockDelay, 'lockDelay'),
@@ -169,8 +169,20 @@ function requestOf(
     waitMs: waitMs && Math.max(1, waitMs - (requester.ports.clock.monotonicMs() - startedMs)),
     signal,
     requestTimeoutMs,
-    as,
+    as: as && checked(as),
   };
+}
+
+function depthOf(depthMax: number): number {
+  return requireCount(depthMax, 'depthMax', { min: 1, max: DEPTH_MAX });
+}
+
+function checked(as: AcquireAs): AcquireAs {
+  if (as.type === 'enter') requireCount(as.parties, 'the parties of a double barrier', { min: 1, max: SHARERS_MAX });
+  if (as.type !== 'permits') return as;
+  requireCount(as.capacity, 'the permits of a semaphore', { min: 1, max: PERMITS_MAX });
+  requireCount(as.permits, 'permits to acquire', { min: 1, max: PERMITS_MAX });
+  return as;
 }
 
 /** Of a lock or permits that were not given at once. */

@@ -3,7 +3,7 @@ import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { lookingSignal } from './abort.ts';
 import { Barrier, DoubleBarrier } from './barrier.ts';
-import { type Duration, durationMs } from './duration.ts';
+import { type Duration, durationMs, ttlMsOf } from './duration.ts';
 import { Election } from './election.ts';
 import { Fence } from './fence.ts';
 import { GrantWatches } from './grant-watch.ts';
@@ -92,6 +92,7 @@ export class RemoraClient implements AsyncDisposable {
   readonly #requester: Requester;
   readonly #options: ClientOptions;
   readonly #timeoutMs: number;
+  readonly #sessionTtlMs: number;
   readonly #sessions = new Set<Session>();
   readonly #grants: GrantWatches;
   readonly #tracing: Tracing;
@@ -116,6 +117,7 @@ export class RemoraClient implements AsyncDisposable {
       retry: retryPolicy(options.retry),
     });
     this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
+    this.#sessionTtlMs = ttlMsOf(options.sessionTtl ?? 10_000, 'sessionTtl');
     this.#tokens = new GuidSeries(ports.random);
     this.#grants = new GrantWatches(this.#requester);
     this.#tracing = new Tracing(options.tracer, (error) => {
@@ -299,7 +301,7 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   #ttlMs(ttl?: Duration): number {
-    return durationMs(ttl ?? this.#options.sessionTtl ?? 10_000, 'ttl');
+    return ttl === undefined ? this.#sessionTtlMs : ttlMsOf(ttl, 'ttl');
   }
 
   async #openLease(terms: SessionTerms | undefined, lock: LockId): Promise<Session> {

@@ -19,6 +19,19 @@ export function durationMs(duration: Duration, what: string): number {
   );
 }
 
+/** A session with less would end before its first heartbeat is there: most likely seconds were meant. */
+const TTL_MS_MIN = 100;
+
+/** Throws `INVALID_ARGUMENT` for what is no duration, and for less than 100 ms. */
+export function ttlMsOf(ttl: Duration, what: string): number {
+  const ms = durationMs(ttl, what);
+  if (ms >= TTL_MS_MIN) return ms;
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `${what}: at least ${TTL_MS_MIN} ms, not ${ms}; a number counts milliseconds, for seconds write '5s'`,
+  );
+}
+
 function msOf(duration: Duration): number {
   if (typeof duration === 'number') return duration;
   const match = typeof duration === 'string' ? PATTERN.exec(duration) : null;

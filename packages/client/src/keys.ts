@@ -30,15 +30,21 @@ export interface KvPair {
  *   with the requests of others.
  */
 export function toBytes(text: BytesLike): Bytes {
-  if (typeof text === 'string') return utf8(text);
+  if (typeof text === 'string') return utf8(wellFormed(text, 'names, keys and values'));
   if (text instanceof Uint8Array) return copyBytes(text);
   throw new ServiceError('INVALID_ARGUMENT', `names, keys and values are text or bytes, not ${typeof text}`);
 }
 
 /** The same of what is text only, such as a namespace. @throws ServiceError INVALID_ARGUMENT for anything else. */
 export function requireText(text: string, what: string): string {
-  if (typeof text === 'string') return text;
+  if (typeof text === 'string') return wellFormed(text, what);
   throw new ServiceError('INVALID_ARGUMENT', `${what}: text, not ${typeof text}`);
+}
+
+/** Half of a surrogate pair has no UTF-8: two such names would become one. */
+function wellFormed(text: string, what: string): string {
+  if (text.isWellFormed()) return text;
+  throw new ServiceError('INVALID_ARGUMENT', `${what}: well-formed text; this one has half of a surrogate pair`);
 }
 
 /** etcd names the first key of all `\0`, as an empty key is not allowed. */

@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 import type { LeaseInfo } from '@remora/protocol';
-import { type Duration, durationMs } from './duration.ts';
+import { type Duration, ttlMsOf } from './duration.ts';
 import type { Requester } from './requester.ts';
 
 export interface GrantedLease {
@@ -22,7 +22,7 @@ export class Leases {
   async grant(ttl: Duration, options: { readonly id?: bigint } = {}): Promise<GrantedLease> {
     const { random } = this.#requester.ports;
     const id = options.id ?? BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
-    const command = { type: 'leaseGrant', id, ttlMs: durationMs(ttl, 'ttl'), attributes: {} } as const;
+    const command = { type: 'leaseGrant', id, ttlMs: ttlMsOf(ttl, 'ttl'), attributes: {} } as const;
     const { result } = await this.#requester.command(command, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'leaseGrant') throw unexpected(result.type);
     return { id: result.id, ttlMs: result.ttlMs };

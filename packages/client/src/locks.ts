@@ -1,9 +1,18 @@
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
-import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, LockState } from '@remora/lock';
+import {
+  LIST_LIMIT_MAX,
+  type LockCommand,
+  type LockId,
+  type LockQuery,
+  type LockQueryResult,
+  type LockResult,
+  type LockState,
+} from '@remora/lock';
 import { lockResult } from './acquire.ts';
 import { type BytesLike, requireText, toBytes } from './keys.ts';
 import { detailsOf, type LockDetails } from './lock-details.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
+import { requireCount } from './options.ts';
 import type { Requester } from './requester.ts';
 import { type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
 
@@ -61,7 +70,7 @@ export class Locks {
       namespace: options.namespace ?? DEFAULT_NAMESPACE,
       prefix: toBytes(options.prefix ?? EMPTY_BYTES),
       after: toBytes(options.after ?? EMPTY_BYTES),
-      limit: options.limit ?? 100,
+      limit: requireCount(options.limit ?? 100, 'limit', { min: 1, max: LIST_LIMIT_MAX }),
       allKinds: true,
     });
     if (result.type !== 'list') throw unexpected(result.type);
@@ -72,7 +81,7 @@ export class Locks {
   async check(checks: readonly (LockName & { readonly version: number })[]): Promise<readonly boolean[]> {
     const result = await this.#query({
       type: 'check',
-      checks: checks.map((check) => ({ lock: lockId(check), version: check.version })),
+      checks: checks.map((check) => ({ lock: lockId(check), version: versionOf(check.version) })),
     });
     if (result.type !== 'check') throw unexpected(result.type);
     return result.current;
@@ -131,6 +140,10 @@ export function lockId(lock: LockName): LockId {
 
 export function lockIdOf(name: BytesLike, { namespace = DEFAULT_NAMESPACE }: { readonly namespace?: string }): LockId {
   return { namespace: requireText(namespace, 'namespace'), name: toBytes(name) };
+}
+
+function versionOf(version: number): number {
+  return requireCount(version, 'a fencing version', { min: 0, max: Number.MAX_SAFE_INTEGER });
 }
 
 function unexpected(type: string): ServiceError {

@@ -21,6 +21,17 @@ export function requireOptions(options: object, what: string, known: ReadonlySet
   }
 }
 
+interface Bounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** @throws ServiceError INVALID_ARGUMENT for anything but a whole number within the bounds. */
+export function requireCount(count: number, what: string, { min, max }: Bounds): number {
+  if (Number.isSafeInteger(count) && count >= min && count <= max) return count;
+  throw new ServiceError('INVALID_ARGUMENT', `${what}: a whole number from ${min} to ${max}, not ${String(count)}`);
+}
+
 function example(known: ReadonlySet<string>): string {
   return known.has('wait') ? "wait: '5s'" : "endpoints: '127.0.0.1:7480'";
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 import { type Condition, conditionRefusal, conditionTtlMs, holderMissesMax, TTL_NEVER_MS } from '@remora/lock';
-import { type Duration, durationMs } from './duration.ts';
+import { type Duration, durationMs, ttlMsOf } from './duration.ts';
 import type { Session } from './session.ts';
 import type { SessionTerms } from './session-pace.ts';
 
@@ -61,7 +61,7 @@ export function ownLeaseRequest(options: LeaseOptions): OwnLeaseRequest | undefi
   if (ttl === undefined && condition === undefined && maxHold === undefined && renew) return undefined;
   const agreed = condition === undefined ? undefined : conditionOf(condition);
   const never = ttl === 'never' && agreed === undefined;
-  const ttlMs = ttl === undefined || ttl === 'never' ? undefined : positive(durationMs(ttl, 'ttl'), 'ttl');
+  const ttlMs = ttl === undefined || ttl === 'never' ? undefined : ttlMsOf(ttl, 'ttl');
   const maxHoldMs = maxHold === undefined ? undefined : positive(durationMs(maxHold, 'maxHold'), 'maxHold');
   if (agreed !== undefined && ttlMs !== undefined && ttlMs !== conditionTtlMs(agreed)) {
     throw invalid('a condition says when the lock is freed: leave the ttl out, or let it be heartbeat × serverMisses');
@@ -104,7 +104,7 @@ export class OwnLease {
   async extend(ttl: Duration | undefined): Promise<void> {
     if (ttl === undefined) return this.#session.renew(this.#timeoutMs);
     if (this.#hasCondition) throw invalid('a condition says when the lock is freed: change that');
-    await this.#setTerms({ ttlMs: positive(durationMs(ttl, 'ttl'), 'ttl') });
+    await this.#setTerms({ ttlMs: ttlMsOf(ttl, 'ttl') });
   }
 
   async setCondition(condition: LockCondition): Promise<void> {

@@ -1,11 +1,12 @@
 import { ServiceError } from '@remora/base';
-import type { LockId } from '@remora/lock';
+import { type LockId, PERMITS_MAX } from '@remora/lock';
 import { lockResult } from './acquire.ts';
 import { type AnyAcquireOptions, acquireLock, tryAcquireLock } from './acquire-lock.ts';
 import type { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
+import { requireCount } from './options.ts';
 
 export interface SemaphoreOptions {
   /**
@@ -61,8 +62,7 @@ export class Semaphore {
    * when there are fewer, nobody loses what it holds.
    */
   async setPermits(permits: number): Promise<void> {
-    if (permits < 1) throw new ServiceError('INVALID_ARGUMENT', `a semaphore has 1 permit or more, not ${permits}`);
-    await this.#setCapacity(permits);
+    await this.#setCapacity(requireCount(permits, 'the permits of a semaphore', { min: 1, max: PERMITS_MAX }));
   }
 
   /** Forgets what `setPermits` said: who acquires next when nobody uses the semaphore says how many permits there are. */
