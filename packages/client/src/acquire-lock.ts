@@ -8,6 +8,7 @@ import { insist } from './insist.ts';
 import { requireText, toBytes } from './keys.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import { namesOf, requireCount, requireOptions } from './options.ts';
+import { notAtOnce } from './outcomes.ts';
 import { AS_SESSIONS, OwnLease, type OwnLeaseRequest, ownLeaseRequest } from './own-lease.ts';
 import type { Session } from './session.ts';
 
@@ -50,7 +51,7 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
     const request = requestOf(deps, id, { options, data, startedMs, waitMs });
     asked = { session, request, isGranted: false };
     const grant = await new AcquireOperation(deps.requester, session, request).run();
-    if (grant === undefined) throw lockBusy();
+    if (grant === undefined) throw notAtOnce(options.as);
     asked.isGranted = true;
     if (own !== undefined) await unlessGivenUp(own.begin(), options.signal);
     // The session may have been lost since the grant came, by what came in the same frame.
@@ -183,9 +184,4 @@ function checked(as: AcquireAs): AcquireAs {
   requireCount(as.capacity, 'the permits of a semaphore', { min: 1, max: PERMITS_MAX });
   requireCount(as.permits, 'permits to acquire', { min: 1, max: PERMITS_MAX });
   return as;
-}
-
-/** Of a lock or permits that were not given at once. */
-function lockBusy(): ServiceError {
-  return new ServiceError('LOCK_BUSY', 'the lock is taken');
 }

@@ -4,6 +4,7 @@ import type { Command, CommandResult, PipeReply } from '@remora/protocol';
 import { onAbort } from './abort.ts';
 import { insist } from './insist.ts';
 import type { SentCommand } from './operation.ts';
+import { notInTime } from './outcomes.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { Requester } from './requester.ts';
 import type { LossListener, Session } from './session.ts';
@@ -132,10 +133,7 @@ export class AcquireOperation implements LossListener {
     if (lossReason !== undefined) return this.#end(lossReason);
     this.#lossListener = this.#session.addLossListener(this);
     if (waitMs !== undefined && waitMs > 0) {
-      const timedOut = (): void => {
-        const details = { ...this.#stats() };
-        this.#giveUp(new ServiceError('LOCK_TIMEOUT', 'the lock was not granted in time', { details }));
-      };
+      const timedOut = (): void => this.#giveUp(notInTime(this.#request.as, { ...this.#stats() }));
       this.#waitTimer = this.#requester.ports.clock.setTimer(waitMs, timedOut);
     }
     this.#turns.enter(() => this.#takeTurn());
