@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from 'remora';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect, RemoraError } from 'remora';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { SmallDisk } from '../chaos/nodes/small-disk.ts';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
@@ -10,7 +10,8 @@ import { Cluster } from './harness.ts';
 /** `remora --help`: the disk is full, or failed. */
 const DISK = 74;
 /** Room for the segments of a log, which are made in advance, and some for the engine. */
-const MEGABYTES = 160;
+const MEGABYTES = 400;
+const RESERVE_MB = 100;
 
 const dir = mkdtempSync(join(tmpdir(), 'remora-disk-full-'));
 /** Undefined where no file system may be mounted. */
@@ -19,12 +20,42 @@ let cluster: Cluster;
 
 beforeAll(async () => {
   if (disk === undefined) return;
-  cluster = await Cluster.start({ nodes: 1, flags: { 'data-dir': disk.dataDir, 'checkpoint-interval': '200ms' } });
+  cluster = await Cluster.start({
+    nodes: 1,
+    flags: { 'data-dir': disk.dataDir, 'checkpoint-interval': '200ms', 'disk-reserve': `${RESERVE_MB}MiB` },
+  });
 });
+afterEach(() => disk?.free());
 afterAll(async () => {
   await cluster?.stop();
   disk?.unmount();
   rmSync(dir, { recursive: true, force: true });
+});
+
+test.skipIf(disk === undefined)('below its reserve a node takes in no values, and does everything else', async () => {
+  await using client = await connect({ endpoints: cluster.endpoints, requestTimeout: '1s' });
+  await client.kv.put('doomed', 'v');
+  disk?.fillBut(RESERVE_MB - 1);
+  await eventually('it refuses values', async () => {
+    const error = await client.kv.put('more', 'v').catch((thrown: unknown) => thrown);
+    return error instanceof RemoraError && error.code === 'RESOURCE_EXHAUSTED' && /--disk-reserve/.test(error.message);
+  });
+  const txn = client.kv.txn({ success: [{ put: 'more', value: 'v' }] });
+  await expect(txn).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  const held = await client.lock('l').acquire({ data: 'mine' });
+  await held.release();
+  expect(await client.kv.delete('doomed')).toMatchObject({ deleted: 1 });
+  const { ports } = cluster.node(1);
+  const metrics = await (await fetch(`http://127.0.0.1:${ports.http}/metrics`)).text();
+  expect(metrics).toMatch(/^remora_disk_refusals_total [1-9]/m);
+  expect(metrics).toMatch(/^remora_disk_available_bytes [1-9]/m);
+  disk?.free();
+  await eventually('it takes values again', () =>
+    client.kv.put('more', 'v').then(
+      () => true,
+      () => false,
+    ),
+  );
 });
 
 test.skipIf(disk === undefined)(
@@ -33,6 +64,9 @@ test.skipIf(disk === undefined)(
     const node = cluster.node(1);
     const client = await connect({ endpoints: cluster.endpoints, requestTimeout: '1s' });
     await client.kv.put('before', 'kept');
+    await node.end('SIGTERM');
+    node.start({ 'disk-reserve': '0' }); // as when something else fills its disk
+    await node.untilReady();
     disk?.fill();
     // Each is in the log, which has room; the engine needs more for a checkpoint.
     await eventually('the node has ended', async () => {
@@ -42,7 +76,7 @@ test.skipIf(disk === undefined)(
     await client.close();
     expect((await node.exit).code).toBe(DISK);
     expect(node.logTail(5)).toMatch(/cannot write the storage engine in .*engine: the disk is full: free space/);
-    node.start();
+    node.start({ 'disk-reserve': '0' });
     await eventually('it has ended again', () => !node.running);
     expect((await node.exit).code).toBe(DISK);
     disk?.free();

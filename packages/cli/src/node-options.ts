@@ -183,6 +183,12 @@ export const nodeSchema = defineOptions({
       desc: 'How many bytes of changes bring that forward. On their way to the disk they take up to four times this much memory.',
       group: 'Storage',
     },
+    diskReserve: {
+      type: bytes({ min: 0, max: 2 ** 50 }),
+      default: 256 * 2 ** 20,
+      desc: 'How much of its disk a node keeps free: below it, it takes in no values (RESOURCE_EXHAUSTED); locks, reads, deletes and compactions go on. 0: nothing.',
+      group: 'Storage',
+    },
     compactionRetention: {
       type: durationMs(),
       default: 3_600_000,

@@ -94,6 +94,16 @@ test('what a transaction over ranges failed for is no answer behind one that was
   expect(new GatewayBed(['UNKNOWN_OUTCOME', failed, 'ok']).outcome()).toBe('ok');
 });
 
+test('what was over a limit until its time was over says so, though its last attempt came too late', () => {
+  expect(new GatewayBed(['RESOURCE_EXHAUSTED', 'DEADLINE_EXCEEDED']).outcome()).toBe('RESOURCE_EXHAUSTED');
+  expect(new GatewayBed(['UNKNOWN_OUTCOME', 'RESOURCE_EXHAUSTED', 'DEADLINE_EXCEEDED']).outcome()).toBe(
+    'UNKNOWN_OUTCOME',
+  );
+  expect(new GatewayBed(['RESOURCE_EXHAUSTED', 'UNAVAILABLE', 'DEADLINE_EXCEEDED']).outcome()).toBe(
+    'DEADLINE_EXCEEDED',
+  );
+});
+
 test('an attempt that cannot be encoded says nothing of one before it', () => {
   expect(new GatewayBed(['unsaid']).outcome()).toBe('INTERNAL');
   expect(new GatewayBed(['UNAVAILABLE', 'unsaid']).outcome()).toBe('INTERNAL');

@@ -170,9 +170,11 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     else if (isNoAnswer(error) && this.options.queue === undefined) gateways.doubt(channel);
     else gateways.failed(channel);
     if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
+    const before = this.#overLimit;
     this.#overLimit = error.retry === 'later' ? error : undefined;
     // Of an acquire that is queued: under this id it would be told so for ever, also when its turn has come (acquire.ts A4).
-    if (error.code === 'DEADLINE_EXCEEDED' || error.details?.queued === true) return this.#timedOut(error);
+    if (error.details?.queued === true) return this.#timedOut(error);
+    if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(before ?? error);
     const isAnswer = error.retry === 'no' && !(this.#isUnknown && isOfThisAttempt(error)); // R2
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
     if (isAnswer || error.details?.applied === true) return this.#finish(error, undefined);

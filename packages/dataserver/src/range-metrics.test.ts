@@ -115,11 +115,14 @@ test('what is refused as a limit was reached is counted by limit', async () => {
     'waiters',
     'waiters',
     'data',
+    'disk',
   ] as const) {
     meter.overLimit(limit);
   }
-  const counted = (await metrics.render()).split('\n').filter((line) => line.startsWith('remora_lock_limits_total{'));
+  const lines = (await metrics.render()).split('\n');
+  const counted = lines.filter((line) => /^remora_(lock_limits|disk_refusals)_total[ {]/.test(line));
   expect(counted.sort()).toEqual([
+    'remora_disk_refusals_total 1',
     'remora_lock_limits_total{limit="data"} 1',
     'remora_lock_limits_total{limit="session_locks"} 2',
     'remora_lock_limits_total{limit="sessions"} 1',

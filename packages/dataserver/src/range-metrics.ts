@@ -1,6 +1,6 @@
 import { type Counter, type Histogram, LATENCY_BUCKETS_SECONDS, type Metrics } from '@remora/base';
 import type { GrantEnd, HoldMode, LockResult, RefusalCode, Waiter } from '@remora/lock';
-import type { LockLimit, RangeMeter, SessionEnd } from './state/effects.ts';
+import type { Limit, RangeMeter, SessionEnd } from './state/effects.ts';
 
 /** Grants are held from moments to days. */
 const HOLD_BUCKETS_SECONDS: readonly number[] = [
@@ -34,7 +34,7 @@ export class RangeMetrics implements RangeMeter {
   readonly #refused: Counter;
   readonly #refusals = new Map<string, Counter>();
   readonly #leaves = new Map<string, Counter>();
-  readonly #limits: Readonly<Record<LockLimit, Counter>>;
+  readonly #limits: Readonly<Record<Limit, Counter>>;
   readonly #opened: Counter;
   readonly #ended: Readonly<Record<SessionEnd, Counter>>;
 
@@ -52,11 +52,16 @@ export class RangeMetrics implements RangeMeter {
       ...{ name: 'remora_lock_limits_total', labels: ['limit'] },
       help: 'Sessions, acquires and data of locks that were refused as a limit was reached, by limit.',
     });
+    const writes = metrics.counter({
+      name: 'remora_disk_refusals_total',
+      help: 'Writes that were refused as little room is left on the disk of the node that leads their range.',
+    });
     this.#limits = {
       sessions: limits.labels('sessions'),
       session_locks: limits.labels('session_locks'),
       waiters: limits.labels('waiters'),
       data: limits.labels('data'),
+      disk: writes,
     };
     const sessions = metrics.counter({
       ...{ name: 'remora_sessions_total', labels: ['event'] },
@@ -92,7 +97,7 @@ export class RangeMetrics implements RangeMeter {
     else if (result.type === 'busy') bound(this.#refused, this.#refusals, 'LOCK_BUSY').inc();
   }
 
-  overLimit(limit: LockLimit): void {
+  overLimit(limit: Limit): void {
     this.#limits[limit].inc();
   }
 

@@ -23,6 +23,7 @@ import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import { MasterTalk } from './master-talk.ts';
 import type { OnApplied } from './range/applied-command.ts';
+import type { DiskRoom } from './range/disk-room.ts';
 import type { OtherRanges } from './range/other-ranges.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
@@ -73,6 +74,8 @@ export interface StoreDeps {
   readonly onApplied?: OnApplied;
   /** Counts what its ranges apply while they lead. */
   readonly meter?: RangeMeter;
+  /** What is left on the node's disk; absent: that is not looked at. */
+  readonly room?: DiskRoom;
   /** Something broke that the node must not go on with. */
   readonly onFailure: (error: unknown) => void;
 }

@@ -129,11 +129,14 @@ function nodeOf(
   if (own === undefined) throw new Error(`there are no ports for ${name}`);
   const others = ports.flatMap((_, j) => (n === j + 1 ? [] : [`n${j + 1}=${network.address(n, j + 1)}`]));
   const paths = nodePaths(dir, name);
+  const dirOfItsOwn = dataDir?.(n);
   return new NodeProcess({
     ...{ name, host: HOST, ports: own, ...paths },
-    dataDir: dataDir?.(n) ?? paths.dataDir,
+    dataDir: dirOfItsOwn ?? paths.dataDir,
     flags: {
       ...FLAGS,
+      // A disk that is made to run full runs full, whatever is kept for the node.
+      ...(dirOfItsOwn !== undefined && { 'disk-reserve': '0' }),
       'cluster-token': token,
       'initial-cluster': ports.map(({ peer }, i) => `n${i + 1}=${HOST}:${peer}`).join(','),
       'peer-proxies': others.join(','),

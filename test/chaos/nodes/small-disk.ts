@@ -1,6 +1,6 @@
 /** A file system in memory, small enough to be filled, for the data of one node. */
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 const PIECE = Buffer.alloc(1 << 20);
@@ -50,6 +50,17 @@ export class SmallDisk {
           bytes >>= 1;
         }
       }
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Takes room until so much is left. */
+  fillBut(megabytes: number): void {
+    const { bavail, bsize } = statfsSync(this.#mountPoint);
+    const fd = openSync(this.#ballast, 'a');
+    try {
+      for (let left = bavail * bsize - megabytes * PIECE.length; left > 0; left -= PIECE.length) writeSync(fd, PIECE);
     } finally {
       closeSync(fd);
     }

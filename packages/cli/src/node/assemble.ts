@@ -193,7 +193,7 @@ class Node implements AssembledNode {
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
-      ...{ dialer, master: finder, lookups: ranges.lookups },
+      ...{ dialer, master: finder, lookups: ranges.lookups, space: () => platform.space() },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
       view: () => this.#cluster.view,

@@ -4,7 +4,7 @@ import type { EntryDeps } from './platform.ts';
 /** What a node shows of itself besides process metrics; read when asked for, so that it costs nothing otherwise. */
 export function nodeMetrics(
   metrics: MetricsRegistry,
-  deps: Pick<EntryDeps, 'host' | 'log' | 'engine' | 'store' | 'admission' | 'underWay' | 'lookups'>,
+  deps: Pick<EntryDeps, 'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'underWay' | 'lookups'>,
 ): void {
   const gauge = (name: string, help: string, labels: readonly string[] = []) =>
     metrics.gauge({ name: `remora_${name}`, help, labels });
@@ -25,6 +25,8 @@ export function nodeMetrics(
   const logSegments = gauge('log_segments', 'Segments of the write-ahead log.');
   const logSyncs = gauge('log_syncs_total', 'Synced writes of the log since the start.');
   const logAppends = gauge('log_appends_total', 'Appends to the log since the start.');
+  const diskBytes = gauge('disk_bytes', 'Size of the disk that the data directory is on; 0 when it is not known.');
+  const diskAvailable = gauge('disk_available_bytes', 'Free space on it.');
   const pendingBytes = gauge('engine_pending_bytes', 'Bytes changed in memory since the last checkpoint.');
   const host = gauge('raft', 'Counters of the Raft host since the start, by name.', ['counter']);
   const requests = gauge('gateway_requests_total', 'Requests of clients let in since the start, by class.', ['class']);
@@ -72,6 +74,9 @@ export function nodeMetrics(
     logSegments.set(log.segments);
     logSyncs.set(log.syncs);
     logAppends.set(log.appends);
+    const { capacityBytes, availableBytes } = deps.space();
+    diskBytes.set(capacityBytes);
+    diskAvailable.set(availableBytes);
     pendingBytes.set(deps.engine.pending().bytes);
     for (const [name, value] of Object.entries(deps.host.stats()))
       if (typeof value === 'number') host.labels(name).set(value);

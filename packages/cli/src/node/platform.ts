@@ -132,6 +132,7 @@ export interface EntryDeps {
   readonly host: NodeRaftHost;
   readonly log: GroupLog;
   readonly engine: Engine;
+  readonly space: () => NodeSpace;
   readonly store: Store | undefined;
   readonly view: () => ClusterView | undefined;
   /** The nodes of the cluster, also while no master can be reached. */

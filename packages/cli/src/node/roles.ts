@@ -1,6 +1,7 @@
 import type { Clock, Engine, Logger, Random } from '@remora/base';
 import {
   Checkpointer,
+  DiskRoom,
   masterStateKey,
   type OtherRanges,
   RangeMetrics,
@@ -162,6 +163,12 @@ export function createStore(deps: RoleDeps & StoreParts): Store {
     ...(onApplied === undefined ? {} : { onApplied }),
     ...(metrics === undefined ? {} : { meter: new RangeMetrics(metrics) }),
     disk: deps.platform.stagingDisk,
+    room: new DiskRoom({
+      clock: deps.clock,
+      nodeId: deps.nodeId,
+      space: () => deps.platform.space(),
+      reserveBytes: deps.options.diskReserve,
+    }),
     options: {
       watchRingBytesMax: WATCH_RING_BYTES,
       watchRingsBytesMax: WATCH_RINGS_BYTES,

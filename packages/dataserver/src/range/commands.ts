@@ -12,7 +12,9 @@ import type { RangeMeter } from '../state/effects.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import { heldBy, inTheWay, isPartial } from '../transactions/answers.ts';
 import type { IntentWaits } from '../transactions/intent-waits.ts';
-import type { LockLimits, OverLimit } from './lock-limits.ts';
+import type { DiskRoom } from './disk-room.ts';
+import type { OverLimit } from './limits.ts';
+import type { LockLimits } from './lock-limits.ts';
 import { commandBytes, type OutcomeDone, Proposals, type QueuedCommand } from './proposals.ts';
 import type { RangeClock } from './range-clock.ts';
 import type { RangeReplica } from './range-replica.ts';
@@ -30,6 +32,8 @@ export interface CommandDeps {
   readonly time: RangeClock;
   readonly drawer: Pick<RevisionSource, 'want'>;
   readonly limits: Pick<LockLimits, 'refusal'>;
+  /** Absent: that is not looked at. */
+  readonly room: Pick<DiskRoom, 'refusal'> | undefined;
   readonly meter: Pick<RangeMeter, 'overLimit'> | undefined;
   /** Memory for remembered outcomes; beyond it new commands are refused. */
   readonly outcomeBytesMax: number;
@@ -68,7 +72,8 @@ export class Commands {
   execute(request: RangeRequest, command: Command, done: RangeDone): void {
     const refused = this.#refusal(request);
     if (refused !== undefined) return this.#refuse(request, refused, done);
-    const excess = this.#deps.limits.refusal(command, this.#replica.group.term);
+    const { limits, room } = this.#deps;
+    const excess = limits.refusal(command, this.#replica.group.term) ?? room?.refusal(command);
     // CM5. An earlier attempt may have been within the limit: apply answers with what came of it, or comes of it yet.
     if (excess !== undefined && !this.#isKnown(request)) return this.#tooMuch(command, excess, done);
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
@@ -99,9 +104,9 @@ export class Commands {
   }
 
   /** Whoever waits for a lock goes on asking after an error that may pass; this one is an answer. */
-  #tooMuch({ type }: Command, { limit, code, message }: OverLimit, done: RangeDone): void {
+  #tooMuch({ type }: Command, { limit, code, message, details }: OverLimit, done: RangeDone): void {
     this.#deps.meter?.overLimit(limit);
-    if (type !== 'lock') return done(new ServiceError(code, message), undefined);
+    if (type !== 'lock') return done(new ServiceError(code, message, { ...(details && { details }) }), undefined);
     const result = { type: 'refused', code, message } as const;
     done(undefined, this.#replica.reply({ type: 'lock', result }));
   }

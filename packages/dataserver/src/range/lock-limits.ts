@@ -10,8 +10,8 @@
  */
 import { DATA_BYTES_MAX, type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
 import type { Command } from '@remora/protocol';
-import type { LockLimit } from '../state/effects.ts';
 import type { RangeState } from '../state/range-state.ts';
+import type { OverLimit } from './limits.ts';
 
 export interface LockLimitOptions {
   /** Sessions, leases of etcd's clients included, that have their home in one range. */
@@ -22,14 +22,6 @@ export interface LockLimitOptions {
   readonly waitersMax: number;
   /** Data of one hold; at most `DATA_BYTES_MAX`, beyond which gateways let nothing in. */
   readonly dataBytesMax: number;
-}
-
-/** A limit that was reached, and what whoever is refused is told. */
-export interface OverLimit {
-  readonly limit: LockLimit;
-  /** The latter when waiting does not help. */
-  readonly code: 'RESOURCE_EXHAUSTED' | 'INVALID_ARGUMENT';
-  readonly message: string;
 }
 
 export const LOCK_LIMITS: LockLimitOptions = {

@@ -4,6 +4,7 @@ import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import type { RangeMeter } from '../state/effects.ts';
 import type { TransactionServiceDeps } from '../transactions/transaction-service.ts';
 import type { OnApplied } from './applied-command.ts';
+import type { DiskRoom } from './disk-room.ts';
 import type { MergeNeighbours } from './merges.ts';
 import type { OtherRanges } from './other-ranges.ts';
 import type { RangeOptions } from './range-options.ts';
@@ -33,6 +34,8 @@ export interface RangeDeps
   readonly splitPolicy: () => SplitPolicy | undefined;
   /** Counts what it applies while it leads. */
   readonly meter?: RangeMeter;
+  /** What is left on the node's disk; absent: that is not looked at. */
+  readonly room?: DiskRoom;
   /** There is a reason to split it. */
   readonly onSplitWish?: () => void;
 }

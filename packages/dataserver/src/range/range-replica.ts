@@ -127,6 +127,7 @@ export class RangeReplica implements StateMachine {
       drawer: deps.drawer,
       intentWaits: this.#transactions.waits,
       limits: new LockLimits(deps.options.lockLimits ?? LOCK_LIMITS, this.state, engine),
+      room: deps.room,
       meter: deps.meter,
       outcomeBytesMax: deps.options.outcomeBytesMax,
     });

@@ -1,5 +1,6 @@
 import { type Clock, ServiceError } from '@remora/base';
-import type { Command, Txn } from '@remora/protocol';
+import type { Command } from '@remora/protocol';
+import { putsValues } from './puts-values.ts';
 
 export interface WriteBrakeDeps {
   readonly clock: Clock;
@@ -45,7 +46,7 @@ export class WriteBrake {
 
   /** Whether the command is to be held back now. */
   slows(command: Command): boolean {
-    return this.#deps.pressure() > 0 && puts(command); // WB1
+    return this.#deps.pressure() > 0 && putsValues(command); // WB1
   }
 
   /** Holds a command back that it `slows`: it goes on, or is refused, by itself. */
@@ -65,22 +66,4 @@ function tooLarge(): ServiceError {
   return new ServiceError('RESOURCE_EXHAUSTED', 'the range is too large, and is being split; try again later', {
     details: { retryAfterMs: RETRY_AFTER_MS },
   });
-}
-
-/** WB1. */
-function puts(command: Command): boolean {
-  switch (command.type) {
-    case 'kv':
-      return command.op.type === 'put';
-    case 'txn':
-      return txnPuts(command.txn);
-    case 'txnPrepare':
-      return command.ops.some(({ op }) => op.type === 'put');
-    default:
-      return false;
-  }
-}
-
-function txnPuts({ success, failure }: Txn): boolean {
-  return [...success, ...failure].some((op) => op.type === 'put' || (op.type === 'txn' && txnPuts(op.txn)));
 }

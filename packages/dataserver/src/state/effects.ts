@@ -62,14 +62,14 @@ export interface LockAudience {
 export interface RangeMeter extends LockMeter {
   /** A command about a lock. */
   answered(result: LockResult): void;
-  /** A session, or an acquire, that was refused before it was proposed. */
-  overLimit(limit: LockLimit): void;
+  /** A session, an acquire or a write that was refused before it was proposed. */
+  overLimit(limit: Limit): void;
   sessionOpened(): void;
   sessionEnded(how: SessionEnd): void;
 }
 
-/** What a range lets in no more of. */
-export type LockLimit = 'sessions' | 'session_locks' | 'waiters' | 'data';
+/** What a range lets in no more of: sessions, locks, what is said with them; and values, while the disk has no room for them. */
+export type Limit = 'sessions' | 'session_locks' | 'waiters' | 'data' | 'disk';
 
 /** Ended by its client, or by its time. */
 export type SessionEnd = 'closed' | 'expired';

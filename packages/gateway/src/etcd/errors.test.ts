@@ -41,4 +41,9 @@ describe('etcdStatus', () => {
     expect(etcdStatus(error)).toEqual({ status: 3, message: 'etcdserver: key not found' });
     expect(etcdStatus(new ServiceError('INVALID_ARGUMENT', 'x'))).toEqual({ status: 3, message: 'x' });
   });
+
+  it('a node that takes in no values for want of room says what etcd says without space', () => {
+    const error = new ServiceError('RESOURCE_EXHAUSTED', 'x', { details: { etcd: 'noSpace' } });
+    expect(etcdStatus(error)).toEqual({ status: 8, message: 'etcdserver: mvcc: database space exceeded' });
+  });
 });

@@ -50,6 +50,7 @@ const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
   valueProvided: { status: INVALID_ARGUMENT, message: 'etcdserver: value is provided' },
   leaseProvided: { status: INVALID_ARGUMENT, message: 'etcdserver: lease is provided' },
   invalidSortOption: { status: INVALID_ARGUMENT, message: 'etcdserver: invalid sort option' },
+  noSpace: { status: RESOURCE_EXHAUSTED, message: 'etcdserver: mvcc: database space exceeded' },
   // Of the recipes: plain errors in etcd, without a status of their own (v3lock, v3election, client/v3/concurrency).
   mutexSessionExpired: { status: UNKNOWN, message: 'mutex: session is expired' },
   notLeader: { status: UNKNOWN, message: 'election: not leader' },
