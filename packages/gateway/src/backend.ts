@@ -30,6 +30,8 @@ export interface RequestOptions {
   readonly waitMs?: number | undefined;
   /** Of a query: it is a part of a heartbeat, and is let in like one (`RequestClass`). Clients cannot say so. */
   readonly ofHeartbeat?: boolean;
+  /** Of a command: it gives up a wait, and is let in like a cancel. Clients cannot say so. */
+  readonly givesUp?: boolean;
 }
 
 export interface WatchOptions {

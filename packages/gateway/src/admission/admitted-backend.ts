@@ -35,7 +35,7 @@ export class AdmittedBackend implements Backend {
   }
 
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
-    const refusal = this.#admission.admit(classOfCommand(command));
+    const refusal = this.#admission.admit(options.givesUp === true ? 'charged' : classOfCommand(command));
     if (refusal === undefined) return this.#backend.command(command, options, done);
     done(refusal, undefined);
     return nothing;

@@ -1,7 +1,7 @@
 import { assert, type ServiceError } from '@remora/base';
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
-import type { Backend, BackendDone } from '../../backend.ts';
+import type { Backend, BackendDone, RequestOptions } from '../../backend.ts';
 import { checkSize, opBytes, type RequestLimits, txnBytes } from '../../request-limits.ts';
 import type { Headers } from '../headers.ts';
 import { expectType } from '../kv-responses.ts';
@@ -39,10 +39,15 @@ export class BackendCalls {
    *
    * @throws ServiceError REQUEST_TOO_LARGE before anything is sent: names and values are the caller's.
    */
-  async command<Type extends CommandResult['type']>(command: Command, type: Type): Promise<Step<Type>> {
+  async command<Type extends CommandResult['type']>(
+    command: Command,
+    type: Type,
+    options: Pick<RequestOptions, 'givesUp'> = {},
+  ): Promise<Step<Type>> {
     if (command.type === 'kv') checkSize(opBytes(command.op), this.#limits);
     if (command.type === 'txn') checkSize(txnBytes(command.txn), this.#limits);
-    return this.#step(type, (done) => void this.backend.command(command, { timeoutMs: STEP_TIMEOUT_MS }, done));
+    const all = { timeoutMs: STEP_TIMEOUT_MS, ...options };
+    return this.#step(type, (done) => void this.backend.command(command, all, done));
   }
 
   /** @throws ServiceError REQUEST_TOO_LARGE */

@@ -27,8 +27,8 @@ export interface Place {
 
 /** Before a step that failed for the moment is tried again. */
 const RETRY_MS = 100;
-/** How often the key of somebody who left is tried to be deleted. */
-const LEAVE_ATTEMPTS = 5;
+/** Between two tries to delete the key of somebody who left. */
+const LEAVE_PAUSE_MAX_MS = 5_000;
 const SLASH = utf8('/');
 
 /**
@@ -41,17 +41,21 @@ const SLASH = utf8('/');
  *     revisions grow in real time over all ranges, nobody older can turn up later.
  * K3. Each waits for the youngest of those before it alone: one that goes wakes one.
  * K4. Who gives up goes: its key is deleted, on the condition that it is still the same, and only once it is known what
- *     became of the command that made it.
+ *     became of the command that made it. That is asked for until it is answered, as a key that stays keeps others waiting until its
+ *     lease ends, which may be long. Its call counts among those that wait until then, and so there are only so many.
  * K5. A place that was joined again, as at another gateway after a call that broke, is its last joiner's: joining modifies the
  *     key, and a call that gives up late deletes only what it joined last. (In etcd it deletes what the other was granted.)
  */
 export class KeyLine {
   readonly #calls: BackendCalls;
   readonly #clock: Clock;
+  readonly #isStopped: () => boolean;
 
-  constructor(calls: BackendCalls, clock: Clock) {
+  /** `isStopped`: whether the gateway takes no requests any more, and has given up those that it had. */
+  constructor(calls: BackendCalls, clock: Clock, isStopped: () => boolean) {
     this.#calls = calls;
     this.#clock = clock;
+    this.#isStopped = isStopped;
   }
 
   /** @throws ServiceError LEASE_NOT_FOUND */
@@ -100,18 +104,19 @@ export class KeyLine {
     return result.kvs[0]?.createRevision === place.createRevision ? header : undefined;
   }
 
-  /** K4, K5. Never fails: what cannot be deleted now goes with its lease. */
+  /** K4, K5. Never fails: what cannot be deleted before the gateway has stopped goes with its lease. */
   async leave({ key, modRevision }: Pick<Place, 'key' | 'modRevision'>): Promise<void> {
     const op: KvOp = { type: 'delete', key, prevKv: false };
     const txn = { compare: [revisionIs('mod', key, modRevision)], success: [op], failure: [] };
-    for (let attempt = 1; attempt <= LEAVE_ATTEMPTS; attempt++) {
+    for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, LEAVE_PAUSE_MAX_MS)) {
       try {
-        await this.#calls.command({ type: 'txn', txn }, 'txn');
+        await this.#calls.command({ type: 'txn', txn }, 'txn', { givesUp: true });
         return;
       } catch (error) {
         if (!isPassing(toServiceError(error))) return;
-        await sleep(this.#clock, RETRY_MS * attempt);
       }
+      await sleep(this.#clock, pauseMs);
+      if (this.#isStopped()) return;
     }
   }
 

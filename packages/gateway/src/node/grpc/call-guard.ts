@@ -60,6 +60,7 @@ export class CallGuard {
   readonly #waiting = new Set<(error: ServiceError) => void>();
   readonly #refusals: RefusalListener;
   #draining = false;
+  #abandoned = false;
 
   constructor(limits: CallLimits, logger: Logger, refusals: RefusalListener = {}) {
     this.#limits = limits;
@@ -71,6 +72,11 @@ export class CallGuard {
     return { unaryCalls: this.#unaryCalls.size, streams: this.#streams.size };
   }
 
+  /** Nobody is answered any more: what goes on by itself may end. */
+  get abandoned(): boolean {
+    return this.#abandoned;
+  }
+
   /** From now on new calls are refused as UNAVAILABLE, and streams end so, that clients turn to another node. */
   drain(): void {
     this.#draining = true;
@@ -79,6 +85,7 @@ export class CallGuard {
 
   /** Answers the calls that are still open: what becomes of them is not known here. */
   abandon(): void {
+    this.#abandoned = true;
     for (const end of [...this.#unaryCalls])
       end(new ServiceError('UNKNOWN_OUTCOME', 'this node was shut down meanwhile'));
   }

@@ -116,6 +116,7 @@ export class ClientServer {
       }, graceMs);
       this.#grpc.tryShutdown(() => {
         clearTimeout(timer);
+        this.guard.abandon();
         resolve();
       });
     });

@@ -112,7 +112,7 @@ function maintenanceService(deps: EtcdServicesDeps, headers: Headers, guard: Cal
 /** etcd's lock and election recipes, run by the server. */
 function recipeServices(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): readonly GrpcService[] {
   const calls = new BackendCalls(deps.backend, headers, deps.limits ?? ETCD_LIMITS);
-  const line = new KeyLine(calls, deps.clock);
+  const line = new KeyLine(calls, deps.clock, () => guard.abandoned);
   const lock = new EtcdLock(calls, line, deps.random);
   const election = new EtcdElection(calls, line, deps.random);
   return [
