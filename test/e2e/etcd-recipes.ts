@@ -330,14 +330,7 @@ export const recipeScenarios: readonly RecipeScenario[] = [
   }),
 
   scenario('who observes is told each leader and all that it proclaims', async (recipes, name) => {
-    const seen: string[] = [];
-    const observed = recipes.election.observe({ name: Buffer.from(name) });
-    observed.on('data', ({ kv }: v3electionpb.LeaderResponse) => seen.push(kv?.value.toString() ?? ''));
-    observed.on('error', () => {});
-    const told = async (count: number): Promise<void> => {
-      while (seen.length < count) await pause();
-    };
-    try {
+    await observing(recipes, name, async (seen, told) => {
       const first = await recipes.campaign(name, await recipes.grant(60), 'one');
       await told(1);
       await recipes.proclaim(first, 'one again');
@@ -350,8 +343,41 @@ export const recipeScenarios: readonly RecipeScenario[] = [
       await recipes.proclaim(second, 'two again');
       await told(4);
       expect(seen).toEqual(['one', 'one again', 'two', 'two again']);
-    } finally {
-      observed.cancel();
-    }
+    });
   }),
+
+  scenario(
+    'who observes is told once of a leader that goes on with its campaign by another value',
+    async (recipes, name) => {
+      await observing(recipes, name, async (seen, told) => {
+        const lease = await recipes.grant(60);
+        await recipes.campaign(name, lease, 'before');
+        await told(1);
+        const leader = await recipes.campaign(name, lease, 'after');
+        await told(2);
+        await recipes.proclaim(leader, 'last');
+        await told(3);
+        expect(seen).toEqual(['before', 'after', 'last']);
+      });
+    },
+  ),
 ];
+
+/** `told` resolves when so many values of leaders were told. */
+async function observing(
+  recipes: Recipes,
+  name: string,
+  what: (seen: readonly string[], told: (count: number) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const seen: string[] = [];
+  const observed = recipes.election.observe({ name: Buffer.from(name) });
+  observed.on('data', ({ kv }: v3electionpb.LeaderResponse) => seen.push(kv?.value.toString() ?? ''));
+  observed.on('error', () => {});
+  try {
+    await what(seen, async (count) => {
+      while (seen.length < count) await pause();
+    });
+  } finally {
+    observed.cancel();
+  }
+}

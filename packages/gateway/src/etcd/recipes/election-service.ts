@@ -1,4 +1,4 @@
-import { asBuffer, compareBytes, type Random, ServiceError } from '@remora/base';
+import { asBuffer, type Random, ServiceError } from '@remora/base';
 import type { KvOp } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { CallDone, CallInfo, GiveUp, StreamHandler, StreamSink, TakeBack } from '../../calls.ts';
@@ -88,10 +88,9 @@ export class EtcdElection {
     { name, lease, value }: pb.v3electionpb.CampaignRequest,
     signal: AbortSignal,
   ): Promise<pb.v3electionpb.CampaignResponse> {
-    let place = await this.#line.join(name, lease, value);
+    const place = await this.#line.join(name, lease, value);
     const leader = { name, key: asBuffer(place.key), rev: BigInt(place.createRevision), lease };
     try {
-      place = await this.#renew(place, leader, value);
       await this.#line.first(place, signal);
       const header = await this.#line.holds(place, signal);
       if (header === undefined) throw notLeader();
@@ -101,14 +100,6 @@ export class EtcdElection {
       await this.#line.leave(place);
       throw error;
     }
-  }
-
-  /** A campaign that is gone on with, maybe after a restart, may have another value than it began with. */
-  async #renew(place: Place, leader: LeaderKey, value: Uint8Array): Promise<Place> {
-    if (compareBytes(place.value, value) === 0) return place;
-    const { result, header } = await this.#line.change(place, putOp(leader, value));
-    if (!result.succeeded) throw notLeader();
-    return { ...place, modRevision: header.revision, value };
   }
 }
 

@@ -22,7 +22,6 @@ export interface Place {
   readonly createRevision: number;
   /** Of the call that joined last (K5). */
   readonly modRevision: number;
-  readonly value: Bytes;
 }
 
 /** Before a step that failed for the moment is tried again. */
@@ -58,20 +57,26 @@ export class KeyLine {
     this.#isStopped = isStopped;
   }
 
-  /** @throws ServiceError LEASE_NOT_FOUND */
-  async join(name: Bytes, lease: bigint, value: Bytes): Promise<Place> {
+  /**
+   * With the value that the key shall have; without one it keeps what it has, and begins empty.
+   *
+   * @throws ServiceError LEASE_NOT_FOUND
+   */
+  async join(name: Bytes, lease: bigint, value?: Bytes): Promise<Place> {
     const prefix = prefixOf(name);
     const key = Buffer.concat([prefix, utf8(BigInt.asUintN(64, lease).toString(16))]);
-    const put: KvOp = { type: 'put', key, value, lease, prevKv: false, ignoreValue: false, ignoreLease: false };
-    const again: KvOp = { ...put, value: EMPTY_BYTES, lease: 0n, prevKv: true, ignoreValue: true, ignoreLease: true };
+    const all = { prevKv: false, ignoreValue: false, ignoreLease: false };
+    const put: KvOp = { type: 'put', key, value: value ?? EMPTY_BYTES, lease, ...all };
+    // One change with the new value, as a leader that goes on with its campaign is told of to those who observe it.
+    const again: KvOp = { ...put, lease: 0n, prevKv: true, ignoreValue: value === undefined, ignoreLease: true };
     const txn = { compare: [revisionIs('create', key, 0)], success: [put], failure: [again] };
     const { result, header } = await this.#calls.command({ type: 'txn', txn }, 'txn');
     const joined = { prefix, key, modRevision: header.revision };
-    if (result.succeeded) return { ...joined, createRevision: header.revision, value };
+    if (result.succeeded) return { ...joined, createRevision: header.revision };
     const [had] = result.results;
     const kv = had?.type === 'put' ? had.prev : undefined;
     if (kv === undefined) throw new ServiceError('INTERNAL', 'a key that exists was not read');
-    return { ...joined, createRevision: kv.createRevision, value: kv.value };
+    return { ...joined, createRevision: kv.createRevision };
   }
 
   /** Resolves when the place is the first one (K2). @throws the signal's reason when it aborts. */

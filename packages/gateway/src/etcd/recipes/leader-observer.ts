@@ -20,7 +20,8 @@ type LeaderResponse = pb.v3electionpb.LeaderResponse;
  * `client/v3/concurrency/election.go`, `observe`).
  *
  * OB1. Each change of the leader's key is told once, in order; a leader that came and went while a watch was broken may be
- *      missing, as in etcd.
+ *      missing, as in etcd. A campaign that its leader goes on with is one change (key-line.ts K5), also with the same value, of
+ *      which etcd says nothing: it is no other event than a proclamation of that value, of which etcd does tell.
  * OB2. While the client does not read, the watch is held back.
  */
 export class LeaderObserver implements StreamHandler<pb.v3electionpb.LeaderRequest> {

@@ -1,4 +1,4 @@
-import { asBuffer, EMPTY_BYTES, type Random, ServiceError } from '@remora/base';
+import { asBuffer, type Random, ServiceError } from '@remora/base';
 import type * as pb from '@remora/protocol/etcd';
 import type { CallDone, CallInfo, GiveUp, TakeBack } from '../../calls.ts';
 import { attended } from './attended.ts';
@@ -40,7 +40,7 @@ export class EtcdLock {
   }
 
   async #lock(name: Buffer, lease: bigint, signal: AbortSignal): Promise<pb.v3lockpb.LockResponse> {
-    const place = await this.#line.join(name, lease, EMPTY_BYTES);
+    const place = await this.#line.join(name, lease);
     try {
       await this.#line.first(place, signal);
       const header = await this.#line.holds(place, signal);
