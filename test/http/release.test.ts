@@ -59,3 +59,50 @@ describe('a release that was done in part is not told as one that changed nothin
     expect(await bed.users('l')).toBe('1/0');
   });
 });
+
+describe('a release whose session ends between two of its steps is no error', () => {
+  const rows = ['the lock', 'a place', 'nothing'].flatMap((had) =>
+    ['its own', 'a named'].flatMap((session) =>
+      [1, 2, 3, 4].map((steps) => ({ name: `of ${had} in ${session} session, after ${steps}`, had, session, steps })),
+    ),
+  );
+  test.each(rows)('$name', async ({ had, session, steps }) => {
+    const others = had === 'a place' ? 1 : 0;
+    if (others > 0) await bed.acquire('l', { ttl: '1h' });
+    const shared = await bed.done<{ readonly session: string }>({ target: '/v1/sessions', body: { ttl: '1h' } });
+    const named = session === 'a named' ? { session: shared.session } : {};
+    const body = { ...(session === 'a named' ? named : { ttl: '1h' }), token: BODY.token, wait: '1m' };
+    if (had !== 'nothing') void bed.ask({ target: lockPath('l', 'acquire'), body });
+    await bed.world.run(1_000);
+    const sessions = bed.world.backend.seen.flatMap(({ command }) =>
+      command.type === 'leaseGrant' ? [command.id] : [],
+    );
+    endAfter(steps, sessions.slice(others));
+    const { status, body: told } = await bed.world.until(
+      bed.ask({ ...RELEASE, body: { ...named, token: BODY.token } }),
+    );
+    expect([status, (told as { readonly released: unknown }).released]).toEqual([200, expect.any(Boolean)]);
+    expect(await bed.users('l')).toBe(`${others}/0`);
+  });
+});
+
+/** Ends sessions when so many questions and commands have been answered. */
+function endAfter(steps: number, sessions: readonly bigint[]): void {
+  const { backend } = bed.world;
+  const [command, query] = [backend.command.bind(backend), backend.query.bind(backend)];
+  let seen = 0;
+  const stepped = (): void => {
+    if (++seen !== steps) return;
+    for (const id of sessions) command({ type: 'leaseRevoke', id, incarnation: 0 }, { timeoutMs: 1_000 }, () => {});
+  };
+  backend.command = (asked, options, done) =>
+    command(asked, options, (error, reply) => {
+      stepped();
+      done(error, reply);
+    });
+  backend.query = (asked, options, done) =>
+    query(asked, options, (error, reply) => {
+      stepped();
+      done(error, reply);
+    });
+}
