@@ -232,6 +232,18 @@ describe('remora lock', () => {
       expect(text).toContain(part);
     expect(text).toMatch(/DEPTH +TTL +REMAINING .+\n.+ 1 +10s +\d/);
     expect(await json('lock', 'show', 'nothing')).toBeNull();
+    await remora('lock', 'run', '--keep-data', '--data', 'x', 's/0', '--', 'true');
+    const listed = async (...flags: string[]) => {
+      const { locks, more } = (await json('lock', 'ls', '--prefix', 's/', ...flags)) as {
+        locks: State[];
+        more: boolean;
+      };
+      return [locks.map(({ name }) => name), more];
+    };
+    expect(await listed()).toEqual([['s/1', 's/2'], false]);
+    expect(await listed('--limit', '2')).toEqual([['s/1', 's/2'], false]);
+    expect(await listed('--all')).toEqual([['s/0', 's/1', 's/2'], false]);
+    expect(await listed('--all', '--limit', '2')).toEqual([['s/0', 's/1'], true]);
     const version = Number(rows[0]?.split(/ {2,}/)[3]);
     expect(await remora('lock', 'check', 's/1', String(version))).toMatchObject({
       code: 0,

@@ -56,7 +56,10 @@ export class Locks {
     return state && detailsOf(this.#requester, state, this.#timeoutMs);
   }
 
-  /** Locks in order of their names, at most 1,000 at once; go on with `after` while there are `more`. */
+  /**
+   * Locks in order of their names, at most 1,000 at once; go on with `after` while there are `more`. Also free ones with
+   * which something was left: data, a set capacity, or who took them by force.
+   */
   async list(
     options: {
       readonly namespace?: string;

@@ -35,6 +35,7 @@ interface NamespaceFlags extends ConnectionFlags {
 }
 
 interface ListFlags extends NamespaceFlags {
+  readonly all?: true;
   readonly prefix?: string;
   readonly limit?: number;
 }
@@ -155,9 +156,13 @@ function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
     .description('Lists the locks that are held or waited for, with the first of their holders.')
+    .option(
+      '--all',
+      'also free ones with which something was left: data, a set capacity, or on record who took them by force',
+    )
     .option('--prefix <text>', 'only names that begin with it')
     .option('--limit <number>', 'at most so many (default 1000)', flagReader(int({ min: 1 })))
-    .addHelpText('after', examples('remora lock ls', 'remora lock ls --prefix orders/ --json'));
+    .addHelpText('after', examples('remora lock ls', 'remora lock ls --all', 'remora lock ls --prefix orders/ --json'));
   return namespaced(command, shell).action((flags: ListFlags) =>
     withClient(flags, async (client) => {
       const { locks, more } = await listLocks(client, flags);
@@ -175,22 +180,30 @@ function listCommand(shell: Shell): Command {
   );
 }
 
+/** Many free locks that are not shown do not make as many questions. */
+const LIST_PAGE_MIN = 100;
+
 async function listLocks(client: RemoraClient, flags: ListFlags) {
-  const { namespace, prefix = '', limit = 1000 } = flags;
+  const { namespace, prefix = '', limit = 1000, all = false } = flags;
   const locks: LockState[] = [];
-  let more = true;
-  while (more && locks.length < limit) {
-    const after = locks.at(-1)?.lock.name;
+  let after: Uint8Array | undefined;
+  // One further than is shown, as there may be free ones only behind those.
+  for (let more = true; more && locks.length <= limit; ) {
     const page = await client.locks.list({
       namespace,
       prefix,
-      limit: Math.min(limit - locks.length, 1000),
+      limit: Math.min(Math.max(limit + 1 - locks.length, LIST_PAGE_MIN), 1000),
       ...(after === undefined ? {} : { after }),
     });
-    locks.push(...page.locks);
-    more = page.more && page.locks.length > 0;
+    locks.push(...(all ? page.locks : page.locks.filter(isInUse)));
+    after = page.locks.at(-1)?.lock.name;
+    more = page.more && after !== undefined;
   }
-  return { locks, more };
+  return { locks: locks.slice(0, limit), more: locks.length > limit };
+}
+
+function isInUse({ holderCount, waiterCount, passing }: LockState): boolean {
+  return holderCount + waiterCount + passing > 0;
 }
 
 function showCommand(shell: Shell): Command {

@@ -194,6 +194,7 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     get: {
       id: 'listLocks',
       summary: 'The locks that are held or waited for, in the order of their names.',
+      description: 'Also free ones with which something was left: data, a set capacity, or who took them by force.',
       query: [
         queryParameter('prefix', 'Only names that begin with it.', { type: 'string' }),
         queryParameter('after', 'Only names after this one: the next of the page before.', { type: 'string' }),
