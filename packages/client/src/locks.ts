@@ -77,7 +77,7 @@ export class Locks {
       allKinds: true,
     });
     if (result.type !== 'list') throw unexpected(result.type);
-    return result;
+    return { locks: result.locks, more: result.more };
   }
 
   /** For each, whether `version` is still that lock's current grant. */
