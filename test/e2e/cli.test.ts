@@ -278,8 +278,19 @@ describe('remora lock', () => {
     expect(sessions.map((each) => each.session)).toContain(session);
     const shown = (await remora('session', 'show', session)).out;
     for (const part of [`session ${session}: TTL 10s`, 'pid=', 'session/1', 'holds']) expect(shown).toContain(part);
-    expect(await remora('session', 'close', session)).toMatchObject({ code: 0, out: `closed ${session}\n` });
+    const { incarnation } = (await json('session', 'show', session)) as { incarnation: number };
+    const byHttp = `${session}.${incarnation}`; // as it is answered there
+    expect(await json('session', 'show', byHttp)).toMatchObject({ session, incarnation });
+    for (const what of ['show', 'close']) {
+      const other = await remora('session', what, `${session}.${incarnation + 1}`);
+      expect(other).toMatchObject({ code: 1, err: `remora: there is no session ${session}\n` });
+    }
+    expect(await remora('session', 'close', byHttp)).toMatchObject({ code: 0, out: `closed ${session}\n` });
     expect((await run.ended).code).toBe(76);
+    hold('session/2');
+    await held('session/2');
+    const [{ session: next = '' } = {}] = ((await json('lock', 'show', 'session/2')) as State).holders;
+    expect(await remora('session', 'close', next)).toMatchObject({ code: 0, out: `closed ${next}\n` });
     expect(await remora('session', 'show', 'nonsense')).toMatchObject({ code: 2 });
   });
 

@@ -1,4 +1,5 @@
 import { int, jsonBytes } from '@remora/base';
+import type { SessionRef } from '@remora/lock';
 import { Command } from 'commander';
 import type { RemoraClient, SessionDetails, SessionInfo, SessionLock } from 'remora';
 import { CommandError } from '../exit-codes.ts';
@@ -73,12 +74,11 @@ async function listSessions(client: RemoraClient, { limit, attribute: attributes
 function showCommand(shell: Shell): Command {
   const command = new Command('show')
     .description('Shows a session, the locks that it holds, and those that it waits for.')
-    .argument('<session>', 'its id, as "session ls" and "lock show" have it', readId)
+    .argument('<session>', 'its id, as "session ls" and "lock show" have it, or as HTTP answers it', readSession)
     .addHelpText('after', examples('remora session show 5f3a9c01d2e4b687 --json'));
-  return addConnectionFlags(command, shell).action((id: bigint, flags: ConnectionFlags) =>
+  return addConnectionFlags(command, shell).action((ref: SessionRef, flags: ConnectionFlags) =>
     withClient(flags, async (client) => {
-      const session = await client.sessions.show(id);
-      if (session === undefined) throw noSession(id);
+      const session = await sessionOf(client, ref);
       if (!flags.json) return shell.out(sessionText(session));
       const { locks, more } = session;
       shell.out(JSON.stringify({ ...jsonSession(session), locks: locks.map(jsonLock), more }));
@@ -92,35 +92,37 @@ function closeCommand(shell: Shell): Command {
       'Ends a session: its locks are released and its keys deleted at once. Its client is not asked: only the fencing ' +
         'version still protects against what it does next.',
     )
-    .argument('<session>', 'its id', readId)
+    .argument('<session>', 'its id', readSession)
     .addHelpText('after', examples('remora session close 5f3a9c01d2e4b687'));
-  return addConnectionFlags(command, shell).action((id: bigint, flags: ConnectionFlags) =>
+  return addConnectionFlags(command, shell).action((ref: SessionRef, flags: ConnectionFlags) =>
     withClient(flags, async (client) => {
-      const session = await client.sessions.show(id);
-      if (session === undefined) throw noSession(id);
+      const { id, incarnation } = await sessionOf(client, ref);
       // The one that was looked at, and none that has the same id since.
-      await client.sessions.close(id, { incarnation: session.incarnation });
+      await client.sessions.close(id, { incarnation });
       shell.out(flags.json ? JSON.stringify({ closed: true }) : `closed ${id.toString(16)}`);
     }),
   );
 }
 
-function readId(text: string): bigint {
-  const hex = text.replace(/^0x/, '');
-  if (!/^-?[0-9a-f]{1,16}$/i.test(hex))
-    throw new CommandError('usage', `${text} is no session: expected its id in hex`);
-  const id = BigInt(`0x${hex.replace('-', '')}`);
-  return hex.startsWith('-') ? -id : id;
+/** In hex, as is printed here, or with its incarnation behind it, as HTTP answers it; 0: whichever there is. */
+function readSession(text: string): SessionRef {
+  const match = /^(?:0x)?(-?)([0-9a-f]{1,16})(?:\.(\d{1,15}))?$/i.exec(text);
+  if (match === null) throw new CommandError('usage', `${text} is no session: expected its id in hex`);
+  const [, sign, hex, incarnation = '0'] = match;
+  const id = BigInt.asIntN(64, BigInt(`0x${hex}`));
+  return { lease: sign === '-' ? -id : id, incarnation: Number(incarnation) };
+}
+
+async function sessionOf(client: RemoraClient, { lease, incarnation }: SessionRef): Promise<SessionDetails> {
+  const session = await client.sessions.show(lease);
+  if (session !== undefined && (incarnation === 0 || session.incarnation === incarnation)) return session;
+  throw new CommandError('failed', `there is no session ${lease.toString(16)}`);
 }
 
 function readAttribute(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const at = text.indexOf('=');
   if (at < 1) throw new CommandError('usage', `--attribute ${text}: expected name=text`);
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
-}
-
-function noSession(id: bigint): CommandError {
-  return new CommandError('failed', `there is no session ${id.toString(16)}`);
 }
 
 function sessionText(session: SessionDetails): string {
