@@ -5,7 +5,7 @@ import type { RemoraClient, SessionDetails, SessionInfo, SessionLock } from 'rem
 import { CommandError } from '../exit-codes.ts';
 import { printable, printableText } from '../format/bytes-text.ts';
 import { table } from '../format/table.ts';
-import { conditionText, timeText } from '../format/terms-text.ts';
+import { conditionText, jsonTerms, timeText } from '../format/terms-text.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 
@@ -152,8 +152,8 @@ function attributesText({ attributes }: SessionInfo): string {
     .join(' ');
 }
 
-function jsonSession({ id, incarnation, ttlMs, remainingMs, attributes, condition }: SessionInfo) {
-  return { session: id.toString(16), incarnation, ttlMs, remainingMs, attributes, ...(condition ? { condition } : {}) };
+function jsonSession({ id, incarnation, attributes, ...terms }: SessionInfo) {
+  return { session: id.toString(16), incarnation, ...jsonTerms(terms), attributes };
 }
 
 function jsonLock({ lock, token, mode, permits, version, depth, position }: SessionLock) {

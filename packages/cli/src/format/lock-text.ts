@@ -4,7 +4,7 @@ import type { Holder, HolderDetails, HolderState, LockDetails, LockState } from 
 import { printable, printableText } from './bytes-text.ts';
 import { askedText, forcedText, jsonForced } from './lock-event-text.ts';
 import { table } from './table.ts';
-import { conditionText, timeText } from './terms-text.ts';
+import { conditionText, jsonTerms, timeText } from './terms-text.ts';
 
 export function lockText(state: LockDetails): string {
   const { lock, kind, holders, holderCount, waiters, waiterCount, keptData, forced, passing } = state;
@@ -98,7 +98,7 @@ function jsonHolder(holder: HolderState | HolderDetails) {
     ...(mode === 'permits' ? { permits } : {}),
     version,
     depth,
-    ...('terms' in holder ? holder.terms : {}),
+    ...('terms' in holder && holder.terms !== undefined ? jsonTerms(holder.terms) : {}),
     lockTime: new Date(lockTimeMs).toISOString(),
     data: jsonBytes(data),
     ...(keepsData ? { keepsData: true } : {}),

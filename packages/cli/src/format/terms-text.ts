@@ -1,6 +1,6 @@
 /** How long sessions, and what belongs to them, outlive their clients. */
 import { formatDurationMs } from '@remora/base';
-import type { SessionInfo } from 'remora';
+import type { HolderTerms, SessionInfo } from 'remora';
 
 /** A session that would last for a century is one of those that end only when somebody ends them. */
 const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
@@ -8,6 +8,14 @@ const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 /** Of a time in which something ends. */
 export function timeText(ms: number): string {
   return ms > CENTURY_MS ? 'never ends' : formatDurationMs(Math.round(ms));
+}
+
+/** For programs: whole milliseconds, which the leader counts in fractions. */
+export function jsonTerms({ ttlMs, remainingMs, condition }: HolderTerms) {
+  return {
+    ...{ ttlMs, remainingMs: Math.max(0, Math.round(remainingMs)) },
+    ...(condition === undefined ? {} : { condition }),
+  };
 }
 
 export function conditionText({
