@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { NodeProcess } from './node-process.ts';
@@ -42,6 +42,10 @@ export interface ScriptRun {
   /** What it has printed so far. */
   out(): string;
   readonly ended: Promise<{ readonly code: number | null; readonly err: string }>;
+  /** Asks the script itself to end, and nothing that it has started. */
+  terminate(): void;
+  /** Whether it runs, or anything that it has started. */
+  isLeft(): boolean;
 }
 
 /** Runs the script that the documentation gives for a command under a lock. */
@@ -50,7 +54,7 @@ export function runDocumentedScript(node: NodeProcess, name: string, command: re
   if (script === undefined) throw new Error('docs/http.md has no script');
   const env = { PATH: process.env.PATH, REMORA_HTTP: `http://${node.http}` };
   const child = spawn('sh', ['-c', script, 'with-lock', encodeURIComponent(name), ...command], {
-    ...{ env, stdio: ['ignore', 'pipe', 'pipe'] },
+    ...{ env, stdio: ['ignore', 'pipe', 'pipe'], detached: true }, // in a process group of its own
   });
   let out = '';
   let err = '';
@@ -66,5 +70,16 @@ export function runDocumentedScript(node: NodeProcess, name: string, command: re
       child.once('error', reject);
       child.once('close', (code) => resolve({ code, err }));
     }),
+    terminate: () => child.kill(),
+    isLeft: () => isGroupLeft(child.pid),
   };
+}
+
+/** What has ended counts no more, though nobody has waited for it yet. */
+function isGroupLeft(leader: number | undefined): boolean {
+  const all = execFileSync('ps', ['-A', '-o', 'pgid=,stat='], { encoding: 'utf8' });
+  return all.split('\n').some((line) => {
+    const [group, state] = line.trim().split(/\s+/);
+    return Number(group) === leader && state?.startsWith('Z') === false;
+  });
 }

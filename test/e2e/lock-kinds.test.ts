@@ -663,4 +663,17 @@ describe('over HTTP', () => {
     const { code: exit, err } = await sleeping.ended;
     expect([exit, err]).toEqual([143, expect.stringContaining('409')]);
   });
+
+  test.each(['ends by itself', 'is told to end'])('nothing is left of that script when it %s', async (how) => {
+    const name = unique('script');
+    const command = how === 'ends by itself' ? ['sleep', '1'] : ['sleep', '60'];
+    const run = runDocumentedScript(cluster.node(1), name, command);
+    await eventually('it runs', async () => (await client.locks.show(name))?.holderCount === 1);
+    await new Promise((resolve) => setTimeout(resolve, 500)); // by when it waits for its next renewal
+    if (how === 'is told to end') run.terminate();
+    const { code: exit, err } = await run.ended;
+    expect([exit, run.isLeft()]).toEqual([how === 'ends by itself' ? 0 : 143, false]);
+    expect(err).not.toContain('curl'); // as of a renewal after its release
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
 });
