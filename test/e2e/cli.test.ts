@@ -464,6 +464,13 @@ describe('help', () => {
   test('a mistake is exit code 2, with a hint at what was meant and at the help', async () => {
     const { code, err } = await remora('kv', 'geet', 'k');
     expect([code, err]).toEqual([2, expect.stringContaining('Did you mean get?')]);
+    // Also where something is done if no command is named.
+    expect(await remora('admin', 'nodes', 'sow', 'n1')).toMatchObject({
+      ...{ code: 2, out: '' },
+      err: "error: unknown command 'sow'\n(Did you mean show?)\n(see remora admin nodes --help)\n",
+    });
+    const none = await remora('admin', 'settings', 'ls', 'what');
+    expect(none).toMatchObject({ code: 2, err: expect.stringContaining('too many arguments') });
     const unknown = await remora('lock', 'run');
     expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('(see remora lock run --help)') });
   });

@@ -1,3 +1,4 @@
+import { suggest } from '@remora/base';
 import { Command } from 'commander';
 import type { NodeCommandDeps } from './commands/node.ts';
 import { EXIT_CODES } from './exit-codes.ts';
@@ -40,6 +41,7 @@ export async function createProgram(deps: NodeCommandDeps, name = ''): Promise<C
     // Errors come back to the caller, and each command says how to see its help.
     if (command !== program) command.copyInheritedSettings(program);
     command.exitOverride().showHelpAfterError(`(see ${pathOf(command)} --help)`);
+    command.hook('preSubcommand', refuseUnknown);
   }
   return program;
 }
@@ -62,6 +64,16 @@ export async function runCommandLine(
 function* withSubcommands(command: Command): Generator<Command> {
   yield command;
   for (const child of command.commands) yield* withSubcommands(child);
+}
+
+/** A word that is no subcommand would be taken for an argument of the one that is run where none is named. */
+function refuseUnknown(command: Command): void {
+  const [word] = command.args;
+  const names = command.commands.flatMap((child) => [child.name(), ...child.aliases()]);
+  if (word === undefined || word.startsWith('-') || names.includes(word)) return;
+  const meant = suggest(word, names);
+  const hint = meant === undefined ? '' : `\n(Did you mean ${meant}?)`;
+  command.error(`error: unknown command '${word}'${hint}`, { code: 'commander.unknownCommand' });
 }
 
 function pathOf(command: Command): string {
