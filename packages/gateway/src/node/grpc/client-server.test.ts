@@ -261,6 +261,12 @@ describe('the server for clients', () => {
     watches.close();
   });
 
+  it('says when it has stopped, also where no call was open', async () => {
+    expect(server.guard.abandoned).toBe(false);
+    await server.stop(3_600_000);
+    expect(server.guard.abandoned).toBe(true);
+  });
+
   it('refuses what Remora does not have, and says what to use', async () => {
     const maintenance = new etcd.MaintenanceClient(`127.0.0.1:${port}`, credentials.createInsecure());
     const error = await new Promise<GrpcError | null>((resolve) => maintenance.moveLeader({ targetID: 1n }, resolve));
