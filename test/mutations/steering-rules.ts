@@ -67,7 +67,7 @@ const BRAKE = {
 };
 
 const OF_THE_BRAKE = [
-  ...rowsOf(BRAKE, [
+  ...rowsOf({ ...BRAKE, file: 'packages/dataserver/src/range/puts-values.ts' }, [
     [
       'deletes-wait-for-a-split',
       'what makes a range no larger is not held back (WB1)',
@@ -75,6 +75,8 @@ const OF_THE_BRAKE = [
       'return true;',
       "'a delete': held back false",
     ],
+  ]),
+  ...rowsOf(BRAKE, [
     [
       'a-full-range-takes-writes',
       'at its maximum a range refuses writes (WB2)',
@@ -93,6 +95,28 @@ const OF_THE_BRAKE = [
     ],
   ]),
 ];
+
+const ROOM = {
+  file: 'packages/dataserver/src/range/disk-room.ts',
+  tests: 'packages/dataserver/src/range/disk-room.test.ts',
+};
+
+const OF_THE_DISK = rowsOf(ROOM, [
+  [
+    'a-full-disk-takes-values',
+    'below its reserve a node takes in nothing that puts values (DR1)',
+    'availableBytes >= reserveBytes) return undefined;',
+    'availableBytes > 0) return undefined;',
+    'a put is refused below the reserve (DR1)',
+  ],
+  [
+    'a-full-disk-takes-nothing',
+    'what makes room, and locks, is let in however little there is (DR1)',
+    'if (!putsValues(command)) return undefined;',
+    'if (command === undefined) return undefined;',
+    'a lock is let in however little there is (DR1)',
+  ],
+]);
 
 const MASTERS = { file: 'packages/master/src/masters/plan.ts', tests: 'packages/master/src/masters/plan.test.ts' };
 
@@ -167,6 +191,7 @@ const OF_FIRST_LEADERS = [
 export const STEERING_RULES: readonly RuleMutation[] = [
   ...OF_AUTOMATIC_MERGES,
   ...OF_THE_BRAKE,
+  ...OF_THE_DISK,
   ...OF_MASTERS,
   ...OF_FIRST_LEADERS,
 ];
