@@ -5,6 +5,7 @@
 //     the thread that renews sessions stands beside them, where both look for it.
 // P2. Types are the compiler's, of our packages as well, once for each of the two: TypeScript takes a declaration for what
 //     the package next to it says that it is.
+// P3. Its documents link to nothing that is not in it.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
@@ -17,6 +18,11 @@ const SDK = 'packages/client';
 const OWN = /^@remora\//;
 /** Oldest Node that is supported: see `engines`. */
 const TARGET = 'node20';
+/** Documents of ours, and what they are called in the package. */
+const DOCUMENTS = new Map([
+  ['sdk.md', 'README.md'],
+  ['locks.md', 'locks.md'],
+]);
 /** What a module calls its own URL, in a file for `require`. */
 const OWN_URL = {
   define: { 'import.meta.url': 'ownUrl' },
@@ -30,7 +36,7 @@ export async function packSdk(directory) {
   const used = await bundleBoth(directory);
   for (const format of ['esm', 'cjs']) writeTypes(join(directory, 'types', format), format);
   cpSync(join(root, 'LICENSE'), join(directory, 'LICENSE'));
-  cpSync(join(root, 'docs/sdk.md'), join(directory, 'README.md'));
+  for (const [name, as] of DOCUMENTS) writeFileSync(join(directory, as), documentOf(name));
   writeJson(join(directory, 'package.json'), manifest(used));
   const [packed] = JSON.parse(
     execFileSync('npm', ['pack', '--json', '--pack-destination', dirname(directory)], {
@@ -56,6 +62,16 @@ function manifest(used) {
     exports: { '.': { import: entry('esm', 'index.js'), require: entry('cjs', 'index.cjs') } },
     dependencies: Object.fromEntries([...used].sort().map((name) => [name, versionOf(name)])),
   };
+}
+
+/** P3. Of links to what is not in the package the words stay. */
+function documentOf(name) {
+  const text = readFileSync(join(root, 'docs', name), 'utf8');
+  return text.replace(/\[([^\]]+)\]\((?!https?:)([^)#]*)(#[^)]*)?\)/g, (link, words, file, anchor = '') => {
+    if (file === '') return link;
+    const there = DOCUMENTS.get(file);
+    return there === undefined ? words : `[${words}](${there}${anchor})`;
+  });
 }
 
 /** As one of our packages has it; all have the same. */

@@ -1,6 +1,6 @@
 /** The SDK as it is published: a tarball, unpacked into programs that know nothing of this workspace. */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -52,6 +52,13 @@ function output(program: string): Promise<string> {
   });
   return new Promise((resolve) => child.once('close', (code) => resolve(`${out}${code}`)));
 }
+
+test.each(['README.md', 'locks.md'])('%s in it links to nothing that is not in it', (document) => {
+  const text = readFileSync(join(dir, 'node_modules/remora', document), 'utf8');
+  const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, file]) => file ?? '');
+  expect(links.filter((file) => !existsSync(join(dir, 'node_modules/remora', file)))).toEqual([]);
+  expect(links.length).toBeGreaterThan(0);
+});
 
 /** Tells what the SDK has to complain of, such as a thread that cannot be started. */
 const USE = `
