@@ -14,7 +14,8 @@ export function answerCompares(part: TxnPart, changes: KvChanges, prefetched: Pr
 export interface CheckedAgainst {
   readonly bounds: RevisionBounds;
   readonly leaseKnown: KeyOwners['known'];
-  readonly exists: (key: Bytes) => boolean;
+  /** The lease that a key belongs to, 0: none; undefined: there is no such key. */
+  readonly leaseOf: (key: Bytes) => bigint | undefined;
 }
 
 /**
@@ -32,10 +33,10 @@ export function opFailures({ ops }: TxnPart, against: CheckedAgainst): readonly 
   return failures;
 }
 
-function refusalOf({ op }: PartOp, { bounds, leaseKnown, exists }: CheckedAgainst): ServiceError | undefined {
+function refusalOf({ op }: PartOp, { bounds, leaseKnown, leaseOf }: CheckedAgainst): ServiceError | undefined {
   switch (op.type) {
     case 'put':
-      return refusalOfPut(op, leaseKnown, exists);
+      return refusalOfPut(op, leaseKnown, leaseOf);
     case 'range':
       return thrownBy(() => checkReadRevision(op.revision, bounds));
     case 'delete':
@@ -46,15 +47,17 @@ function refusalOf({ op }: PartOp, { bounds, leaseKnown, exists }: CheckedAgains
 function refusalOfPut(
   op: PutOp,
   leaseKnown: KeyOwners['known'],
-  exists: (key: Bytes) => boolean,
+  leaseOf: CheckedAgainst['leaseOf'],
 ): ServiceError | undefined {
-  if ((op.ignoreValue || op.ignoreLease) && !exists(op.key)) {
+  const kept = op.ignoreValue || op.ignoreLease ? leaseOf(op.key) : 0n;
+  if (kept === undefined) {
     return new ServiceError('INVALID_ARGUMENT', 'ignore_value and ignore_lease need a key that exists', {
       details: { etcd: 'keyNotFound' },
     });
   }
-  if (op.ignoreLease || op.lease === 0n || leaseKnown(op.lease, op.key)) return undefined;
-  return new ServiceError('LEASE_NOT_FOUND', `lease ${op.lease} does not exist or has expired`);
+  const lease = op.ignoreLease ? kept : op.lease; // What is left of one that has ended is there for a while yet.
+  if (lease === 0n || leaseKnown(lease, op.key)) return undefined;
+  return new ServiceError('LEASE_NOT_FOUND', `lease ${lease} does not exist or has expired`);
 }
 
 function thrownBy(check: () => void): ServiceError | undefined {

@@ -189,7 +189,7 @@ export class RangeTransactions {
     const failures = opFailures(command, {
       bounds: { revision: floor, compactRevision },
       leaseKnown: (id, key) => this.#host.leaseKnown(id, key),
-      exists: (key) => changes.get(key) !== undefined,
+      leaseOf: (key) => changes.get(key)?.lease,
     });
     const prepared = preparedPart(command, deadlineMs, floor);
     this.#parts.add(prepared);
