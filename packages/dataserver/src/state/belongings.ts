@@ -32,6 +32,16 @@ export const NO_OWNERS: KeyOwners = { known: () => false, attach() {}, detach() 
 export class Belongings implements KeyOwners {
   readonly #home: Leases;
   readonly #references: LeaseReferences;
+  /**
+   * For writes that are executed after they were prepared, when their leases were alive. The end of a lease waits for them where
+   * it is applied or told, but a merge may bring them to where it has been already: it takes their results along all the same
+   * (T10 of decision 19).
+   */
+  readonly ofPrepared: KeyOwners = {
+    known: (lease) => this.incarnationOf(lease) !== 0,
+    attach: (lease, key) => this.attach(lease, key),
+    detach: (lease, key) => this.detach(lease, key),
+  };
 
   constructor(home: Leases, references: LeaseReferences) {
     this.#home = home;

@@ -2,6 +2,7 @@ import { EMPTY_BYTES } from '@remora/base';
 import { type Command, kvRoutingKey, type RangeDescriptor, type SealedRange } from '@remora/protocol';
 import { confOf, forcedChange } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
+import { commitAt, prepare, prepared, resolve } from '../transactions/test-txn-bed.ts';
 import { attachableSpan, rangeSpans, spansOverlap } from './bounds.ts';
 import { leaseKey, localSpan } from './keys.ts';
 import { encodeKnownEpoch } from './membership.ts';
@@ -25,6 +26,10 @@ function code(outcome: Outcome): string {
 /** Two neighbours over one engine, both of which the master numbers: `left` has id 2 and the keys before `at`. */
 async function neighbours(at: Buffer = M): Promise<{ left: StateBed; right: StateBed }> {
   const left = new StateBed();
+  return { left, right: await splitOff(left, at) };
+}
+
+async function splitOff(left: StateBed, at: Buffer): Promise<StateBed> {
   const ids = [{ nodeId: 1, replicaId: 31 }];
   await left.ok({ type: 'split', at, epoch: DESCRIPTOR.epoch, childId: 3, replicas: ids, keys: 0, bytes: 0 });
   const [start] = left.children;
@@ -34,7 +39,7 @@ async function neighbours(at: Buffer = M): Promise<{ left: StateBed; right: Stat
   right.block = { first: 200, count: 100 };
   left.neighbours = [right];
   right.neighbours = [left];
-  return { left, right };
+  return right;
 }
 
 async function seal(source: StateBed, target: StateBed): Promise<SealedRange> {
@@ -239,6 +244,30 @@ describe('a merge', () => {
     left.block = { first: 400, count: 9 };
     await left.ok({ type: 'leaseRevoke', id: 6n, incarnation: 0 });
     expect(show(await left.ok(kv(range('a'))))).toBe('');
+  });
+
+  test('executes writes that were prepared with a lease which the target has ended by then, and takes them away with it', async () => {
+    const left = new StateBed();
+    await left.ok({ type: 'leaseGrant', id: 6n, ttlMs: 5_000, attributes: {} });
+    await left.ok(kv(put('n', '1', { lease: 6n })));
+    await left.ok(kv(put('z', '1')));
+    const right = await splitOff(left, M);
+    const { incarnation = 0, spans: [span] = [] } = left.state.leases.get(6n) ?? {};
+    if (span === undefined) throw new Error('the lease has something in both');
+    const ops = [put('n', '2', { ignoreLease: true }), put('y', '2', { lease: 6n }), put('z', '2', { lease: 6n })];
+    await prepared(right, prepare('t', 1, ops));
+    await left.ok({ type: 'leaseRevoke', id: 6n, incarnation });
+    await left.ok(mergeOf(left, await seal(right, left)));
+    const end = { type: 'leaseEnd', id: 6n, incarnation, span } as const;
+    left.block = { first: 400, count: 9 };
+    expect(await left.run(end)).toMatchObject({ ok: false, details: { heldBy: 't' } });
+    await left.ok(resolve('t', commitAt(300), left));
+    expect(show(await left.ok(kv(range('n', '~'))))).toBe('n=2@300/3/2 y=2@300/300/1 z=2@300/4/2');
+    expect(await left.ok(end)).toMatchObject({ more: true }); // First what is of the home, then what is behind the reference.
+    expect(await left.ok(end)).toMatchObject({ more: false });
+    await left.ok({ type: 'leaseSettle', id: 6n, incarnation, span });
+    expect([show(await left.ok(kv(range('n', '~')))), left.state.leases.has(6n)]).toEqual(['', false]);
+    expect(left.state.references.size).toBe(0);
   });
 
   test('compacts to where either was compacted', async () => {

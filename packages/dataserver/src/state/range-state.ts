@@ -5,7 +5,7 @@ import { heldOutcome, rememberedAnswer } from '../transactions/answers.ts';
 import { RangeTransactions, type TransactionHost } from '../transactions/range-transactions.ts';
 import { admissionRefusal } from './admission.ts';
 import type { Attached } from './attachments.ts';
-import { Belongings } from './belongings.ts';
+import { Belongings, type KeyOwners } from './belongings.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
 import { compact, raiseRevision, skipRevisions } from './compaction.ts';
 import { DelayedHolds } from './delayed-holds.ts';
@@ -341,11 +341,11 @@ export class RangeState implements TransactionHost {
   }
 
   /** A read may find no revision left, and changes nothing (N4). */
-  #changes(revision = this.#nextRevision() ?? this.revision + 1): KvChanges {
+  #changes(revision = this.#nextRevision() ?? this.revision + 1, owners: KeyOwners = this.belongings): KvChanges {
     return new KvChanges(this.#engine, {
       revision,
       bounds: this,
-      owners: this.belongings,
+      owners,
       locks: this.locks,
     });
   }
@@ -374,7 +374,7 @@ export class RangeState implements TransactionHost {
   }
 
   changesAt(revision: number): KvChanges {
-    return this.#changes(revision);
+    return this.#changes(revision, this.belongings.ofPrepared);
   }
 
   commitAt(revision: number, changes: KvChanges): void {
