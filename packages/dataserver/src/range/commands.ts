@@ -143,7 +143,7 @@ export class Commands {
 
   #isAwaited(part: TxnPart): boolean {
     const { state } = this.#replica;
-    return this.#deps.intentWaits.isAwaited(part, (lease) => state.attachedTo(lease));
+    return this.#deps.intentWaits.isAwaited(part, (command) => state.takenBy(command));
   }
 
   /** CM3. */

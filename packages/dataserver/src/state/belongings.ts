@@ -8,15 +8,13 @@
  * BL3. Where its home is, only the home says whether a lease is alive: a reference, as the source of a merge brings it, covers
  *      until the end is told, some entries later.
  */
-import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
+import type { Bytes, Span } from '@remora/base';
 import { type LockId, type LockNames, lockPrefix, type SessionRef } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import { type Attached, type Attachments, LOCKS } from './attachments.ts';
 import { intersection } from './bounds.ts';
 import type { LeaseReferences } from './lease-references.ts';
 import type { Leases } from './leases.ts';
-
-const EVERYTHING: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
 
 /** Whose plain keys may be, and are: the part that changes of keys use. */
 export interface KeyOwners {
@@ -102,12 +100,6 @@ export class Belongings implements KeyOwners {
     if (this.#home.has(lease)) this.#home.attached.detachLock(lease, names);
     if (this.#references.size > 0 && this.#references.get(lease) !== undefined)
       this.#references.attached.detachLock(lease, names);
-  }
-
-  /** All that belongs to a lease here. */
-  allOf(lease: bigint): Attached {
-    const all = this.#both(lease).map((attached) => attached.within(lease, EVERYTHING));
-    return { keys: all.flatMap(({ keys }) => keys), locks: all.flatMap(({ locks }) => locks) };
   }
 
   /** Locks that a lease holds or waits for, in a span of routing keys. */

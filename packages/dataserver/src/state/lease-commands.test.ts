@@ -2,7 +2,8 @@ import { EMPTY_BYTES } from '@remora/base';
 import { lockSpan } from '@remora/lock';
 import { type Command, kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { DESCRIPTOR, put, StateBed } from './test-bed.ts';
+import { commitAt, prepare, prepared, resolve } from '../transactions/test-txn-bed.ts';
+import { DESCRIPTOR, put, range, StateBed, show } from './test-bed.ts';
 
 const LEASE = 7n;
 const LOCK = { namespace: 'n', name: Buffer.from('lock') };
@@ -131,6 +132,28 @@ describe('the end of a lease that has much in its home (LC1)', () => {
       ['waits 799', 'granted'],
     ]);
     expect(await bed.run(grant)).toMatchObject({ ok: true });
+  });
+
+  test('waits for transactions over what an entry takes, and looks at nothing else', async () => {
+    const { bed, incarnation } = await full();
+    bed.state.descriptor = { ...bed.state.descriptor, revisionSource: 'master' };
+    bed.block = { first: 10_000, count: 10_000 };
+    await prepared(bed, prepare('t', 1, [put('k99', '2', { ignoreLease: true })])); // The last of the keys.
+    let rows = 0;
+    const scan = bed.engine.scanResident.bind(bed.engine);
+    bed.engine.scanResident = (options) => {
+      const found = scan(options);
+      rows += found.length;
+      return found;
+    };
+    await bed.ok(revoke);
+    expect(rows).toBeLessThan(2_100);
+    const end = { type: 'leaseEnd', id: LEASE, incarnation, span: here } as const;
+    expect(await bed.run(end)).toMatchObject({ ok: false, details: { heldBy: 't' } });
+    await bed.ok(resolve('t', commitAt(15_000), bed));
+    expect(show(await bed.ok({ type: 'kv', op: range('k99') }))).toMatch(/^k99=2@15000/);
+    expect(await bed.ok(end)).toMatchObject({ more: false });
+    expect(bed.state.keys).toBe(0);
   });
 
   test('goes on in both parts of a split that comes between', async () => {

@@ -11,7 +11,8 @@
  * LC4. Changes of a lease are numbered by its client, and none is taken back by an earlier one that comes late. A change
  *      is no renewal; what a heartbeat was told is the TTL of the moment at which it was told (session.ts of the client, S5).
  */
-import { assert, ServiceError } from '@remora/base';
+import { assert, ServiceError, type Span } from '@remora/base';
+import type { SessionRef } from '@remora/lock';
 import type { Command, CommandResult, LeaseCommand } from '@remora/protocol';
 import type { RangeTransactions } from '../transactions/range-transactions.ts';
 import type { Attached } from './attachments.ts';
@@ -27,6 +28,8 @@ export type AnyLeaseCommand =
   | CommandOf<'leaseGrant' | 'leaseChange' | 'leaseRevoke' | 'leaseExpire' | 'leaseCheckpoint'>
   | LeaseCommand;
 
+export type LeaseEndingCommand = CommandOf<'leaseRevoke' | 'leaseExpire' | 'leaseEnd'>;
+
 /** A range's state, as these commands see it. */
 export interface LeaseHolder {
   readonly bounds: RangeBounds;
@@ -41,6 +44,8 @@ export interface LeaseHolder {
   onLeaseGranted(lease: Lease): void;
   onLeaseEnded(id: bigint, how: SessionEnd): void;
 }
+
+type BelongingsHolder = Pick<LeaseHolder, 'bounds' | 'leases' | 'references' | 'belongings'>;
 
 /** Keys and locks that one entry takes from a lease: every replica, and all who wait for it, are held up as long as that takes. */
 const END_ROWS_MAX = 1_000;
@@ -103,11 +108,11 @@ function revoke(
   how: SessionEnd,
 ): CommandResult {
   const lease = living(range, id, incarnation);
-  const { leases, belongings, transactions } = range;
+  const { leases, transactions } = range;
   const here = attachableSpan(range.bounds);
   const revision = range.nextRevision;
+  const left = (limit: number): Attached => leftInHome(range, id, limit);
   leases.beginEnd(id);
-  const left = (limit: number): Attached => (here === undefined ? NOTHING : belongings.ofHome(id, here, limit));
   range.locks.release({ lease: id, incarnation: lease.incarnation }, left(END_ROWS_MAX));
   // It counts even when nothing belonged to the lease, as for its grant.
   range.revision = revision;
@@ -149,20 +154,47 @@ function refer(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRe
 
 /** LC2. What a range that is the home itself has besides did not go with the lease (LC1), or is of writes that were prepared when it ended. */
 function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'>): CommandResult {
-  const { leases, references, belongings, transactions } = range;
-  const here = attachableSpan(range.bounds);
-  const covered = here && intersection(here, span);
+  const { leases, references, transactions } = range;
+  const covered = coveredBy(range, span);
   assert(covered !== undefined, 'the end of a lease is told to the range that has the beginning of the span');
   const session = { lease: id, incarnation };
   const isHome = leases.ending(id)?.incarnation === incarnation;
   references.uncover(id, incarnation, covered);
   const isReferred = references.get(id)?.incarnation === incarnation;
-  const left = (limit: number): Attached => {
-    const own = isHome ? belongings.ofHome(id, covered, limit) : NOTHING;
-    return !any(own) && isReferred ? belongings.ofReference(id, covered, limit) : own;
-  };
+  const left = (limit: number): Attached => leftWithin(range, session, covered, limit);
   range.locks.release(session, left(END_ROWS_MAX));
   const more = any(left(1)) || ((isHome || isReferred) && transactions.leasesWithin(covered).has(id));
   if (!more) references.tidy(id);
   return { type: 'leaseEnd', covered, more };
+}
+
+/** Plain keys and locks that a command takes from its lease; the rest of them is not touched by it. */
+export function takenBy(range: BelongingsHolder, command: LeaseEndingCommand): Attached {
+  if (command.type !== 'leaseEnd') return leftInHome(range, command.id, END_ROWS_MAX);
+  const { id, incarnation, span } = command;
+  const covered = coveredBy(range, span);
+  return covered === undefined ? NOTHING : leftWithin(range, { lease: id, incarnation }, covered, END_ROWS_MAX);
+}
+
+function leftInHome({ bounds, belongings }: BelongingsHolder, id: bigint, limit: number): Attached {
+  const here = attachableSpan(bounds);
+  return here === undefined ? NOTHING : belongings.ofHome(id, here, limit);
+}
+
+/** What of a span that is told is this range's. */
+function coveredBy({ bounds }: Pick<LeaseHolder, 'bounds'>, span: Span): Span | undefined {
+  const here = attachableSpan(bounds);
+  return here && intersection(here, span);
+}
+
+function leftWithin(
+  { leases, references, belongings }: BelongingsHolder,
+  { lease: id, incarnation }: SessionRef,
+  covered: Span,
+  limit: number,
+): Attached {
+  const isHome = leases.ending(id)?.incarnation === incarnation;
+  const own = isHome ? belongings.ofHome(id, covered, limit) : NOTHING;
+  const isReferred = references.get(id)?.incarnation === incarnation;
+  return !any(own) && isReferred ? belongings.ofReference(id, covered, limit) : own;
 }

@@ -13,7 +13,7 @@ import type { Effects, RangeStart, SessionEnd } from './effects.ts';
 import { stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched } from './kv-read.ts';
-import { applyLeaseCommand } from './lease-commands.ts';
+import { applyLeaseCommand, type LeaseEndingCommand, takenBy } from './lease-commands.ts';
 import { LeaseReferences } from './lease-references.ts';
 import { type Lease, Leases } from './leases.ts';
 import { count, recount } from './live-counts.ts';
@@ -369,8 +369,8 @@ export class RangeState implements TransactionHost {
     return this.belongings.known(id, key);
   }
 
-  attachedTo(id: bigint): Attached {
-    return this.belongings.allOf(id);
+  takenBy(command: LeaseEndingCommand): Attached {
+    return takenBy(this, command);
   }
 
   changesAt(revision: number): KvChanges {

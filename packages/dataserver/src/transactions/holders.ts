@@ -6,17 +6,16 @@ import { unreachable } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { Command, KeyRange, Query, TxnPart } from '@remora/protocol';
 import type { Attached } from '../state/attachments.ts';
+import type { LeaseEndingCommand } from '../state/lease-commands.ts';
 import { lockName, overlap } from './intents.ts';
 import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
 import type { PreparedParts } from './prepared-parts.ts';
 import { type Touching, touchedByOp, touchedByPart, touchedByQuery, touchedByTxn } from './touched-keys.ts';
 
-/** `attachedTo` gives the plain keys and locks that belong to a lease. */
-export function holderOf(
-  command: Command,
-  parts: PreparedParts,
-  attachedTo: (lease: bigint) => Attached,
-): PreparedPart | undefined {
+/** Gives the plain keys and locks that a command takes from a lease. */
+export type TakenBy = (command: LeaseEndingCommand) => Attached;
+
+export function holderOf(command: Command, parts: PreparedParts, takenBy: TakenBy): PreparedPart | undefined {
   switch (command.type) {
     case 'kv':
       return firstOf((found) => touchedByOp(command.op, parts.holding(found)));
@@ -25,9 +24,7 @@ export function holderOf(
     case 'leaseRevoke':
     case 'leaseExpire':
     case 'leaseEnd':
-      return (
-        parts.withLease(command.id) ?? firstOf((found) => touchedByEnd(attachedTo(command.id), parts.holding(found)))
-      );
+      return parts.withLease(command.id) ?? firstOf((found) => touchedByEnd(takenBy(command), parts.holding(found)));
     case 'lock':
       return firstOf((found) => parts.holding(found).changes(command.command.lock));
     case 'compact':
@@ -93,7 +90,7 @@ function firstOf(search: (found: (part: PreparedPart) => void) => void): Prepare
 const NOT_TOUCHING: Touching = { reads() {}, writes() {}, requires() {}, changes() {} };
 
 /** Whether a command and a part may not change and read as they would at the same time. */
-export function overlapsPart(command: Command, part: TxnPart, attachedTo: (lease: bigint) => Attached): boolean {
+export function overlapsPart(command: Command, part: TxnPart, takenBy: TakenBy): boolean {
   let overlaps = false;
   const meet = (range: KeyRange, exclusive: boolean): void => {
     const against = (held: KeyRange, changed: boolean): void => {
@@ -124,7 +121,7 @@ export function overlapsPart(command: Command, part: TxnPart, attachedTo: (lease
   else if (command.type === 'txn') touchedByTxn(command.txn, touching);
   else if (command.type === 'lock') touching.changes(command.command.lock);
   else if (command.type === 'leaseRevoke' || command.type === 'leaseExpire' || command.type === 'leaseEnd') {
-    touchedByEnd(attachedTo(command.id), touching);
+    touchedByEnd(takenBy(command), touching);
     overlaps ||= part.ops.some(({ op }) => op.type === 'put' && op.lease === command.id);
   }
   return overlaps;

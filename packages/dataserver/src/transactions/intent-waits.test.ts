@@ -96,8 +96,8 @@ describe('those who wait for transactions', () => {
       command: { type: 'leaseEnd', id: 5n, incarnation: 1, span: { start: Buffer.alloc(0), end: Buffer.alloc(0) } },
     });
     const awaited = (op: ReturnType<typeof put>) =>
-      bed.waits.isAwaited(prepare('u', 0, [op]), (lease) =>
-        lease === 5n ? { keys: [Buffer.from('k')], locks: [] } : NOTHING,
+      bed.waits.isAwaited(prepare('u', 0, [op]), ({ id }) =>
+        id === 5n ? { keys: [Buffer.from('k')], locks: [] } : NOTHING,
       );
     expect([awaited(put('x', '1', { lease: 5n })), awaited(put('k', '1')), awaited(put('x', '1'))]).toEqual([
       true,
@@ -115,7 +115,7 @@ describe('those who wait for transactions', () => {
     const awaited = (name: string) =>
       bed.waits.isAwaited(
         prepare('u', 0, [put('k', '1')], { compares: [{ lock: lockOf(name), version: 3 }] }),
-        (lease) => (lease === 5n ? { keys: [], locks: [lockOf('l')] } : NOTHING),
+        ({ id }) => (id === 5n ? { keys: [], locks: [lockOf('l')] } : NOTHING),
       );
     expect([awaited('l'), awaited('m')]).toEqual([true, false]);
   });

@@ -1,7 +1,6 @@
 import { ServiceError } from '@remora/base';
 import type { Command, TxnPart } from '@remora/protocol';
-import type { Attached } from '../state/attachments.ts';
-import { overlapsPart } from './holders.ts';
+import { overlapsPart, type TakenBy } from './holders.ts';
 
 /** Who waits at a leader for the end of a transaction. */
 export interface IntentWaiter {
@@ -84,8 +83,8 @@ export class IntentWaits {
   }
 
   /** IW2. Whether commands that wait, or have waited, are in the way of a part. */
-  isAwaited(part: TxnPart, attachedTo: (lease: bigint) => Attached): boolean {
-    for (const command of this.#awaiting) if (overlapsPart(command, part, attachedTo)) return true;
+  isAwaited(part: TxnPart, takenBy: TakenBy): boolean {
+    for (const command of this.#awaiting) if (overlapsPart(command, part, takenBy)) return true;
     return false;
   }
 

@@ -23,6 +23,7 @@ import type { RangeBounds } from '../state/bounds.ts';
 import { nameOfTxnRow, type TxnRowKind, txnRowKey, txnRowsSpan } from '../state/keys.ts';
 import type { KvChanges } from '../state/kv-changes.ts';
 import type { Prefetched } from '../state/kv-read.ts';
+import type { LeaseEndingCommand } from '../state/lease-commands.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import type { Outcomes } from '../state/outcomes.ts';
 import { conflictWith, joinedResults, rememberedResults } from './answers.ts';
@@ -61,8 +62,8 @@ export interface TransactionHost {
   readonly bounds: RangeBounds;
   readonly outcomes: Outcomes;
   leaseKnown(id: bigint, key: Uint8Array): boolean;
-  /** Plain keys and locks that belong to a lease. */
-  attachedTo(id: bigint): Attached;
+  /** Plain keys and locks that a command takes from a lease. */
+  takenBy(command: LeaseEndingCommand): Attached;
   /** Changes that will carry a revision. */
   changesAt(revision: number): KvChanges;
   /** Writes them; the last revision of the range becomes at least theirs (T5). */
@@ -121,7 +122,7 @@ export class RangeTransactions {
 
   /** T2. The part that a command has to wait for; undefined when it may be executed. */
   holder(command: Command): PreparedPart | undefined {
-    return this.#parts.size === 0 ? undefined : holderOf(command, this.#parts, (id) => this.#host.attachedTo(id));
+    return this.#parts.size === 0 ? undefined : holderOf(command, this.#parts, (end) => this.#host.takenBy(end));
   }
 
   /**

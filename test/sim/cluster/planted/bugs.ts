@@ -255,9 +255,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     name: 'only-some-keys-of-a-lease-deleted',
     rule: 'the end of a lease deletes all its keys (design §9)',
     file: 'packages/dataserver/src/state/lease-commands.ts',
-    find: 'const left = (limit: number): Attached => (here === undefined ? NOTHING : belongings.ofHome(id, here, limit));',
-    replace:
-      'const left = (limit: number): Attached =>\n    here === undefined || limit === 1 ? NOTHING : belongings.ofHome(id, here, 2);',
+    find: 'return here === undefined ? NOTHING : belongings.ofHome(id, here, limit);',
+    replace: 'return here === undefined || limit === 1 ? NOTHING : belongings.ofHome(id, here, 2);',
     seed: 1,
     runMs: 5_000,
     properties: ['lease: no orphan'],
@@ -267,9 +266,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     name: 'session-end-frees-one-lock',
     rule: 'the end of a session frees every lock that it holds or waits for (design §9)',
     file: 'packages/dataserver/src/state/lease-commands.ts',
-    find: 'const left = (limit: number): Attached => (here === undefined ? NOTHING : belongings.ofHome(id, here, limit));',
-    replace:
-      'const left = (limit: number): Attached =>\n    here === undefined || limit === 1 ? NOTHING : belongings.ofHome(id, here, 1);',
+    find: 'return here === undefined ? NOTHING : belongings.ofHome(id, here, limit);',
+    replace: 'return here === undefined || limit === 1 ? NOTHING : belongings.ofHome(id, here, 1);',
     seed: 1,
     properties: ['liveness', 'nothing leaks'],
   },
