@@ -9,10 +9,12 @@ import {
 } from '@remora/protocol';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import type { RangeMeter } from '../state/effects.ts';
+import type { LeaseEndingCommand } from '../state/lease-commands.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import { heldBy, inTheWay, isPartial } from '../transactions/answers.ts';
 import type { IntentWaits } from '../transactions/intent-waits.ts';
 import type { DiskRoom } from './disk-room.ts';
+import { LeaseEndPace } from './lease-end-pace.ts';
 import type { OverLimit } from './limits.ts';
 import type { LockLimits } from './lock-limits.ts';
 import { commandBytes, type OutcomeDone, Proposals, type QueuedCommand } from './proposals.ts';
@@ -55,11 +57,13 @@ export interface CommandDeps {
  * CM5. What is refused for a limit, which may be reached at one attempt and not at another, or as somebody waits for what a
  *      prepare would hold, is no attempt of a request of which one is under way here: whoever is told so holds nothing, and
  *      waits for nothing.
+ * CM6. Ends of leases that come at a time are proposed one after the other (lease-end-pace.ts), under the rules of CM4.
  */
 export class Commands {
   readonly proposals: Proposals;
   readonly #replica: RangeReplica;
   readonly #deps: CommandDeps;
+  readonly #ends = new LeaseEndPace();
 
   constructor(replica: RangeReplica, deps: CommandDeps) {
     const { clock, time, drawer } = deps;
@@ -67,6 +71,11 @@ export class Commands {
     this.#deps = deps;
     const [rangeTimeMs, staleEpoch] = [() => time.nowMs(), () => replica.staleEpoch()];
     this.proposals = new Proposals({ clock, drawer, state: replica.state, rangeTimeMs, staleEpoch });
+  }
+
+  /** Commands that are not proposed yet, or not answered. */
+  get underWay(): number {
+    return this.proposals.underWay + this.#ends.waiting;
   }
 
   execute(request: RangeRequest, command: Command, done: RangeDone): void {
@@ -111,12 +120,35 @@ export class Commands {
     done(undefined, this.#replica.reply({ type: 'lock', result }));
   }
 
-  /** CM4. */
+  /** CM6. */
   #enter(queued: QueuedCommand): void {
+    const { command } = queued.item;
+    if (!endsLease(command)) return this.#add(queued);
+    const { refuse, isStale } = this.#later(queued);
+    this.#ends.add({
+      rows: () => {
+        const { keys, locks } = this.#replica.state.takenBy(command);
+        return keys.length + locks.length;
+      },
+      go: (over) => {
+        if (!isStale()) return this.#add(queued, over);
+        refuse(this.#replica.staleEpoch());
+        over();
+      },
+      refuse,
+    });
+  }
+
+  /** CM4. `over`: it is decided, or waits. */
+  #add(queued: QueuedCommand, over: () => void = () => {}): void {
     const { item, bytes, done } = queued;
     const holder = this.#replica.state.transactions.holder(item.command);
-    if (holder !== undefined) return this.#await(holder.txnId, queued);
+    if (holder !== undefined) {
+      over();
+      return this.#await(holder.txnId, queued);
+    }
     this.proposals.add(item, bytes, (error, outcome) => {
+      over();
       const txnId = outcome && heldBy(outcome);
       if (txnId !== undefined && this.#replica.leading) return this.#await(txnId, queued);
       this.#deps.intentWaits.done(item.command);
@@ -127,18 +159,25 @@ export class Commands {
   /** CM4. */
   #await(txnId: string, queued: QueuedCommand): void {
     const { command, deadlineMs, requestId } = queued.item;
-    const { intentWaits } = this.#deps;
-    const { version } = this.#replica.state.descriptor.epoch;
-    const refuse = (error: ServiceError): void => {
-      intentWaits.done(command);
-      queued.done(error, undefined);
-    };
-    const isStale = (): boolean => requestId !== '' && this.#replica.state.descriptor.epoch.version !== version;
-    intentWaits.add({
+    const { refuse, isStale } = this.#later(queued);
+    this.#deps.intentWaits.add({
       ...{ txnId, deadlineMs, command, requestId },
       retry: () => (isStale() ? refuse(this.#replica.staleEpoch()) : this.#enter(queued)),
       fail: refuse,
     });
+  }
+
+  /** Of a command that is proposed later. */
+  #later({ item, done }: QueuedCommand) {
+    const { command, requestId } = item;
+    const { version } = this.#replica.state.descriptor.epoch;
+    return {
+      refuse: (error: ServiceError): void => {
+        this.#deps.intentWaits.done(command);
+        done(error, undefined);
+      },
+      isStale: (): boolean => requestId !== '' && this.#replica.state.descriptor.epoch.version !== version,
+    };
   }
 
   #isAwaited(part: TxnPart): boolean {
@@ -210,6 +249,10 @@ export class Commands {
     }
     return undefined;
   }
+}
+
+function endsLease(command: Command): command is LeaseEndingCommand {
+  return command.type === 'leaseRevoke' || command.type === 'leaseExpire' || command.type === 'leaseEnd';
 }
 
 /** What lets go of something is not refused for want of room. */

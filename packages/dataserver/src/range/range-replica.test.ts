@@ -342,6 +342,56 @@ test('a query that a fault of the program keeps from being answered ends no node
   store.stop();
 });
 
+test('leases that end at a time are ended a bounded number of locks after the other, whatever becomes of the leader', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica(RANGE, 11);
+  const replica = replicaOf({ store });
+  const proposed: Uint8Array[] = [];
+  const propose = (data: Uint8Array) => ({ index: proposed.push(data) + 1, term: 2 });
+  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const apply = async (data: Uint8Array): Promise<void> => {
+    const index = replica.state.applied.index + 1;
+    await replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
+  };
+  const ids = Array.from({ length: 10 }, (_, i) => BigInt(i + 1));
+  const puts = ids.flatMap((lease) => Array.from({ length: 900 }, (_, i) => put(`${lease}/${i}`, 'v', { lease })));
+  const commands: readonly Command[] = [
+    ...ids.map((id): Command => ({ type: 'leaseGrant', id, ttlMs: 60_000, attributes: {} })),
+    ...puts.map((op): Command => ({ type: 'kv', op })),
+  ];
+  const batched = commands.map((command) => ({ requestId: '', deadlineMs: 0, command }));
+  await apply(encodeEntry({ rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands: batched }));
+  const told: (string | undefined)[] = [];
+  for (const id of ids) {
+    const body = { kind: 'command', command: { type: 'leaseRevoke', id, incarnation: 0 } } as const;
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: `${id}`, deadlineMs: 20_000, body };
+    replica.execute(
+      request,
+      () => {},
+      (error, reply) => told.push(error?.code ?? reply?.result.type),
+    );
+  }
+  const sizes: number[] = [];
+  for (let left = 2; left > 0; left--) {
+    await vi.waitFor(() => expect(proposed.length).toBe(sizes.length + 1));
+    const [entry] = proposed.slice(-1);
+    if (entry === undefined) throw new Error('it is proposed');
+    sizes.push(decodeEntry(entry).commands.length);
+    await apply(entry);
+  }
+  expect([sizes, told.length, replica.underWay().proposals]).toEqual([[3, 3], 6, 4]);
+  await vi.waitFor(() => expect(proposed.length).toBe(3));
+  Object.assign(replica.group, { propose: () => ({ refused: 'notLeader' }), role: 'follower', term: 3 });
+  replica.roleChanged({ role: 'follower', term: 3, leader: 12 });
+  await vi.waitFor(() => expect(told.length).toBe(10));
+  expect([told.slice(6), replica.underWay().proposals]).toEqual([
+    ['UNKNOWN_OUTCOME', 'UNKNOWN_OUTCOME', 'UNKNOWN_OUTCOME', 'NOT_LEADER'],
+    0,
+  ]);
+  await store.stop();
+});
+
 test('a leader clears a mark that was left in a lock, once its end has passed', async () => {
   const { store } = await boot(new CrashWorld(1));
   await store.createReplica(RANGE, 11);

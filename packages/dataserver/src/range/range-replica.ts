@@ -356,7 +356,7 @@ export class RangeReplica implements StateMachine {
 
   underWay(): RangeUnderWay {
     return {
-      proposals: this.#commands.proposals.underWay + this.#leases.waiting + this.#brake.waiting,
+      proposals: this.#commands.underWay + this.#leases.waiting + this.#brake.waiting,
       lockCalls: Math.max(this.#waits.calls, this.#queries.awaiting),
       watches: this.hub.size + this.lockListeners.size,
       leasesKept: this.#leases.keeper.size,
