@@ -137,6 +137,15 @@ describe('who watches a grant', () => {
     expect([bed.told, bed.looks]).toEqual([['ended'], 2]);
   });
 
+  test('is looked at as one with all who were let in together, each time one of them leaves (GW1)', async () => {
+    const tokens = Array.from({ length: 50 }, (_, i) => `t${i}`);
+    await bed.apply(bed.acquire('a'), ...tokens.map((token) => bed.acquire(token, SHARED)));
+    await bed.apply(bed.release('a'));
+    for (const token of tokens) await bed.hold(token, SHARED);
+    for (const token of tokens) await bed.apply(bed.release(token));
+    expect([bed.told, bed.looks]).toEqual([tokens.map((token) => `${token} ended`), 50]);
+  });
+
   test('is not told any more when the question was taken back, while others of the lock are', async () => {
     const version = await bed.hold('a');
     const remove = bed.watches.add(LOCK, { version, known: undefined }, () => bed.told.push('taken back'));

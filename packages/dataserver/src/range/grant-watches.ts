@@ -23,13 +23,16 @@ interface Watch {
  * the lines of waiters (`lock-waits.ts`) they only make news prompt: whoever asks again is answered from the lock's state.
  *
  * GW1. Only those are looked at whom something may concern: any number may share a lock, and most of what happens to it is
- *      about one of them. They are looked at once, when the entry is applied.
+ *      about one of them. They are looked at once, when the entry is applied, and those who were let in together, by one
+ *      version, as one.
  */
 export class GrantWatches {
   readonly #look: Look;
   /** By lock and version. */
   readonly #byLock = new Map<string, Map<number, Set<Watch>>>();
-  /** Those that are to be looked at. */
+  /** Of which a grant has ended: those who watch one are to be looked at. */
+  readonly #ended = new Map<string, { readonly lock: LockId; readonly version: number }>();
+  /** Those that are to be looked at each by itself. */
   readonly #concerned = new Set<Watch>();
 
   constructor(look: Look) {
@@ -48,21 +51,21 @@ export class GrantWatches {
   /** A grant of that version has ended; others of the same version may have not. */
   ended(lock: LockId, version: number): void {
     if (this.#byLock.size === 0) return;
-    this.#concern(this.#byLock.get(nameOf(lock))?.get(version));
+    const name = nameOf(lock);
+    if (this.#byLock.get(name)?.has(version)) this.#ended.set(`${version}/${name}`, { lock, version });
   }
 
   /** That somebody asks for the lock one of its holders is told, and it concerns all. */
   notify({ lock, result }: LockNotice): void {
     if (this.#byLock.size === 0 || result.type !== 'revoking') return;
-    for (const watches of this.#byLock.get(nameOf(lock))?.values() ?? []) this.#concern(watches);
-  }
-
-  #concern(watches: Iterable<Watch> = []): void {
-    for (const watch of watches) this.#concerned.add(watch);
+    for (const watches of this.#byLock.get(nameOf(lock))?.values() ?? []) {
+      for (const watch of watches) this.#concerned.add(watch);
+    }
   }
 
   /** An entry is applied: whoever it has news for is told. */
   flush(): void {
+    if (this.#ended.size > 0) this.#tellEnded();
     if (this.#concerned.size === 0) return;
     const concerned = [...this.#concerned];
     this.#concerned.clear();
@@ -70,6 +73,17 @@ export class GrantWatches {
       const news = this.#look(watch.lock, watch.question);
       if (news === undefined || !this.#remove(watch)) continue;
       watch.answer(news);
+    }
+  }
+
+  #tellEnded(): void {
+    const ended = [...this.#ended.values()];
+    this.#ended.clear();
+    for (const { lock, version } of ended) {
+      const news = this.#look(lock, { version, known: undefined });
+      if (news === undefined) continue;
+      const watches = this.#byLock.get(nameOf(lock))?.get(version) ?? [];
+      for (const watch of [...watches]) if (this.#remove(watch)) watch.answer(news);
     }
   }
 
