@@ -241,7 +241,7 @@ export class Commands {
       const message = 'the deadline is too far ahead of the time of the range';
       return new ServiceError('UNAVAILABLE', message, { details: { rangeTimeMs } });
     }
-    if (replica.state.outcomes.bytes > this.#deps.outcomeBytesMax && !endsTransaction(request)) {
+    if (replica.state.outcomes.bytes > this.#deps.outcomeBytesMax && !letsGo(request)) {
       return new ServiceError(
         'RESOURCE_EXHAUSTED',
         'the range remembers too many outcomes; use shorter deadlines or try again later',
@@ -256,6 +256,8 @@ function endsLease(command: Command): command is LeaseEndingCommand {
 }
 
 /** What lets go of something is not refused for want of room. */
-function endsTransaction({ body }: RangeRequest): boolean {
-  return body.kind === 'command' && isTxnCommand(body.command) && body.command.type !== 'txnPrepare';
+function letsGo({ body }: RangeRequest): boolean {
+  if (body.kind !== 'command') return false;
+  const { command } = body;
+  return command.type === 'leaseEnd' || (isTxnCommand(command) && command.type !== 'txnPrepare');
 }

@@ -392,6 +392,37 @@ test('leases that end at a time are ended a bounded number of locks after the ot
   await store.stop();
 });
 
+test('who is told that a lease has ended lets go of what it has, though there is no room to remember more', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica(RANGE, 11);
+  const replica = replicaOf({ store });
+  const proposed: Uint8Array[] = [];
+  const propose = (data: Uint8Array) => ({ index: proposed.push(data) + 1, term: 2 });
+  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  await replica.apply([{ index: 1, term: 2, type: 'normal', data: new Uint8Array() }], replica.state.conf);
+  const outcome = { ok: true, revision: 1, result: { type: 'noop' } } as const;
+  replica.state.outcomes.remember({ requestId: 'large', deadlineMs: 60_000, outcome }, 1_000_001);
+  const refused: (string | undefined)[] = [];
+  const commands: readonly Command[] = [
+    { type: 'kv', op: put('a', '1') },
+    { type: 'leaseEnd', id: 7n, incarnation: 1, span: { start: Buffer.from([2]), end: Buffer.from([4]) } },
+  ];
+  for (const command of commands) {
+    const body = { kind: 'command', command } as const;
+    replica.execute(
+      { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: command.type, deadlineMs: 20_000, body },
+      () => {},
+      (error) => refused.push(error?.code),
+    );
+  }
+  await vi.waitFor(() =>
+    expect(proposed.flatMap((data) => decodeEntry(data).commands)).toMatchObject([{ command: commands[1] }]),
+  );
+  expect(refused).toEqual(['RESOURCE_EXHAUSTED']);
+  await store.stop();
+});
+
 test('a leader clears a mark that was left in a lock, once its end has passed', async () => {
   const { store } = await boot(new CrashWorld(1));
   await store.createReplica(RANGE, 11);
