@@ -47,6 +47,23 @@ describe('a lock stays held while one gateway of three can do its work', () => {
   });
 });
 
+test.each([1, 2, 3])(
+  'a lock whose heartbeats are not answered by any of %i gateways is suspended before it is lost',
+  async (count) => {
+    const world = new World();
+    const endpoints = GATEWAYS.slice(0, count);
+    const client = await world.client({ endpoints });
+    const held = await world.until(client.lock('a').acquire());
+    for (const gateway of endpoints) world.isolated.add(gateway);
+    const seen = new Set<string>();
+    for (let passed = 0; passed < 10_000; passed += 100) {
+      await world.run(100);
+      seen.add(held.state);
+    }
+    expect([...seen]).toEqual(['active', 'suspended', 'lost']);
+  },
+);
+
 test('a heartbeat that is answered late counts, though others were asked besides', async () => {
   const world = new World();
   const client = await world.client({ endpoints: GATEWAYS });

@@ -35,6 +35,8 @@ export class Heartbeats {
   #unanswered = false;
   /** Of the one that was sent last because it was due; later ones were acknowledged since where it is higher. */
   #number = 0;
+  /** How many were acknowledged. */
+  #acknowledged = 0;
   #timer: Timer | undefined;
   #besidesTimer: Timer | undefined;
 
@@ -48,7 +50,7 @@ export class Heartbeats {
     this.#schedule();
   }
 
-  /** Whether the last one that was due had no answer, and no other was acknowledged since. */
+  /** Whether one that was due had no answer, and no other was acknowledged since it was sent. */
   get unanswered(): boolean {
     return this.#unanswered;
   }
@@ -116,11 +118,13 @@ export class Heartbeats {
     this.#session.check();
     if (this.#stopped) return;
     const number = ++this.#number;
+    const acknowledged = this.#acknowledged;
     const isDue = (): boolean => !this.#stopped && number === this.#number;
     this.#askBesides(isDue);
     this.#send(this.#validity.pace.intervalMs, (error) => {
-      if (error === undefined || !isDue()) return;
-      this.#unanswered = true;
+      if (error === undefined || this.#stopped || acknowledged !== this.#acknowledged) return;
+      this.#unanswered = true; // Also while another gateway is asked besides.
+      if (!isDue()) return;
       this.#besidesTimer?.cancel();
       this.#timer?.cancel();
       this.#timer = this.#clock.setTimer(this.#pauseMs(), () => this.#beat());
@@ -177,6 +181,7 @@ export class Heartbeats {
   #count(sent: SentAt, ttlMs: number): void {
     if (!this.#validity.count(sent, ttlMs)) return;
     this.#unanswered = false;
+    this.#acknowledged++;
     this.#number++; // Those that are under way are not needed any more.
     this.#besidesTimer?.cancel();
     this.#schedule();
