@@ -78,6 +78,54 @@ describe('where nothing about locks is answered for longer than that is tried at
     expect((await world.until(other.lock('a').acquire({ wait: '30s' }))).state).toBe('active');
   });
 
+  test.each<{ readonly name: string; readonly letGo: (client: RemoraClient, world: World) => Promise<string> }>([
+    {
+      name: 'a release of a lock with a TTL of its own',
+      letGo: async (client, world) => {
+        const held = await world.until(client.lock('a').acquire({ ttl: '1h' }));
+        for (const gateway of GATEWAYS) world.overLimit.add(gateway);
+        return codeOf(held.release());
+      },
+    },
+    {
+      name: 'the end of a session with a TTL of its own',
+      letGo: async (client, world) => {
+        const session = await world.until(client.session({ ttl: '1h' }));
+        await world.until(session.lock('a').acquire());
+        for (const gateway of GATEWAYS) world.overLimit.add(gateway);
+        return codeOf(session.close());
+      },
+    },
+    {
+      name: 'the end of an acquire that asked for a TTL of its own, and was given up',
+      letGo: async (client, world) => {
+        const abort = new AbortController();
+        const acquiring = client.lock('a').acquire({ ttl: '1h', signal: abort.signal });
+        const { backend } = world;
+        const apply = backend.command.bind(backend);
+        // It is granted, and nobody hears of that.
+        backend.command = (command, options, done) => {
+          if (command.type !== 'lock') return apply(command, options, done);
+          for (const gateway of GATEWAYS) world.overLimit.add(gateway);
+          backend.command = apply;
+          return apply(command, options, () => {});
+        };
+        await world.run(100);
+        abort.abort();
+        return codeOf(acquiring);
+      },
+    },
+  ])('$name arrives when it can, long before the TTL is over', async ({ letGo }) => {
+    const world = new World();
+    const [client, other] = [await world.client({ requestTimeout: '5s' }), await world.client()];
+    expect(await world.until(letGo(client, world))).not.toBe('ok');
+    await world.run(AWAY_MS);
+    expect(await world.until(other.locks.show('a'))).toBeDefined();
+    world.overLimit.clear();
+    await world.run(LATER_MS);
+    expect((await world.until(other.lock('a').acquire({ wait: '30s' }))).state).toBe('active');
+  });
+
   test('nothing is asked for any more once the client is closed', async () => {
     const world = new World();
     const client = await world.client({ requestTimeout: '5s' });

@@ -413,7 +413,12 @@ export class ClientSession implements AsyncDisposable {
     await this.#session.leave();
   }
 
-  /** Ends the session: its locks are released and its keys deleted, at once. */
+  /**
+   * Ends the session: its locks are released and its keys deleted, at once.
+   *
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer: it is then asked
+   *   further in the background, until it does or the client is closed.
+   */
   async close(): Promise<void> {
     await this.#session.close(this.#timeoutMs);
   }

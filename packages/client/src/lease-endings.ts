@@ -1,5 +1,6 @@
-// E1. A lease that may have no expiry is ended by its client or by nobody: it is asked for again and again, with growing
-//     pauses, until the cluster has answered. Until then the journal names it (J1 of `journal.ts`).
+// E1. A lease that may have no expiry is ended by its client or by nobody, and one with a long TTL by nobody for long: it is
+//     asked for again and again, with growing pauses, until the cluster has answered. Until then the journal names it (J1 of
+//     `journal.ts`).
 // E2. Closing the client asks once more at once, also for what only its closing adds, and then no further: what is left is the next one's by the journal, or
 //     somebody's by force.
 import { ServiceError, sleep } from '@remora/base';
@@ -10,7 +11,7 @@ const ATTEMPT_MS = 10_000;
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
-/** Leases without expiry that could not be ended at once, and are being ended in the background. */
+/** Leases that could not be ended at once, and are being ended in the background. */
 export class LeaseEndings {
   readonly #requester: Requester;
   readonly #pending = new Map<bigint, Promise<void>>();

@@ -52,7 +52,7 @@ export const AS_SESSIONS: OwnLeaseRequest = { terms: undefined, renew: true, nev
 
 /** A part of the TTL: less than that is not worth a renewal when the lock is granted. */
 const SPENT_FRACTION = 0.02;
-/** A lease that could not be ended at once is tried for this much longer, in the background; then its TTL ends it, if it has one. */
+/** A lease that could not be ended at once is tried for this much longer, in the background; then with pauses (`lease-endings.ts`). */
 const CLOSE_TIMEOUT_MS = 30_000;
 
 /** Undefined: the lock is to belong to its client's session. @throws ServiceError INVALID_ARGUMENT for what contradicts itself. */

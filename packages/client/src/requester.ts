@@ -46,7 +46,7 @@ export class Requester {
   readonly gateways: Gateways;
   /** Where leases that hold something are named, if anywhere; set before the first of them. */
   journal: LeaseJournal | undefined;
-  /** Of leases without expiry. */
+  /** Of leases that could not be ended at once. */
   readonly endings = new LeaseEndings(this);
   readonly retry: RetryPolicy;
   readonly #idPrefix: string;

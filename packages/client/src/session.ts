@@ -20,7 +20,7 @@ type RevokeOptions = Pick<CommandOptions, 'timeoutMs' | 'insists'>;
 const TIMER_MIN_MS = 1;
 /** Of the time to close a session, for what is released before. */
 const BEFORE_CLOSE_FRACTION = 1 / 3;
-/** Then its TTL ends it. */
+/** Then it is asked for with longer pauses (`lease-endings.ts`). */
 const GIVE_UP_TIMEOUT_MS = 30_000;
 
 /**
@@ -310,7 +310,7 @@ export class Session {
       await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, options);
     } catch (error) {
       if (!isLeaseGone(error)) {
-        if (this.#endless) this.#requester.endings.add(this.ref);
+        this.#requester.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.
         throw error;
       }
     }
