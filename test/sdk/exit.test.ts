@@ -1,4 +1,4 @@
-import type { ClientOptions, ExitHooks, RenewalStandIn } from 'remora';
+import type { ClientOptions, ExitHooks, HeldLock, RemoraClient, RenewalStandIn } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf, World } from '../support/sdk-world.ts';
 
@@ -57,23 +57,29 @@ describe('when the process ends', () => {
   });
 });
 
+/** A client that is cut off, as if its process had ended, once `die` is called. */
+async function mortalClient(): Promise<{ client: RemoraClient; die: () => void; isDead: () => boolean }> {
+  let isDead = false;
+  const connect = world.connect.bind(world);
+  world.connect = (address) => {
+    const link = connect(address);
+    const send = link.send.bind(link);
+    link.send = (frame) => isDead || send(frame);
+    return link;
+  };
+  const client = await world.client({}, 1, { exit });
+  const die = (): void => {
+    isDead = true;
+  };
+  return { client, die, isDead: () => isDead };
+}
+
 test.each(['its signal', 'the signal of a lock with a lease of its own', 'its waiting'])(
   'what gives the locks back is on its way when %s tells of that, which may end the process (S9)',
   async (what) => {
     const other = await world.client();
     await world.until(other.lock('c').acquire());
-    let isDead = false;
-    const die = (): void => {
-      isDead = true;
-    };
-    const connect = world.connect.bind(world);
-    world.connect = (address) => {
-      const link = connect(address);
-      const send = link.send.bind(link);
-      link.send = (frame) => isDead || send(frame);
-      return link;
-    };
-    const client = await world.client({}, 1, { exit });
+    const { client, die, isDead } = await mortalClient();
     const held = await world.until(client.lock('a').acquire());
     const own = await world.until(client.lock('b').acquire({ ttl: '10m' }));
     const waiting = client.lock('c').acquire();
@@ -82,7 +88,26 @@ test.each(['its signal', 'the signal of a lock with a lease of its own', 'its wa
     if (what !== 'its waiting') (what === 'its signal' ? held : own).signal.addEventListener('abort', die);
     for (const hook of hooks) void hook();
     await world.run(100);
-    expect([isDead, world.backend.sessions]).toEqual([true, 1]);
+    expect([isDead(), world.backend.sessions]).toEqual([true, 1]);
     expect((await world.until(other.locks.show('c')))?.waiterCount).toBe(0);
+  },
+);
+
+test.each(['plain', 'first', 'second', 'own'])(
+  'so is what gives back locks with a delay, whichever of several locks tells first: %s',
+  async (first) => {
+    const other = await world.client();
+    const { client, die, isDead } = await mortalClient();
+    const session = await world.until(client.session());
+    const held = new Map<string, HeldLock>();
+    held.set('plain', await world.until(client.lock('plain').acquire()));
+    held.set('first', await world.until(session.lock('first').acquire({ lockDelay: '60s' })));
+    held.set('second', await world.until(session.lock('second').acquire({ lockDelay: '60s' })));
+    held.set('own', await world.until(session.lock('own').acquire({ ttl: '10m', lockDelay: '60s' })));
+    held.get(first)?.signal.addEventListener('abort', die);
+    for (const hook of hooks) void hook();
+    await world.run(100);
+    expect(isDead()).toBe(true);
+    for (const name of held.keys()) expect(await world.until(other.locks.show(name))).toBeUndefined();
   },
 );

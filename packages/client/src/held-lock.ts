@@ -60,7 +60,7 @@ export class HeldLock implements AsyncDisposable {
     this.#own = own;
     this.#life = new HoldLife(deps, session, hold);
     // Others would wait for the lock-delay if it ended with its session.
-    if (request.delayMs > 0) this.#life.beforeClose(() => this.#releaseLevels());
+    if (request.delayMs > 0) this.#life.beforeClose(() => this.#releaseAsClosed());
   }
 
   /**
@@ -394,8 +394,17 @@ export class HeldLock implements AsyncDisposable {
     }
   }
 
-  async #releaseLevels(): Promise<void> {
+  /** S9 of `session.ts`: what gives it back, and others that end with it, is on its way when its holder hears of that. */
+  async #releaseAsClosed(): Promise<void> {
     if (this.#depth > 0) this.#life.takeBack(clientClosed());
+    const released = this.#releaseLevels();
+    await undefined; // Those others.
+    this.#deps.requester.gateways.flush();
+    this.#life.tellTakenBack();
+    await released;
+  }
+
+  async #releaseLevels(): Promise<void> {
     while (this.#depth > 0 && this.state !== 'lost') await this.release();
     await this.#untilIdle(); // Whoever released it before may still wait for the answer.
   }

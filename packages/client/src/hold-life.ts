@@ -132,11 +132,14 @@ export class HoldLife implements LossListener, GrantHandle {
     this.#forget();
   }
 
-  /** It is about to be given back though its holder did not say so: to that one it is lost from now on. */
+  /** It is about to be given back though its holder did not say so: to that one it is lost from now on, and is to be told so. */
   takeBack(reason: ServiceError): void {
-    if (this.#released || this.#lossReason !== undefined) return;
-    this.#takenBack = reason;
-    this.#controller?.abort(reason);
+    if (!this.#released && this.#lossReason === undefined) this.#takenBack = reason;
+  }
+
+  /** Its holder hears of that. */
+  tellTakenBack(): void {
+    if (this.#takenBack !== undefined) this.#controller?.abort(this.#takenBack);
   }
 
   /** It was given back, or nobody tries to any more. */

@@ -66,6 +66,8 @@ export class Session {
   #endless: boolean;
   /** Whoever closes it waits for that, also when somebody else had begun to: a lock of its own, released before. */
   #revoking: Promise<void> | undefined;
+  /** What is done before it is closed. */
+  #preparing: Promise<void> | undefined;
   /** What asks for its end as it is closed. */
   #closing: Promise<void> | undefined;
   readonly #heartbeats: Heartbeats;
@@ -145,7 +147,10 @@ export class Session {
     this.#onLoss.delete(id);
   }
 
-  /** Runs `fn`, and waits for it, before the session is closed by its client; returns a function that forgets it. */
+  /**
+   * Runs `fn`, and waits for it, before the session is closed by its client; returns a function that forgets it. In the step in
+   * which it is called nobody hears of the closing yet: what it sends then is on its way before (S9).
+   */
   beforeClose(fn: () => Promise<void>): () => void {
     this.#beforeClose.add(fn);
     return () => this.#beforeClose.delete(fn);
@@ -247,7 +252,8 @@ export class Session {
 
   async #close(options: RevokeOptions): Promise<void> {
     const { timeoutMs } = options;
-    if (this.#beforeClose.size > 0) await this.#prepareClose(timeoutMs * BEFORE_CLOSE_FRACTION);
+    for (const session of [this, ...this.#children]) session.#prepareToClose(timeoutMs); // S9, of all of them
+    if (this.#preparing !== undefined) await this.#preparing;
     this.#beginToClose(options);
     const children = [...this.#children];
     for (const child of children) child.beginToClose(timeoutMs);
@@ -257,15 +263,20 @@ export class Session {
     await Promise.all([this.#closing ?? this.#revoking, ...children.map((child) => child.close(timeoutMs))]);
   }
 
-  /** Asks for its end already, which `close` is to wait for: unless something is to be done before, as it is closed. */
+  /** Asks for its end already, which `close` is to wait for; or for what is to be done before, as it is closed. */
   beginToClose(timeoutMs: number): void {
-    if (this.#beforeClose.size === 0) this.#beginToClose({ timeoutMs });
+    this.#prepareToClose(timeoutMs);
+    if (this.#preparing === undefined) this.#beginToClose({ timeoutMs });
   }
 
   #beginToClose(options: RevokeOptions): void {
     if (this.#lossReason !== undefined || this.#closing !== undefined) return;
     this.#closing = this.#revoke(options);
     this.#closing.catch(() => {}); // Whoever closes it is told.
+  }
+
+  #prepareToClose(timeoutMs: number): void {
+    if (this.#beforeClose.size > 0) this.#preparing ??= this.#prepareClose(timeoutMs * BEFORE_CLOSE_FRACTION);
   }
 
   /** As far as that is done in time: whatever a lock waits for, the session ends, and the lock with it. */
