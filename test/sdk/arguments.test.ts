@@ -100,6 +100,44 @@ describe('what is no argument', () => {
     expect(world.backend.sessions).toBe(0);
   });
 
+  test('takes nothing along with it that is sent with it, or after it', async () => {
+    const world = new World();
+    const client = await world.client();
+    const held = await world.until(client.lock('held').acquire());
+    const forgotToCall = untyped<string>(() => 'host');
+    const wrong = [
+      () => client.session({ attributes: { host: forgotToCall } }),
+      () => client.lock('held').revoke({ by: forgotToCall, wait: 0 }),
+      () => client.locks.forceRelease('held', { reason: forgotToCall }),
+      () => client.kv.compact(untyped(Symbol('revision'))),
+      () => client.sessions.list({ limit: untyped(() => 5) }),
+      () => held.acquire({ depthMax: untyped(5n) }),
+      () => client.kv.watch('k', { startRevision: untyped(() => 5) }).next(),
+    ];
+    for (const call of wrong) {
+      const asked = codeOf((async () => call())());
+      const put = client.kv.put('k', 'v');
+      expect(await world.until(asked)).toBe('INVALID_ARGUMENT');
+      await world.until(put);
+      expect(world.held).toBe(0);
+    }
+    await world.run(20_000);
+    expect(held.state).toBe('active');
+  });
+
+  test('a signal that is none is refused, and leaves nothing behind that keeps the process alive', async () => {
+    const world = new World();
+    const client = await world.client();
+    const signal = untyped<AbortSignal>(new AbortController()); // instead of its signal
+    const get = () => client.kv.get('k', { signal });
+    const acquire = () => client.lock('l').acquire({ signal, ttl: '1h' });
+    for (const call of [get, acquire] as readonly (() => Promise<unknown>)[]) {
+      await expect(world.until(call())).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+      await world.run(100);
+      expect([world.held, world.backend.sessions]).toEqual([0, 0]);
+    }
+  });
+
   test('what cannot be encoded ends its request, and the process may end', async () => {
     const world = new World();
     const client = await world.client();

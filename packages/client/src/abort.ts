@@ -1,8 +1,11 @@
+import { ServiceError } from '@remora/base';
+
 /** Whoever waits for a signal, by signal: one listener each, as Node warns of a leak when there are more than ten. */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
 /** Runs `fn` when the signal aborts; returns a function that forgets it. A signal that has aborted calls nobody. */
 export function onAbort(signal: AbortSignal, fn: () => void): () => void {
+  requireSignal(signal);
   let callbacks = waiting.get(signal);
   if (callbacks === undefined) {
     callbacks = new Set();
@@ -14,6 +17,12 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
   return () => {
     if (mine.delete(fn) && mine.size === 0) signal.removeEventListener('abort', abortAll);
   };
+}
+
+/** @throws ServiceError INVALID_ARGUMENT for anything else, such as the controller in place of its signal. */
+export function requireSignal(signal: AbortSignal): void {
+  if (typeof signal?.addEventListener === 'function' && typeof signal.aborted === 'boolean') return;
+  throw new ServiceError('INVALID_ARGUMENT', 'signal: an AbortSignal, such as the `signal` of an AbortController');
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import { type AcquireAs, DEPTH_MAX, type LockId, PERMITS_MAX, SHARERS_MAX } from '@remora/lock';
-import { unlessAborted } from './abort.ts';
+import { requireSignal, unlessAborted } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
@@ -31,6 +31,7 @@ const SESSION_WAIT_MIN_MS = 1_000;
 /** @throws ServiceError LOCK_BUSY when it is taken and `wait` is 0; others as `Lock.acquire`. */
 export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquireOptions): Promise<HeldLock> {
   requireOptions(options, 'acquire', OPTIONS);
+  if (options.signal !== undefined) requireSignal(options.signal);
   const { clock, liveness } = deps.requester.ports;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
   const startedMs = clock.monotonicMs();

@@ -1,5 +1,5 @@
 import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
-import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
+import { DEPTH_MAX, type HoldMode, type LockId, type LockResult, type Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { onAbort } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, lockAnswer, lockResult } from './acquire.ts';
@@ -11,6 +11,7 @@ import { type BytesLike, toBytes } from './keys.ts';
 import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
 import { clientClosed } from './operation.ts';
+import { requireCount } from './options.ts';
 import type { LockCondition, OwnLease } from './own-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { RevokeListener } from './revoke.ts';
@@ -232,7 +233,7 @@ export class HeldLock implements AsyncDisposable {
       ...this.#request,
       attempt: this.#deps.nextAttempt(),
       startedMs: this.#deps.requester.ports.clock.monotonicMs(),
-      depthMax: options.depthMax ?? REENTRY_DEPTH_MAX,
+      depthMax: requireCount(options.depthMax ?? REENTRY_DEPTH_MAX, 'depthMax', { min: 1, max: DEPTH_MAX }),
       // A level has none of these. Where the lock was taken away, and is free, it is granted anew before that is found out and
       // undone: nothing of that may stay in the place of what was kept since.
       ...{ data: EMPTY_BYTES, keepData: false, delayMs: 0 },

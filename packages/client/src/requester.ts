@@ -209,11 +209,16 @@ export class Requester {
     const { liveness } = this.ports;
     return new Promise((resolve, reject) => {
       liveness.hold();
-      start((error, reply) => {
-        liveness.release();
-        if (error === undefined) resolve(reply as Reply);
-        else reject(error);
-      });
+      try {
+        start((error, reply) => {
+          liveness.release();
+          if (error === undefined) resolve(reply as Reply);
+          else reject(error);
+        });
+      } catch (error) {
+        liveness.release(); // It did not begin, as with a signal that is none.
+        reject(error);
+      }
     });
   }
 }

@@ -107,6 +107,10 @@ export function roughSize(value: unknown): number {
       }
       return size;
     }
+    case 'function':
+    case 'symbol':
+      // Found out only when its frame is packed, it would keep everything else on the link from being sent.
+      throw new ServiceError('INVALID_ARGUMENT', `a ${typeof value} cannot be sent`);
     default:
       return 9;
   }
