@@ -39,6 +39,19 @@ describe('a lock with a delay whose session is closed by its client', () => {
     ]);
   });
 
+  test('is lost also while its release waits for the answer to something else', async () => {
+    const world = new World();
+    const client = await world.client();
+    const held = await world.until(client.lock('l').acquire({ lockDelay: '30s' }));
+    let seen: unknown;
+    held.signal.addEventListener('abort', () => {
+      seen = [held.state, held.remainingMs];
+    });
+    const said = codeOf(held.setData('x'));
+    await world.until(client.close());
+    expect([seen, held.state, await said]).toEqual([['lost', 0], 'released', 'ok']);
+  });
+
   test('is so for who looks at its signal for the first time afterwards', async () => {
     const world = new World();
     const client = await world.client();
@@ -199,6 +212,19 @@ describe('who lets go of a lock whose upgrade waits', () => {
       throw new Error('of the work');
     });
     await expect(world.until(work)).rejects.toThrow('of the work');
+  });
+
+  test('at all its levels at once does not wait for it either', async () => {
+    const world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    const held = await world.until(client.rwLock('l').read());
+    await world.until(other.rwLock('l').read());
+    await world.until(held.acquire());
+    const upgrade = codeOf(held.upgrade());
+    await world.run(50);
+    const released = [codeOf(held.release()), codeOf(held.release())];
+    expect(await world.until(Promise.all(released))).toEqual(['ok', 'ok']);
+    expect([await world.until(upgrade), held.state]).toEqual(['LOCK_CANCELED', 'released']);
   });
 
   test('leaves it alone while it stays in the lock at an outer level', async () => {

@@ -41,6 +41,8 @@ export class HeldLock implements AsyncDisposable {
   readonly #own: OwnLease | undefined;
   readonly #life: HoldLife;
   #depth = 1;
+  /** Levels of it that are about to be left, and wait for their turn. */
+  #leaving = 0;
   /** What gives up an upgrade of this handle that waits. */
   readonly #upgrades = new Set<AbortController>();
 
@@ -350,7 +352,7 @@ export class HeldLock implements AsyncDisposable {
    *   answered, or the session ends. An upgrade that waits is given up with LOCK_CANCELED by the release of the last level.
    */
   release(): Promise<void> {
-    if (this.#depth <= 1) this.#giveUpUpgrades();
+    if (this.#depth <= ++this.#leaving) this.#giveUpUpgrades();
     return new Promise((resolve, reject) => {
       const { liveness } = this.#deps.requester.ports;
       liveness.hold(); // Also until its turn comes.
@@ -360,7 +362,8 @@ export class HeldLock implements AsyncDisposable {
         else reject(error);
       };
       this.#turns.enter(() => {
-        if (this.#life.released || this.state === 'lost') {
+        this.#leaving--;
+        if (this.#life.isOver) {
           // It may be lost here, and nobody else's yet.
           this.#own?.end();
           done(undefined);
@@ -406,7 +409,7 @@ export class HeldLock implements AsyncDisposable {
   }
 
   async #releaseLevels(): Promise<void> {
-    while (this.#depth > 0 && this.state !== 'lost') await this.release();
+    while (this.#depth > 0 && !this.#life.isOver) await this.release();
     await this.#untilIdle(); // Whoever released it before may still wait for the answer.
   }
 

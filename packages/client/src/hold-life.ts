@@ -77,10 +77,16 @@ export class HoldLife implements LossListener, GrantHandle {
     return this.#lossReason;
   }
 
+  /** Whether there is nothing left to release. */
+  get isOver(): boolean {
+    this.#session.check();
+    return this.#released || this.#lossReason !== undefined;
+  }
+
   get state(): HeldLockState {
     if (this.#released) return 'released';
     const session = this.#session.state;
-    if (this.#lossReason !== undefined) return 'lost';
+    if ((this.#lossReason ?? this.#takenBack) !== undefined) return 'lost';
     return session === 'suspended' ? 'suspended' : 'active';
   }
 
