@@ -181,6 +181,7 @@ describe('numbers out of their bounds, and text that is none, are refused by nam
     [`ttl: at least 100 ms, not 5${seconds}`, (c) => c.session({ ttl: 5 })],
     [`ttl: at least 100 ms, not 30${seconds}`, (c) => c.lock('l').acquire({ ttl: 30 })],
     [`ttl: at least 100 ms, not 60${seconds}`, (c) => c.lease.grant(60)],
+    ['timeout: at most 60 s, not 180000 ms', (c) => c.kv.put('k', 'v', { timeout: '3m' })],
     [`names, keys and values: ${half}`, async (c) => c.lock('a\ud800').acquire()],
     [`names, keys and values: ${half}`, (c) => c.kv.put('k', '\udc00')],
     [`token: ${half}`, (c) => c.lock('l').acquire({ token: '\ud800' })],
@@ -194,7 +195,11 @@ describe('numbers out of their bounds, and text that is none, are refused by nam
     expect(world.backend.sessions).toBe(0);
   });
 
-  test('the TTL of sessions is looked at when the client connects', async () => {
+  test('the TTL of sessions and the time of requests are looked at when the client connects', async () => {
+    await expect(connect({ endpoints: '127.0.0.1:1', requestTimeout: '3m' })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: 'requestTimeout: at most 60 s, not 180000 ms',
+    });
     await expect(connect({ endpoints: '127.0.0.1:1', sessionTtl: 10 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: `sessionTtl: at least 100 ms, not 10${seconds}`,

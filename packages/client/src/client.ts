@@ -3,7 +3,7 @@ import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { lookingSignal } from './abort.ts';
 import { Barrier, DoubleBarrier } from './barrier.ts';
-import { type Duration, durationMs, ttlMsOf } from './duration.ts';
+import { type Duration, durationMs, requestMsOf, ttlMsOf } from './duration.ts';
 import { Election } from './election.ts';
 import { Fence } from './fence.ts';
 import { GrantWatches } from './grant-watch.ts';
@@ -116,7 +116,7 @@ export class RemoraClient implements AsyncDisposable {
       requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
       retry: retryPolicy(options.retry),
     });
-    this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
+    this.#timeoutMs = requestMsOf(options.requestTimeout ?? 10_000, 'requestTimeout');
     this.#sessionTtlMs = ttlMsOf(options.sessionTtl ?? 10_000, 'sessionTtl');
     this.#tokens = new GuidSeries(ports.random);
     this.#grants = new GrantWatches(this.#requester);

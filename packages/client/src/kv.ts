@@ -9,7 +9,7 @@ import {
   type RangeOp,
   rangeOp,
 } from '@remora/protocol';
-import { type Duration, durationMs } from './duration.ts';
+import { type Duration, requestMsOf } from './duration.ts';
 import { type BytesLike, type KeySelector, type KvPair, keyRange, toBytes, toPair } from './keys.ts';
 import { type LockVersion, lockCompare, notHeld } from './lock-version.ts';
 import type { Requester } from './requester.ts';
@@ -209,7 +209,7 @@ export class Kv {
   }
 
   #options(options: OperationOptions): { timeoutMs: number; signal: AbortSignal | undefined } {
-    const timeoutMs = options.timeout === undefined ? this.#timeoutMs : durationMs(options.timeout, 'timeout');
+    const timeoutMs = options.timeout === undefined ? this.#timeoutMs : requestMsOf(options.timeout, 'timeout');
     return { timeoutMs, signal: options.signal };
   }
 }
