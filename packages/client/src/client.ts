@@ -416,8 +416,8 @@ export class ClientSession implements AsyncDisposable {
   /**
    * Ends the session: its locks are released and its keys deleted, at once.
    *
-   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer: it is then asked
-   *   further in the background, until it does or the client is closed.
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer:
+   *   it is then asked further in the background, until it does or the client is closed.
    */
   async close(): Promise<void> {
     await this.#session.close(this.#timeoutMs);

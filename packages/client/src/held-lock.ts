@@ -125,6 +125,8 @@ export class HeldLock implements AsyncDisposable {
   /**
    * Asks the cluster whether this grant is still the current one. An answer is about the moment before it: what must
    * happen only under the lock needs the version checked where it happens.
+   *
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer.
    */
   async check(): Promise<boolean> {
     if (this.#life.released || this.state === 'lost') return false;
@@ -194,7 +196,7 @@ export class HeldLock implements AsyncDisposable {
    * holder. With `keepData` it stays with the lock when it is held no longer; no data: nothing stays.
    *
    * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when it is lost; INVALID_ARGUMENT when it is too large;
-   *   UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer.
+   *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   setData(data: BytesLike): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -228,7 +230,13 @@ export class HeldLock implements AsyncDisposable {
     throw error;
   }
 
-  /** Enters once more; each entry needs its release. */
+  /**
+   * Enters once more; each entry needs its release. At most 1,000 deep unless `depthMax` says otherwise.
+   *
+   * @throws ServiceError LOCK_DEPTH_EXCEEDED; CANCELED when `signal` aborted; LOCK_NOT_HELD or SESSION_EXPIRED when it is lost;
+   *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the level is given
+   *   back then.
+   */
   async acquire(options: { readonly depthMax?: number; readonly signal?: AbortSignal } = {}): Promise<this> {
     this.throwIfLost();
     const request: AcquireRequest = {
@@ -272,7 +280,7 @@ export class HeldLock implements AsyncDisposable {
    *
    * @throws ServiceError LOCK_UPGRADE_CONFLICT when another one who shares it waits for its upgrade: one of the two must
    *   release; LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; LOCK_NOT_HELD or
-   *   SESSION_EXPIRED when it is lost. Unless it is lost it is held shared, as before.
+   *   SESSION_EXPIRED when it is lost; LOCK_KIND_MISMATCH for permits. Unless it is lost it is held shared, as before.
    */
   async upgrade(options: UpgradeOptions = {}): Promise<this> {
     this.throwIfLost();
@@ -297,8 +305,9 @@ export class HeldLock implements AsyncDisposable {
    * Shares the lock with others who read from now on, without letting go in between. `version` is another one then; those
    * who are let in by it have the same.
    *
-   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer: how it is held
-   *   is unknown then, so it is lost, and released in the background.
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer:
+   *   how it is held is unknown then, so it is lost, and released in the background; LOCK_KIND_MISMATCH for permits;
+   *   LOCK_NOT_HELD or SESSION_EXPIRED when it is lost.
    */
   async downgrade(): Promise<this> {
     await downgradeHold(this.#convertible());
@@ -347,9 +356,9 @@ export class HeldLock implements AsyncDisposable {
    * Gives the lock back, or one level of it. Afterwards the next in the queue has it. Once it is lost or released, it
    * does nothing.
    *
-   * @throws ServiceError LOCK_NOT_HELD when it had been taken away by force; UNAVAILABLE, DEADLINE_EXCEEDED or
-   *   UNKNOWN_OUTCOME when the cluster did not answer: the release is then tried further in the background, until it is
-   *   answered, or the session ends. An upgrade that waits is given up with LOCK_CANCELED by the release of the last level.
+   * @throws ServiceError LOCK_NOT_HELD when it had been taken away by force; UNAVAILABLE, DEADLINE_EXCEEDED,
+   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the release is then tried further in the
+   *   background, until it is answered, or the session ends. An upgrade that waits is given up with LOCK_CANCELED by the release of the last level.
    */
   release(): Promise<void> {
     if (this.#depth <= ++this.#leaving) this.#giveUpUpgrades();

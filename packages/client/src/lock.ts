@@ -79,8 +79,10 @@ export class Lock {
    *
    * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted;
    *   SESSION_EXPIRED when the session was lost meanwhile; LOCK_KIND_MISMATCH when the name is in use as a semaphore; LOCK_CANCELED when the lock was granted, and taken away by
-   *   force before the grant could arrive; UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the
-   *   cluster did not answer. In each case nothing is left behind: a grant that comes too late is given back.
+   *   force before the grant could arrive; LOCK_DEPTH_EXCEEDED when its `token` has entered as deep as it may; INVALID_ARGUMENT
+   *   for options that are none; RESOURCE_EXHAUSTED when there is no room for one more, or the cluster lets nothing in;
+   *   UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer. In each case nothing is left behind: a
+   *   grant that comes too late is given back.
    */
   acquire(options: AcquireOptions = {}): Promise<HeldLock> {
     return acquireLock(this.#deps, this.id, options);
