@@ -207,6 +207,44 @@ describe('numbers out of their bounds, and text that is none, are refused by nam
   });
 });
 
+test.each<{ readonly handle: unknown }>([
+  { handle: undefined },
+  { handle: '5.1' },
+  { handle: { lease: 'xyz', incarnation: 1, token: 't', attempt: 1 } },
+  { handle: { lease: '12345678901234567', incarnation: 1, token: 't', attempt: 1 } },
+  { handle: { lease: '5', token: 't', attempt: 1 } },
+  { handle: { lease: '5', incarnation: 1, attempt: 1 } },
+])('a leadership is not resumed by $handle', async ({ handle }) => {
+  const world = new World();
+  const client = await world.client();
+  const resumed = client.election('e').resume(untyped(handle));
+  await expect(world.until(resumed)).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringMatching(/^handle: /),
+  });
+});
+
+test('an option that is there and undefined is as one that is not', async () => {
+  const world = new World();
+  const none = undefined;
+  const client = await world.client({ requestTimeout: none, sessionTtl: none, attributes: none, retry: none });
+  const lease = { ttl: none, renew: none, maxHold: none, condition: none };
+  const rest = { data: none, keepData: none, lockDelay: none, token: none, depthMax: none, onRevoke: none };
+  const held = await world.until(
+    client.lock('l', { namespace: none }).acquire({ wait: none, signal: none, ...lease, ...rest }),
+  );
+  expect((await world.until(client.locks.list({ prefix: none, after: none, limit: none }))).locks).toHaveLength(1);
+  await world.until(held.acquire({ depthMax: none, signal: none }));
+  await world.until(client.kv.put('k', 'v', { timeout: none, signal: none, fence: none, lease: none, prevKv: none }));
+  const range = { limit: none, keysOnly: none, countOnly: none, sort: none, revision: none, serializable: none };
+  expect((await world.until(client.kv.range({ prefix: 'k' }, range))).count).toBe(1);
+  const leader = client.election('e', { namespace: none });
+  await world.until(leader.campaign({ value: none, wait: none, signal: none, ttl: none }));
+  const one = client.semaphore('s', { permits: 1, namespace: none });
+  expect(await world.until(one.tryAcquire({ permits: none }))).toBeDefined();
+  await world.until(client.session({ ttl: none, attributes: none, health: none }));
+});
+
 describe('a signal that was aborted before the call', () => {
   test('ends a change at once, though the ranges do not answer', async () => {
     const world = new World();

@@ -31,41 +31,41 @@ export interface ClientOptions {
   /** Gateways, as `host:port`. The client uses one and goes over to another when it is gone. */
   readonly endpoints: string | readonly string[];
   /** How long one request may take, retries included, unless it says otherwise. Default 10 s, at most 60 s. */
-  readonly requestTimeout?: Duration;
+  readonly requestTimeout?: Duration | undefined;
   /** How requests are repeated until then. */
-  readonly retry?: RetryOptions;
+  readonly retry?: RetryOptions | undefined;
   /** How long `connect` looks for a gateway. Default 10 s. */
-  readonly connectTimeout?: Duration;
+  readonly connectTimeout?: Duration | undefined;
   /** How long locks outlive this process when it dies or is cut off. Default 10 s. */
-  readonly sessionTtl?: Duration;
+  readonly sessionTtl?: Duration | undefined;
   /**
    * The largest request that is sent; raise it together with `--request-bytes-max` of the nodes, which refuse what is
    * above theirs. Default 2 MiB.
    */
-  readonly requestBytesMax?: number;
+  readonly requestBytesMax?: number | undefined;
   /** Shown with this client's sessions, such as its host and process id; a session has at most 16, and 4 KiB of them. */
-  readonly attributes?: Readonly<Record<string, string>>;
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
   /**
    * Close the client when the process ends by itself or by SIGTERM, SIGINT or SIGHUP, so that others need not wait for
    * its sessions' TTL; the signal then has its usual effect. A signal that the program listens to itself is left to the
    * program, which closes the client when its work is done. Default true.
    */
-  readonly releaseOnExit?: boolean;
+  readonly releaseOnExit?: boolean | undefined;
   /** Traces how long locks are waited for and held: one of `@opentelemetry/api`, or whatever has its `startSpan`. */
-  readonly tracer?: Tracer;
+  readonly tracer?: Tracer | undefined;
 }
 
 export interface DoubleBarrierOptions {
   /** How many wait for one another, 1 to 100,000. */
   readonly parties: number;
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 export interface SessionOptions {
-  readonly ttl?: Duration;
-  readonly attributes?: Readonly<Record<string, string>>;
+  readonly ttl?: Duration | undefined;
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
   /** Ends the session, and releases its locks at once, when it has failed some times one after the other. */
-  readonly health?: HealthCheck;
+  readonly health?: HealthCheck | undefined;
 }
 
 export function endpointsOf({ endpoints }: ClientOptions): readonly string[] {
@@ -153,17 +153,17 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /** A lock that belongs to the client's own session, which begins with the first acquire. */
-  lock(name: BytesLike, options: { readonly namespace?: string } = {}): Lock {
+  lock(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Lock {
     return new Lock(this.#deps, lockIdOf(name, options));
   }
 
   /** The same lock for readers who share it and writers who do not. */
-  rwLock(name: BytesLike, options: { readonly namespace?: string } = {}): RwLock {
+  rwLock(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): RwLock {
     return new RwLock(this.#deps, lockIdOf(name, options));
   }
 
   /** Holds up all who wait at it while somebody holds it: the lock of that name, of which others wait to be free. */
-  barrier(name: BytesLike, options: { readonly namespace?: string } = {}): Barrier {
+  barrier(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Barrier {
     return new Barrier(this.#deps, lockIdOf(name, options), this.locks);
   }
 
@@ -178,7 +178,7 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /** An election; leaderships belong to the client's own session unless they have a TTL of their own. */
-  election(name: BytesLike, options: { readonly namespace?: string } = {}): Election {
+  election(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Election {
     return new Election(this.#deps, lockIdOf(name, options));
   }
 
@@ -387,11 +387,11 @@ export class ClientSession implements AsyncDisposable {
     return this.#controller.signal;
   }
 
-  lock(name: BytesLike, options: { readonly namespace?: string } = {}): Lock {
+  lock(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Lock {
     return new Lock(this.#deps, lockIdOf(name, options));
   }
 
-  rwLock(name: BytesLike, options: { readonly namespace?: string } = {}): RwLock {
+  rwLock(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): RwLock {
     return new RwLock(this.#deps, lockIdOf(name, options));
   }
 
@@ -399,7 +399,7 @@ export class ClientSession implements AsyncDisposable {
     return new Semaphore(this.#deps, lockIdOf(name, options), permits);
   }
 
-  election(name: BytesLike, options: { readonly namespace?: string } = {}): Election {
+  election(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Election {
     return new Election(this.#deps, lockIdOf(name, options));
   }
 

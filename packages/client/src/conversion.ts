@@ -9,8 +9,8 @@ import type { Owner as OwnerTurns } from './owner.ts';
 import type { Session } from './session.ts';
 
 export interface UpgradeOptions {
-  readonly wait?: Duration;
-  readonly signal?: AbortSignal;
+  readonly wait?: Duration | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A hold, as far as it concerns its conversion. */

@@ -22,13 +22,13 @@ import type { Session } from './session.ts';
  */
 export interface CampaignOptions {
   /** What to proclaim from the first moment on, at most 4 KiB. */
-  readonly value?: BytesLike;
+  readonly value?: BytesLike | undefined;
   /** How long to stand as a candidate; without it, as long as it takes. */
-  readonly wait?: Duration;
+  readonly wait?: Duration | undefined;
   /** Gives up when aborted. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** How long the leadership outlives its process; by default as long as the client's session would. */
-  readonly ttl?: Duration;
+  readonly ttl?: Duration | undefined;
 }
 
 export interface ResumeOptions {
@@ -36,10 +36,10 @@ export interface ResumeOptions {
    * What to proclaim when elected anew, as somebody else leads, or led, by now; who leads on leads with what it proclaimed last.
    * At most 4 KiB, nothing by default.
    */
-  readonly value?: BytesLike;
+  readonly value?: BytesLike | undefined;
   /** As of `campaign`: it is needed when somebody else leads by now. */
-  readonly wait?: Duration;
-  readonly signal?: AbortSignal;
+  readonly wait?: Duration | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Who leads, and what it proclaims. */
@@ -50,6 +50,9 @@ export interface Leader {
   /** The wall time of the server when it was elected, in ms; for display. */
   readonly sinceMs: number;
 }
+
+/** In hexadecimal, as handles have it. */
+const LEASE = /^[0-9a-f]{1,16}$/;
 
 /** What a leader keeps, on disk for instance, to go on leading after its process has died. Plain JSON. */
 export interface LeadershipHandle {
@@ -83,9 +86,11 @@ export class Election {
    * else leads by now, as a candidate. Only for when that process has certainly ended: two that lead by one handle cannot be
    * told apart, not even by their version.
    *
-   * @throws ServiceError SESSION_EXPIRED when its session has ended: campaign anew. Others as `campaign`.
+   * @throws ServiceError SESSION_EXPIRED when its session has ended: campaign anew; INVALID_ARGUMENT for what is no handle.
+   *   Others as `campaign`.
    */
   async resume(handle: LeadershipHandle, { value, ...options }: ResumeOptions = {}): Promise<Leadership> {
+    requireHandle(handle);
     const { token, attempt } = handle;
     const ref = { lease: BigInt(`0x${handle.lease}`), incarnation: handle.incarnation };
     // The same number asks about the same acquire: a holder, or a candidate, is what it was. The session is taken up within
@@ -183,4 +188,15 @@ function leaderOf(state: LockState | undefined): Leader | undefined {
 function isSame(a: Leader | undefined, b: Leader | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.version === b.version && equalBytes(a.value, b.value);
+}
+
+/** It comes from a file, or wherever a process has kept it. @throws ServiceError INVALID_ARGUMENT */
+function requireHandle(handle: LeadershipHandle): void {
+  const { lease, incarnation, token, attempt } = handle ?? {};
+  const isHandle = typeof lease === 'string' && LEASE.test(lease) && typeof token === 'string';
+  if (isHandle && Number.isSafeInteger(incarnation) && Number.isSafeInteger(attempt)) return;
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    'handle: what `handle` of a leadership was, whole, such as JSON of it, parsed',
+  );
 }

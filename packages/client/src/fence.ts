@@ -8,9 +8,9 @@ export type CheckVersions = (
 ) => Promise<readonly boolean[]>;
 
 export interface FenceGuardOptions {
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** How many locks' versions are kept in memory; default 100,000. Of others the cluster is asked again. */
-  readonly namesMax?: number;
+  readonly namesMax?: number | undefined;
 }
 
 const NAMES_MAX = 100_000;
@@ -29,7 +29,11 @@ export class Fence {
    *
    * @throws ServiceError when the cluster does not answer.
    */
-  async check(name: BytesLike, version: number, options: { readonly namespace?: string } = {}): Promise<boolean> {
+  async check(
+    name: BytesLike,
+    version: number,
+    options: { readonly namespace?: string | undefined } = {},
+  ): Promise<boolean> {
     const [current] = await this.#check([{ name, version, ...options }]);
     return current === true;
   }

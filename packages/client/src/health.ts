@@ -12,11 +12,11 @@ export interface HealthCheck {
    */
   readonly check: (signal: AbortSignal) => unknown;
   /** Default 5 s. */
-  readonly interval?: Duration;
+  readonly interval?: Duration | undefined;
   /** Default: the interval. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /** So many failures one after the other end the session. Default 3. */
-  readonly failures?: number;
+  readonly failures?: number | undefined;
 }
 
 /** The session that is ended. */

@@ -237,7 +237,9 @@ export class HeldLock implements AsyncDisposable {
    *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the level is given
    *   back then.
    */
-  async acquire(options: { readonly depthMax?: number; readonly signal?: AbortSignal } = {}): Promise<this> {
+  async acquire(
+    options: { readonly depthMax?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<this> {
     this.throwIfLost();
     const request: AcquireRequest = {
       ...this.#request,

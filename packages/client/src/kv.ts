@@ -17,23 +17,23 @@ import { KvWatch, type WatchOptions } from './watch.ts';
 
 export interface OperationOptions {
   /** The client's `requestTimeout` unless given; at most 60 s. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /** Gives up waiting; a change may still take place. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ReadOptions extends OperationOptions {
   /** Read as of this revision. */
-  readonly revision?: number;
+  readonly revision?: number | undefined;
   /** Answer from any replica without asking the others: faster, and possibly old. */
-  readonly serializable?: boolean;
+  readonly serializable?: boolean | undefined;
 }
 
 export interface RangeOptions extends ReadOptions {
-  readonly limit?: number;
-  readonly keysOnly?: boolean;
-  readonly countOnly?: boolean;
-  readonly sort?: { readonly by: RangeOp['sortTarget']; readonly order: 'ascend' | 'descend' };
+  readonly limit?: number | undefined;
+  readonly keysOnly?: boolean | undefined;
+  readonly countOnly?: boolean | undefined;
+  readonly sort?: { readonly by: RangeOp['sortTarget']; readonly order: 'ascend' | 'descend' } | undefined;
 }
 
 export interface WriteOptions extends OperationOptions {
@@ -41,14 +41,14 @@ export interface WriteOptions extends OperationOptions {
    * Write only while this grant holds its lock, in the same step: otherwise nothing is written, and the write fails with
    * FENCED, however late it arrives.
    */
-  readonly fence?: LockVersion;
+  readonly fence?: LockVersion | undefined;
 }
 
 export interface PutOptions extends WriteOptions {
   /** The key is deleted when this lease ends. */
-  readonly lease?: bigint;
+  readonly lease?: bigint | undefined;
   /** Return the pair that was there before. */
-  readonly prevKv?: boolean;
+  readonly prevKv?: boolean | undefined;
 }
 
 export interface RangeAnswer {
@@ -68,8 +68,13 @@ export interface ScanPage {
 const SCAN_PAGE_BYTES = 512 * 1024;
 
 export type TxnOperation =
-  | { readonly put: BytesLike; readonly value: BytesLike; readonly lease?: bigint; readonly prevKv?: boolean }
-  | { readonly delete: KeySelector; readonly prevKv?: boolean }
+  | {
+      readonly put: BytesLike;
+      readonly value: BytesLike;
+      readonly lease?: bigint | undefined;
+      readonly prevKv?: boolean | undefined;
+    }
+  | { readonly delete: KeySelector; readonly prevKv?: boolean | undefined }
   | ({ readonly get: KeySelector } & Omit<RangeOptions, 'timeout' | 'signal' | 'serializable'>);
 
 /** Of keys, or whether a grant holds its lock. */
@@ -83,9 +88,9 @@ export interface KeyTxnCompare {
 }
 
 export interface TxnRequest {
-  readonly compare?: readonly TxnCompare[];
-  readonly success?: readonly TxnOperation[];
-  readonly failure?: readonly TxnOperation[];
+  readonly compare?: readonly TxnCompare[] | undefined;
+  readonly success?: readonly TxnOperation[] | undefined;
+  readonly failure?: readonly TxnOperation[] | undefined;
 }
 
 export type TxnAnswer =
@@ -129,7 +134,7 @@ export class Kv {
 
   async delete(
     selector: KeySelector,
-    options: WriteOptions & { readonly prevKv?: boolean } = {},
+    options: WriteOptions & { readonly prevKv?: boolean | undefined } = {},
   ): Promise<{ readonly revision: number; readonly deleted: number; readonly prev: readonly KvPair[] }> {
     const op = { type: 'delete', ...keyRange(selector), prevKv: options.prevKv ?? false } as const;
     const { result, revision } = await this.#write({ type: 'kv', op }, options);
@@ -167,7 +172,10 @@ export class Kv {
    */
   async *pages(
     selector: KeySelector,
-    options: OperationOptions & { readonly revision?: number; readonly pageBytes?: number } = {},
+    options: OperationOptions & {
+      readonly revision?: number | undefined;
+      readonly pageBytes?: number | undefined;
+    } = {},
   ): AsyncGenerator<ScanPage> {
     const { key, end = keyAfter(key) } = keyRange(selector);
     const bytes = options.pageBytes ?? SCAN_PAGE_BYTES;

@@ -19,7 +19,7 @@ export class Leases {
   }
 
   /** @throws ServiceError LEASE_EXISTS when `id` was given and is taken. */
-  async grant(ttl: Duration, options: { readonly id?: bigint } = {}): Promise<GrantedLease> {
+  async grant(ttl: Duration, options: { readonly id?: bigint | undefined } = {}): Promise<GrantedLease> {
     const { random } = this.#requester.ports;
     const id = options.id ?? BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
     const command = { type: 'leaseGrant', id, ttlMs: ttlMsOf(ttl, 'ttl'), attributes: {} } as const;
@@ -43,7 +43,7 @@ export class Leases {
   }
 
   /** Undefined when there is no such lease. */
-  async timeToLive(id: bigint, options: { readonly keys?: boolean } = {}): Promise<LeaseInfo | undefined> {
+  async timeToLive(id: bigint, options: { readonly keys?: boolean | undefined } = {}): Promise<LeaseInfo | undefined> {
     const query = { type: 'leaseTimeToLive', id, keys: options.keys ?? false } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'leaseTimeToLive') throw unexpected(result.type);

@@ -8,14 +8,14 @@ import { lockId } from './locks.ts';
 export type LockChoice =
   | BytesLike
   | Lock
-  | { readonly lock: BytesLike; readonly namespace?: string; readonly shared?: boolean }
+  | { readonly lock: BytesLike; readonly namespace?: string | undefined; readonly shared?: boolean }
   | {
       readonly semaphore: BytesLike;
-      readonly namespace?: string;
+      readonly namespace?: string | undefined;
       /** How many there are in all, as `permits` of `RemoraClient.semaphore`. */
       readonly capacity: number;
       /** How many of them; 1 unless given. */
-      readonly permits?: number;
+      readonly permits?: number | undefined;
     };
 
 /** A lock, and what it is asked for; without `as` for its owner alone. */

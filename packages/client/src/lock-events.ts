@@ -6,7 +6,7 @@ import { Subscription } from './subscription.ts';
 
 export interface LockEventsOptions {
   /** Ends the watch. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How a lock is now, or something that happened to it. */

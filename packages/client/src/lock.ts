@@ -17,30 +17,30 @@ export interface AcquireOptions extends LeaseOptions {
   /** How long to queue for the lock; without it, as long as it takes. 0: not at all (LOCK_BUSY when it is taken). */
   readonly wait?: Duration | undefined;
   /** Called when somebody asks for the lock: see `HeldLock.onRevoke`. */
-  readonly onRevoke?: RevokeListener;
+  readonly onRevoke?: RevokeListener | undefined;
   /** Gives up when aborted. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Shown with the lock to whoever looks at it, at most 4 KiB. Changed by `setData` while it is held. */
-  readonly data?: BytesLike;
+  readonly data?: BytesLike | undefined;
   /**
    * The data stay with the lock when it is held no longer, released or lost, for whoever holds it next (`previousData`),
    * and nobody has to hold it for them to be seen. Without `data` the holder's own begin with what was kept; to leave
    * nothing, set them to nothing before the release. Default: no.
    */
-  readonly keepData?: boolean;
+  readonly keepData?: boolean | undefined;
   /**
    * The lock-delay, at most 60 s: when the session ends without this lock's release, nobody else is granted it for so long.
    * For work that cannot present `version` and may go on for a while after its time; a change of leader makes it longer.
    * Default: 0.
    */
-  readonly lockDelay?: Duration;
+  readonly lockDelay?: Duration | undefined;
   /**
    * The owner's token, 1 to 128 bytes. By default each acquire has its own, a GUID. With the token of a lock that
    * this session holds, the acquire is a re-entry, up to `depthMax` deep.
    */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** How deep the owner may re-enter; 1 (the default without a token) turns re-entry off. */
-  readonly depthMax?: number;
+  readonly depthMax?: number | undefined;
 }
 
 /** What locks need of their client. */

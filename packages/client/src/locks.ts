@@ -20,17 +20,17 @@ export const DEFAULT_NAMESPACE = 'default';
 
 export interface LockName {
   readonly name: BytesLike;
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 export interface ForceReleaseOptions {
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /**
    * Who does it, at most 128 bytes, and why, at most 1 KiB. If either is said it stays on record with the lock (`show`),
    * until it is taken by force again, or until `forget`.
    */
-  readonly by?: string;
-  readonly reason?: string;
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 /** Looking at locks, whoever holds them, and breaking them. */
@@ -44,14 +44,20 @@ export class Locks {
   }
 
   /** Who holds the lock and who waits, and what was left with it; undefined when there is nothing to show. */
-  async show(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<LockState | undefined> {
+  async show(
+    name: BytesLike,
+    options: { readonly namespace?: string | undefined } = {},
+  ): Promise<LockState | undefined> {
     const result = await this.#query({ type: 'show', lock: lockId({ name, ...options }), allKinds: true });
     if (result.type !== 'show') throw unexpected(result.type);
     return result.state;
   }
 
   /** As `show`, with how long each of the first 16 holders would still have it if no more were heard of it. */
-  async details(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<LockDetails | undefined> {
+  async details(
+    name: BytesLike,
+    options: { readonly namespace?: string | undefined } = {},
+  ): Promise<LockDetails | undefined> {
     const state = await this.show(name, options);
     return state && detailsOf(this.#requester, state, this.#timeoutMs);
   }
@@ -62,10 +68,10 @@ export class Locks {
    */
   async list(
     options: {
-      readonly namespace?: string;
-      readonly prefix?: BytesLike;
-      readonly after?: BytesLike;
-      readonly limit?: number;
+      readonly namespace?: string | undefined;
+      readonly prefix?: BytesLike | undefined;
+      readonly after?: BytesLike | undefined;
+      readonly limit?: number | undefined;
     } = {},
   ): Promise<{ readonly locks: readonly LockState[]; readonly more: boolean }> {
     const result = await this.#query({
@@ -95,7 +101,10 @@ export class Locks {
    * Of locks that are free nothing is told. `LockStates` makes states of it.
    */
   events(
-    options: LockEventsOptions & { readonly namespace?: string; readonly prefix?: BytesLike } = {},
+    options: LockEventsOptions & {
+      readonly namespace?: string | undefined;
+      readonly prefix?: BytesLike | undefined;
+    } = {},
   ): LockEvents<LocksWatchEvent> {
     const { namespace = DEFAULT_NAMESPACE, prefix = EMPTY_BYTES } = options;
     return eventsOfLocks(this.#requester, lockIdOf(prefix, { namespace }), options);
@@ -104,7 +113,7 @@ export class Locks {
   /** Asks all who hold the lock, or permits, to let go: see `Lock.revoke`. */
   revoke(
     name: BytesLike,
-    { namespace, ...options }: RevokeOptions & { readonly namespace?: string } = {},
+    { namespace, ...options }: RevokeOptions & { readonly namespace?: string | undefined } = {},
   ): Promise<RevocationOutcome> {
     const lock = lockId(namespace === undefined ? { name } : { name, namespace });
     return revokeLock(this.#requester, lock, { ...options, timeoutMs: this.#timeoutMs });
@@ -117,7 +126,7 @@ export class Locks {
   }
 
   /** Forgets what earlier holders left with the lock (`keepData`), and who took it by force. Gives whether there was anything. */
-  async forget(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<boolean> {
+  async forget(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Promise<boolean> {
     const result = await this.#command({ type: 'forget', lock: lockId({ name, ...options }) });
     if (result.type !== 'forgotten') throw unexpected(result.type);
     return result.any;
@@ -141,7 +150,10 @@ export function lockId(lock: LockName): LockId {
   return lockIdOf(lock.name, lock);
 }
 
-export function lockIdOf(name: BytesLike, { namespace = DEFAULT_NAMESPACE }: { readonly namespace?: string }): LockId {
+export function lockIdOf(
+  name: BytesLike,
+  { namespace = DEFAULT_NAMESPACE }: { readonly namespace?: string | undefined },
+): LockId {
   return { namespace: requireText(namespace, 'namespace'), name: toBytes(name) };
 }
 

@@ -17,13 +17,13 @@ export interface LeaseOptions {
    * How long the lock outlives its holder; it has a lease of its own then. `'never'`: until it is released, by its holder,
    * by force, or by closing its session, however long its holder has been gone.
    */
-  readonly ttl?: Duration | 'never';
+  readonly ttl?: Duration | 'never' | undefined;
   /** `false`: the lock is held for `ttl` and no longer, unless `extend` is called. Default: it is renewed for as long as it is held. */
-  readonly renew?: boolean;
+  readonly renew?: boolean | undefined;
   /** How long the lock is held at most, however often it is renewed; `lock.signal` aborts then. It is free one TTL later at the latest, and at once when it is released. */
-  readonly maxHold?: Duration;
+  readonly maxHold?: Duration | undefined;
   /** When a holder that is not heard of any more loses the lock; in place of `ttl`. */
-  readonly condition?: LockCondition;
+  readonly condition?: LockCondition | undefined;
 }
 
 export interface LockCondition {
@@ -32,7 +32,7 @@ export interface LockCondition {
   /** The cluster frees the lock when it has missed so many: 3 or more. */
   readonly serverMisses: number;
   /** The holder stops using the lock (its signal aborts) when so many were not answered. Default: as many as leave a margin. */
-  readonly holderMisses?: number;
+  readonly holderMisses?: number | undefined;
 }
 
 /** What is to become of a lease once the lock is granted. */

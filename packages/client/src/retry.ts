@@ -4,14 +4,14 @@ import { type Duration, durationMs } from './duration.ts';
 /** How requests that a gateway or a range did not answer are repeated, within their own time-out. */
 export interface RetryOptions {
   /** The pause before the first repetition, once every gateway was tried; it doubles from one to the next. Default 20 ms. */
-  readonly initial?: Duration;
+  readonly initial?: Duration | undefined;
   /** The longest pause. Default 1 s. */
-  readonly max?: Duration;
+  readonly max?: Duration | undefined;
   /**
    * How often a request is sent at most; without it, as often as its time-out allows. Who waits for a lock goes on asking
    * all the same, and what gives a lock back in the background is sent until it is answered.
    */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
 }
 
 export interface RetryPolicy {

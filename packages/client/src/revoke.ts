@@ -9,13 +9,13 @@ import type { Requester } from './requester.ts';
 
 export interface RevokeOptions {
   /** Told to the holder, for people: at most 256 bytes. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Who asks, told to the holder: at most 128 bytes. */
-  readonly by?: string;
+  readonly by?: string | undefined;
   /** How long to wait for its answer; then the request is void. Default 30 s, at most a day; 0: asks, and does not wait. */
-  readonly wait?: Duration;
+  readonly wait?: Duration | undefined;
   /** Waits no longer when aborted; the request goes on until its time is over. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

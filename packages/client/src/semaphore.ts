@@ -14,12 +14,12 @@ export interface SemaphoreOptions {
    * (`setPermits`); otherwise what the cluster knows does.
    */
   readonly permits: number;
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 export interface PermitOptions extends AcquireOptions {
   /** How many; 1 unless given. */
-  readonly permits?: number;
+  readonly permits?: number | undefined;
 }
 
 /** A number of permits that holders have between them. First come, first served, however many each wants. */

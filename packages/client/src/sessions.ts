@@ -25,9 +25,9 @@ export class Sessions {
    */
   async list(
     options: {
-      readonly after?: bigint;
-      readonly limit?: number;
-      readonly attributes?: Readonly<Record<string, string>>;
+      readonly after?: bigint | undefined;
+      readonly limit?: number | undefined;
+      readonly attributes?: Readonly<Record<string, string>> | undefined;
     } = {},
   ): Promise<{ readonly sessions: readonly SessionInfo[]; readonly next: bigint | undefined }> {
     const { after = 0n, limit = 100, attributes = {} } = options;
@@ -52,7 +52,7 @@ export class Sessions {
    *
    * @throws ServiceError LEASE_NOT_FOUND when there is no such session, or not this `incarnation` of it.
    */
-  async close(id: bigint, options: { readonly incarnation?: number } = {}): Promise<void> {
+  async close(id: bigint, options: { readonly incarnation?: number | undefined } = {}): Promise<void> {
     const { incarnation = 0 } = options;
     await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, { timeoutMs: this.#timeoutMs });
   }

@@ -13,13 +13,13 @@ import { Subscription } from './subscription.ts';
 
 export interface WatchOptions {
   /** First revision to report; by default what happens from now on. */
-  readonly startRevision?: number;
-  readonly noPut?: boolean;
-  readonly noDelete?: boolean;
+  readonly startRevision?: number | undefined;
+  readonly noPut?: boolean | undefined;
+  readonly noDelete?: boolean | undefined;
   /** Deliver the pair before each change, where it is still known. */
-  readonly prevKv?: boolean;
+  readonly prevKv?: boolean | undefined;
   /** Ends the watch. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface WatchEvent {

@@ -15,24 +15,24 @@ import { startRenewalThread } from './renewal-thread.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /** For gateways behind something that ends TLS: options of `node:tls`. Plain text without it. */
-  readonly tls?: ConnectionOptions;
-  readonly logger?: Logger;
+  readonly tls?: ConnectionOptions | undefined;
+  readonly logger?: Logger | undefined;
   /**
    * A directory on this machine, for any number of processes of one user. Clients name in it, durably and before it is
    * used, what they hold. What a process leaves there that ends without closing its client is given back by the next one
    * that connects to the same cluster, rather than by its sessions' TTL. Without it nothing is written.
    */
-  readonly journal?: string;
+  readonly journal?: string | undefined;
   /**
    * Renew sessions by a thread of their own as well, over a connection of its own, so that they outlast work that keeps
    * the main thread busy. Not together with `tls`. Default false.
    */
-  readonly renewInWorker?: boolean;
+  readonly renewInWorker?: boolean | undefined;
   /**
    * How long the main thread may be busy before that thread gives it up: what a program holds that hangs for good is free
    * after this and a TTL. Default 30 s.
    */
-  readonly maxMainThreadBlock?: Duration;
+  readonly maxMainThreadBlock?: Duration | undefined;
 }
 
 const OPTIONS = namesOf<Required<ConnectOptions>>({
