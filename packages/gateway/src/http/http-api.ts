@@ -1,5 +1,6 @@
 import { type Clock, type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
 import type { Backend } from '../backend.ts';
+import { unreadRoom } from '../lock/unread-news.ts';
 import type { WaitSlots } from '../routing/wait-slots.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest } from './api-types.ts';
@@ -31,7 +32,7 @@ export class HttpApi {
     const calls = new RangeCalls(backend, clock);
     this.#logger = logger;
     this.#deps = {
-      ...{ backend, waits },
+      ...{ backend, waits, unread: unreadRoom() },
       acquires: new AcquireCalls({ calls, clock, random, waits }),
       locks: new LockCalls(calls),
       sessions: new SessionCalls(calls, random),

@@ -1,5 +1,6 @@
 import { jsonBytes, unreachable } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, type Revocation, validateLockQuery } from '@remora/lock';
+import type { HeldBytes } from '@remora/protocol';
 import type { Backend, LockWatchOptions } from '../backend.ts';
 import { UnreadNews } from '../lock/unread-news.ts';
 import type { EventStream } from './api-types.ts';
@@ -7,7 +8,7 @@ import { holderJson, lockJson, ownerJson, waiterJson } from './lock-words.ts';
 import { refuse } from './range-calls.ts';
 
 /** Checked before it is answered that events follow. */
-export function lockEvents(backend: Backend, options: LockWatchOptions): EventStream {
+export function lockEvents(backend: Backend, room: HeldBytes, options: LockWatchOptions): EventStream {
   const { namespace, name, single } = options;
   refuse(
     single
@@ -18,9 +19,14 @@ export function lockEvents(backend: Backend, options: LockWatchOptions): EventSt
     const unread = new UnreadNews(
       (one) => sink.write(one.type, newsJson(one)),
       () => control,
+      room,
     );
     const control = backend.watchLocks(options, (news) => unread.tell(news));
-    return { onDrain: () => unread.onDrain(), onClose: () => control.cancel() };
+    const onClose = (): void => {
+      control.cancel();
+      unread.close();
+    };
+    return { onDrain: () => unread.onDrain(), onClose };
   };
 }
 

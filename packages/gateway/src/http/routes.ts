@@ -1,5 +1,6 @@
 import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
+import type { HeldBytes } from '@remora/protocol';
 import type { Backend, LockWatchOptions } from '../backend.ts';
 import type { WaitSlots } from '../routing/wait-slots.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
@@ -14,6 +15,8 @@ import { onlyThese, type Target, text } from './targets.ts';
 export interface RouteDeps {
   readonly backend: Backend;
   readonly waits: WaitSlots;
+  /** For streams of events. */
+  readonly unread: HeldBytes;
   readonly acquires: AcquireCalls;
   readonly locks: LockCalls;
   readonly sessions: SessionCalls;
@@ -116,9 +119,9 @@ function reading(path: string, handle: Handle): Route {
 function telling(path: string, watched: (call: RoutedCall) => LockWatchOptions): Route {
   return {
     ...{ method: 'GET', path },
-    handle: async ({ backend, waits }, call) => {
+    handle: async ({ backend, waits, unread }, call) => {
       call.fields.end();
-      const events = lockEvents(backend, watched(call));
+      const events = lockEvents(backend, unread, watched(call));
       const giveSlot = waits.take();
       if (giveSlot === undefined) throw waits.refusal();
       return { status: 200, body: undefined, events: untilClosed(events, giveSlot), undelivered: giveSlot };

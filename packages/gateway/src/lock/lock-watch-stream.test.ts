@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Backend, LockWatchListener } from '../backend.ts';
 import { lockEvents } from '../http/lock-events.ts';
 import { LockWatchStream } from './lock-watch-stream.ts';
-import { UNREAD_BYTES_MAX } from './unread-news.ts';
+import { UNREAD_BYTES_MAX, unreadRoom } from './unread-news.ts';
 
 const OPTIONS = { namespace: 'n', name: utf8('p/'), single: false };
 
@@ -83,7 +83,7 @@ const WAYS: readonly { name: string; watch: (locks: Locks, client: Client) => Wa
   {
     name: 'gRPC',
     watch: ({ backend }, client) => {
-      const stream = new LockWatchStream(backend, {
+      const stream = new LockWatchStream(backend, unreadRoom(), {
         write: ({ news }) => client.write(news?.$case ?? '', 1_000),
         unread: () => client.messages,
         end() {},
@@ -97,6 +97,7 @@ const WAYS: readonly { name: string; watch: (locks: Locks, client: Client) => Wa
     watch: ({ backend }, client) =>
       lockEvents(
         backend,
+        unreadRoom(),
         OPTIONS,
       )({
         write: (type, data) => (client.write(type, JSON.stringify(data).length) ? 0 : client.bytes),

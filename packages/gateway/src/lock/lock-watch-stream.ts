@@ -1,3 +1,5 @@
+import type { LockNews } from '@remora/lock';
+import type { HeldBytes } from '@remora/protocol';
 import * as pb from '@remora/protocol/remora';
 import type { Backend, WatchControl } from '../backend.ts';
 import type { StreamHandler, StreamSink } from '../calls.ts';
@@ -9,18 +11,17 @@ import { UnreadNews } from './unread-news.ts';
 export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
   readonly #backend: Backend;
   readonly #sink: StreamSink<pb.WatchResponse>;
-  readonly #news = new UnreadNews(
-    (one) => this.#write(fromNews(one)),
-    () => this.#control,
-  );
+  readonly #news: UnreadNews;
   #control: Omit<WatchControl, 'progress'> | undefined;
   /** Of the last messages, as many as are unread; of those before the client fell behind nothing is known. */
   #unread: number[] = [];
   #unreadBytes = 0;
 
-  constructor(backend: Backend, sink: StreamSink<pb.WatchResponse>) {
+  constructor(backend: Backend, room: HeldBytes, sink: StreamSink<pb.WatchResponse>) {
     this.#backend = backend;
     this.#sink = sink;
+    const write = (one: LockNews): number => this.#write(fromNews(one));
+    this.#news = new UnreadNews(write, () => this.#control, room);
   }
 
   onRequest(request: pb.WatchRequest): boolean {
@@ -48,5 +49,6 @@ export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
 
   onClose(): void {
     this.#control?.cancel();
+    this.#news.close();
   }
 }

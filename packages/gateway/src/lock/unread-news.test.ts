@@ -1,6 +1,6 @@
 import type { LockNews } from '@remora/lock';
 import { expect, test } from 'vitest';
-import { UNREAD_BYTES_GROWN_MAX, UNREAD_BYTES_MAX, UnreadNews } from './unread-news.ts';
+import { UNREAD_BYTES_GROWN_MAX, UNREAD_BYTES_MAX, UnreadNews, unreadRoom } from './unread-news.ts';
 
 const PAGE_BYTES = 400_000;
 const PAGE: readonly LockNews[] = [{ type: 'live' }];
@@ -13,22 +13,24 @@ class Telling {
   told = 0;
   #listening = false;
   readonly #pages: number;
-  readonly #news = new UnreadNews(
-    () => {
+  readonly #news: UnreadNews;
+
+  constructor(bytes: number, room = unreadRoom()) {
+    this.#pages = bytes / PAGE_BYTES;
+    const write = (): number => {
       this.told++;
       this.unread += PAGE_BYTES;
       return this.unread;
-    },
-    () => ({
-      pause: () => {
-        this.#listening = false;
-      },
-      resume: () => this.begin(),
-    }),
-  );
+    };
+    const pause = (): void => {
+      this.#listening = false;
+    };
+    this.#news = new UnreadNews(write, () => ({ pause, resume: () => this.begin() }), room);
+  }
 
-  constructor(bytes: number) {
-    this.#pages = bytes / PAGE_BYTES;
+  close(): void {
+    this.#listening = false;
+    this.#news.close();
   }
 
   get complete(): boolean {
@@ -67,4 +69,19 @@ test('nobody is left more than there may be, whatever was read before', () => {
   for (let i = 0; i < 20; i++) telling.read();
   expect([telling.complete, telling.begun]).toEqual([false, 21]);
   expect(telling.unread).toBeLessThanOrEqual(UNREAD_BYTES_GROWN_MAX + PAGE_BYTES);
+});
+
+test('all of them together are left no more than there is room for, which those who end give back (UN3)', () => {
+  const room = unreadRoom(10 * UNREAD_BYTES_MAX);
+  const reader = new Telling(6 * UNREAD_BYTES_MAX, room);
+  const other = new Telling(6 * UNREAD_BYTES_MAX, room);
+  for (const telling of [reader, other]) telling.begin();
+  for (let i = 0; i < 5; i++) for (const telling of [reader, other]) telling.read();
+  expect([reader.complete, other.complete, room.bytes]).toEqual([true, false, 10 * UNREAD_BYTES_MAX]);
+  reader.close();
+  for (let i = 0; i < 3; i++) other.read();
+  expect(other.complete).toBe(true);
+  for (const telling of [reader, other, other]) telling.close();
+  other.read();
+  expect(room.bytes).toBe(0);
 });

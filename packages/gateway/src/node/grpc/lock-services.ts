@@ -8,6 +8,7 @@ import { LockApi } from '../../lock/lock-service.ts';
 import { LockWatchStream } from '../../lock/lock-watch-stream.ts';
 import { SessionApi } from '../../lock/session-service.ts';
 import { SESSION_WORDS } from '../../lock/session-words.ts';
+import { unreadRoom } from '../../lock/unread-news.ts';
 import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
 
@@ -23,6 +24,7 @@ const HEARTBEATS_PENDING_MAX = 4_096;
 export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcService {
   const api = new LockApi(deps.backend, deps.random);
   const sessions = new SessionApi(deps.backend);
+  const unread = unreadRoom();
   const limits = { pendingMax: HEARTBEATS_PENDING_MAX, timeouts: TIMEOUT_LIMITS };
   return grpcService<pb.LockServer>(pb.LockService, {
     openSession: guard.unary(api.openSession.bind(api), remoraStatus),
@@ -46,6 +48,6 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
     show: guard.unary(api.show.bind(api), remoraStatus),
     list: guard.unary(api.list.bind(api), remoraStatus),
     check: guard.unary(api.check.bind(api), remoraStatus),
-    watch: guard.serverStream((sink) => new LockWatchStream(deps.backend, sink), remoraStatus),
+    watch: guard.serverStream((sink) => new LockWatchStream(deps.backend, unread, sink), remoraStatus),
   });
 }
