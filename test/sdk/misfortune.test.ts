@@ -40,7 +40,7 @@ describe('locks of the SDK', () => {
       await world.until(client.lock('l').acquire()),
       await world.until(client.rwLock('rw').read()),
     ];
-    expect(world.held).toBe(0);
+    expect(world.held).toBe(1); // for the session
     for (const asked of [() => held.acquire(), () => held.extend(), () => shared.upgrade()]) {
       for (const address of GATEWAYS) world.down.add(address);
       world.sever();
@@ -50,13 +50,13 @@ describe('locks of the SDK', () => {
         pending = false;
       });
       for (let passedMs = 0; pending && passedMs < 1_000; passedMs += 5) {
-        expect(world.held).toBeGreaterThan(0);
+        expect(world.held).toBeGreaterThan(1);
         await world.run(5);
       }
       expect(pending).toBe(true);
       world.down.clear();
       expect(await world.until(done)).toBe('ok');
-      expect(world.held).toBe(0);
+      expect(world.held).toBe(1);
     }
   });
 
@@ -70,15 +70,33 @@ describe('locks of the SDK', () => {
       // The turn is that of its cancel, in the background, for which nobody waits.
       expect(await world.until(codeOf(lock.write({ token: asked, wait: '100ms' })))).toBe('LOCK_TIMEOUT');
       await world.run(20);
-      expect(world.held).toBe(0);
+      expect(world.held).toBe(1);
       const done = codeOf(asked === 'setData' ? held.setData('x') : held[asked]());
       await world.run(20);
-      expect([asked, world.held]).toEqual([asked, 1]);
+      expect([asked, world.held]).toEqual([asked, 2]);
       world.isolated.clear();
       expect(await world.until(done)).toBe('ok');
       if (asked !== 'release') await world.until(held.release());
-      expect(world.held).toBe(0);
+      expect(world.held).toBe(1);
     }
+  });
+
+  test('the process lives as long as its sessions do, also while no gateway is there: who holds a lock may only wait', async () => {
+    world = new World();
+    const client = await world.client({ sessionTtl: '10s' });
+    expect(world.held).toBe(0);
+    const held = await world.until(client.lock('l').acquire());
+    for (const address of GATEWAYS) world.down.add(address);
+    world.sever();
+    await world.run(8_000);
+    expect([held.state, world.held]).toEqual(['suspended', 1]);
+    await world.run(2_000);
+    expect([held.state, world.held]).toEqual(['lost', 0]);
+    world.down.clear();
+    await world.until(client.lock('l').acquire());
+    expect(world.held).toBe(1);
+    await world.until(client.close());
+    expect(world.held).toBe(0);
   });
 
   test.each([{}, { ttl: '5s' } as const])(

@@ -42,6 +42,12 @@ test.each<{
   const world = new World();
   const [client, other] = [await world.client(), await world.client()];
   await world.until(taken(other, 0));
-  await expect(world.until(call(client, 0))).rejects.toMatchObject({ code, message: busy });
-  await expect(world.until(call(client, 500))).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', message: late });
+  await expect(world.until(call(client, 0))).rejects.toMatchObject({
+    code,
+    message: `${busy}${code === 'LOCK_BUSY' ? ': default/n' : ''}`,
+  });
+  await expect(world.until(call(client, 500))).rejects.toMatchObject({
+    code: 'LOCK_TIMEOUT',
+    message: `${late}: default/n`,
+  });
 });

@@ -42,6 +42,7 @@ describe('what a lock tells of its acquire', () => {
     });
     const { details } = await failing.catch((error) => error);
     expect(details.waitMs).toBeGreaterThanOrEqual(395);
+    expect(details).not.toHaveProperty('queuePosition'); // nobody has told it yet
   });
 
   test('that a gateway did not bring to its end', async () => {

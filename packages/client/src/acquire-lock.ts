@@ -6,53 +6,56 @@ import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
 import { insist } from './insist.ts';
 import { requireText, toBytes } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
-import { namesOf, requireCount, requireOptions } from './options.ts';
+import { requireCount } from './options.ts';
 import { notAtOnce } from './outcomes.ts';
 import { AS_SESSIONS, OwnLease, type OwnLeaseRequest, ownLeaseRequest } from './own-lease.ts';
 import type { Session } from './session.ts';
 
-/** Of whatever is acquired: a lock, permits, a place at a barrier. */
-export interface AnyAcquireOptions extends AcquireOptions {
+/** What is acquired, where it is not a lock for its owner alone: permits, a place at a barrier. */
+export interface AcquireWhat {
   readonly as?: AcquireAs;
   /** It has a lease of its own, also where nothing is asked for that needs one. */
   readonly apart?: boolean;
 }
 
-const OPTIONS = namesOf<Required<AnyAcquireOptions>>({
-  ...{ wait: true, signal: true, ttl: true, renew: true, maxHold: true, condition: true, data: true, keepData: true },
-  ...{ lockDelay: true, token: true, depthMax: true, onRevoke: true, as: true, apart: true },
-});
+const LOCK: AcquireWhat = {};
 /** How deep an owner whose token the caller chose may re-enter, unless it says otherwise. */
 const DEPTH_DEFAULT = 1_000;
 /** A shorter wait does not end before a session can be there. */
 const SESSION_WAIT_MIN_MS = 1_000;
 
 /** @throws ServiceError LOCK_BUSY when it is taken and `wait` is 0; others as `Lock.acquire`. */
-export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquireOptions): Promise<HeldLock> {
-  requireOptions(options, 'acquire', OPTIONS);
+export async function acquireLock(
+  deps: LockDeps,
+  id: LockId,
+  options: AcquireOptions,
+  what: AcquireWhat = LOCK,
+): Promise<HeldLock> {
+  checkOptions('acquire', options);
   if (options.signal !== undefined) requireSignal(options.signal);
   const { clock, liveness } = deps.requester.ports;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
   const startedMs = clock.monotonicMs();
-  const traced = deps.tracing.acquire(id, options.as);
+  const traced = deps.tracing.acquire(id, what.as);
   let own: OwnLease | undefined;
   let asked: Asked | undefined;
   liveness.hold();
   try {
     // Before anything is waited for: they are the caller's.
     const data = options.data === undefined ? EMPTY_BYTES : toBytes(options.data);
-    const wanted = ownLeaseRequest(options) ?? (options.apart ? AS_SESSIONS : undefined);
+    const wanted = ownLeaseRequest(options) ?? (what.apart ? AS_SESSIONS : undefined);
     const opened = wanted === undefined ? deps.session() : deps.openLease(wanted.terms, id);
     // Nearly always the session is there: whoever awaits it all the same pays for a turn of the loop.
     const session = opened instanceof Promise ? await patiently(opened, { deps, options, wanted, waitMs }) : opened;
     own = wanted && new OwnLease(session, wanted, deps.requestTimeoutMs);
     // Here and not in the operation: it would leave an owner behind that nobody uses.
     if (options.signal?.aborted) throw aborted(options.signal);
-    const request = requestOf(deps, id, { options, data, startedMs, waitMs });
+    const request = requestOf(deps, id, { options, as: what.as, data, startedMs, waitMs });
     asked = { session, request, isGranted: false };
     const grant = await new AcquireOperation(deps.requester, session, request).run();
-    if (grant === undefined) throw notAtOnce(options.as);
+    if (grant === undefined) throw notAtOnce(request);
     asked.isGranted = true;
     if (own !== undefined) await unlessGivenUp(own.begin(), options.signal);
     // The session may have been lost since the grant came, by what came in the same frame.
@@ -104,10 +107,12 @@ function endLease(own: OwnLease, { requester }: LockDeps, asked: Asked | undefin
 export async function tryAcquireLock(
   deps: LockDeps,
   id: LockId,
-  options: Omit<AnyAcquireOptions, 'wait'>,
+  options: Omit<AcquireOptions, 'wait'>,
+  what: AcquireWhat = LOCK,
 ): Promise<HeldLock | undefined> {
   try {
-    return await acquireLock(deps, id, { ...options, wait: 0 });
+    checkOptions('acquire', options);
+    return await acquireLock(deps, id, { ...options, wait: 0 }, what);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'LOCK_BUSY') return undefined;
     throw error;
@@ -116,7 +121,7 @@ export async function tryAcquireLock(
 
 interface Patience {
   readonly deps: LockDeps;
-  readonly options: AnyAcquireOptions;
+  readonly options: AcquireOptions;
   readonly wanted: OwnLeaseRequest | undefined;
   readonly waitMs: number | undefined;
 }
@@ -149,14 +154,15 @@ function requestOf(
   { requester, nextAttempt, newToken, requestTimeoutMs }: LockDeps,
   lock: LockId,
   asked: {
-    readonly options: AnyAcquireOptions;
+    readonly options: AcquireOptions;
+    readonly as: AcquireAs | undefined;
     readonly data: Bytes;
     readonly startedMs: number;
     readonly waitMs: number | undefined;
   },
 ): AcquireRequest {
-  const { options, data, startedMs, waitMs } = asked;
-  const { token, depthMax, as, signal } = options;
+  const { options, as, data, startedMs, waitMs } = asked;
+  const { token, depthMax, signal } = options;
   // Field by field: an object put together of others costs several times as much.
   return {
     lock,

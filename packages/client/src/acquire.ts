@@ -133,7 +133,7 @@ export class AcquireOperation implements LossListener {
     if (lossReason !== undefined) return this.#end(lossReason);
     this.#lossListener = this.#session.addLossListener(this);
     if (waitMs !== undefined && waitMs > 0) {
-      const timedOut = (): void => this.#giveUp(notInTime(this.#request.as, { ...this.#stats() }));
+      const timedOut = (): void => this.#giveUp(notInTime(this.#request, this.#details()));
       this.#waitTimer = this.#requester.ports.clock.setTimer(waitMs, timedOut);
     }
     this.#turns.enter(() => this.#takeTurn());
@@ -221,7 +221,7 @@ export class AcquireOperation implements LossListener {
         return this.#askLater();
       case 'refused':
         if (result.code === 'SESSION_EXPIRED') return this.#session.expired();
-        return this.#refused(new ServiceError(result.code, result.message, { details: { ...this.#stats() } }));
+        return this.#refused(new ServiceError(result.code, result.message, { details: this.#details() }));
       default:
         return this.#giveUp(new ServiceError('INTERNAL', `an acquire was answered by ${result.type}`));
     }
@@ -253,6 +253,12 @@ export class AcquireOperation implements LossListener {
   #grantOf({ version, depth, lockTimeMs, keptData }: Omit<Granted, 'type'>): Grant {
     const turns = this.#turns;
     return { version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats: this.#stats() };
+  }
+
+  /** For an error. A place that it was not told of is none. */
+  #details(): Readonly<Record<string, unknown>> {
+    const { queuePosition, ...known } = this.#stats();
+    return queuePosition === 0 ? known : { queuePosition, ...known };
   }
 
   #stats(): AcquireStats {

@@ -4,13 +4,14 @@ import { lookingSignal } from './abort.ts';
 import { acquireLock } from './acquire-lock.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-life.ts';
+import { checkOptions } from './known-options.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import type { ForceReleaseOptions, Locks } from './locks.ts';
 
 /** How long to wait, and when to give up. */
 export type BarrierOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
 
-const PASS = { type: 'pass' } as const;
+const PASS = { as: { type: 'pass' } } as const;
 
 /**
  * Holds up all who wait at it while somebody holds it, and lets all of them go at once when nobody does any more. It is the
@@ -31,7 +32,8 @@ export class Barrier {
    * Puts the barrier up; it is lifted by the release of what this returns. Without `wait` it does not wait for another one
    * who holds it, but throws LOCK_BUSY; other errors are those of `Lock.acquire`.
    */
-  hold(options: AcquireOptions = {}): Promise<HeldLock> {
+  async hold(options: AcquireOptions = {}): Promise<HeldLock> {
+    checkOptions('acquire', options);
     return acquireLock(this.#deps, this.id, { ...options, wait: options.wait ?? 0 });
   }
 
@@ -43,12 +45,14 @@ export class Barrier {
    *   when the session was lost; others when the cluster did not answer.
    */
   async wait(options: BarrierOptions = {}): Promise<void> {
-    const passed = await acquireLock(this.#deps, this.id, { ...options, as: PASS });
+    checkOptions('waiting at a barrier', options);
+    const passed = await acquireLock(this.#deps, this.id, options, PASS);
     await forgetPassage(passed);
   }
 
   /** Lifts it, whoever holds it, who is not asked (`Locks.forceRelease`). False when nobody did. */
   async lift(options: Pick<ForceReleaseOptions, 'by' | 'reason'> = {}): Promise<boolean> {
+    checkOptions('lifting a barrier', options);
     const { namespace, name } = this.id;
     try {
       await this.#locks.forceRelease(name, { namespace, ...options });
@@ -82,7 +86,8 @@ export class DoubleBarrier {
    */
   async enter(options: BarrierOptions & Pick<AcquireOptions, 'data'> = {}): Promise<BarrierStay> {
     const as = { type: 'enter', parties: this.#parties } as const;
-    const held = await acquireLock(this.#deps, this.id, { ...options, as });
+    checkOptions('entering a double barrier', options);
+    const held = await acquireLock(this.#deps, this.id, options, { as });
     return new BarrierStay(this.#deps, held);
   }
 }
@@ -124,7 +129,8 @@ export class BarrierStay implements AsyncDisposable {
    * @throws ServiceError LOCK_TIMEOUT after `wait`, LOCK_BUSY with `wait: 0`: others are still there; CANCELED when `signal`
    *   aborted; the reason when it was lost; others when the cluster did not answer: it leaves with its session at the latest.
    */
-  leave(options: BarrierOptions = {}): Promise<void> {
+  async leave(options: BarrierOptions = {}): Promise<void> {
+    checkOptions('waiting at a barrier', options);
     this.#leaving ??= this.#leave(options);
     return this.#leaving;
   }
@@ -133,7 +139,7 @@ export class BarrierStay implements AsyncDisposable {
     const held = this.#held;
     held.throwIfLost();
     try {
-      const passed = await acquireLock(this.#deps, held.id, { ...options, token: held.token, as: PASS });
+      const passed = await acquireLock(this.#deps, held.id, { ...options, token: held.token }, PASS);
       await forgetPassage(passed);
     } finally {
       await held[Symbol.asyncDispose]().catch(() => {});

@@ -1,4 +1,4 @@
-import { asBuffer, GuidSeries, ServiceError, type Timer } from '@remora/base';
+import { GuidSeries, ServiceError, type Timer } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { lookingSignal } from './abort.ts';
@@ -10,6 +10,7 @@ import { GrantWatches } from './grant-watch.ts';
 import { type HealthCheck, healthPlan, watchHealth } from './health.ts';
 import { endLeftovers, LeaseJournal } from './journal.ts';
 import type { BytesLike } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import { Kv } from './kv.ts';
 import { Leases } from './leases.ts';
 import { Lock, type LockDeps } from './lock.ts';
@@ -17,6 +18,8 @@ import type { LockChoice } from './lock-choice.ts';
 import { LockSet } from './lock-set.ts';
 import { Locks, lockIdOf } from './locks.ts';
 import { clientClosed } from './operation.ts';
+import { requireAttributes } from './options.ts';
+import { lockText } from './outcomes.ts';
 import type { ClientPorts } from './ports.ts';
 import { Requester } from './requester.ts';
 import { type RetryOptions, retryPolicy } from './retry.ts';
@@ -68,6 +71,12 @@ export interface SessionOptions {
   readonly health?: HealthCheck | undefined;
 }
 
+function semaphoreOf(deps: LockDeps, name: BytesLike, options: SemaphoreOptions): Semaphore {
+  checkOptions('semaphore', options);
+  const { permits, namespace } = options;
+  return new Semaphore(deps, lockIdOf(name, { namespace }), permits);
+}
+
 export function endpointsOf({ endpoints }: ClientOptions): readonly string[] {
   const all = typeof endpoints === 'string' ? endpoints.split(',') : endpoints;
   if (Array.isArray(all) && all.every((endpoint) => typeof endpoint === 'string')) return all;
@@ -80,7 +89,6 @@ const JOURNAL_TIMEOUT_MS = 1_000;
 /** Sessions of one client, those of single locks included: each has heartbeats of its own. */
 const SESSIONS_MAX = 10_000;
 /** Of a lock's name, as it is shown with a session of its own. */
-const LOCK_TEXT_MAX = 256;
 
 /** A connection to a cluster. Close it, or use `await using`: open connections keep the process alive. */
 export class RemoraClient implements AsyncDisposable {
@@ -117,6 +125,7 @@ export class RemoraClient implements AsyncDisposable {
       retry: retryPolicy(options.retry),
     });
     this.#timeoutMs = requestMsOf(options.requestTimeout ?? 10_000, 'requestTimeout');
+    if (options.attributes !== undefined) requireAttributes(options.attributes);
     this.#sessionTtlMs = ttlMsOf(options.sessionTtl ?? 10_000, 'sessionTtl');
     this.#tokens = new GuidSeries(ports.random);
     this.#grants = new GrantWatches(this.#requester);
@@ -168,13 +177,15 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /** Lets `parties` begin and end together. A name that is in use as a lock is no such barrier. */
-  doubleBarrier(name: BytesLike, { parties, ...options }: DoubleBarrierOptions): DoubleBarrier {
-    return new DoubleBarrier(this.#deps, lockIdOf(name, options), parties);
+  doubleBarrier(name: BytesLike, options: DoubleBarrierOptions): DoubleBarrier {
+    checkOptions('doubleBarrier', options);
+    const { parties, namespace } = options;
+    return new DoubleBarrier(this.#deps, lockIdOf(name, { namespace }), parties);
   }
 
   /** Permits that belong to the client's own session. A name that is in use as a lock is no semaphore. */
-  semaphore(name: BytesLike, { permits, ...options }: SemaphoreOptions): Semaphore {
-    return new Semaphore(this.#deps, lockIdOf(name, options), permits);
+  semaphore(name: BytesLike, options: SemaphoreOptions): Semaphore {
+    return semaphoreOf(this.#deps, name, options);
   }
 
   /** An election; leaderships belong to the client's own session unless they have a TTL of their own. */
@@ -197,6 +208,8 @@ export class RemoraClient implements AsyncDisposable {
 
   /** Opens a further session: locks that live and die together, apart from the client's others. */
   async session(options: SessionOptions = {}): Promise<ClientSession> {
+    checkOptions('session', options);
+    if (options.attributes !== undefined) requireAttributes(options.attributes);
     const health = options.health && healthPlan(options.health);
     const session = await this.#openSession({ ttlMs: this.#ttlMs(options.ttl) }, options.attributes);
     if (health !== undefined) watchHealth(session, health, this.#requester.ports.clock);
@@ -328,7 +341,13 @@ export class RemoraClient implements AsyncDisposable {
       this.#beingOpened.delete(opening);
       // In the step in which it is one: it is among these or among those at any time, for whoever ends them all.
       this.#sessions.add(session);
-      session.onLoss(() => this.#sessions.delete(session));
+      // As its connection does while there is one: a holder that only waits is not done because the cluster is away for a moment.
+      const { liveness } = this.#requester.ports;
+      liveness.hold();
+      session.onLoss(() => {
+        this.#sessions.delete(session);
+        liveness.release();
+      });
       return session;
     });
     this.#beingOpened.add(opening);
@@ -342,10 +361,6 @@ export class RemoraClient implements AsyncDisposable {
     if (this.#forgetExit !== undefined || this.#options.releaseOnExit === false) return;
     this.#forgetExit = this.#requester.ports.exit?.beforeExit(() => this.close());
   }
-}
-
-function lockText({ namespace, name }: LockId): string {
-  return `${namespace}/${asBuffer(name).toString('utf8')}`.slice(0, LOCK_TEXT_MAX);
 }
 
 function tooManySessions(): ServiceError {
@@ -395,8 +410,8 @@ export class ClientSession implements AsyncDisposable {
     return new RwLock(this.#deps, lockIdOf(name, options));
   }
 
-  semaphore(name: BytesLike, { permits, ...options }: SemaphoreOptions): Semaphore {
-    return new Semaphore(this.#deps, lockIdOf(name, options), permits);
+  semaphore(name: BytesLike, options: SemaphoreOptions): Semaphore {
+    return semaphoreOf(this.#deps, name, options);
   }
 
   election(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Election {

@@ -35,11 +35,11 @@ export function ttlMsOf(ttl: Duration, what: string): number {
 /** Longest time for one request: what is to be applied at most once is remembered for not much longer. */
 const REQUEST_MS_MAX = 60_000;
 
-/** Throws `INVALID_ARGUMENT` for what is no duration, and for more than a minute. */
+/** Throws `INVALID_ARGUMENT` for what is no duration, for nothing, and for more than a minute. */
 export function requestMsOf(timeout: Duration, what: string): number {
   const ms = durationMs(timeout, what);
-  if (ms <= REQUEST_MS_MAX) return ms;
-  throw new ServiceError('INVALID_ARGUMENT', `${what}: at most 60 s, not ${ms} ms`);
+  if (ms >= 1 && ms <= REQUEST_MS_MAX) return ms;
+  throw new ServiceError('INVALID_ARGUMENT', `${what}: 1 ms to 60 s, not ${ms} ms`);
 }
 
 function msOf(duration: Duration): number {

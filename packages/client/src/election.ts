@@ -5,6 +5,7 @@ import type { Duration } from './duration.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-life.ts';
 import { type BytesLike, toBytes } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import type { LockDeps } from './lock.ts';
 import { LockEvents, type LockEventsOptions, LockStates, lockWatchEvents } from './lock-events.ts';
 import type { Session } from './session.ts';
@@ -51,6 +52,7 @@ export interface Leader {
   readonly sinceMs: number;
 }
 
+const APART = { apart: true } as const;
 /** In hexadecimal, as handles have it. */
 const LEASE = /^[0-9a-f]{1,16}$/;
 
@@ -76,8 +78,10 @@ export class Election {
    *
    * @throws ServiceError as `Lock.acquire`: LOCK_TIMEOUT when it was not elected within `wait`.
    */
-  async campaign({ value, ...options }: CampaignOptions = {}): Promise<Leadership> {
-    const held = await acquireLock(this.#deps, this.id, { ...options, data: toBytes(value ?? ''), apart: true });
+  async campaign(options: CampaignOptions = {}): Promise<Leadership> {
+    checkOptions('campaign', options);
+    const { value = '', ...rest } = options;
+    const held = await acquireLock(this.#deps, this.id, { ...rest, data: toBytes(value) }, APART);
     return new Leadership(held);
   }
 
@@ -89,15 +93,17 @@ export class Election {
    * @throws ServiceError SESSION_EXPIRED when its session has ended: campaign anew; INVALID_ARGUMENT for what is no handle.
    *   Others as `campaign`.
    */
-  async resume(handle: LeadershipHandle, { value, ...options }: ResumeOptions = {}): Promise<Leadership> {
+  async resume(handle: LeadershipHandle, options: ResumeOptions = {}): Promise<Leadership> {
     requireHandle(handle);
+    checkOptions('resume', options);
+    const { value = '', ...rest } = options;
     const { token, attempt } = handle;
     const ref = { lease: BigInt(`0x${handle.lease}`), incarnation: handle.incarnation };
     // The same number asks about the same acquire: a holder, or a candidate, is what it was. The session is taken up within
     // the acquire: it ends with that, if what was asked for is refused, rather than being renewed for nobody.
     const openLease = (): Promise<Session> => this.#deps.resumeSession(ref);
     const deps = { ...this.#deps, openLease, nextAttempt: () => attempt };
-    const held = await acquireLock(deps, this.id, { ...options, data: toBytes(value ?? ''), token, apart: true });
+    const held = await acquireLock(deps, this.id, { ...rest, data: toBytes(value), token }, APART);
     return new Leadership(held);
   }
 

@@ -1,5 +1,6 @@
 import { binaryString, ServiceError } from '@remora/base';
 import { type BytesLike, toBytes } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import { DEFAULT_NAMESPACE, type LockName } from './locks.ts';
 
 /** Asks the cluster, for each lock, whether this version is its current one. */
@@ -34,6 +35,7 @@ export class Fence {
     version: number,
     options: { readonly namespace?: string | undefined } = {},
   ): Promise<boolean> {
+    checkOptions('lock', options);
     const [current] = await this.#check([{ name, version, ...options }]);
     return current === true;
   }
@@ -75,6 +77,7 @@ export class FenceGuard {
 
   constructor(check: CheckVersions, options: FenceGuardOptions) {
     this.#check = check;
+    checkOptions('guard', options);
     this.#namespace = options.namespace ?? DEFAULT_NAMESPACE;
     this.#namesMax = options.namesMax ?? NAMES_MAX;
     if (!Number.isSafeInteger(this.#namesMax) || this.#namesMax < 1) {

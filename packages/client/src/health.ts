@@ -1,5 +1,6 @@
 import { type Clock, ServiceError, type Timer } from '@remora/base';
 import { type Duration, durationMs } from './duration.ts';
+import { checkOptions } from './known-options.ts';
 
 /**
  * Says whether its client can still do what it holds locks for: a process may renew its session for ever and do nothing.
@@ -34,7 +35,10 @@ export interface HealthPlan {
 }
 
 /** @throws ServiceError INVALID_ARGUMENT for options that are none. */
-export function healthPlan({ check, interval = 5_000, timeout = interval, failures = 3 }: HealthCheck): HealthPlan {
+export function healthPlan(given: HealthCheck): HealthPlan {
+  checkOptions('health', given);
+  const { check, interval = 5_000, timeout = interval, failures = 3 } = given;
+  if (typeof check !== 'function') throw new ServiceError('INVALID_ARGUMENT', 'health.check: a function');
   const intervalMs = durationMs(interval, 'health.interval');
   const timeoutMs = durationMs(timeout, 'health.timeout');
   if (intervalMs > 0 && timeoutMs > 0 && Number.isInteger(failures) && failures > 0) {

@@ -3,8 +3,8 @@ import type { LockCommand, LockResult } from '@remora/lock';
 import type { Command, CommandResult, Done, PipeReply } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { AcquireRequest } from './acquire.ts';
-import { type AnyAcquireOptions, acquireLock } from './acquire-lock.ts';
-import type { LockDeps } from './lock.ts';
+import { type AcquireWhat, acquireLock } from './acquire-lock.ts';
+import type { AcquireOptions, LockDeps } from './lock.ts';
 import { Owners } from './owner.ts';
 import type { Requester } from './requester.ts';
 import type { Session } from './session.ts';
@@ -50,8 +50,8 @@ function client() {
     tracing: new Tracing(undefined, () => {}),
     grants: { watch: () => () => {} } as unknown as LockDeps['grants'],
   };
-  const acquire = (options: AnyAcquireOptions = SHARED): ReturnType<typeof acquireLock> =>
-    acquireLock(deps as LockDeps, ID, options);
+  const acquire = ({ as, ...options }: AcquireOptions & AcquireWhat = SHARED): ReturnType<typeof acquireLock> =>
+    acquireLock(deps as LockDeps, ID, options, as && { as });
   /** Answers the command that was sent last. */
   const answer = async (how: ServiceError | LockResult): Promise<void> => {
     sent.at(-1)?.answer(how);

@@ -8,6 +8,7 @@ import type { Duration } from './duration.ts';
 import { type HeldLockState, type Hold, HoldLife } from './hold-life.ts';
 import { insist } from './insist.ts';
 import { type BytesLike, toBytes } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
 import { clientClosed } from './operation.ts';
@@ -240,6 +241,7 @@ export class HeldLock implements AsyncDisposable {
   async acquire(
     options: { readonly depthMax?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<this> {
+    checkOptions('re-entry', options);
     this.throwIfLost();
     const request: AcquireRequest = {
       ...this.#request,
@@ -285,6 +287,7 @@ export class HeldLock implements AsyncDisposable {
    *   SESSION_EXPIRED when it is lost; LOCK_KIND_MISMATCH for permits. Unless it is lost it is held shared, as before.
    */
   async upgrade(options: UpgradeOptions = {}): Promise<this> {
+    checkOptions('upgrade', options);
     this.throwIfLost();
     const { signal } = options;
     const stop = new AbortController();

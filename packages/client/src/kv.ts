@@ -11,6 +11,7 @@ import {
 } from '@remora/protocol';
 import { type Duration, requestMsOf } from './duration.ts';
 import { type BytesLike, type KeySelector, type KvPair, keyRange, toBytes, toPair } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import { type LockVersion, lockCompare, notHeld } from './lock-version.ts';
 import type { Requester } from './requester.ts';
 import { KvWatch, type WatchOptions } from './watch.ts';
@@ -109,11 +110,13 @@ export class Kv {
   }
 
   async get(key: BytesLike, options: ReadOptions = {}): Promise<KvPair | undefined> {
+    checkOptions('get', options);
     const { kvs } = await this.range(key, options);
     return kvs[0];
   }
 
   async range(selector: KeySelector, options: RangeOptions = {}): Promise<RangeAnswer> {
+    checkOptions('range', options);
     const op = readOf(selector, options);
     const query = { type: 'range', op, serializable: options.serializable ?? false } as const;
     const { result, revision } = await this.#requester.query(query, this.#options(options));
@@ -126,6 +129,7 @@ export class Kv {
     value: BytesLike,
     options: PutOptions = {},
   ): Promise<{ readonly revision: number; readonly prev: KvPair | undefined }> {
+    checkOptions('put', options);
     const op = putOp({ put: key, value, ...options });
     const { result, revision } = await this.#write({ type: 'kv', op }, options);
     if (result.type !== 'put') throw unexpected(result.type);
@@ -136,6 +140,7 @@ export class Kv {
     selector: KeySelector,
     options: WriteOptions & { readonly prevKv?: boolean | undefined } = {},
   ): Promise<{ readonly revision: number; readonly deleted: number; readonly prev: readonly KvPair[] }> {
+    checkOptions('delete', options);
     const op = { type: 'delete', ...keyRange(selector), prevKv: options.prevKv ?? false } as const;
     const { result, revision } = await this.#write({ type: 'kv', op }, options);
     if (result.type !== 'delete') throw unexpected(result.type);
@@ -150,6 +155,8 @@ export class Kv {
     request: TxnRequest,
     options: WriteOptions = {},
   ): Promise<{ readonly succeeded: boolean; readonly results: readonly TxnAnswer[]; readonly revision: number }> {
+    checkOptions('a transaction', request);
+    checkOptions('txn', options);
     const txn = {
       compare: (request.compare ?? []).map(compareOf),
       success: (request.success ?? []).map(opOf),
@@ -177,6 +184,7 @@ export class Kv {
       readonly pageBytes?: number | undefined;
     } = {},
   ): AsyncGenerator<ScanPage> {
+    checkOptions('pages', options);
     const { key, end = keyAfter(key) } = keyRange(selector);
     const bytes = options.pageBytes ?? SCAN_PAGE_BYTES;
     let revision = options.revision ?? 0;
@@ -192,11 +200,13 @@ export class Kv {
 
   /** Changes of the selected keys, one by one, in order and without gaps, over reconnects too. Ends by `return` or `close`. */
   watch(selector: KeySelector, options: WatchOptions = {}): KvWatch {
+    checkOptions('watch', options);
     return new KvWatch(this.#requester, keyRange(selector), options);
   }
 
   /** Forgets history up to `revision`: reads and watches before it end with COMPACTED. */
   async compact(revision: number, options: OperationOptions = {}): Promise<void> {
+    checkOptions('compact', options);
     await this.#requester.command({ type: 'compact', revision }, this.#options(options));
   }
 
@@ -235,6 +245,9 @@ function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
 }
 
 function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { type: 'put' }> {
+  if (put.lease !== undefined && typeof put.lease !== 'bigint') {
+    throw new ServiceError('INVALID_ARGUMENT', `lease: the id of one, a bigint, not ${typeof put.lease}`);
+  }
   return {
     type: 'put',
     key: toBytes(put.put),
@@ -247,18 +260,27 @@ function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { ty
 }
 
 function opOf(operation: TxnOperation): KvOp {
-  if ('put' in operation) return putOp(operation);
+  if ('put' in operation) {
+    checkOptions('a put of a transaction', operation);
+    return putOp(operation);
+  }
   if ('delete' in operation) {
+    checkOptions('a delete of a transaction', operation);
     return { type: 'delete', ...keyRange(operation.delete), prevKv: operation.prevKv ?? false };
   }
+  checkOptions('a read of a transaction', operation);
   return readOf(operation.get, operation);
 }
 
 const RESULTS = { '=': 'equal', '>': 'greater', '<': 'less', '!=': 'notEqual' } as const;
 
 function compareOf(compare: TxnCompare): Compare {
-  if ('held' in compare) return lockCompare(compare.held);
-  const base = { ...keyRange(compare.key), result: RESULTS[compare.is] };
+  if ('held' in compare) {
+    checkOptions('a comparison of a grant', compare);
+    return lockCompare(compare.held);
+  }
+  checkOptions('a comparison', compare);
+  const base = { ...keyRange(compare.key), result: resultOf(compare.is) };
   const { target, than } = compare;
   if (target === 'value' && (typeof than === 'string' || than instanceof Uint8Array)) {
     return { ...base, target: { of: target, value: toBytes(than) } };
@@ -268,6 +290,11 @@ function compareOf(compare: TxnCompare): Compare {
     return { ...base, target: { of: target, value: than } };
   }
   throw new ServiceError('INVALID_ARGUMENT', `a comparison of ${target} with a ${typeof than}`);
+}
+
+function resultOf(is: KeyTxnCompare['is']): (typeof RESULTS)[keyof typeof RESULTS] {
+  if (Object.hasOwn(RESULTS, is)) return RESULTS[is];
+  throw new ServiceError('INVALID_ARGUMENT', `is: one of ${Object.keys(RESULTS).join(', ')}, not ${String(is)}`);
 }
 
 function rangeAnswer(result: Extract<KvResult, { type: 'range' }>): Omit<RangeAnswer, 'revision'> {

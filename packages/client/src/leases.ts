@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { LeaseInfo } from '@remora/protocol';
 import { type Duration, ttlMsOf } from './duration.ts';
+import { checkOptions } from './known-options.ts';
 import type { Requester } from './requester.ts';
 
 export interface GrantedLease {
@@ -20,6 +21,7 @@ export class Leases {
 
   /** @throws ServiceError LEASE_EXISTS when `id` was given and is taken. */
   async grant(ttl: Duration, options: { readonly id?: bigint | undefined } = {}): Promise<GrantedLease> {
+    checkOptions('grant of a lease', options);
     const { random } = this.#requester.ports;
     const id = options.id ?? BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
     const command = { type: 'leaseGrant', id, ttlMs: ttlMsOf(ttl, 'ttl'), attributes: {} } as const;
@@ -44,6 +46,7 @@ export class Leases {
 
   /** Undefined when there is no such lease. */
   async timeToLive(id: bigint, options: { readonly keys?: boolean | undefined } = {}): Promise<LeaseInfo | undefined> {
+    checkOptions('timeToLive', options);
     const query = { type: 'leaseTimeToLive', id, keys: options.keys ?? false } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'leaseTimeToLive') throw unexpected(result.type);

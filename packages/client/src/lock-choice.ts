@@ -1,8 +1,9 @@
 import { compareBytes, ServiceError, utf8 } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
 import type { BytesLike } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import { Lock } from './lock.ts';
-import { lockId } from './locks.ts';
+import { lockIdOf } from './locks.ts';
 
 /** One of several locks to be held at once: a name or a lock to be had alone, one to be shared, or permits. */
 export type LockChoice =
@@ -43,6 +44,9 @@ export const CHOICES_MAX = 1_000;
  *   semaphores of different capacities.
  */
 export function planLocks(choices: readonly LockChoice[]): LockPlan {
+  if (!Array.isArray(choices)) {
+    throw new ServiceError('INVALID_ARGUMENT', `choose locks by a list of them, not by ${typeof choices}`);
+  }
   if (choices.length === 0 || choices.length > CHOICES_MAX) {
     throw new ServiceError('INVALID_ARGUMENT', `choose 1 to ${CHOICES_MAX} locks, not ${choices.length}`);
   }
@@ -62,14 +66,16 @@ export function planLocks(choices: readonly LockChoice[]): LockPlan {
 
 function wantedOf(choice: LockChoice): WantedLock {
   if (choice instanceof Lock) return { id: choice.id };
-  if (typeof choice === 'string' || choice instanceof Uint8Array) return { id: lockId({ name: choice }) };
-  const namespace = choice.namespace === undefined ? {} : { namespace: choice.namespace };
+  if (typeof choice === 'string' || choice instanceof Uint8Array) return { id: lockIdOf(choice, {}) };
+  const { namespace } = choice;
   if ('lock' in choice) {
-    const id = lockId({ name: choice.lock, ...namespace });
+    checkOptions('a lock of a set', choice);
+    const id = lockIdOf(choice.lock, { namespace });
     return choice.shared ? { id, as: { type: 'shared' } } : { id };
   }
+  checkOptions('a semaphore of a set', choice);
   const { semaphore, capacity, permits = 1 } = choice;
-  return { id: lockId({ name: semaphore, ...namespace }), as: { type: 'permits', permits, capacity } };
+  return { id: lockIdOf(semaphore, { namespace }), as: { type: 'permits', permits, capacity } };
 }
 
 function both(a: WantedLock, b: WantedLock): WantedLock {

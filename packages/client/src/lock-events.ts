@@ -1,6 +1,7 @@
 import { binaryString, compareBytes, EMPTY_BYTES } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, type LockQuery, type LockState, stateAfter } from '@remora/lock';
 import { type PipeLockWatchRequest, pipeLockWatch, type Query } from '@remora/protocol';
+import { checkOptions } from './known-options.ts';
 import type { Requester } from './requester.ts';
 import { Subscription } from './subscription.ts';
 
@@ -77,6 +78,7 @@ export function eventsOfLock(
   { namespace, name }: LockId,
   options: LockEventsOptions,
 ): LockEvents<LockWatchEvent> {
+  checkOptions('events of a lock', options);
   return new LockEvents(requester, { namespace, name, single: true }, { ...options, toEvents: lockWatchEvents });
 }
 

@@ -4,6 +4,7 @@ import { durationMs } from './duration.ts';
 import type { HeldLock } from './held-lock.ts';
 import { HeldLocks, inReverse, ofLock } from './held-locks.ts';
 import { type RunArguments, runHolding } from './holding.ts';
+import { checkOptions } from './known-options.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import { type LockChoice, type LockPlan, planLocks, type WantedLock } from './lock-choice.ts';
 import { Locks } from './locks.ts';
@@ -39,6 +40,7 @@ export class LockSet {
    *   before all were held. In each case nothing is held afterwards.
    */
   async acquire(options: AcquireAllOptions = {}): Promise<HeldLocks> {
+    checkOptions('acquire of a set', options);
     const held: HeldLock[] = [];
     try {
       const waitLeft = this.#countdown(options);
@@ -87,7 +89,7 @@ export class LockSet {
   ): Promise<HeldLock> {
     try {
       const wait = waitLeft();
-      return await acquireLock(this.#deps, id, { ...options, wait, ...(as === undefined ? {} : { as }) });
+      return await acquireLock(this.#deps, id, { ...options, wait }, as && { as });
     } catch (error) {
       throw ofLock(error, id.name);
     }

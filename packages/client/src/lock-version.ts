@@ -1,7 +1,9 @@
 import { ServiceError } from '@remora/base';
 import type { LockCompare } from '@remora/protocol';
 import type { HeldLock } from './held-lock.ts';
+import { checkOptions } from './known-options.ts';
 import { type LockName, lockId } from './locks.ts';
+import { requireCount } from './options.ts';
 
 /**
  * A grant under which something is written: a lock that is held, or, in another process, the name of the lock and the
@@ -11,7 +13,13 @@ export type LockVersion = Pick<HeldLock, 'id' | 'version'> | (LockName & { reado
 
 /** The version as it is now: that of a held lock is another one after an upgrade or a downgrade. */
 export function lockCompare(held: LockVersion): LockCompare {
-  return { lock: 'id' in held ? held.id : lockId(held), version: held.version };
+  if (typeof held !== 'object' || held === null) {
+    throw new ServiceError('INVALID_ARGUMENT', 'fence: a lock that is held, or { name, version } of one');
+  }
+  if ('id' in held) return { lock: held.id, version: held.version };
+  checkOptions('fence', held);
+  const version = requireCount(held.version, 'the version of a fence', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  return { lock: lockId(held), version };
 }
 
 export function notHeld({ version }: LockCompare): ServiceError {

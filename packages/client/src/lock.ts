@@ -5,6 +5,7 @@ import type { GrantWatches } from './grant-watch.ts';
 import type { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
 import type { BytesLike } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 import type { LeaseOptions } from './own-lease.ts';
 import type { Requester } from './requester.ts';
@@ -113,7 +114,8 @@ export class Lock {
    * Asks all who hold the lock to let go of it, and waits for what they do: nobody is forced. Who holds it hears of it by
    * `onRevoke`. @throws ServiceError CANCELED when `signal` aborted; INVALID_ARGUMENT.
    */
-  revoke(options: RevokeOptions = {}): Promise<RevocationOutcome> {
+  async revoke(options: RevokeOptions = {}): Promise<RevocationOutcome> {
+    checkOptions('revoke', options);
     const { requester, requestTimeoutMs: timeoutMs } = this.#deps;
     return revokeLock(requester, this.id, { ...options, timeoutMs });
   }

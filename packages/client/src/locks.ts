@@ -10,6 +10,7 @@ import {
 } from '@remora/lock';
 import { lockResult } from './acquire.ts';
 import { type BytesLike, requireText, toBytes } from './keys.ts';
+import { checkOptions } from './known-options.ts';
 import { detailsOf, type LockDetails } from './lock-details.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
 import { requireCount } from './options.ts';
@@ -48,7 +49,8 @@ export class Locks {
     name: BytesLike,
     options: { readonly namespace?: string | undefined } = {},
   ): Promise<LockState | undefined> {
-    const result = await this.#query({ type: 'show', lock: lockId({ name, ...options }), allKinds: true });
+    const lock = lockIdOf(name, options);
+    const result = await this.#query({ type: 'show', lock, allKinds: true });
     if (result.type !== 'show') throw unexpected(result.type);
     return result.state;
   }
@@ -74,6 +76,7 @@ export class Locks {
       readonly limit?: number | undefined;
     } = {},
   ): Promise<{ readonly locks: readonly LockState[]; readonly more: boolean }> {
+    checkOptions('list of locks', options);
     const result = await this.#query({
       type: 'list',
       namespace: options.namespace ?? DEFAULT_NAMESPACE,
@@ -106,28 +109,31 @@ export class Locks {
       readonly prefix?: BytesLike | undefined;
     } = {},
   ): LockEvents<LocksWatchEvent> {
-    const { namespace = DEFAULT_NAMESPACE, prefix = EMPTY_BYTES } = options;
+    checkOptions('events of locks', options);
+    const { namespace, prefix = EMPTY_BYTES } = options;
     return eventsOfLocks(this.#requester, lockIdOf(prefix, { namespace }), options);
   }
 
   /** Asks all who hold the lock, or permits, to let go: see `Lock.revoke`. */
-  revoke(
+  async revoke(
     name: BytesLike,
-    { namespace, ...options }: RevokeOptions & { readonly namespace?: string | undefined } = {},
+    options: RevokeOptions & { readonly namespace?: string | undefined } = {},
   ): Promise<RevocationOutcome> {
-    const lock = lockId(namespace === undefined ? { name } : { name, namespace });
-    return revokeLock(this.#requester, lock, { ...options, timeoutMs: this.#timeoutMs });
+    checkOptions('revoke', options);
+    const { namespace, ...rest } = options;
+    return revokeLock(this.#requester, lockIdOf(name, { namespace }), { ...rest, timeoutMs: this.#timeoutMs });
   }
 
   /** Takes the lock from its holder, or from all who share it; nobody is asked. Only the fencing version protects against what it still does. */
   async forceRelease(name: BytesLike, options: ForceReleaseOptions = {}): Promise<void> {
-    const { by = '', reason = '', ...id } = options;
-    await this.#command({ type: 'forceRelease', lock: lockId({ name, ...id }), by, reason });
+    checkOptions('forceRelease', options);
+    const { by = '', reason = '', namespace } = options;
+    await this.#command({ type: 'forceRelease', lock: lockIdOf(name, { namespace }), by, reason });
   }
 
   /** Forgets what earlier holders left with the lock (`keepData`), and who took it by force. Gives whether there was anything. */
   async forget(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Promise<boolean> {
-    const result = await this.#command({ type: 'forget', lock: lockId({ name, ...options }) });
+    const result = await this.#command({ type: 'forget', lock: lockIdOf(name, options) });
     if (result.type !== 'forgotten') throw unexpected(result.type);
     return result.any;
   }
@@ -146,14 +152,13 @@ export class Locks {
   }
 }
 
-export function lockId(lock: LockName): LockId {
-  return lockIdOf(lock.name, lock);
+export function lockId({ name, namespace }: LockName): LockId {
+  return lockIdOf(name, { namespace });
 }
 
-export function lockIdOf(
-  name: BytesLike,
-  { namespace = DEFAULT_NAMESPACE }: { readonly namespace?: string | undefined },
-): LockId {
+export function lockIdOf(name: BytesLike, options: { readonly namespace?: string | undefined }): LockId {
+  checkOptions('lock', options);
+  const { namespace = DEFAULT_NAMESPACE } = options;
   return { namespace: requireText(namespace, 'namespace'), name: toBytes(name) };
 }
 

@@ -21,6 +21,16 @@ export function requireOptions(options: object, what: string, known: ReadonlySet
   }
 }
 
+/** @throws ServiceError INVALID_ARGUMENT for anything but text by text. */
+export function requireAttributes(attributes: Readonly<Record<string, string>>): void {
+  if (typeof attributes === 'object' && attributes !== null) {
+    const wrong = Object.entries(attributes).find(([, value]) => typeof value !== 'string');
+    if (wrong === undefined) return;
+    throw new ServiceError('INVALID_ARGUMENT', `attributes: text, but '${wrong[0]}' is ${typeof wrong[1]}`);
+  }
+  throw new ServiceError('INVALID_ARGUMENT', 'attributes: an object of texts');
+}
+
 interface Bounds {
   readonly min: number;
   readonly max: number;
@@ -29,11 +39,22 @@ interface Bounds {
 /** @throws ServiceError INVALID_ARGUMENT for anything but a whole number within the bounds. */
 export function requireCount(count: number, what: string, { min, max }: Bounds): number {
   if (Number.isSafeInteger(count) && count >= min && count <= max) return count;
-  throw new ServiceError('INVALID_ARGUMENT', `${what}: a whole number from ${min} to ${max}, not ${String(count)}`);
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `${what}: a whole number from ${min} to ${max}, not ${typeof count === 'string' ? `'${count}'` : String(count)}`,
+  );
 }
 
+const EXAMPLES: readonly (readonly [name: string, example: string])[] = [
+  ['endpoints', "endpoints: '127.0.0.1:7480'"],
+  ['wait', "wait: '5s'"],
+  ['ttl', "ttl: '30s'"],
+  ['namespace', "namespace: 'orders'"],
+  ['timeout', "timeout: '5s'"],
+];
+
 function example(known: ReadonlySet<string>): string {
-  return known.has('wait') ? "wait: '5s'" : "endpoints: '127.0.0.1:7480'";
+  return EXAMPLES.find(([name]) => known.has(name))?.[1] ?? [...known].join(', ');
 }
 
 /** The names of a type's fields, all of them. */

@@ -1,8 +1,15 @@
-import { ServiceError } from '@remora/base';
-import type { AcquireAs } from '@remora/lock';
+import { asBuffer, ServiceError } from '@remora/base';
+import type { AcquireAs, LockId } from '@remora/lock';
 
 /** What an acquire that came to nothing says, in the words of what was asked for. */
 type Wording = Partial<Record<AcquireAs['type'], string>>;
+
+interface Wanted {
+  readonly lock: LockId;
+  readonly as?: AcquireAs | undefined;
+}
+
+const LOCK_TEXT_MAX = 256;
 
 const BUSY: Wording = {
   permits: 'there are not enough permits free, or others wait for them',
@@ -15,11 +22,17 @@ const LATE: Wording = {
 };
 
 /** LOCK_BUSY: of what was not given at once. */
-export function notAtOnce(as: AcquireAs | undefined): ServiceError {
-  return new ServiceError('LOCK_BUSY', (as && BUSY[as.type]) ?? 'the lock is taken');
+export function notAtOnce({ as, lock }: Wanted): ServiceError {
+  return new ServiceError('LOCK_BUSY', `${(as && BUSY[as.type]) ?? 'the lock is taken'}: ${lockText(lock)}`);
 }
 
 /** LOCK_TIMEOUT: of what was not given within the wait. */
-export function notInTime(as: AcquireAs | undefined, details: Readonly<Record<string, unknown>>): ServiceError {
-  return new ServiceError('LOCK_TIMEOUT', (as && LATE[as.type]) ?? 'the lock was not granted in time', { details });
+export function notInTime({ as, lock }: Wanted, details: Readonly<Record<string, unknown>>): ServiceError {
+  const why = (as && LATE[as.type]) ?? 'the lock was not granted in time';
+  return new ServiceError('LOCK_TIMEOUT', `${why}: ${lockText(lock)}`, { details });
+}
+
+/** For people: names may be long, and any bytes. */
+export function lockText({ namespace, name }: LockId): string {
+  return `${namespace}/${asBuffer(name).toString('utf8')}`.slice(0, LOCK_TEXT_MAX);
 }

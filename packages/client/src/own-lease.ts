@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import { type Condition, conditionRefusal, conditionTtlMs, holderMissesMax, TTL_NEVER_MS } from '@remora/lock';
 import { type Duration, durationMs, ttlMsOf } from './duration.ts';
+import { checkOptions } from './known-options.ts';
 import type { Session } from './session.ts';
 import type { SessionTerms } from './session-pace.ts';
 
@@ -135,7 +136,9 @@ export class OwnLease {
 }
 
 /** @throws ServiceError INVALID_ARGUMENT for one that contradicts itself. */
-export function conditionOf({ heartbeat, serverMisses, holderMisses }: LockCondition): Condition {
+export function conditionOf(given: LockCondition): Condition {
+  checkOptions('condition', given);
+  const { heartbeat, serverMisses, holderMisses } = given;
   const heartbeatMs = durationMs(heartbeat, 'condition.heartbeat');
   const condition = {
     heartbeatMs,

@@ -18,7 +18,7 @@ export interface ClientPorts {
   readonly standIn?: RenewalStandIn;
 }
 
-/** Keeps the process alive while the caller awaits something; timers do not. */
+/** Keeps the process alive while the caller awaits something, or has a session; timers do not. */
 export interface Liveness {
   hold(): void;
   release(): void;

@@ -1,5 +1,6 @@
 import { ServiceError } from '@remora/base';
 import { type Duration, durationMs } from './duration.ts';
+import { checkOptions } from './known-options.ts';
 
 /** How requests that a gateway or a range did not answer are repeated, within their own time-out. */
 export interface RetryOptions {
@@ -26,11 +27,9 @@ const MAX_MS = 1_000;
 const DOUBLINGS_MAX = 40;
 
 /** @throws ServiceError INVALID_ARGUMENT when the options contradict. */
-export function retryPolicy({
-  initial = INITIAL_MS,
-  max,
-  attempts = Number.MAX_SAFE_INTEGER,
-}: RetryOptions = {}): RetryPolicy {
+export function retryPolicy(options: RetryOptions = {}): RetryPolicy {
+  checkOptions('retry', options);
+  const { initial = INITIAL_MS, max, attempts = Number.MAX_SAFE_INTEGER } = options;
   const initialMs = durationMs(initial, 'retry.initial');
   const maxMs = durationMs(max ?? Math.max(MAX_MS, initialMs), 'retry.max');
   if (initialMs < 1 || maxMs < initialMs) {

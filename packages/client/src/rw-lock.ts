@@ -5,7 +5,7 @@ import { type RunArguments, runHolding } from './holding.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 
-const SHARED = { type: 'shared' } as const;
+const READ = { as: { type: 'shared' } } as const;
 
 /**
  * A lock that readers share and a writer has alone, in the order in which they ask: a reader that comes after a writer
@@ -22,7 +22,7 @@ export class RwLock {
 
   /** Acquires it together with others who read. Errors are those of `Lock.acquire`. */
   read(options: AcquireOptions = {}): Promise<HeldLock> {
-    return acquireLock(this.#deps, this.id, { ...options, as: SHARED });
+    return acquireLock(this.#deps, this.id, options, READ);
   }
 
   /** Acquires it alone. Errors are those of `Lock.acquire`. */
@@ -32,7 +32,7 @@ export class RwLock {
 
   /** Undefined when somebody writes, or waits to. */
   tryRead(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
-    return tryAcquireLock(this.#deps, this.id, { ...options, as: SHARED });
+    return tryAcquireLock(this.#deps, this.id, options, READ);
   }
 
   /** Undefined when somebody reads or writes. */

@@ -1,9 +1,10 @@
 import { ServiceError } from '@remora/base';
 import { type LockId, PERMITS_MAX } from '@remora/lock';
 import { lockResult } from './acquire.ts';
-import { type AnyAcquireOptions, acquireLock, tryAcquireLock } from './acquire-lock.ts';
+import { type AcquireWhat, acquireLock, tryAcquireLock } from './acquire-lock.ts';
 import type { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
+import { checkOptions } from './known-options.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 import { requireCount } from './options.ts';
@@ -43,13 +44,17 @@ export class Semaphore {
    * @throws ServiceError LOCK_PERMITS_EXCEEDED when there are not that many in all, or not any more; INVALID_ARGUMENT for
    *   less than one; LOCK_KIND_MISMATCH when the name is in use as a lock; others as `Lock.acquire`.
    */
-  acquire(options: PermitOptions = {}): Promise<HeldLock> {
-    return acquireLock(this.#deps, this.id, this.#wanted(options));
+  async acquire(options: PermitOptions = {}): Promise<HeldLock> {
+    checkOptions('acquire of permits', options);
+    const { permits, ...rest } = options;
+    return acquireLock(this.#deps, this.id, rest, this.#permits(permits));
   }
 
   /** Acquires permits if they are free and nobody waits; otherwise undefined. */
-  tryAcquire(options: Omit<PermitOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
-    return tryAcquireLock(this.#deps, this.id, this.#wanted(options));
+  async tryAcquire(options: Omit<PermitOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    checkOptions('acquire of permits', options);
+    const { permits, ...rest } = options;
+    return tryAcquireLock(this.#deps, this.id, rest, this.#permits(permits));
   }
 
   /** Runs `work` while holding permits, as `Lock.run` does. */
@@ -75,8 +80,8 @@ export class Semaphore {
     return eventsOfLock(this.#deps.requester, this.id, options);
   }
 
-  #wanted({ permits = 1, ...options }: PermitOptions): AnyAcquireOptions {
-    return { ...options, as: { type: 'permits', permits, capacity: this.#capacity } };
+  #permits(permits = 1): AcquireWhat {
+    return { as: { type: 'permits', permits, capacity: this.#capacity } };
   }
 
   async #setCapacity(capacity: number): Promise<void> {

@@ -8,6 +8,10 @@ export interface SentAt {
   readonly sentWallMs: number;
 }
 
+const UNANSWERED = 'no heartbeat was acknowledged in time';
+/** Clocks are read one after the other, and one of them tells whole milliseconds. */
+const CLOCKS_APART_MS = 1_000;
+
 /**
  * Until when a client counts on its session: what follows from the heartbeats that were acknowledged, from the terms that
  * were agreed on, and from a limit of its own. The rules are those of the session (`session.ts`, S1, S2, S4, S5).
@@ -68,8 +72,12 @@ export class SessionValidity {
 
   /** Why it is over at a moment, as both clocks show it; undefined: it is not (S1, S2). */
   whyOver(nowMs: number, wallMs: number): string | undefined {
-    if (nowMs - this.#ackedMs >= this.#validityMs) return 'no heartbeat was acknowledged in time';
-    if (wallMs - this.#ackedWallMs >= this.#validityMs) return 'the machine was suspended, or its clock was set';
+    if (nowMs - this.#ackedMs >= this.#validityMs) return UNANSWERED;
+    const wallSpentMs = wallMs - this.#ackedWallMs;
+    if (wallSpentMs >= this.#validityMs) {
+      const aheadMs = wallSpentMs - (nowMs - this.#ackedMs);
+      return aheadMs > CLOCKS_APART_MS ? 'the machine was suspended, or its clock was set' : UNANSWERED;
+    }
     return this.#limit?.isOver(nowMs, wallMs) ? 'it has lasted as long as it may' : undefined;
   }
 

@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
-import type { SessionLock } from '@remora/lock';
+import { LEASE_MAX, type SessionLock } from '@remora/lock';
 import type { SessionInfo } from '@remora/protocol';
+import { checkOptions } from './known-options.ts';
 import type { Requester } from './requester.ts';
 
 export interface SessionDetails extends SessionInfo {
@@ -30,6 +31,7 @@ export class Sessions {
       readonly attributes?: Readonly<Record<string, string>> | undefined;
     } = {},
   ): Promise<{ readonly sessions: readonly SessionInfo[]; readonly next: bigint | undefined }> {
+    checkOptions('list of sessions', options);
     const { after = 0n, limit = 100, attributes = {} } = options;
     const query = { type: 'sessions', after, limit, attributes } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
@@ -37,9 +39,9 @@ export class Sessions {
     return { sessions: result.sessions, next: result.next === 0n ? undefined : result.next };
   }
 
-  /** Undefined when there is no such session. */
-  async show(id: bigint): Promise<SessionDetails | undefined> {
-    const query = { type: 'session', id, incarnation: 0 } as const;
+  /** By its id, or as `remora session ls` prints that. Undefined when there is no such session. */
+  async show(id: bigint | string): Promise<SessionDetails | undefined> {
+    const query = { type: 'session', id: idOf(id), incarnation: 0 } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'session') throw unexpected(result.type);
     const { session, locks, more } = result;
@@ -52,10 +54,23 @@ export class Sessions {
    *
    * @throws ServiceError LEASE_NOT_FOUND when there is no such session, or not this `incarnation` of it.
    */
-  async close(id: bigint, options: { readonly incarnation?: number | undefined } = {}): Promise<void> {
+  async close(id: bigint | string, options: { readonly incarnation?: number | undefined } = {}): Promise<void> {
+    checkOptions('close of a session', options);
     const { incarnation = 0 } = options;
-    await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, { timeoutMs: this.#timeoutMs });
+    await this.#requester.command({ type: 'leaseRevoke', id: idOf(id), incarnation }, { timeoutMs: this.#timeoutMs });
   }
+}
+
+/** As people are shown ids. */
+const HEX = /^[0-9a-f]{1,16}$/i;
+
+function idOf(id: bigint | string): bigint {
+  if (typeof id === 'bigint' && id > 0n && id <= LEASE_MAX) return id;
+  if (typeof id === 'string' && HEX.test(id)) return idOf(BigInt(`0x${id}`));
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `the id of a session: a bigint, or hexadecimal text as 'remora session ls' prints it, not ${String(id)}`,
+  );
 }
 
 function unexpected(type: string): ServiceError {
