@@ -206,6 +206,13 @@ describe('remora lock', () => {
     expect(ended).toMatchObject({ code: 76, err: expect.stringContaining('health check failed 2 times') });
   });
 
+  test('a lock that was held for as long as it may be is free when its command has ended', async () => {
+    const script = 'trap "" TERM; sleep 3';
+    const limited = begin(['lock', 'run', '--ttl', '5m', '--max-hold', '1s', 'limited', '--', 'sh', '-c', script]);
+    expect(await limited.ended).toMatchObject({ code: 76, err: expect.stringContaining('as long as it may') });
+    expect((await remora('lock', 'show', 'limited')).out).toBe('limited is free\n');
+  });
+
   test('a command that does not stop when the lock is lost is killed', async () => {
     const script = 'trap "" TERM; echo on; for i in $(seq 300); do sleep 0.1; done';
     const run = begin(['lock', 'run', '--kill-after', '200ms', 'stubborn', '--', 'sh', '-c', script]);

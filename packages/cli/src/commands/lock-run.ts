@@ -42,7 +42,12 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
   let runs = false;
   const health = healthOf(flags, () => runs);
   const scope = health === undefined ? client : await client.session({ health });
-  return runChild((signal) => acquire(scope, request, signal), {
+  let held: HeldLock | undefined;
+  const take = async (signal: AbortSignal): Promise<HeldLock> => {
+    held = await acquire(scope, request, signal);
+    return held;
+  };
+  const code = await runChild(take, {
     ...{ what: name, lost: 'the lock was lost', argv, killAfterMs: flags.killAfter, shell },
     env: (lock: HeldLock) => ({
       REMORA_LOCK_NAME: name,
@@ -55,6 +60,22 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
       hearRequests(child, lock, request);
     },
   });
+  if (flags.maxHold !== undefined && held?.state === 'lost') await endLease(client, held, request);
+  return code;
+}
+
+/**
+ * A lock with a limit has a lease of its own, which the cluster keeps for up to a TTL beyond it. The command has ended, so
+ * nobody needs it; and whoever closes the client at once would not wait for what ends a lease that is lost.
+ */
+async function endLease(client: RemoraClient, { handle }: HeldLock, { name, shell }: RunRequest): Promise<void> {
+  const { lease, incarnation } = handle;
+  try {
+    await client.sessions.close(BigInt(`0x${lease}`), { incarnation });
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'LEASE_NOT_FOUND') return;
+    shell.err(`remora: ${name} could not be released and is free one TTL later: ${String(error)}`);
+  }
 }
 
 async function acquire(client: LockScope, { name, flags }: RunRequest, signal: AbortSignal): Promise<HeldLock> {
