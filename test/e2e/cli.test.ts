@@ -144,7 +144,9 @@ describe('remora lock', () => {
     const killed = await remora('lock', 'run', 'r/2', '--', 'sh', '-c', 'kill -KILL $$');
     expect(killed.code).toBe(137);
     const missing = await remora('lock', 'run', 'r/2', '--', 'no-such-program');
-    expect(missing).toMatchObject({ code: 1, err: expect.stringContaining('cannot run the command') });
+    expect(missing).toMatchObject({ code: 127, err: 'remora: cannot run no-such-program: there is no such command\n' });
+    const election = await remora('election', 'run', 'r/2', '--', '/tmp');
+    expect(election).toMatchObject({ code: 126, err: 'remora: cannot run /tmp: it is not executable\n' });
     expect((await remora('lock', 'show', 'r/2')).out).toBe('r/2 is free\n');
   });
 
@@ -338,7 +340,7 @@ describe('remora lock', () => {
     await eventually('one waits to leave', async () => ((await json('lock', 'show', 'round')) as State).passing === 1);
     leaves.child.kill('SIGTERM');
     expect(await leaves.ended).toMatchObject({ code: 3, err: expect.stringContaining('did not end together') });
-    expect((await remora('barrier', 'run', '--parties', '1', 'round', '--', '/no/such/program')).code).toBe(1);
+    expect((await remora('barrier', 'run', '--parties', '1', 'round', '--', '/no/such/program')).code).toBe(127);
     stays.child.kill('SIGTERM');
     expect((await stays.ended).code).toBe(143);
     const alone = await remora('barrier', 'run', '--parties', '2', '--wait', '100ms', 'round', '--', 'echo', 'never');

@@ -88,7 +88,8 @@ function runCommand(shell: Shell): Command {
   const command = new Command('run')
     .description(
       'Runs a command when so many are there, and ends when the commands of all have ended. Its exit code is the ' +
-        "command's; 75 when the others were not there in time, 76 when it was counted no longer.",
+        "command's; 75 when the others were not there in time, 76 when it was counted no longer, 126 and 127 when it " +
+        'cannot be run, as of "remora lock run".',
     )
     .argument('<name>')
     .argument('<command...>', 'after "--", so that its flags are its own')

@@ -37,7 +37,8 @@ function runCommand(shell: Shell): Command {
   const command = new Command('run')
     .description(
       "Stands as a candidate, and runs a command while leading. Its exit code is the command's; 75 when it was not " +
-        'elected in time, 76 when the leadership was lost, as of "remora lock run". The command sees REMORA_LOCK_VERSION, the fencing version.',
+        'elected in time, 76 when the leadership was lost, 126 and 127 when it cannot be run, as of "remora lock run". ' +
+        'The command sees REMORA_LOCK_VERSION, the fencing version.',
     )
     .argument('<name>')
     .argument('<command...>', 'after "--", so that its flags are its own')

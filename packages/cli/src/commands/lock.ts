@@ -73,7 +73,8 @@ function runCommand(shell: Shell): Command {
   const command = new Command('run')
     .description(
       "Runs a command while holding a lock. Its exit code is the command's; 75 when the lock was not free in time, " +
-        '76 when it was lost, also when that is found out only at its release. The command sees REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the fencing version: pass ' +
+        '76 when it was lost, also when that is found out only at its release; 127 when there is no such command, and ' +
+        '126 when it cannot be run. The command sees REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the fencing version: pass ' +
         'it to whatever the lock protects. What an earlier holder left with the lock is in REMORA_LOCK_PREVIOUS_DATA.',
     )
     .argument('<name>')

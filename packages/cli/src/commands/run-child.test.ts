@@ -90,12 +90,13 @@ describe('what is told when a command has ended and gives back what it ran under
 });
 
 test.each([
-  { name: 'is not there', program: '/no/such/program' },
-  { name: 'is below a file', program: `${process.execPath}/program` },
-  { name: 'has no name', program: '' },
+  { name: 'is not there', program: '/no/such/program', exit: 'notFound', why: 'there is no such command' },
+  { name: 'is below a file', program: `${process.execPath}/program`, exit: 'cannotRun', why: 'ENOTDIR' },
+  { name: 'is a directory', program: tmpdir(), exit: 'cannotRun', why: 'it is not executable' },
+  { name: 'has no name', program: '', exit: 'notFound', why: 'there is no such command' },
 ])(
   'of a command that $name is said that it cannot run, and what it was to run under is given back',
-  async ({ program }) => {
+  async ({ program, exit, why }) => {
     let givenBack = 0;
     const held: Holding = {
       signal: new AbortController().signal,
@@ -104,7 +105,7 @@ test.each([
       },
     };
     await expect(runUnder(held, [program])).rejects.toThrow(
-      expect.objectContaining({ exit: 'failed', message: expect.stringMatching(/^cannot run the command: /) }),
+      expect.objectContaining({ exit, message: expect.stringMatching(new RegExp(`^cannot run .+: .*${why}`)) }),
     );
     expect(givenBack).toBe(1);
   },

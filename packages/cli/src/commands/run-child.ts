@@ -8,6 +8,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type ErrorCode, nodeClock, ServiceError, type Timer } from '@remora/base';
 import { CommandError, exitCode } from '../exit-codes.ts';
+import { printableText } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
 
 /** Something under which a command runs: `signal` aborts when it is lost. */
@@ -72,7 +73,7 @@ export async function runChild<Held extends Holding>(
       } else {
         child = start(held, request);
         request.onStart?.(child, held);
-        code = await watchOver(child, held, { lost, killAfterMs, shell });
+        code = await watchOver(child, held, { lost, program: request.argv[0] ?? '', killAfterMs, shell });
       }
     } catch (error) {
       await wasHeld(held.release(), 'could not be released and ends with its session', request);
@@ -128,16 +129,23 @@ function start<Held>(held: Held, { argv, env }: ChildRequest<Held>): ChildProces
     return spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env(held) } });
   } catch (cause) {
     // Most of what is wrong with a program is told by an event, and the rest is thrown.
-    throw cannotRun(cause);
+    throw cannotRun(program, cause);
   }
 }
 
-function cannotRun(cause: unknown): CommandError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new CommandError('failed', `cannot run the command: ${why}`, { cause });
+/** No name at all is thrown as an argument that is none. */
+const NOT_FOUND: ReadonlySet<unknown> = new Set(['ENOENT', 'ERR_INVALID_ARG_VALUE']);
+
+function cannotRun(program: string, cause: unknown): CommandError {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  const text = `cannot run ${program === '' ? "''" : printableText(program)}`;
+  if (NOT_FOUND.has(code)) return new CommandError('notFound', `${text}: there is no such command`, { cause });
+  if (code === 'EACCES') return new CommandError('cannotRun', `${text}: it is not executable`, { cause });
+  return new CommandError('cannotRun', `${text}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 }
 
 interface Watch extends Pick<ChildRequest<never>, 'lost' | 'shell'> {
+  readonly program: string;
   readonly killAfterMs: number;
 }
 
@@ -145,7 +153,7 @@ interface Watch extends Pick<ChildRequest<never>, 'lost' | 'shell'> {
 function watchOver(
   child: ChildProcess,
   held: Pick<Holding, 'signal'>,
-  { lost, killAfterMs, shell }: Watch,
+  { lost, program, killAfterMs, shell }: Watch,
 ): Promise<number> {
   const { signal } = held;
   return new Promise((resolve, reject) => {
@@ -162,7 +170,7 @@ function watchOver(
         return shell.err(`remora: the command could not be told to stop, and runs on: ${cause.message}`);
       }
       signal.removeEventListener('abort', onLost);
-      reject(cannotRun(cause));
+      reject(cannotRun(program, cause));
     });
     child.once('exit', (code, killedBy) => {
       signal.removeEventListener('abort', onLost);
