@@ -12,14 +12,14 @@ export function healthOf(flags: HealthFlags, isUnderWay: () => boolean): HealthC
   const { healthCmd, healthInterval, healthFailures } = flags;
   if (healthCmd === undefined) return undefined;
   return {
-    check: (signal) => !isUnderWay() || succeeds(healthCmd, signal),
+    check: (signal) => (isUnderWay() ? succeeds(healthCmd, signal) : undefined),
     ...(healthInterval === undefined ? {} : { interval: healthInterval }),
     ...(healthFailures === undefined ? {} : { failures: healthFailures }),
   };
 }
 
-/** Its exit code says it. It is killed when nobody waits for it any more. */
-function succeeds(command: string, signal: AbortSignal): Promise<boolean> {
+/** Its exit code says it. It is killed when nobody waits for it any more. @throws Error that says how it ended. */
+function succeeds(command: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', command], {
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -27,6 +27,9 @@ function succeeds(command: string, signal: AbortSignal): Promise<boolean> {
       killSignal: 'SIGKILL',
     });
     child.once('error', reject);
-    child.once('exit', (code) => resolve(code === 0));
+    child.once('exit', (code, killedBy) => {
+      if (code === 0) resolve();
+      else reject(new Error(code === null ? `it was ended by ${killedBy}` : `it exited with ${code}`));
+    });
   });
 }
