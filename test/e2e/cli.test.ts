@@ -151,14 +151,16 @@ describe('remora lock', () => {
   });
 
   test('run gives up with 75 when the lock is taken: at once, or after its wait', async () => {
-    hold('busy');
+    const holder = hold('busy');
     await held('busy');
     const started = performance.now();
     const none = await remora('lock', 'run', '--wait', '0', 'busy', '--', 'echo', 'never');
-    expect(none).toEqual({ code: 75, out: '', err: 'remora: busy is taken\n' });
+    const by = `, held by session [0-9a-f]+, host .+, pid ${holder.child.pid} since .+Z\n$`;
+    expect(none).toEqual({ code: 75, out: '', err: expect.stringMatching(`^remora: busy is taken${by}`) });
     expect(performance.now() - started).toBeLessThan(5_000);
     const some = await remora('lock', 'run', '--wait', '300ms', 'busy', '--', 'echo', 'never');
-    expect(some).toEqual({ code: 75, out: '', err: 'remora: busy is taken and was not free within 300ms\n' });
+    const late = new RegExp(`^remora: busy is taken and was not free within 300ms${by}`);
+    expect(some).toEqual({ code: 75, out: '', err: expect.stringMatching(late) });
   });
 
   test('what a run held that was killed is given back by the next one, unless it is named nowhere', async () => {
@@ -182,10 +184,14 @@ describe('remora lock', () => {
     const second = begin(['lock', 'run', 'turn', '--', 'echo', 'mine']);
     const third = begin(['lock', 'run', 'turn', '--', 'echo', 'never']);
     await eventually('two wait', async () => ((await json('lock', 'show', 'turn')) as State).waiterCount === 2);
+    const said = new RegExp(`^remora: waiting for turn, held by session .+, pid ${first.child.pid} since .+Z\n$`);
+    await eventually('each has said for whom', () => [second, third].every(({ err }) => said.test(err)));
     third.child.kill('SIGINT');
     expect(await third.ended).toMatchObject({ code: 130, out: '' });
     first.child.kill('SIGTERM');
-    expect(await second.ended).toMatchObject({ code: 0, out: 'mine\n' });
+    expect(await second.ended).toMatchObject({ code: 0, out: 'mine\n', err: expect.stringMatching(said) });
+    // Nothing where it was granted at once.
+    expect(await remora('lock', 'run', 'turn', '--', 'echo', 'mine')).toEqual({ code: 0, out: 'mine\n', err: '' });
   });
 
   test('a lock that is taken away stops the command, with 76', async () => {

@@ -7,6 +7,7 @@ import { askedText } from '../format/lock-event-text.ts';
 import type { Shell } from '../shell.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { type HealthFlags, healthOf } from './health-command.ts';
+import { heldByText, tellOfWait } from './lock-wait.ts';
 import { runChild } from './run-child.ts';
 
 export interface RunFlags extends ConnectionFlags, HealthFlags {
@@ -44,8 +45,16 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
   const scope = health === undefined ? client : await client.session({ health });
   let held: HeldLock | undefined;
   const take = async (signal: AbortSignal): Promise<HeldLock> => {
-    held = await acquire(scope, request, signal);
-    return held;
+    const isOver =
+      flags.wait === 0 || flags.json ? undefined : tellOfWait(client, { name, namespace: flags.namespace }, shell);
+    try {
+      held = await acquire(scope, request, signal);
+      return held;
+    } catch (error) {
+      throw await refusalOf(error, client, request, signal);
+    } finally {
+      isOver?.();
+    }
   };
   const code = await runChild(take, {
     ...{ what: name, lost: 'the lock was lost', argv, killAfterMs: flags.killAfter, shell },
@@ -86,18 +95,26 @@ async function acquire(client: LockScope, { name, flags }: RunRequest, signal: A
     ...(maxHold === undefined ? {} : { maxHold }),
     ...(data === undefined ? {} : { data }),
   };
-  try {
-    if (permits !== undefined && capacity !== undefined) {
-      return await client.semaphore(name, { namespace, permits: capacity }).acquire({ ...options, permits });
-    }
-    const lock = client.rwLock(name, { namespace });
-    return await (shared ? lock.read(options) : lock.write(options));
-  } catch (error) {
-    const taken = error instanceof ServiceError && (error.code === 'LOCK_TIMEOUT' || error.code === 'LOCK_BUSY');
-    if (!taken) throw error;
-    const waited = wait === 0 ? '' : ` and was not free within ${formatDurationMs(wait ?? 0)}`;
-    throw new CommandError('lockBusy', `${name} is taken${waited}`, { cause: error });
+  if (permits !== undefined && capacity !== undefined) {
+    return await client.semaphore(name, { namespace, permits: capacity }).acquire({ ...options, permits });
   }
+  const lock = client.rwLock(name, { namespace });
+  return await (shared ? lock.read(options) : lock.write(options));
+}
+
+/** What people are told when it was not acquired. */
+async function refusalOf(
+  error: unknown,
+  client: RemoraClient,
+  { name, flags }: RunRequest,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const taken = error instanceof ServiceError && (error.code === 'LOCK_TIMEOUT' || error.code === 'LOCK_BUSY');
+  if (!taken) return error;
+  const { namespace, wait = 0 } = flags;
+  const waited = wait === 0 ? '' : ` and was not free within ${formatDurationMs(wait)}`;
+  const held = await heldByText(client, { name, namespace }, signal);
+  return new CommandError('lockBusy', `${name} is taken${waited}${held}`, { cause: error });
 }
 
 /** Text as it was left, in several lines too, so that it can be left again. A variable cannot carry all other bytes. */

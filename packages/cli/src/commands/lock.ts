@@ -79,7 +79,11 @@ function runCommand(shell: Shell): Command {
     )
     .argument('<name>')
     .argument('<command...>', 'after "--", so that its flags are its own')
-    .option('--wait <duration>', 'how long to queue; as long as it takes unless given', flagReader(durationMs()))
+    .option(
+      '--wait <duration>',
+      'how long to queue, which is told on stderr; as long as it takes unless given',
+      flagReader(durationMs()),
+    )
     .option(
       '--ttl <duration>',
       'how long the lock outlives this process when it dies (default 10s)',
