@@ -15,13 +15,15 @@ import {
 /** Connects, does the work and closes again, whatever came of it. */
 export async function withAdmin<T>(flags: ConnectionFlags, work: (client: AdminClient) => Promise<T>): Promise<T> {
   const endpoints = endpointsOf(flags.endpoints);
-  const connectTimeoutMs = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
+  const triedMs = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
+  // One node after the other is asked.
+  const connectTimeoutMs = Math.ceil(triedMs / endpoints.length);
   const client = new AdminClient({ endpoints, timeoutMs: flags.timeout, connectTimeoutMs });
   try {
     return await work(client);
   } catch (error) {
     const unreached = error instanceof ServiceError && error.details?.unreached === true;
-    throw unreached ? noNodeAnswers(endpoints, connectTimeoutMs, error) : error;
+    throw unreached ? noNodeAnswers(endpoints, triedMs, error) : error;
   } finally {
     client.close();
   }
