@@ -182,7 +182,7 @@ describe('ranges', () => {
   test('say why nothing happens to them', async () => {
     const { id } = await rangeOf('a');
     expect(await done('why', String(id))).toContain('nothing is wrong with it');
-    expect(await done('why', 'n4')).toMatch(/^it has 1 replicas, [01] of them leaders$/m);
+    expect(await done('why', 'n4')).toMatch(/^it has 1 replica and leads [01]$/m);
     expect(await refused('why', '77')).toContain('there is no range 77');
   });
 });

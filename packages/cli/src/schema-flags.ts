@@ -17,7 +17,7 @@ export function addSchemaFlags<D extends Definitions>(command: Command, schema: 
 }
 
 function shown(defaultText: string | undefined): string {
-  return defaultText === undefined ? '' : `default ${defaultText}; `;
+  return defaultText === undefined ? '' : `default: ${defaultText}; `;
 }
 
 /** The part of a command's parsed flags that belongs to a schema. */

@@ -97,12 +97,12 @@ function runCommand(shell: Shell): Command {
     .option('--wait <duration>', 'how long to wait for the others to come', flagReader(durationMs()))
     .option(
       '--ttl <duration>',
-      'how long this one is counted when its process dies (default 10s)',
+      'how long this one is counted when its process dies (default: 10s)',
       flagReader(durationMs({ min: 1000 })),
     )
     .option(
       '--kill-after <duration>',
-      'from SIGTERM to SIGKILL when it is counted no longer (default 1s)',
+      'from SIGTERM to SIGKILL when it is counted no longer (default: 1s)',
       flagReader(durationMs()),
     )
     .addHelpText('after', examples('remora barrier run --parties 3 round -- ./work'));

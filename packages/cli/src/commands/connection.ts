@@ -31,9 +31,8 @@ export function addConnectionFlags(command: Command, shell: Shell): Command {
     '--endpoints <host:port,...>',
     'client addresses of nodes (or REMORA_ENDPOINTS)',
   ).default(shell.env.REMORA_ENDPOINTS || DEFAULT_ENDPOINTS);
-  const timeout = new Option('--timeout <duration>', 'how long one request may take')
-    .default(10_000, '10s')
-    .argParser(flagReader(durationMs({ min: 1, max: 60_000 })));
+  const limits = { min: 1, max: 60_000 };
+  const timeout = durationOption('--timeout', { desc: 'how long one request may take', defaultMs: 10_000, limits });
   return command.addOption(endpoints).addOption(timeout).option('--json', 'print JSON');
 }
 
@@ -89,6 +88,19 @@ export function endpointsOf(text: string): readonly string[] {
 /** The examples at the end of a command's help: what it does, and how. */
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
+}
+
+interface DurationFlag {
+  readonly desc: string;
+  readonly defaultMs: number;
+  readonly limits: { readonly min?: number; readonly max: number };
+}
+
+/** A flag whose help shows its default, and the most that it takes, as they would be typed. */
+export function durationOption(name: string, { desc, defaultMs, limits }: DurationFlag): Option {
+  return new Option(`${name} <duration>`, `${desc}, at most ${formatDurationMs(limits.max)}`)
+    .default(defaultMs, formatDurationMs(defaultMs))
+    .argParser(flagReader(durationMs(limits)));
 }
 
 /** Reads a flag's text by an option type, with its words for what is wrong. */

@@ -46,12 +46,12 @@ function runCommand(shell: Shell): Command {
     .option('--wait <duration>', 'how long to stand; as long as it takes unless given', flagReader(durationMs()))
     .option(
       '--ttl <duration>',
-      'how long the leadership outlives this process when it dies (default 10s)',
+      'how long the leadership outlives this process when it dies (default: 10s)',
       flagReader(durationMs({ min: 1000 })),
     )
     .option(
       '--kill-after <duration>',
-      'from SIGTERM to SIGKILL when the leadership is lost (default 1s)',
+      'from SIGTERM to SIGKILL when the leadership is lost (default: 1s)',
       flagReader(durationMs()),
     )
     .option('--stop-on-revoke', 'as of "remora lock run"')

@@ -1,8 +1,8 @@
-import { durationMs, formatDurationMs } from '@remora/base';
+import { formatDurationMs } from '@remora/base';
 import { Command } from 'commander';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
-import { type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
+import { type ConnectionFlags, durationOption, examples, withClient } from './connection.ts';
 
 interface RevokeFlags extends ConnectionFlags {
   readonly namespace: string;
@@ -12,13 +12,14 @@ interface RevokeFlags extends ConnectionFlags {
 
 /** `namespaced`: gives a command the flags that all commands about locks have. */
 export function lockRevokeCommand(shell: Shell, namespaced: (command: Command, shell: Shell) => Command): Command {
+  const limits = { max: 86_400_000 };
   const command = new Command('revoke')
     .description(
       'Asks all who hold a lock to let go of it, and waits. Nobody is forced: exit code 75 when the lock is still held ' +
         'when the time is over.',
     )
     .argument('<name>')
-    .option('--wait <duration>', 'how long to wait', flagReader(durationMs({ max: 86_400_000 })), 30_000)
+    .addOption(durationOption('--wait', { desc: 'how long to wait', defaultMs: 30_000, limits }))
     .option('--reason <text>', 'told to the holder')
     .addHelpText('after', examples('remora lock revoke --wait 10s --reason "host goes down" orders/42'));
   return namespaced(command, shell).action((name: string, flags: RevokeFlags) =>

@@ -4,6 +4,7 @@ import type { LockState, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import { heldText, holderCells, jsonLock, lockText } from '../format/lock-text.ts';
+import { counted } from '../format/sizes.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
@@ -86,7 +87,7 @@ function runCommand(shell: Shell): Command {
     )
     .option(
       '--ttl <duration>',
-      'how long the lock outlives this process when it dies (default 10s)',
+      'how long the lock outlives this process when it dies (default: 10s)',
       flagReader(durationMs({ min: 1000 })),
     )
     .option(
@@ -98,11 +99,11 @@ function runCommand(shell: Shell): Command {
       '--health-cmd <command>',
       'a shell command that is run now and then beside the command: when it has failed three times one after the other, the lock is released at once, and the command is stopped',
     )
-    .option('--health-interval <duration>', 'how often it is run (default 5s)', flagReader(durationMs({ min: 1 })))
-    .option('--health-failures <number>', 'how often it has to fail (default 3)', flagReader(int({ min: 1 })))
+    .option('--health-interval <duration>', 'how often it is run (default: 5s)', flagReader(durationMs({ min: 1 })))
+    .option('--health-failures <number>', 'how often it has to fail (default: 3)', flagReader(int({ min: 1 })))
     .option(
       '--kill-after <duration>',
-      'from SIGTERM to SIGKILL when the lock is lost (default 1s)',
+      'from SIGTERM to SIGKILL when the lock is lost (default: 1s)',
       flagReader(durationMs()),
     )
     .option(
@@ -113,7 +114,7 @@ function runCommand(shell: Shell): Command {
     .option('--keep-data', 'the data stay with the lock afterwards; without --data, those that were kept before')
     .option(
       '--lock-delay <duration>',
-      'nobody else has it for so long when this process dies without releasing it (default 0s, at most 1m)',
+      'nobody else has it for so long when this process dies without releasing it (at most 1m; default: 0)',
       flagReader(durationMs()),
     )
     .option('--shared', 'together with others who ask for it shared; who does not, has it alone')
@@ -126,7 +127,7 @@ function runCommand(shell: Shell): Command {
     .option(
       '--journal <directory>',
       'where held locks are named, so that the next run gives back what one left that was killed ' +
-        `(default $XDG_STATE_HOME/remora/held, or ~/.local/state/remora/held)`,
+        `(default: $XDG_STATE_HOME/remora/held, or ~/.local/state/remora/held)`,
     )
     .option('--no-journal', 'names them nowhere: what a killed run leaves is freed by its TTL')
     .addHelpText(
@@ -166,7 +167,7 @@ function listCommand(shell: Shell): Command {
       'also free ones with which something was left: data, a set capacity, or on record who took them by force',
     )
     .option('--prefix <text>', 'only names that begin with it')
-    .option('--limit <number>', 'at most so many (default 1000)', flagReader(int({ min: 1 })))
+    .option('--limit <number>', 'at most so many (default: 1000)', flagReader(int({ min: 1 })))
     .addHelpText('after', examples('remora lock ls', 'remora lock ls --all', 'remora lock ls --prefix orders/ --json'));
   return namespaced(command, shell).action((flags: ListFlags) =>
     withClient(flags, async (client) => {
@@ -258,7 +259,7 @@ function capacityCommand(shell: Shell): Command {
       const semaphore = client.semaphore(name, { namespace: flags.namespace, permits: Math.max(1, permits) });
       await (permits === 0 ? semaphore.resetPermits() : semaphore.setPermits(permits));
       if (flags.json) return shell.out(JSON.stringify({ capacity: permits }));
-      shell.out(permits === 0 ? `forgot the capacity of ${name}` : `${name} has ${permits} permits`);
+      shell.out(permits === 0 ? `forgot the capacity of ${name}` : `${name} has ${counted(permits, 'permit')}`);
     }),
   );
 }

@@ -4,8 +4,9 @@ import { Command } from 'commander';
 import type { RemoraClient, SessionDetails, SessionInfo, SessionLock } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable, printableText } from '../format/bytes-text.ts';
+import { counted } from '../format/sizes.ts';
 import { table } from '../format/table.ts';
-import { conditionText, jsonTerms, timeText } from '../format/terms-text.ts';
+import { conditionText, jsonTerms, leftText, timeText } from '../format/terms-text.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 
@@ -13,7 +14,7 @@ const PAGE = 1_000;
 
 interface ListFlags extends ConnectionFlags {
   readonly limit: number;
-  readonly attribute: Readonly<Record<string, string>>;
+  readonly attribute?: Readonly<Record<string, string>>;
 }
 
 export function sessionCommand(shell: Shell): Command {
@@ -40,7 +41,6 @@ function listCommand(shell: Shell): Command {
       '--attribute <name=text>',
       'only those whose attribute begins with the text, such as host or pid; may be repeated',
       readAttribute,
-      {},
     )
     .option('--limit <number>', 'at most so many', flagReader(int({ min: 1 })), 1000)
     .addHelpText('after', examples('remora session ls', 'remora session ls --attribute host=worker- --json'));
@@ -51,7 +51,7 @@ function listCommand(shell: Shell): Command {
       const rows = sessions.map((session) => [
         session.id.toString(16),
         timeText(session.ttlMs),
-        timeText(session.remainingMs),
+        leftText(session.remainingMs),
         attributesText(session),
       ]);
       shell.out(table(['SESSION', 'TTL', 'REMAINING', 'ATTRIBUTES'], rows));
@@ -60,7 +60,7 @@ function listCommand(shell: Shell): Command {
   );
 }
 
-async function listSessions(client: RemoraClient, { limit, attribute: attributes }: ListFlags) {
+async function listSessions(client: RemoraClient, { limit, attribute: attributes = {} }: ListFlags) {
   const sessions: SessionInfo[] = [];
   let after: bigint | undefined = 0n;
   while (after !== undefined && sessions.length < limit) {
@@ -119,7 +119,7 @@ async function sessionOf(client: RemoraClient, { lease, incarnation }: SessionRe
   throw new CommandError('failed', `there is no session ${lease.toString(16)}`);
 }
 
-function readAttribute(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+function readAttribute(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const at = text.indexOf('=');
   if (at < 1) throw new CommandError('usage', `--attribute ${text}: expected name=text`);
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
@@ -127,14 +127,14 @@ function readAttribute(text: string, before: Readonly<Record<string, string>>): 
 
 function sessionText(session: SessionDetails): string {
   const { ttlMs, remainingMs, condition, locks, more } = session;
-  const left = `TTL ${timeText(ttlMs)}, ${timeText(remainingMs)} left`;
+  const left = `TTL ${timeText(ttlMs)}, ${leftText(remainingMs)} left`;
   const sections = [`session ${session.id.toString(16)}: ${left}`];
   if (condition !== undefined) sections.push(conditionText(condition));
   sections.push(attributesText(session));
   const rows = locks.map((lock) => [
     printableText(lock.lock.namespace),
     printable(lock.lock.name),
-    lock.mode === 'permits' ? `${lock.permits} permits` : lock.mode,
+    lock.mode === 'permits' ? counted(lock.permits, 'permit') : lock.mode,
     lock.position === 0 ? 'holds' : `waits, ${lock.position}.`,
     lock.position === 0 ? lock.version : '',
     printableText(lock.token),

@@ -1,6 +1,7 @@
 import { formatBytes } from '@remora/base';
 import { Command } from 'commander';
 import type { RemoraClient } from 'remora';
+import { counted } from '../format/sizes.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, withClient } from './connection.ts';
@@ -54,7 +55,7 @@ export function statusText({ view, range }: ClusterStatus): string {
     const { rangeId, keys, bytes, leases, watches, revision, term, commit, applied } = range;
     sections.push(
       `range ${rangeId}: revision ${revision}, term ${term}, commit ${commit}, applied ${applied}; ` +
-        `${keys} keys, ${formatBytes(bytes)}, ${leases} leases, ${watches} watches`,
+        `${counted(keys, 'key')}, ${formatBytes(bytes)}, ${counted(leases, 'lease')}, ${counted(watches, 'watch', 'watches')}`,
       table(['REPLICA', 'NODE', 'STATE', 'LOG BEHIND', 'COMMIT BEHIND'], replicaRows(range, nameOf)),
     );
   }

@@ -4,7 +4,7 @@ import type { Holder, HolderDetails, HolderState, LockDetails, LockState } from 
 import { printable, printableText } from './bytes-text.ts';
 import { askedText, forcedText, jsonForced } from './lock-event-text.ts';
 import { table } from './table.ts';
-import { conditionText, jsonTerms, timeText } from './terms-text.ts';
+import { conditionText, jsonTerms, leftText, timeText } from './terms-text.ts';
 
 export function lockText(state: LockDetails): string {
   const { lock, kind, holders, holderCount, waiters, waiterCount, keptData, forced, passing } = state;
@@ -32,7 +32,7 @@ export function lockText(state: LockDetails): string {
 function holdersText(holders: readonly HolderDetails[]): string {
   const rows = holders.map((holder) => {
     const { owner, depth, terms } = holder;
-    const times = terms === undefined ? ['', ''] : [timeText(terms.ttlMs), timeText(terms.remainingMs)];
+    const times = terms === undefined ? ['', ''] : [timeText(terms.ttlMs), leftText(terms.remainingMs)];
     return [printableText(owner.token), holderText(holder), depth, ...times, ...holderCells(holder)];
   });
   const head = ['HOLDER', 'MODE', 'DEPTH', 'TTL', 'REMAINING', 'VERSION', 'SINCE', 'SESSION', 'DATA'];

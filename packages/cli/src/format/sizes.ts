@@ -11,7 +11,7 @@ export function sizeText(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)}${UNITS[unit]}`;
 }
 
-/** How long ago, to look at; -1 is never. */
+/** How long ago, or how long yet, to look at; -1 is never. */
 export function agoText(ms: number): string {
   if (ms < 0) return 'never';
   const seconds = ms / 1_000;
@@ -26,7 +26,7 @@ export function rateText(perSecond: number): string {
   return perSecond >= 10 || perSecond === 0 ? String(Math.round(perSecond)) : perSecond.toFixed(1);
 }
 
-/** How many there are of a thing whose plural ends in `s`. */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+/** How many there are of a thing. */
+export function counted(count: number, thing: string, things = `${thing}s`): string {
+  return `${count} ${count === 1 ? thing : things}`;
 }

@@ -1,7 +1,7 @@
 import type { LockDetails } from 'remora';
 import { expect, test } from 'vitest';
 import { jsonLock } from './lock-text.ts';
-import { jsonTerms } from './terms-text.ts';
+import { jsonTerms, leftText } from './terms-text.ts';
 
 const CONDITION = { heartbeatMs: 500, serverMisses: 3, holderMisses: 2 };
 
@@ -21,4 +21,14 @@ test('so are those of who holds a lock', () => {
   const lock = { namespace: 'default', name: Buffer.from('l') };
   const state = { lock, kind: 'exclusive', holders: [holder], waiters: [], passing: 0 } as unknown as LockDetails;
   expect(jsonLock(state).holders).toMatchObject([{ ttlMs: 10_000, remainingMs: 8_765 }]);
+});
+
+test.each([
+  [17_709.4, '18s'],
+  [1_709.4, '1.7s'],
+  [-3, '0.0s'],
+  [7_100_000, '118m'],
+  [Number.MAX_SAFE_INTEGER, 'never ends'],
+])('of %d ms that are left people are told %s', (ms, text) => {
+  expect(leftText(ms)).toBe(text);
 });

@@ -1,6 +1,7 @@
 /** How long sessions, and what belongs to them, outlive their clients. */
 import { formatDurationMs } from '@remora/base';
 import type { HolderTerms, SessionInfo } from 'remora';
+import { agoText } from './sizes.ts';
 
 /** A session that would last for a century is one of those that end only when somebody ends them. */
 const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
@@ -8,6 +9,11 @@ const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 /** Of a time in which something ends. */
 export function timeText(ms: number): string {
   return ms > CENTURY_MS ? 'never ends' : formatDurationMs(Math.round(ms));
+}
+
+/** Of what is left of it, to look at: it was never a round number. */
+export function leftText(ms: number): string {
+  return ms > CENTURY_MS ? timeText(ms) : agoText(Math.max(0, ms));
 }
 
 /** For programs: whole milliseconds, which the leader counts in fractions. */

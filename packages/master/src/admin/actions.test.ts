@@ -265,7 +265,7 @@ describe('schedulers', () => {
 describe('why', () => {
   test('is told of ranges and nodes, also of those that were not heard or store nothing', () => {
     expect(actions.why({ rangeId: 1, nodeId: 0 }).lines).toContain('nothing is wrong with it');
-    expect(actions.why({ rangeId: 0, nodeId: 1 }).lines[0]).toBe('it has 2 replicas, 1 of them leaders');
+    expect(actions.why({ rangeId: 0, nodeId: 1 }).lines[0]).toBe('it has 2 replicas and leads 1');
     expect(actions.why({ rangeId: 0, nodeId: 6 }).lines).toEqual([expect.stringContaining('stores no data')]);
     expect(actions.why({ rangeId: 0, nodeId: 7 }).lines).toEqual([expect.stringContaining('nothing was heard of it')]);
     expect(refusal(() => actions.why({ rangeId: 0, nodeId: 9 })).message).toContain('there is no node 9; there are');

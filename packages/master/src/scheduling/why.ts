@@ -48,7 +48,9 @@ export function whyNode(scheduling: Scheduling, { info, totals }: NodeView, nowM
   const { nodeId } = info;
   const view = scheduling.view(nowMs);
   const { settings } = view;
-  const lines = [`it has ${totals.replicas} replicas, ${totals.leaders} of them leaders`];
+  const lines = [
+    `it has ${totals.replicas} ${totals.replicas === 1 ? 'replica' : 'replicas'} and leads ${totals.leaders}`,
+  ];
   const unfit = notServing(view.model, nodeId);
   if (unfit !== undefined) lines.push(`it gets nothing: it ${unfit}`);
   else if (nowMs - info.livenessSinceMs < settings.nodeSettleMs) {

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { backupFile } from '../../backup/backup-file.ts';
 import { restoreBackup } from '../../backup/restore.ts';
 import { takeBackup } from '../../backup/take.ts';
+import { counted } from '../../format/sizes.ts';
 import type { Shell } from '../../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, withClient } from '../connection.ts';
 import { addYesFlag, confirm, print, withAdmin } from './run.ts';
@@ -26,7 +27,7 @@ export function backupCommand(shell: Shell): Command {
     if (existsSync(file)) await confirm(`${file} is there already, and is replaced.`, flags.yes, shell);
     await withClient(flags, async (client) => {
       const { clusterId, revision, pairs } = await takeBackup(client, file, shell);
-      const text = `${pairs} keys of cluster ${clusterId} at revision ${revision} are in ${file}`;
+      const text = `${counted(pairs, 'key')} of cluster ${clusterId} at revision ${revision} are in ${file}`;
       print({ text, json: { file, cluster: clusterId, revision, keys: pairs } }, flags, shell);
     });
   });
@@ -51,7 +52,7 @@ export function restoreCommand(shell: Shell): Command {
           `revisions go on above ${above}`,
         ];
         const json = { file, keys: pairs, before, leftOut, above };
-        print({ text: `${pairs} keys restored from ${file}; ${notes.join('; ')}`, json }, flags, shell);
+        print({ text: `${counted(pairs, 'key')} restored from ${file}; ${notes.join('; ')}`, json }, flags, shell);
       }),
     ),
   );

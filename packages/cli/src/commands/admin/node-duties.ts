@@ -1,4 +1,3 @@
-import { durationMs } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import type { AdminClient } from 'remora';
@@ -6,12 +5,11 @@ import { awaitNode, isEmpty, leadsNothing } from '../../admin/await-node.ts';
 import { NodeNames } from '../../admin/node-names.ts';
 import { counted } from '../../format/sizes.ts';
 import type { Shell } from '../../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, examples, flagReader } from '../connection.ts';
+import { addConnectionFlags, type ConnectionFlags, durationOption, examples } from '../connection.ts';
 import { addYesFlag, confirm, print, withAdmin } from './run.ts';
 import { addWaitFlag, lookingOn, type WaitFlags } from './wait.ts';
 
-const WINDOW_MAX_MS = 30 * 24 * 3_600_000;
-const WINDOW_DEFAULT_MS = 3_600_000;
+const WINDOW = { desc: 'how long', defaultMs: 3_600_000, limits: { min: 1_000, max: 30 * 24 * 3_600_000 } };
 
 export function drainCommand(shell: Shell): Command {
   const command = new Command('drain')
@@ -34,14 +32,13 @@ interface MaintenanceFlags extends WaitFlags {
 }
 
 export function maintenanceCommand(shell: Shell): Command {
-  const reader = flagReader(durationMs({ min: 1_000, max: WINDOW_MAX_MS }));
   const command = new Command('maintenance')
     .description(
       'Lets a node give its leaders away, as `drain` does, and calls its silence planned for a time: its replicas are not ' +
         'replaced meanwhile. Waits until it leads nothing: then stop it. `undrain` ends it before its time.',
     )
     .argument('<node>', 'its id or its name')
-    .option('--for <duration>', 'how long', reader, WINDOW_DEFAULT_MS)
+    .addOption(durationOption('--for', WINDOW))
     .addHelpText('after', examples('remora admin nodes maintenance n2 --for 30m', 'remora admin nodes undrain n2'));
   return addConnectionFlags(addWaitFlag(command), shell).action((wanted: string, flags: MaintenanceFlags) =>
     withNode(flags, wanted, async (client, node) => {

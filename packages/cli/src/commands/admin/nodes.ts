@@ -12,6 +12,10 @@ import { addViewFlags, show, type View, type ViewFlags } from './run.ts';
 export function nodesCommand(shell: Shell): Command {
   return new Command('nodes')
     .description('Shows the nodes of a cluster, and says what each is there for.')
+    .addHelpText(
+      'after',
+      examples('remora admin nodes', 'remora admin nodes show n2', 'remora admin nodes maintenance n2 --for 30m'),
+    )
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(showCommand(shell))
     .addCommand(drainCommand(shell))

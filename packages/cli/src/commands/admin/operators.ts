@@ -20,6 +20,7 @@ export function operatorsCommand(shell: Shell): Command {
       'What the masters do to ranges, in steps: repairs, moves, balance, and what people asked for. One range takes part in ' +
         'one operator at a time.',
     )
+    .addHelpText('after', examples('remora admin operators', 'remora admin operators history --range 2'))
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(historyCommand(shell))
     .addCommand(cancelCommand(shell));

@@ -8,7 +8,7 @@ import { rangeWith } from '../../admin/range-targets.ts';
 import { CommandError } from '../../exit-codes.ts';
 import { boundText, jsonBound } from '../../format/key-bound.ts';
 import { addKeyFormatFlag, type KeyFlags, readKey } from '../../format/key-text.ts';
-import { agoText, rateText, sizeText } from '../../format/sizes.ts';
+import { agoText, counted, rateText, sizeText } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
 import { examples, flagReader } from '../connection.ts';
@@ -37,6 +37,7 @@ const readLimit = flagReader(int({ min: 1 }));
 export function rangesCommand(shell: Shell): Command {
   return new Command('ranges')
     .description('Shows the ranges of a cluster: which keys they have, who leads them, how far their replicas are.')
+    .addHelpText('after', examples('remora admin ranges', 'remora admin ranges ls --key orders/42'))
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(showCommand(shell));
 }
@@ -176,7 +177,7 @@ function rangeText(range: admin.Range, names: NodeNames): string {
     rows.push(
       ['revision', `${state.revision}, history from ${state.compactRevision}`],
       ['log', `term ${state.term}, commit ${state.commit}, applied ${state.applied}`],
-      ['data', `${state.keys} keys, ${sizeText(state.bytes)}, ${state.leases} leases, ${state.watches} watches`],
+      ['data', heldText(state)],
     );
   }
   if (load !== undefined) {
@@ -196,6 +197,11 @@ function rangeText(range: admin.Range, names: NodeNames): string {
   ]);
   const head = ['REPLICA', 'NODE', 'TYPE', 'STATE', 'LOG BEHIND', 'COMMIT BEHIND', 'BYTES', 'HEARD'];
   return `${table(['RANGE', String(range.id)], rows)}\n\n${table(head, replicas)}`;
+}
+
+function heldText({ keys, bytes, leases, watches }: NonNullable<admin.Range['state']>): string {
+  const held = [counted(keys, 'key'), sizeText(bytes), counted(leases, 'lease'), counted(watches, 'watch', 'watches')];
+  return held.join(', ');
 }
 
 /** The shape that scripts rely on (docs/operations.md). */

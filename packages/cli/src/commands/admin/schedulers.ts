@@ -1,20 +1,20 @@
-import { durationMs, formatDurationMs, suggest } from '@remora/base';
+import { formatDurationMs, suggest } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import { CommandError } from '../../exit-codes.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, examples, flagReader } from '../connection.ts';
+import { addConnectionFlags, type ConnectionFlags, durationOption, examples } from '../connection.ts';
 import { addViewFlags, print, show, type View, type ViewFlags, withAdmin } from './run.ts';
 
-const PAUSE_MAX_MS = 30 * 24 * 3_600_000;
-const PAUSE_DEFAULT_MS = 3_600_000;
+const PAUSE = { desc: 'how long', defaultMs: 3_600_000, limits: { min: 1_000, max: 30 * 24 * 3_600_000 } };
 
 export function schedulersCommand(shell: Shell): Command {
   return new Command('schedulers')
     .description(
       'What balances the cluster: each scheduler spreads one thing over the nodes. Repairs are none of them.',
     )
+    .addHelpText('after', examples('remora admin schedulers', 'remora admin schedulers pause leader-load --for 30m'))
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(pauseCommand(shell))
     .addCommand(resumeCommand(shell))
@@ -36,13 +36,12 @@ interface PauseFlags extends ConnectionFlags {
 }
 
 function pauseCommand(shell: Shell): Command {
-  const reader = flagReader(durationMs({ min: 1_000, max: PAUSE_MAX_MS }));
   const command = new Command('pause')
     .description(
       'Keeps a scheduler from beginning anything for a time; what it has begun goes on. Repairs go on in any case.',
     )
     .argument('<scheduler>', 'its name, or all')
-    .option('--for <duration>', 'how long', reader, PAUSE_DEFAULT_MS)
+    .addOption(durationOption('--for', PAUSE))
     .addHelpText(
       'after',
       examples('remora admin schedulers pause leader-load --for 30m', 'remora admin schedulers pause all --for 2h'),

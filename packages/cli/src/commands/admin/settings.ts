@@ -10,6 +10,7 @@ import { addViewFlags, print, show, type View, type ViewFlags, withAdmin } from 
 export function settingsCommand(shell: Shell): Command {
   return new Command('settings')
     .description("Shows and changes the cluster's settings: they hold for all nodes, at once, and outlive restarts.")
+    .addHelpText('after', examples('remora admin settings', 'remora admin settings set down-after 5m'))
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(getCommand(shell))
     .addCommand(setCommand(shell))

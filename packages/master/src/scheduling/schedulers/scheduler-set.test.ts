@@ -111,7 +111,7 @@ describe('why', () => {
       if (node === undefined) return [];
       return whyNode(scheduling, { ...node, info: { ...node.info, ...change } }, NOW_MS).slice(0, 2);
     };
-    expect(told({})[0]).toBe('it has 1 replicas, 1 of them leaders');
+    expect(told({})[0]).toBe('it has 1 replica and leads 1');
     expect(told({ livenessSinceMs: NOW_MS - 1 })[1]).toBe(
       'balancing gives it nothing yet: it is up for less than 30 s',
     );
