@@ -485,6 +485,21 @@ describe('help', () => {
     }
   });
 
+  test.each([
+    { args: ['lock', 'run', '', '--', 'true'], says: 'a name has 1 to 1024 bytes' },
+    { args: ['lock', 'watch', ''], says: 'a name has 1 to 1024 bytes' },
+    { args: ['election', 'observe', 'x'.repeat(1025)], says: 'not 1025' },
+    { args: ['lock', 'capacity', 'b', '99999999999'], says: 'from 0 to 1000000' },
+    { args: ['lock', 'capacity', 'b', '-1'], says: 'from 0 to 1000000' },
+    { args: ['lock', 'run', '--lock-delay', '2m', 'l', '--', 'true'], says: 'at most 1m' },
+    { args: ['kv', 'put', '', 'v'], says: 'a key has at least one byte' },
+    { args: ['kv', 'get', ''], says: 'a key has at least one byte' },
+    { args: ['kv', 'get', '--limit', '0', 'k'], says: 'at least 1' },
+  ])('what no cluster would take is exit code 2, whether there is one or not: $args.0 $args.1 ($says)', async ({ args, says }) => {
+    const ended = await begin(args, { env: { REMORA_ENDPOINTS: '127.0.0.1:1' } }).ended;
+    expect(ended).toMatchObject({ code: 2, out: '', err: expect.stringContaining(says) });
+  });
+
   test('a mistake is exit code 2, with a hint at what was meant and at the help', async () => {
     const { code, err } = await remora('kv', 'geet', 'k');
     expect([code, err]).toEqual([2, expect.stringContaining('Did you mean get?')]);

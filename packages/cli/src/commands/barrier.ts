@@ -1,9 +1,17 @@
 import { durationMs, formatDurationMs, int, ServiceError } from '@remora/base';
+import { SHARERS_MAX } from '@remora/lock';
 import { Command } from 'commander';
 import type { BarrierStay, DoubleBarrier, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  examples,
+  flagReader,
+  readLockName,
+  withClient,
+} from './connection.ts';
 import { type Holding, runChild } from './run-child.ts';
 
 interface WaitFlags extends ConnectionFlags {
@@ -53,9 +61,13 @@ function waitCommand(shell: Shell): Command {
       'Waits until nobody holds the lock of that name, or with --parties until so many wait: all go on together. Exit code ' +
         '75 when that was not in time.',
     )
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .option('--wait <duration>', 'how long at most; as long as it takes unless given', flagReader(durationMs()))
-    .option('--parties <number>', 'waits for others who do the same, so many in all', flagReader(int({ min: 1 })))
+    .option(
+      '--parties <number>',
+      'waits for others who do the same, so many in all',
+      flagReader(int({ min: 1, max: SHARERS_MAX })),
+    )
     .addHelpText(
       'after',
       examples('remora barrier wait --wait 10m migration && ./serve', 'remora barrier wait --parties 3 round'),
@@ -91,9 +103,9 @@ function runCommand(shell: Shell): Command {
         "command's; 75 when the others were not there in time, 76 when it was counted no longer, 126 and 127 when it " +
         'cannot be run, as of "remora lock run".',
     )
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .argument('<command...>', 'after "--", so that its flags are its own')
-    .requiredOption('--parties <number>', 'how many', flagReader(int({ min: 1 })))
+    .requiredOption('--parties <number>', 'how many', flagReader(int({ min: 1, max: SHARERS_MAX })))
     .option('--wait <duration>', 'how long to wait for the others to come', flagReader(durationMs()))
     .option(
       '--ttl <duration>',
@@ -133,7 +145,7 @@ async function enter(barrier: DoubleBarrier, options: Parameters<DoubleBarrier['
 function liftCommand(shell: Shell): Command {
   const command = new Command('lift')
     .description('Lets all go on who wait, by taking the lock from whoever holds it, who is not asked.')
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .option('--reason <text>', 'why; stays on record with the lock')
     .addHelpText('after', examples('remora barrier lift --reason "the migration was given up" migration'));
   return namespaced(command, shell).action((name: string, flags: LiftFlags) =>

@@ -7,6 +7,7 @@ import {
   type OptionType,
   ServiceError,
 } from '@remora/base';
+import { NAME_BYTES_MAX } from '@remora/lock';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConnectOptions, connect, type RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
@@ -101,6 +102,13 @@ export function durationOption(name: string, { desc, defaultMs, limits }: Durati
   return new Option(`${name} <duration>`, `${desc}, at most ${formatDurationMs(limits.max)}`)
     .default(defaultMs, formatDurationMs(defaultMs))
     .argParser(flagReader(durationMs(limits)));
+}
+
+/** Reads the name of a lock, or of what is one: refused like any argument, before anybody is asked. */
+export function readLockName(text: string): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes >= 1 && bytes <= NAME_BYTES_MAX) return text;
+  throw new CommandError('usage', `a name has 1 to ${NAME_BYTES_MAX} bytes, not ${bytes}`);
 }
 
 /** Reads a flag's text by an option type, with its words for what is wrong. */

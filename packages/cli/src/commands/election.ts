@@ -3,7 +3,14 @@ import { Command } from 'commander';
 import type { RemoraClient } from 'remora';
 import { jsonLeader, leaderText } from '../format/leader-text.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  examples,
+  flagReader,
+  readLockName,
+  withClient,
+} from './connection.ts';
 import { journalDir } from './lock-journal.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
 
@@ -40,7 +47,7 @@ function runCommand(shell: Shell): Command {
         'elected in time, 76 when the leadership was lost, 126 and 127 when it cannot be run, as of "remora lock run". ' +
         'The command sees REMORA_LOCK_VERSION, the fencing version.',
     )
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .argument('<command...>', 'after "--", so that its flags are its own')
     .option('--value <text>', 'what is proclaimed to those who observe')
     .option('--wait <duration>', 'how long to stand; as long as it takes unless given', flagReader(durationMs()))
@@ -71,7 +78,7 @@ function runCommand(shell: Shell): Command {
 function observeCommand(shell: Shell): Command {
   const command = new Command('observe')
     .description('Prints who leads and what it proclaims, now and whenever that changes, until Ctrl-C.')
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .addHelpText('after', examples('remora election observe scheduler', 'remora election observe scheduler --json'));
   return namespaced(command, shell).action((name: string, flags: ElectionFlags) =>
     withClient(flags, (client) => observe(client, { name, flags, shell })),

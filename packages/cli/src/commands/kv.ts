@@ -60,10 +60,11 @@ function getCommand(shell: Shell): Command {
         'remora kv get photo > photo.jpg',
       ),
     );
-  return addConnectionFlags(command, shell).action((key: string, flags: GetFlags) =>
-    withClient(flags, async (client) => {
+  return addConnectionFlags(command, shell).action((key: string, flags: GetFlags) => {
+    const selected = selector(key, flags);
+    return withClient(flags, async (client) => {
       const { limit, revision } = flags;
-      const answer = await client.kv.range(selector(key, flags), {
+      const answer = await client.kv.range(selected, {
         keysOnly: flags.keysOnly === true,
         ...(limit === undefined ? {} : { limit }),
         ...(revision === undefined ? {} : { revision }),
@@ -80,8 +81,8 @@ function getCommand(shell: Shell): Command {
       else shell.raw(flags.keysOnly ? `${key}\n` : withNewline(first.value));
       if (flags.prefix && answer.more)
         shell.err(`these are ${answer.kvs.length} of ${answer.count}: --limit ends the list here`);
-    }),
-  );
+    });
+  });
 }
 
 function noKey(key: string): CommandError {
@@ -91,7 +92,7 @@ function noKey(key: string): CommandError {
 function putCommand(shell: Shell): Command {
   const command = new Command('put')
     .description('Sets a key. With "-" the value is read from standard input.')
-    .argument('<key>')
+    .argument('<key>', '', readKeyText)
     .argument('<value>')
     .addHelpText(
       'after',
@@ -123,8 +124,9 @@ function deleteCommand(shell: Shell): Command {
     if (flags.prefix && key === '' && !flags.all) {
       throw new CommandError('usage', 'every key begins with the empty prefix; to delete all there are, say --all');
     }
+    const selected = selector(key, flags);
     return withClient(flags, async (client) => {
-      const { deleted, revision } = await client.kv.delete(selector(key, flags), fenceOf(flags));
+      const { deleted, revision } = await client.kv.delete(selected, fenceOf(flags));
       shell.out(flags.json ? JSON.stringify({ deleted, revision }) : `deleted ${deleted}`);
     });
   });
@@ -159,15 +161,16 @@ function watchCommand(shell: Shell): Command {
       'after',
       examples('remora kv watch greeting', 'remora kv watch --prefix orders/ --revision 100 --json'),
     );
-  return addConnectionFlags(command, shell).action((key: string, flags: WatchFlags) =>
-    withClient(flags, (client) => watch(client, key, flags, shell)),
-  );
+  return addConnectionFlags(command, shell).action((key: string, flags: WatchFlags) => {
+    const selected = selector(key, flags);
+    return withClient(flags, (client) => watch(client, selected, flags, shell));
+  });
 }
 
-async function watch(client: RemoraClient, key: string, flags: WatchFlags, shell: Shell): Promise<void> {
+async function watch(client: RemoraClient, selected: KeySelector, flags: WatchFlags, shell: Shell): Promise<void> {
   const { signal, dispose } = stopSignal();
   const { revision } = flags;
-  const events = client.kv.watch(selector(key, flags), {
+  const events = client.kv.watch(selected, {
     signal,
     ...(revision === undefined ? {} : { startRevision: revision }),
   });
@@ -186,7 +189,13 @@ async function watch(client: RemoraClient, key: string, flags: WatchFlags, shell
 }
 
 function selector(key: string, { prefix }: { readonly prefix?: true }): KeySelector {
-  return prefix === true ? { prefix: key } : key;
+  return prefix === true ? { prefix: key } : readKeyText(key);
+}
+
+/** Refused like any argument, before anybody is asked. */
+function readKeyText(text: string): string {
+  if (text === '') throw new CommandError('usage', 'a key has at least one byte');
+  return text;
 }
 
 function pairLine(pair: KvPair, keysOnly: boolean): string {

@@ -2,7 +2,14 @@ import { int } from '@remora/base';
 import { Command } from 'commander';
 import { exitCode } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  examples,
+  flagReader,
+  readLockName,
+  withClient,
+} from './connection.ts';
 
 interface CheckFlags extends ConnectionFlags {
   readonly namespace: string;
@@ -14,7 +21,7 @@ export function lockCheckCommand(shell: Shell): Command {
       'Says whether a fencing version is still the current one: exit code 0, or 76 when it is not. A diagnosis: the holder ' +
         'may change before what is done next, so let what the lock protects refuse lower versions.',
     )
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .argument('<version>', 'of a grant: REMORA_LOCK_VERSION', flagReader(int({ min: 0 })))
     .option('--namespace <name>', 'namespace of the lock', 'default')
     .addHelpText('after', examples('remora lock check orders/42 812', 'remora lock check orders/42 812 --json'));

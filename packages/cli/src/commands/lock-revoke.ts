@@ -2,7 +2,7 @@ import { formatDurationMs } from '@remora/base';
 import { Command } from 'commander';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
-import { type ConnectionFlags, durationOption, examples, withClient } from './connection.ts';
+import { type ConnectionFlags, durationOption, examples, readLockName, withClient } from './connection.ts';
 
 interface RevokeFlags extends ConnectionFlags {
   readonly namespace: string;
@@ -18,7 +18,7 @@ export function lockRevokeCommand(shell: Shell, namespaced: (command: Command, s
       'Asks all who hold a lock to let go of it, and waits. Nobody is forced: exit code 75 when the lock is still held ' +
         'when the time is over.',
     )
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .addOption(durationOption('--wait', { desc: 'how long to wait', defaultMs: 30_000, limits }))
     .option('--reason <text>', 'told to the holder')
     .addHelpText('after', examples('remora lock revoke --wait 10s --reason "host goes down" orders/42'));

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { LockState, LocksWatchEvent, RemoraClient } from 'remora';
 import { jsonLockEvent, lockEventText } from '../format/lock-event-text.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
-import { type ConnectionFlags, examples, withClient } from './connection.ts';
+import { type ConnectionFlags, examples, readLockName, withClient } from './connection.ts';
 
 interface WatchFlags extends ConnectionFlags {
   readonly namespace: string;
@@ -21,9 +21,12 @@ export function lockWatchCommand(shell: Shell, { namespaced, jsonLock }: WatchPa
     .argument('<name>')
     .option('--prefix', 'all locks whose names begin with <name>; of those that are free nothing is said')
     .addHelpText('after', examples('remora lock watch orders/42', 'remora lock watch --prefix orders/ --json'));
-  return namespaced(command, shell).action((name: string, flags: WatchFlags) =>
-    withClient(flags, (client) => watch(client, name, flags, (event) => print(event, { flags, shell, jsonLock }))),
-  );
+  return namespaced(command, shell).action((name: string, flags: WatchFlags) => {
+    if (!flags.prefix) readLockName(name);
+    return withClient(flags, (client) =>
+      watch(client, name, flags, (event) => print(event, { flags, shell, jsonLock })),
+    );
+  });
 }
 
 async function watch(

@@ -1,4 +1,5 @@
 import { durationMs, int } from '@remora/base';
+import { LOCK_DELAY_MAX_MS, PERMITS_MAX } from '@remora/lock';
 import { Command } from 'commander';
 import type { LockState, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
@@ -7,13 +8,22 @@ import { heldText, holderCells, jsonLock, lockText } from '../format/lock-text.t
 import { counted } from '../format/sizes.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  examples,
+  flagReader,
+  readLockName,
+  withClient,
+} from './connection.ts';
 import { lockCheckCommand } from './lock-check.ts';
 import { journalDir } from './lock-journal.ts';
 import { lockRevokeCommand } from './lock-revoke.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
 import { lockWatchCommand } from './lock-watch.ts';
 import { operatorName } from './operator-name.ts';
+
+const readPermits = flagReader(int({ min: 1, max: PERMITS_MAX }));
 
 const EXAMPLES = `
 Examples:
@@ -78,7 +88,7 @@ function runCommand(shell: Shell): Command {
         '126 when it cannot be run. The command sees REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the fencing version: pass ' +
         'it to whatever the lock protects. What an earlier holder left with the lock is in REMORA_LOCK_PREVIOUS_DATA.',
     )
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .argument('<command...>', 'after "--", so that its flags are its own')
     .option(
       '--wait <duration>',
@@ -115,14 +125,14 @@ function runCommand(shell: Shell): Command {
     .option(
       '--lock-delay <duration>',
       'nobody else has it for so long when this process dies without releasing it (at most 1m; default: 0)',
-      flagReader(durationMs()),
+      flagReader(durationMs({ max: LOCK_DELAY_MAX_MS })),
     )
     .option('--shared', 'together with others who ask for it shared; who does not, has it alone')
-    .option('--permits <number>', 'so many permits of a semaphore; needs --capacity', flagReader(int({ min: 1 })))
+    .option('--permits <number>', 'so many permits of a semaphore; needs --capacity', readPermits)
     .option(
       '--capacity <number>',
       'how many permits there are, if nobody uses the semaphore and "lock capacity" has not said',
-      flagReader(int({ min: 1 })),
+      readPermits,
     )
     .option(
       '--journal <directory>',
@@ -217,7 +227,7 @@ function showCommand(shell: Shell): Command {
     .description(
       'Shows who holds a lock, how long each would keep it if no more were heard of it, and who waits for it.',
     )
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .addHelpText('after', examples('remora lock show orders/42', 'remora lock show orders/42 --json'));
   return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
     withClient(flags, async (client) => {
@@ -231,7 +241,7 @@ function showCommand(shell: Shell): Command {
 function releaseCommand(shell: Shell): Command {
   const command = new Command('release')
     .description('Takes a lock from all who hold it, who are not asked.')
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .option('--force', 'yes, really: only the fencing version still protects against what the holder does next')
     .option('--reason <text>', 'why; stays on record with the lock, with who did it')
     .option('--by <text>', 'who does it (default: user and host)')
@@ -251,8 +261,12 @@ function releaseCommand(shell: Shell): Command {
 function capacityCommand(shell: Shell): Command {
   const command = new Command('capacity')
     .description('Sets how many permits a semaphore has, for all clients. Nobody loses permits that it holds.')
-    .argument('<name>')
-    .argument('<permits>', '0 forgets what was set: who acquires next says how many', flagReader(int({ min: 0 })))
+    .argument('<name>', '', readLockName)
+    .argument(
+      '<permits>',
+      '0 forgets what was set: who acquires next says how many',
+      flagReader(int({ min: 0, max: PERMITS_MAX })),
+    )
     .addHelpText('after', examples('remora lock capacity builds 8', 'remora lock capacity builds 0'));
   return namespaced(command, shell).action((name: string, permits: number, flags: NamespaceFlags) =>
     withClient(flags, async (client) => {
@@ -270,7 +284,7 @@ function forgetCommand(shell: Shell): Command {
       'Forgets what earlier holders left with a lock (lock run --keep-data), and who took it by force. Who holds it ' +
         'keeps holding it.',
     )
-    .argument('<name>')
+    .argument('<name>', '', readLockName)
     .addHelpText('after', examples('remora lock forget orders/42'));
   return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
     withClient(flags, async (client) => {
