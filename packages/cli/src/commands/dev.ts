@@ -40,7 +40,7 @@ Examples:
   A second cluster beside it:
     $ remora dev --data-dir .remora/other --base-port 8480
 
-Ctrl-C stops it. To start from nothing, remove the data directory.`;
+A node that dies, or is killed, is started again after 500 ms. Ctrl-C stops all. To start from nothing, remove the data directory.`;
 
 export function devCommand(shell: Shell): Command {
   const command = new Command('dev')
@@ -100,5 +100,5 @@ ${usual}  ${remora} kv put greeting hello
   etcdctl --endpoints ${first?.client ?? endpoints} put greeting hello
   curl http://${first?.http}/health
 
-Ctrl-C stops the cluster; its data stays.`;
+A node that dies, or is killed, is started again after 500 ms. Ctrl-C stops the cluster; its data stays.`;
 }
