@@ -495,10 +495,13 @@ describe('help', () => {
     { args: ['kv', 'put', '', 'v'], says: 'a key has at least one byte' },
     { args: ['kv', 'get', ''], says: 'a key has at least one byte' },
     { args: ['kv', 'get', '--limit', '0', 'k'], says: 'at least 1' },
-  ])('what no cluster would take is exit code 2, whether there is one or not: $args.0 $args.1 ($says)', async ({ args, says }) => {
-    const ended = await begin(args, { env: { REMORA_ENDPOINTS: '127.0.0.1:1' } }).ended;
-    expect(ended).toMatchObject({ code: 2, out: '', err: expect.stringContaining(says) });
-  });
+  ])(
+    'what no cluster would take is exit code 2, whether there is one or not: $args.0 $args.1 ($says)',
+    async ({ args, says }) => {
+      const ended = await begin(args, { env: { REMORA_ENDPOINTS: '127.0.0.1:1' } }).ended;
+      expect(ended).toMatchObject({ code: 2, out: '', err: expect.stringContaining(says) });
+    },
+  );
 
   test('a mistake is exit code 2, with a hint at what was meant and at the help', async () => {
     const { code, err } = await remora('kv', 'geet', 'k');
