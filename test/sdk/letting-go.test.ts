@@ -242,3 +242,15 @@ describe('who lets go of a lock whose upgrade waits', () => {
     expect([held.mode, held.depth]).toEqual(['exclusive', 1]);
   });
 });
+
+test('a lease of a lock that is lost here is ended before its client is closed, who waits for that', async () => {
+  const world = new World();
+  const client = await world.client();
+  const held = await world.until(client.lock('l').acquire({ ttl: '5m', maxHold: '1s' }));
+  await world.run(1_000);
+  expect(held.state).toBe('lost');
+  const released = held.release();
+  await world.until(client.close());
+  await world.until(released);
+  expect(world.backend.sessions).toBe(0);
+});

@@ -291,16 +291,14 @@ export class Session {
     });
   }
 
-  /** The same of one that may be lost here, and may not have ended there yet. Nobody waits for one without expiry (S7). */
+  /** The same of one that may be lost here, and may not have ended there yet. Nobody waits for one that is lost, or without expiry (S7). */
   async end(timeoutMs: number): Promise<void> {
-    if (this.#endless) {
+    if (this.#endless || this.#ended === 'lost') {
       this.#end('closed', clientClosed());
-      this.#requester.endings.add(this.ref);
+      this.#requester.endings.add(this.ref); // Closing the client waits for it.
       return;
     }
-    // Nobody would ask again.
-    const options = { timeoutMs, insists: true };
-    await (this.#ended === 'lost' ? this.#revoke(options) : this.#close(options));
+    await this.#close({ timeoutMs, insists: true }); // Nobody would ask again.
   }
 
   /** Uses it no longer, nor those of its locks, and ends them at the server, as far as that can be reached. */

@@ -43,20 +43,18 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
   let runs = false;
   const health = healthOf(flags, () => runs);
   const scope = health === undefined ? client : await client.session({ health });
-  let held: HeldLock | undefined;
   const take = async (signal: AbortSignal): Promise<HeldLock> => {
     const isOver =
       flags.wait === 0 || flags.json ? undefined : tellOfWait(client, { name, namespace: flags.namespace }, shell);
     try {
-      held = await acquire(scope, request, signal);
-      return held;
+      return await acquire(scope, request, signal);
     } catch (error) {
       throw await refusalOf(error, client, request, signal);
     } finally {
       isOver?.();
     }
   };
-  const code = await runChild(take, {
+  return runChild(take, {
     ...{ what: name, lost: 'the lock was lost', argv, killAfterMs: flags.killAfter, shell },
     env: (lock: HeldLock) => ({
       REMORA_LOCK_NAME: name,
@@ -69,22 +67,6 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
       hearRequests(child, lock, request);
     },
   });
-  if (flags.maxHold !== undefined && held?.state === 'lost') await endLease(client, held, request);
-  return code;
-}
-
-/**
- * A lock with a limit has a lease of its own, which the cluster keeps for up to a TTL beyond it. The command has ended, so
- * nobody needs it; and whoever closes the client at once would not wait for what ends a lease that is lost.
- */
-async function endLease(client: RemoraClient, { handle }: HeldLock, { name, shell }: RunRequest): Promise<void> {
-  const { lease, incarnation } = handle;
-  try {
-    await client.sessions.close(BigInt(`0x${lease}`), { incarnation });
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'LEASE_NOT_FOUND') return;
-    shell.err(`remora: ${name} could not be released and is free one TTL later: ${String(error)}`);
-  }
 }
 
 async function acquire(client: LockScope, { name, flags }: RunRequest, signal: AbortSignal): Promise<HeldLock> {
