@@ -226,8 +226,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/queries.ts',
     find: "if (query.type === 'status' || isSerializable(query)) {",
     replace: "if (query.type === 'status' || query.type === 'range' || query.type === 'readTxn') {",
-    seed: 7,
-    runMs: 20_000,
+    seed: 14,
     properties: ['revisions in real-time order', 'linearizable registers', 'strictly serializable transactions'],
   },
   {
