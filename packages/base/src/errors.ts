@@ -57,7 +57,8 @@ export function isErrorCode(text: string): text is ErrorCode {
 
 /** An expected failure, with a code to branch on. `details` is plain data that travels with it (a current leader, a revision). */
 export class ServiceError extends Error {
-  override readonly name = 'ServiceError';
+  /** As the SDK exports it. */
+  override readonly name = 'RemoraError';
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
 

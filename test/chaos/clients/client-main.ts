@@ -105,7 +105,7 @@ async function open(requestTimeout: number): Promise<RemoraClient> {
 }
 
 function unlessRefused(error: unknown): undefined {
-  if (!(error instanceof Error && error.name === 'ServiceError')) throw error;
+  if (!(error instanceof Error && error.name === 'RemoraError')) throw error;
   return undefined;
 }
 

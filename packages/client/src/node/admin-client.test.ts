@@ -82,7 +82,7 @@ describe('an admin client', () => {
     const refusal = { code: 14, message: 'no leader yet', remora: 'UNAVAILABLE' };
     const [first, second] = [await gateway([refusal]), await gateway([{ revision: 2 }])];
     await expect(client(first.address, second.address).compact(0)).rejects.toMatchObject({
-      name: 'ServiceError',
+      name: 'RemoraError',
       code: 'UNAVAILABLE',
       message: 'no leader yet',
     });

@@ -45,7 +45,7 @@ const OPTIONS = namesOf<Required<ConnectOptions>>({
  * Connects to a Remora cluster.
  *
  * ```ts
- * const remora = await connect({ endpoints: ['10.0.0.1:2379', '10.0.0.2:2379'] });
+ * const remora = await connect({ endpoints: ['10.0.0.1:7480', '10.0.0.2:7480'] });
  * await using lock = await remora.lock('orders/42').acquire({ wait: '5s' });
  * await ship(order, { fence: lock.version, signal: lock.signal });
  * ```

@@ -161,7 +161,11 @@ export class FrameStream {
       this.#parser.push(chunk);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      return this.#refuse(this.#greeted ? error.message : `the peer does not speak in frames: ${error.message}`);
+      return this.#refuse(
+        this.#greeted
+          ? error.message
+          : `what answers there does not speak in frames (is it the port for HTTP?): ${error.message}`,
+      );
     }
     if (this.#greeted && this.#parser.unfinished) this.#sayReceiving();
   }
