@@ -156,4 +156,71 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
       test: 'a watch that begins at a revision to come never begins before it, whatever it is told meanwhile',
     },
   },
+  {
+    name: 'long-lease-left-to-its-ttl',
+    rule: 'a lease whose end was not answered is asked for again, however long its TTL is (lease-endings.ts E1)',
+    file: 'packages/client/src/session.ts',
+    find: '        this.#requester.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.\n',
+    replace: '',
+    killedBy: {
+      file: 'test/sdk/letting-go.test.ts',
+      test: "'the end of a session with a TTL of it…' arrives when it can, long before the TTL is over",
+    },
+  },
+  {
+    name: 'lost-lease-ended-after-the-client',
+    rule: 'closing a client waits for the end of a lease that is lost here (lease-endings.ts E2)',
+    file: 'packages/client/src/session.ts',
+    find: "if (this.#endless || this.#ended === 'lost') {",
+    replace:
+      "if (this.#ended === 'lost') return void this.#revoke({ timeoutMs, insists: true }).catch(() => {});\n    if (this.#endless) {",
+    killedBy: {
+      file: 'test/sdk/letting-go.test.ts',
+      test: 'a lease of a lock that is lost here is ended before its client is closed, who waits for that',
+    },
+  },
+  {
+    name: 'delayed-locks-released-after-the-word',
+    rule: 'what gives a lock with a lock-delay back is on its way when its holder hears of the closing (session.ts S9)',
+    file: 'packages/client/src/held-lock.ts',
+    find: '    this.#deps.requester.gateways.flush();\n',
+    replace: '',
+    killedBy: {
+      file: 'test/sdk/exit.test.ts',
+      test: 'so is what gives back the only lock, with a delay',
+    },
+  },
+  {
+    name: 'misspelt-fence',
+    rule: 'a call refuses options that it does not take: a misspelt fence would be a write without one',
+    file: 'packages/client/src/kv.ts',
+    find: "    checkOptions('put', options);\n",
+    replace: '',
+    killedBy: {
+      file: 'test/sdk/arguments.test.ts',
+      test: 'put has no option fense; did you mean fence?',
+    },
+  },
+  {
+    name: 'an-idle-holder-ends',
+    rule: 'sessions keep the process alive while no gateway is there, as their connection does',
+    file: 'packages/client/src/client.ts',
+    find: '      liveness.hold();\n      session.onLoss',
+    replace: '      session.onLoss',
+    killedBy: {
+      file: 'test/sdk/misfortune.test.ts',
+      test: 'the process lives as long as its sessions do, also while no gateway is there: who holds a lock may only wait',
+    },
+  },
+  {
+    name: 'stand-in-asks-one-gateway',
+    rule: 'a stand-in asks the next gateway besides when one does not answer soon (stand-in.ts SI4)',
+    file: 'packages/client/src/stand-in.ts',
+    find: '      gateways.failed(channel, true);\n      this.#look(renewed);',
+    replace: '      this.#look(renewed);',
+    killedBy: {
+      file: 'test/sdk/stand-in.property.test.ts',
+      test: 'holds its locks all the same while b:1 alone is of any use',
+    },
+  },
 ];

@@ -111,3 +111,15 @@ test.each(['plain', 'first', 'second', 'own'])(
     for (const name of held.keys()) expect(await world.until(other.locks.show(name))).toBeUndefined();
   },
 );
+
+test('so is what gives back the only lock, with a delay', async () => {
+  const other = await world.client();
+  const { client, die, isDead } = await mortalClient();
+  const held = await world.until(client.lock('only').acquire({ lockDelay: '60s' }));
+  held.signal.addEventListener('abort', die);
+  for (const hook of hooks) void hook();
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve(); // before the end of the loop's turn, at which frames leave
+  expect(isDead()).toBe(true);
+  await world.run(100);
+  expect(await world.until(other.locks.show('only'))).toBeUndefined();
+});
