@@ -58,7 +58,7 @@ function read(replica: RangeReplica): Promise<string> {
   const query: Query = { type: 'range', op: range('k'), serializable: true };
   return new Promise((resolve) => {
     replica.execute(
-      { rangeId: 2, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query } },
+      { rangeId: 2, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query, notBefore: 0 } },
       () => {},
       (error, reply) => {
         const kv = reply?.result.type === 'range' ? reply.result.kvs[0] : undefined;

@@ -426,7 +426,7 @@ describe('those whom the leader of a range serves at a split', () => {
     for (const key of ['a', 'z']) {
       const query = { type: 'range', op: range(key), serializable: false } as const;
       const done = (error: { code: string } | undefined): void => void answers.push(`${key} ${error?.code}`);
-      parent.execute({ ...request, body: { kind: 'query', query } }, () => {}, done);
+      parent.execute({ ...request, body: { kind: 'query', query, notBefore: 0 } }, () => {}, done);
     }
     // Commands are queued when the split is applied, and proposed behind it: what stays is executed, what left is not.
     for (const key of ['b', 'y']) {
@@ -454,7 +454,7 @@ describe('those whom the leader of a range serves at a split', () => {
       const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', deadlineMs: 0 };
       Object.assign(parent.group, { readIndex: (done: (refused: undefined) => void) => done(undefined) });
       parent.execute(
-        { ...request, body: { kind: 'query', query } },
+        { ...request, body: { kind: 'query', query, notBefore: 0 } },
         () => {},
         (error) => void ended.push(`${error?.code}`),
       );

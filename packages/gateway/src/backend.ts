@@ -28,6 +28,16 @@ export interface RequestOptions {
   readonly deadlineMs?: number | undefined;
   /** For a blocking lock acquire: how long to wait in the queue, in ms; 0 waits as long as the session lives. */
   readonly waitMs?: number | undefined;
+  /**
+   * Of a query: a revision that this client has seen already, so that no later answer may be before it. A read that says
+   * `serializable` is answered by a replica that has this revision, or by the leader. Clients cannot set it.
+   */
+  readonly notBefore?: number;
+  /**
+   * Of a query: its answer carries a revision that is at least that of every change acknowledged before the query. Reads of
+   * keys that are not `serializable` always do. Clients cannot set it.
+   */
+  readonly current?: boolean;
   /** Of a query: it is a part of a heartbeat, and is let in like one (`RequestClass`). Clients cannot say so. */
   readonly ofHeartbeat?: boolean;
   /** Of a command: it gives up a wait, and is let in like a cancel. Clients cannot say so. */

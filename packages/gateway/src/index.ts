@@ -26,6 +26,7 @@ export { createPipeService, type PipeService, type PipeServiceOptions } from './
 export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.ts';
 export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
 export type { Lookups } from './routing/lookups.ts';
-export { type BackendDeps, RangeBackend, REQUEST_TIMEOUT_MAX_MS } from './routing/range-backend.ts';
+export { type BackendDeps, RangeBackend } from './routing/range-backend.ts';
+export { REQUEST_TIMEOUT_MAX_MS } from './routing/routed-query.ts';
 export type { BackendUnderWay } from './routing/under-way.ts';
 export { WaitSlots } from './routing/wait-slots.ts';

@@ -2,7 +2,7 @@
  * A cluster of data servers and gateways on one virtual clock: real stores, Raft hosts, RPC and routing over memory
  * engines, logs and links that fail as they are told to. One seed, one run.
  */
-import { assert, type Clock, ManualClock, nodeClock, SeededRandom, silentLogger, spanCovers } from '@remora/base';
+import { assert, type Clock, ManualClock, nodeClock, SeededRandom, silentLogger } from '@remora/base';
 import { Checkpointer, RevisionDrawer, Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
 import { lockSpan } from '@remora/lock';
@@ -324,17 +324,6 @@ export class RangeCluster {
 
   leaders(rangeId = 2): readonly number[] {
     return this.dataNodes.filter((id) => this.node(id).running?.host?.group(rangeId)?.ready === true);
-  }
-
-  /**
-   * What tells answers apart whose revisions need not agree: the range that has the plain keys of `[start, end)`, or
-   * `start` alone; the first key where ranges come to be; undefined when the keys are in several, or are all there are.
-   */
-  placeOf(start: string, end: string | undefined): string | undefined {
-    const last = end !== undefined && end > start ? end : `${start}\0`;
-    if (this.#plan.splits.length > 0) return last === 'l' ? undefined : start;
-    const span = { start: kvRoutingKey(Buffer.from(start)), end: kvRoutingKey(Buffer.from(last)) };
-    return this.view.ranges.find((range) => spanCovers(range, span))?.rangeId.toString();
   }
 
   met(misfortune: string): void {

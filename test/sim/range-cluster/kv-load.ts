@@ -4,10 +4,8 @@
  * KV1. A write that was acknowledged happened once, at the revision that the answer named; one that failed did not;
  *      one whose outcome is unknown happened at most once.
  * KV2. What a read returned is what the keys held at the revision that its answer named, all of it.
- * KV3. Revisions keep to real time: whoever begins after an answer sees at least its revision, and writes above it. With
- *      several ranges that holds for writes and for what reads more than one; otherwise for answers of one range. Where
- *      ranges are merged, what several were asked for may later be answered by one, whose last revision is lower: reads
- *      of more than a key see what was changed among theirs.
+ * KV3. Revisions keep to real time, over all ranges: an answer's revision is at least that of every answer that ended before
+ *      its request began, and a write's revision is above all of those.
  * KV4. What changes several ranges does so at one revision, and with all that it read as of that one.
  */
 import type { Random, ServiceError } from '@remora/base';
@@ -27,9 +25,6 @@ import { shown, type Truth } from './truth.ts';
 
 interface Observation {
   readonly what: string;
-  readonly keys: Keys;
-  /** `placeOf` its keys. */
-  readonly place: string | undefined;
   /** The value that it puts when it succeeds. */
   readonly value: string | undefined;
   readonly startMs: number;
@@ -38,11 +33,6 @@ interface Observation {
   reply: Reply | undefined;
   /** Ranges of the reply that show a state: `[start, end)`. */
   readonly reads: (reply: Reply) => readonly { start: string; end: string | undefined; result: RangeResult }[];
-}
-
-interface Keys {
-  readonly start: string;
-  readonly end: string | undefined;
 }
 
 const KEYS = ['k0', 'k1', 'k2', 'k3'];
@@ -82,13 +72,12 @@ export class KvLoad {
     switch (this.#oneKeyWrites && SEVERAL_KEYS.includes(what) ? 0 : what) {
       case 0:
       case 1:
-        return this.#write(`put ${key}`, only(key), { type: 'kv', op: put(key, value) }, value, () => [], after);
+        return this.#write(`put ${key}`, { type: 'kv', op: put(key, value) }, value, () => [], after);
       case 2:
         return this.#cas(key, value, after);
       case 3:
         return this.#write(
           `delete from ${key}`,
-          { start: key, end: 'k2' },
           { type: 'kv', op: { type: 'delete', key: Buffer.from(key), end: Buffer.from('k2'), prevKv: true } },
           undefined,
           () => [],
@@ -97,7 +86,6 @@ export class KvLoad {
       case 4: {
         const op = range(key, undefined);
         return this.#read(
-          only(key),
           { type: 'range', op, serializable: false },
           (r) => [{ start: key, end: undefined, result: r as RangeResult }],
           after,
@@ -105,7 +93,6 @@ export class KvLoad {
       }
       case 5:
         return this.#read(
-          ALL,
           { type: 'range', op: range(ALL.start, ALL.end), serializable: false },
           (r) => [{ ...ALL, result: r as RangeResult }],
           after,
@@ -134,7 +121,7 @@ export class KvLoad {
       if (result.type !== 'txn' || result.succeeded) return [];
       return [{ start: key, end: undefined, result: result.results[0] as RangeResult }];
     };
-    this.#write(`cas ${key}`, only(key), { type: 'txn', txn }, value, reads, after);
+    this.#write(`cas ${key}`, { type: 'txn', txn }, value, reads, after);
   }
 
   /** Reads cold data within a command, after the command's own change. */
@@ -142,7 +129,7 @@ export class KvLoad {
     const txn = { compare: [], success: [put(key, value), range(ALL.start, ALL.end)], failure: [] };
     const reads = (reply: Reply) =>
       reply.result.type === 'txn' ? [{ ...ALL, result: reply.result.results[1] as RangeResult }] : [];
-    this.#write(`put and read ${key}`, ALL, { type: 'txn', txn }, value, reads, after);
+    this.#write(`put and read ${key}`, { type: 'txn', txn }, value, reads, after);
   }
 
   #readTxn(key: string, after: () => void): void {
@@ -152,7 +139,6 @@ export class KvLoad {
       failure: [],
     };
     this.#read(
-      ALL,
       { type: 'readTxn', txn, serializable: false },
       (result) => {
         if (result.type !== 'txn') return [];
@@ -168,13 +154,8 @@ export class KvLoad {
     );
   }
 
-  #read(
-    keys: Keys,
-    query: Query,
-    reads: (result: QueryResult) => ReturnType<Observation['reads']>,
-    after: () => void,
-  ): void {
-    const seen = this.#begin('read', keys, undefined, (reply) => reads(reply.result as QueryResult));
+  #read(query: Query, reads: (result: QueryResult) => ReturnType<Observation['reads']>, after: () => void): void {
+    const seen = this.#begin('read', undefined, (reply) => reads(reply.result as QueryResult));
     const timeoutMs = 300 + this.#random.int(1_500);
     this.#requests.send(
       timeoutMs,
@@ -188,13 +169,12 @@ export class KvLoad {
 
   #write(
     what: string,
-    keys: Keys,
     command: Command,
     value: string | undefined,
     reads: Observation['reads'],
     after: () => void,
   ): void {
-    const seen = this.#begin(what, keys, value, reads);
+    const seen = this.#begin(what, value, reads);
     const timeoutMs = 300 + this.#random.int(1_500);
     this.#requests.command(command, timeoutMs, (error, reply) => {
       this.#end(seen, error, reply);
@@ -202,10 +182,9 @@ export class KvLoad {
     });
   }
 
-  #begin(what: string, keys: Keys, value: string | undefined, reads: Observation['reads']): Observation {
+  #begin(what: string, value: string | undefined, reads: Observation['reads']): Observation {
     const startMs = this.#bed.clock.monotonicMs();
-    const place = this.#bed.placeOf(keys.start, keys.end);
-    const seen = { what, keys, place, value, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
+    const seen = { what, value, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
     this.observations.push(seen);
     return seen;
   }
@@ -253,29 +232,21 @@ export class KvLoad {
     const answered = this.observations.filter((seen) => seen.reply !== undefined && seen.endMs !== undefined);
     const byEnd = answered.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0));
     let at = 0;
-    const seenBy = new Map<string | undefined, number>();
-    const changes: Observation[] = [];
+    let floor = 0;
     for (const seen of answered.toSorted((a, b) => a.startMs - b.startMs)) {
       for (let done = byEnd[at]; done !== undefined && (done.endMs ?? 0) < seen.startMs; done = byEnd[++at]) {
-        seenBy.set(done.place, Math.max(seenBy.get(done.place) ?? 0, done.reply?.revision ?? 0));
-        if (done.reply !== undefined && changed(done.reply)) changes.push(done);
+        floor = Math.max(floor, done.reply?.revision ?? 0);
       }
-      const revision = seen.reply?.revision ?? 0;
-      const writes = seen.reply !== undefined && changed(seen.reply);
-      const ofAll = seen.place === undefined || writes;
-      const alone = this.#bed.ranges.mayMerge && !writes && seen.keys.end !== undefined;
-      const seenThere = ofAll ? Math.max(0, ...seenBy.values()) : (seenBy.get(seen.place) ?? 0);
-      const floor = alone ? lastOf(changes, seen.keys) : seenThere;
+      const { reply } = seen;
+      if (reply === undefined) continue;
+      const { revision } = reply;
       if (revision < floor) faults.push(`${seen.what} at ${seen.startMs} saw ${revision}, after ${floor} was seen`);
+      if (revision === floor && changed(reply)) {
+        faults.push(`${seen.what} at ${seen.startMs} wrote at ${revision}, which an earlier answer carried`);
+      }
     }
     return faults;
   }
-}
-
-/** The last change of any of these keys, as it was answered. */
-function lastOf(changes: readonly Observation[], { start, end = `${start}\0` }: Keys): number {
-  const among = changes.filter(({ keys }) => keys.start < end && (keys.end ?? `${keys.start}\0`) > start);
-  return among.reduce((last, { reply }) => Math.max(last, reply?.revision ?? 0), 0);
 }
 
 /** Whether a write that was acknowledged changed something: a compare may have failed, or nothing been there. */
@@ -286,10 +257,6 @@ function changed({ result }: Reply): boolean {
 
 function isPut({ type }: KvResult): boolean {
   return type === 'put';
-}
-
-function only(key: string): Keys {
-  return { start: key, end: undefined };
 }
 
 function put(key: string, value: string): Extract<KvOp, { type: 'put' }> {

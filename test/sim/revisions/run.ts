@@ -172,7 +172,10 @@ class Run {
   }
 
   #query(rangeId: number, query: Query, answer: Answer): void {
-    this.#send({ rangeId, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query } }, answer);
+    this.#send(
+      { rangeId, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query, notBefore: 0 } },
+      answer,
+    );
   }
 
   /** What any replica says is closed, at any time. */

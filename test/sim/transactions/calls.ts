@@ -74,7 +74,13 @@ export class Calls {
   }
 
   async query(rangeId: number, query: Query): Promise<Answer> {
-    return this.#attempt({ rangeId, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query } });
+    return this.#attempt({
+      rangeId,
+      epoch: EPOCH,
+      requestId: '',
+      deadlineMs: 0,
+      body: { kind: 'query', query, notBefore: 0 },
+    });
   }
 
   /** A revision above `floor` that nobody else is given; undefined if no answer came. */

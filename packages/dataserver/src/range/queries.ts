@@ -1,6 +1,6 @@
 import { type Clock, type Engine, type Logger, ServiceError, toServiceError } from '@remora/base';
 import { type GrantNews, grantNews, type LockId, type Owner, ownerStatus, queryLocks } from '@remora/lock';
-import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
+import type { Epoch, LeaseInfo, Query, QueryResult } from '@remora/protocol';
 import { NO_OWNERS } from '../state/belongings.ts';
 import { intersection } from '../state/bounds.ts';
 import { KvChanges, NO_LOCKS } from '../state/kv-changes.ts';
@@ -40,10 +40,11 @@ type AtOnce = Exclude<Query, { type: 'closedRevision' }>;
 
 type LockAwait = Extract<Query, { type: 'lockAwait' }>;
 
-/** A query, and the epoch by which it came here. */
+/** A query, the epoch by which it came here, and the revision that its answer may not be before (`RangeRequest`). */
 export interface AskedQuery<Asked extends Query = Query> {
   readonly query: Asked;
   readonly epoch: Epoch;
+  readonly notBefore: number;
 }
 
 export interface QueryDeps {
@@ -74,7 +75,12 @@ export interface QueryDeps {
  * Q5. Who is in a lock's queue, as far as this leader has applied, waits from then on without a round (Q1): nothing is
  *     answered by that state, and whatever happened since is told when it is applied here, or asked for elsewhere when
  *     this replica finds out that it leads no more.
- * Q6. What a query brings to light of faults in this program is answered as INTERNAL: nothing was changed by it, and where
+ * Q6. A query may name a revision R that was given out before it came (`notBefore`). Its answer then shows all that the range
+ *     writes at or below R (CL6 of ClosedRevisions), and carries the revision of the state that it shows, or R if that is
+ *     higher. So nothing of the range that the answer does not show has a revision at or below the answer's: a client that
+ *     watches from the next one misses nothing. `serializable` is answered at once by a replica that has closed R;
+ *     otherwise by the leader, as if it were not said.
+ * Q7. What a query brings to light of faults in this program is answered as INTERNAL: nothing was changed by it, and where
  *     it ended the node, it would be asked again of the next leader, and end that as well. What is wrong with the data, by
  *     an invariant or a checksum, ends the node.
  */
@@ -95,17 +101,27 @@ export class Queries {
   }
 
   execute(asked: AskedQuery, onCancel: OnCancel, done: QueryDone): void {
-    const { query, epoch } = asked;
-    if (query.type === 'status' || isSerializable(query)) {
-      return this.#evaluate({ query, epoch }, 0, onCancel, done);
+    const { query, epoch, notBefore } = asked;
+    if (query.type === 'status' || (isSerializable(query) && notBefore <= this.#deps.closing.closed)) {
+      return this.#evaluate({ query, epoch, notBefore }, 0, onCancel, done);
     }
     if (this.#isMisrouted(asked)) return done(this.#replica.staleEpoch(), undefined);
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
     if (query.type === 'closedRevision') return this.#closedRevision(query.revision, epoch, onCancel, done);
     if (query.type === 'lockAwait' && this.#awaitsAtOnce(query, onCancel, done)) return;
+    const current = isSerializable(query) ? { ...query, serializable: false } : query; // Q6
+    if (notBefore === 0) return this.#confirm({ query: current, epoch, notBefore }, onCancel, done);
+    this.#deps.closing.whenUsedUp(notBefore, (error) => {
+      if (error !== undefined) done(error, undefined);
+      else this.#confirm({ query: current, epoch, notBefore }, onCancel, done);
+    });
+  }
+
+  /** Q1. */
+  #confirm(asked: AskedQuery<AtOnce>, onCancel: OnCancel, done: QueryDone): void {
     const receivedMs = this.#deps.clock.monotonicMs();
     this.#replica.group.readIndex((refused) => {
-      if (refused === undefined) this.#evaluate({ query, epoch }, receivedMs, onCancel, done);
+      if (refused === undefined) this.#evaluate(asked, receivedMs, onCancel, done);
       else if (refused === 'queueFull')
         done(new ServiceError('RESOURCE_EXHAUSTED', 'too many reads are waiting; try again later'), undefined);
       else done(this.#replica.notLeader(), undefined);
@@ -128,7 +144,7 @@ export class Queries {
 
   #evaluate(asked: AskedQuery<AtOnce>, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
     if (this.#isMisrouted(asked)) return done(this.#replica.staleEpoch(), undefined);
-    const { query } = asked;
+    const { query, notBefore } = asked;
     const refused = query.type === 'status' ? undefined : this.#replica.unreadable();
     if (refused !== undefined) return done(refused, undefined);
     const holder = this.#holder(query);
@@ -136,10 +152,11 @@ export class Queries {
       if (isSerializable(query)) return done(this.#notClosed(), undefined); // Q4
       return this.#awaitEnd(holder.txnId, { asked, receivedMs }, onCancel, done);
     }
-    const told = this.#isOpen(query) ? this.#asClosed(done) : done;
+    const shown = notBefore === 0 ? done : this.#notBefore(notBefore, done);
+    const told = this.#isOpen(query) ? this.#asClosed(shown) : shown;
     let answered = false;
     try {
-      this.#answer(query, receivedMs, onCancel, (...answer) => {
+      this.#answer(asked, receivedMs, onCancel, (...answer) => {
         answered = true;
         told(...answer);
       });
@@ -149,7 +166,7 @@ export class Queries {
     }
   }
 
-  /** Q6. */
+  /** Q7. */
   #asRefusal(error: unknown, { type }: AtOnce): ServiceError {
     if (error instanceof ServiceError) return error;
     if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
@@ -170,6 +187,12 @@ export class Queries {
   #asClosed(done: QueryDone): QueryDone {
     const { closed } = this.#deps.closing;
     return (error, result, revision) => done(error, result, Math.min(revision ?? closed, closed));
+  }
+
+  /** Q6. */
+  #notBefore(notBefore: number, done: QueryDone): QueryDone {
+    return (error, result, revision = this.#replica.state.revision) =>
+      done(error, result, Math.max(revision, notBefore));
   }
 
   /** Q4. */
@@ -193,18 +216,17 @@ export class Queries {
     onCancel(forget);
   }
 
-  #answer(
-    query: Exclude<Query, { type: 'closedRevision' }>,
-    receivedMs: number,
-    onCancel: OnCancel,
-    done: QueryDone,
-  ): void {
+  #answer({ query, notBefore }: AskedQuery<AtOnce>, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
     const { state } = this.#replica;
     switch (query.type) {
-      case 'range':
-        return this.#range(query.op, done);
-      case 'readTxn':
-        return this.#readTxn(query.txn, done);
+      case 'range': {
+        const { op } = query;
+        return this.#read(wantedByRange(op), notBefore, (changes, prefetched) => changes.range(op, prefetched), done);
+      }
+      case 'readTxn': {
+        const { txn } = query;
+        return this.#read(wantedByTxn(txn), notBefore, (changes, prefetched) => changes.txn(txn, prefetched), done);
+      }
       case 'scan':
         return this.#scan(query, done);
       case 'leaseKeepAlive': {
@@ -245,14 +267,6 @@ export class Queries {
     }
   }
 
-  #range(op: RangeOp, done: QueryDone): void {
-    this.#read(wantedByRange(op), (changes, prefetched) => changes.range(op, prefetched), done);
-  }
-
-  #readTxn(txn: Txn, done: QueryDone): void {
-    this.#read(wantedByTxn(txn), (changes, prefetched) => changes.txn(txn, prefetched), done);
-  }
-
   /** Over a view of this moment, as other reads (Q1); what lies behind the range is for the next one. */
   #scan(query: Extract<Query, { type: 'scan' }>, done: QueryDone): void {
     const { revision, compactRevision, bounds } = this.#replica.state;
@@ -275,12 +289,13 @@ export class Queries {
   /** All of a query reads one state, that of this moment, and its answer carries that state's revision (Q1). */
   #read(
     wanted: ReturnType<typeof wantedByTxn>,
+    notBefore: number,
     evaluate: (changes: KvChanges, prefetched: Prefetched) => QueryResult,
     done: QueryDone,
   ): void {
     const { engine } = this.#deps;
     const { revision, compactRevision } = this.#replica.state;
-    const bounds = { revision: this.#readable, compactRevision };
+    const bounds = { revision: Math.max(this.#readable, notBefore), compactRevision };
     const options = { revision, bounds, owners: NO_OWNERS, locks: NO_LOCKS };
     if (wanted.length === 0) return done(undefined, evaluate(new KvChanges(engine, options), NOTHING_PREFETCHED));
     const view = engine.view();

@@ -7,7 +7,7 @@ import { RangeHeat } from './range-heat.ts';
 
 const LOADS: SplitLoads = { requestsPerS: 100, bytesPerS: 10_000, holdMs: 10_000 };
 const reading = (key: string): Pick<RangeRequest, 'body'> => ({
-  body: { kind: 'query', query: { type: 'range', op: read(key), serializable: false } },
+  body: { kind: 'query', query: { type: 'range', op: read(key), serializable: false }, notBefore: 0 },
 });
 
 class Bed {
@@ -143,7 +143,10 @@ describe('a range under load', () => {
     for (let i = 0; i < 500; i++) {
       const lock = locks[i % 2] ?? locks[0];
       if (lock !== undefined)
-        bed.heat.asked({ body: { kind: 'query', query: { type: 'lock', query: { type: 'show', lock } } } }, 0);
+        bed.heat.asked(
+          { body: { kind: 'query', query: { type: 'lock', query: { type: 'show', lock } }, notBefore: 0 } },
+          0,
+        );
     }
     bed.clock.advance(10_000);
     bed.heat.tick();

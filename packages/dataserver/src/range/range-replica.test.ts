@@ -29,7 +29,7 @@ test('only a leader that serves tells the time of its range; others answer witho
   const replica = replicaOf({ store });
   const told = (): number => {
     let reply: RangeReply | undefined;
-    const body = { kind: 'query', query: { type: 'range', op: range('a'), serializable: true } } as const;
+    const body = { kind: 'query', query: { type: 'range', op: range('a'), serializable: true }, notBefore: 0 } as const;
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body };
     replica.execute(
       request,
@@ -94,7 +94,7 @@ test('who is in the queue waits for its turn without a round of reads; who is no
   Object.assign(replica.group, { readIndex: () => rounds++ });
   const told: string[] = [];
   const ask = (token: string): void => {
-    const body = { kind: 'query', query: { type: 'lockAwait', lock, owner: owner(token) } } as const;
+    const body = { kind: 'query', query: { type: 'lockAwait', lock, owner: owner(token) }, notBefore: 0 } as const;
     replica.execute(
       { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body },
       () => {},
@@ -219,7 +219,7 @@ test('a read that says serializable names no revision at or below which a prepar
     new Promise((resolve) => {
       const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0 };
       replica.execute(
-        { ...request, body: { kind: 'query', query } },
+        { ...request, body: { kind: 'query', query, notBefore: 0 } },
         () => {},
         (error, reply) => {
           asOf.push(reply?.revision);
@@ -315,7 +315,7 @@ test('a compaction at a revision that nobody was given is refused, and not propo
   store.stop();
 });
 
-test('a query that a fault of the program keeps from being answered ends no node, which the next leader would follow (Q6)', async () => {
+test('a query that a fault of the program keeps from being answered ends no node, which the next leader would follow (Q7)', async () => {
   const { store } = await boot(new CrashWorld(1));
   await store.createReplica(RANGE, 11);
   const replica = replicaOf({ store });
@@ -325,7 +325,7 @@ test('a query that a fault of the program keeps from being answered ends no node
   await replica.apply([{ index: 1, term: 2, type: 'normal', data: encodeEntry(batch) }], replica.state.conf);
   const ask = (of: object): Promise<string> => {
     const query = { type: 'sessions', after: 0n, limit: 9, attributes: {}, ...of } as Query;
-    const body = { kind: 'query', query } as const;
+    const body = { kind: 'query', query, notBefore: 0 } as const;
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body };
     return new Promise((resolve) => {
       replica.execute(
@@ -453,4 +453,42 @@ test('a leader clears a mark that was left in a lock, once its end has passed', 
     expect(ofLocks()).toMatchObject([{ command: { command: { type: 'endDelay', lock, owner } } }]),
   );
   await store.stop();
+});
+
+test('a read that may not be before a revision waits until nothing comes at or below it, and carries it (Q6)', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
+  const replica = replicaOf({ store });
+  const item = { requestId: '', deadlineMs: 0, command: { type: 'kv', op: put('a', '1') } as const };
+  const stamps = { rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, block: { first: 3, count: 1 } };
+  const data = encodeEntry({ ...stamps, commands: [item] });
+  await replica.apply([{ index: 1, term: 2, type: 'normal', data }], replica.state.conf);
+  const usedUp: (() => void)[] = [];
+  const whenUsedUp = (_revision: number, done: () => void): void => void usedUp.push(done);
+  Object.assign(replica.group, { readIndex: (done: () => void) => done() });
+  Object.assign(replica.closing, { whenUsedUp });
+  const told: string[] = [];
+  const read = async (notBefore: number, serializable = false): Promise<void> => {
+    const body = { kind: 'query', query: { type: 'range', op: range('a'), serializable }, notBefore } as const;
+    replica.execute(
+      { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body },
+      () => {},
+      (error, reply) => {
+        const shown = reply?.result.type === 'range' ? show(reply.result) : '';
+        told.push(error?.code ?? `${shown} at ${reply?.revision}`);
+      },
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await read(7, true); // a follower has applied 3, and knows of nothing above it
+  await read(3, true);
+  expect(told.splice(0)).toEqual(['NOT_LEADER', 'a=1@3/3/1 at 3']);
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  await read(7);
+  await read(7, true);
+  expect([told, usedUp.length]).toEqual([[], 2]);
+  for (const done of usedUp) done();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(told).toEqual(['a=1@3/3/1 at 7', 'a=1@3/3/1 at 7']);
+  store.stop();
 });

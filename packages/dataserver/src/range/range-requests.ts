@@ -34,8 +34,10 @@ export class RangeRequests {
       if (this.#replica.merges.holds({ again, refuse: (error) => done(error, undefined) })) return;
     }
     const { body, epoch } = request;
-    if (body.kind === 'query') this.#query(request, { query: body.query, epoch }, onCancel, done);
-    else if (body.command.type === 'compact') this.#compact(request, body.command, done);
+    if (body.kind === 'query') {
+      const { query, notBefore } = body;
+      this.#query(request, { query, epoch, notBefore }, onCancel, done);
+    } else if (body.command.type === 'compact') this.#compact(request, body.command, done);
     else this.#brake(request, body.command, done);
   }
 

@@ -9,6 +9,9 @@
  *     not remembered: nothing changed, and a later attempt has another block. So no revision is at or below an earlier
  *     one, whatever block an entry carries.
  * N4. What changes nothing needs no revision, and the part of a block that is not used is used by nobody.
+ * N5. The answer to a command carries the revision of its change. A command that changed nothing answers with the last
+ *     revision before its block: that is at least the revision of every write, in any range, that was acknowledged before the
+ *     command came (B1 of the block queue), and no later write is at or below it.
  */
 import { unreachable } from '@remora/base';
 import type { Command, RangeDescriptor, RevisionBlock } from '@remora/protocol';
@@ -23,6 +26,11 @@ export function nextRevision(
   if (block === undefined) return undefined;
   const next = Math.max(last + 1, block.first);
   return next < block.first + block.count ? next : undefined;
+}
+
+/** The revision that the answer to a command carries (N5); `last` is that of the range behind it. */
+export function shownRevision(command: Command, last: number, block: RevisionBlock | undefined): number {
+  return block !== undefined && needsRevision(command) ? Math.max(last, block.first - 1) : last;
 }
 
 /** Whether a command may change something that a revision counts: at most one per command. */

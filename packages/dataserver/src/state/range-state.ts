@@ -31,7 +31,7 @@ import {
 } from './merge.ts';
 import { type Merging, NEVER_MERGED } from './merging.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
-import { needsRevision, nextRevision } from './numbering.ts';
+import { needsRevision, nextRevision, shownRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
 import { loadOutcomes, stageOutcomes } from './outcome-rows.ts';
 import { Outcomes } from './outcomes.ts';
@@ -269,7 +269,7 @@ export class RangeState implements TransactionHost {
     let outcome: Outcome;
     try {
       const result = this.#execute(item, term, prefetched);
-      outcome = { ok: true, revision: this.revision, result };
+      outcome = { ok: true, revision: shownRevision(item.command, this.revision, this.#block), result };
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       outcome = failed(this.revision, error);

@@ -12,8 +12,9 @@ import {
 import { describe, expect, test } from 'vitest';
 import type { BackendReply } from '../backend.ts';
 import { ManyRanges } from './many-ranges.ts';
-import { REQUEST_TIMEOUT_MAX_MS } from './range-backend.ts';
+import { NewestRevision } from './newest-revision.ts';
 import type { AskDone } from './range-calls.ts';
+import { REQUEST_TIMEOUT_MAX_MS } from './routed-query.ts';
 import { Routes } from './routes.ts';
 
 const NONE = new Uint8Array(0);
@@ -41,8 +42,11 @@ class ManyBed {
   readonly #view: ClusterView = { clusterId: 'c', nodes: [], ranges: RANGES, leaders: [], masterLeader: 0 };
   readonly #routes = new Routes(this.clock, () => this.#view);
   readonly #many = new ManyRanges({
-    ...{ routes: this.#routes, clock: this.clock, random: new SeededRandom(1) },
-    newest: (_floor, done) => done(undefined, 77),
+    ...{ routes: this.#routes, clock: this.clock },
+    newest: new NewestRevision({
+      ...{ clock: this.clock, random: new SeededRandom(1) },
+      newest: (_floor, done) => done(undefined, 77),
+    }),
     ask: (query, span, timeoutMs, done) => this.#ask(query, span, timeoutMs, done),
     execute: (build, span, { requestId, timeoutMs }, done) =>
       this.#ask({ ...build(0, 0), requestId }, span, timeoutMs, done),
@@ -62,7 +66,7 @@ class ManyBed {
   }
 
   async query(query: Query, ms = 3_000): Promise<void> {
-    this.#many.query(query, 2_000, (error, reply) => this.#answered(error, reply));
+    this.#many.query(query, 0, 2_000, (error, reply) => this.#answered(error, reply));
     await this.pass(ms);
   }
 

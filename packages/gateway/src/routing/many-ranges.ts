@@ -1,27 +1,18 @@
-import {
-  binaryString,
-  compareBytes,
-  keyAfter,
-  type Random,
-  ServiceError,
-  type Span,
-  toServiceError,
-} from '@remora/base';
+import { binaryString, compareBytes, keyAfter, ServiceError, type Span, toServiceError } from '@remora/base';
 import { type LockQuery, lockSpan } from '@remora/lock';
 import type { CommandResult, Query, QueryResult, RangeReply, RangeStatus, SessionQuery } from '@remora/protocol';
 import type { BackendDone } from '../backend.ts';
 import { compactRanges } from './compaction.ts';
 import { eachOf } from './each-of.ts';
 import { listLocks } from './lock-lists.ts';
-import { type DrawNewest, NewestRevision } from './newest-revision.ts';
+import type { NewestRevision } from './newest-revision.ts';
 import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from './range-calls.ts';
 import { keysSpan, LEASES, LOCKS, PLAIN_KEYS, routingKey, routingSpan } from './request-keys.ts';
 import { listSessions, showSession } from './session-lists.ts';
-import { SnapshotRead } from './snapshot-read.ts';
+import { type ReadQuery, SnapshotRead } from './snapshot-read.ts';
 
 export interface ManyRangesDeps extends RangeCallsDeps {
-  readonly random: Random;
-  readonly newest: DrawNewest;
+  readonly newest: NewestRevision;
 }
 
 type Answer<Result> = Pick<RangeReply, 'revision' | 'raftTerm'> & { readonly result: Result };
@@ -39,12 +30,12 @@ export class ManyRanges {
 
   constructor(deps: ManyRangesDeps) {
     this.#deps = deps;
-    this.#newest = new NewestRevision(deps);
+    this.#newest = deps.newest;
   }
 
-  /** Gives what ends the interest in an answer. */
-  query(query: Query, timeoutMs: number, done: BackendDone<QueryResult>): () => void {
-    return this.#begin(timeoutMs, tooLate(), (run) => run.answer(query), done);
+  /** The answer is not before the revision `notBefore`, if that is above 0. Returns what ends the interest in an answer. */
+  query(query: Query, notBefore: number, timeoutMs: number, done: BackendDone<QueryResult>): () => void {
+    return this.#begin(timeoutMs, tooLate(), (run) => run.answer(query, notBefore), done);
   }
 
   /** Compacts all ranges (compaction.ts). Gives what ends the interest in an answer. */
@@ -107,17 +98,25 @@ class Run {
     this.#newest = newest;
   }
 
-  answer(query: Query): Promise<Answer<QueryResult>> {
+  async answer(query: Query, notBefore: number): Promise<Answer<QueryResult>> {
+    if (query.type === 'range' || query.type === 'readTxn') return this.#read(query, notBefore);
+    const { revision, ...answer } = await this.#answer(query);
+    return { ...answer, revision: Math.max(revision, notBefore) };
+  }
+
+  #read(query: ReadQuery, notBefore: number): Promise<Answer<QueryResult>> {
+    const read = new SnapshotRead({
+      newest: this.#newest,
+      routesOf: (span) => this.#calls.routesOf(span),
+      ask: (part, span) => this.#calls.ask(part, span),
+      pause: () => this.#calls.pause(),
+      signal: this.#calls.signal,
+    });
+    return read.run(query, notBefore);
+  }
+
+  #answer(query: Exclude<Query, ReadQuery>): Promise<Answer<QueryResult>> {
     switch (query.type) {
-      case 'range':
-      case 'readTxn':
-        return new SnapshotRead({
-          newest: this.#newest,
-          routesOf: (span) => this.#calls.routesOf(span),
-          ask: (part, span) => this.#calls.ask(part, span),
-          pause: () => this.#calls.pause(),
-          signal: this.#calls.signal,
-        }).run(query);
       case 'leases':
         return this.#leases();
       case 'sessions':

@@ -1,4 +1,4 @@
-import { type Clock, type Random, ServiceError, sleep } from '@remora/base';
+import type { Clock, Random, ServiceError, Timer } from '@remora/base';
 
 /**
  * Asks the master once for a revision, at least `floor`: what anybody was given before the question is at or below it,
@@ -14,7 +14,10 @@ const RETRY_MAX_MS = 100;
 /** How old the state may be that a serializable read over several ranges shows. */
 const RECENT_MS = 1_000;
 
-/** Revisions at which several ranges are read, as the master knows them. */
+/** Told once: a revision, or why the master gives none. */
+type NewestDone = (error: ServiceError | undefined, revision: number | undefined) => void;
+
+/** The newest revisions, as the master knows them: what reads over several ranges, and their headers, are as of. */
 export class NewestRevision {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -38,30 +41,48 @@ export class NewestRevision {
     return revision <= this.#last.revision;
   }
 
-  /** Asks until the master answers, or the signal says that it is too late. */
-  async draw(floor: number, signal: AbortSignal): Promise<number> {
-    for (let ceilingMs = RETRY_MIN_MS; ; ceilingMs = Math.min(RETRY_MAX_MS, 2 * ceilingMs)) {
-      const askedMs = this.#clock.monotonicMs();
-      const newest = await this.#ask(floor, signal);
-      if (typeof newest === 'number') {
-        this.#last = { revision: newest, atMs: askedMs };
-        return newest;
-      }
-      if (newest.retry === 'no' && newest.code !== 'DEADLINE_EXCEEDED') throw newest;
-      await sleep(this.#clock, ceilingMs / 2 + this.#random.int(Math.ceil(ceilingMs / 2)), signal);
-    }
-  }
-
-  /** Rejects as soon as it is too late, although the master may be long in answering. */
-  #ask(floor: number, signal: AbortSignal): Promise<number | ServiceError> {
+  /** The same as `ask`, until the signal says that it is too late. */
+  draw(floor: number, signal: AbortSignal): Promise<number> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      const onAbort = (): void => reject(signal.reason);
+      const onAbort = (): void => {
+        giveUp();
+        reject(signal.reason);
+      };
       signal.addEventListener('abort', onAbort, { once: true });
-      this.#drawNewest(floor, (error, revision) => {
+      const giveUp = this.ask(floor, (error, revision) => {
         signal.removeEventListener('abort', onAbort);
-        resolve(revision ?? error ?? new ServiceError('INTERNAL', 'the master did not say anything'));
+        if (revision === undefined) reject(error);
+        else resolve(revision);
       });
     });
   }
+
+  /**
+   * Asks the master until it answers with a revision, or with an error that a later attempt would get as well. Returns what
+   * gives up; the caller sets the deadline.
+   */
+  ask(floor: number, done: NewestDone): () => void {
+    let over = false;
+    let pause: Timer | undefined;
+    const attempt = (ceilingMs: number): void => {
+      const askedMs = this.#clock.monotonicMs();
+      this.#drawNewest(floor, (error, revision) => {
+        if (revision !== undefined) this.#last = { revision, atMs: askedMs };
+        if (over) return;
+        if (revision !== undefined || isFinal(error)) return done(error, revision);
+        const pauseMs = ceilingMs / 2 + this.#random.int(Math.ceil(ceilingMs / 2));
+        pause = this.#clock.setTimer(pauseMs, () => attempt(Math.min(RETRY_MAX_MS, 2 * ceilingMs)));
+      });
+    };
+    attempt(RETRY_MIN_MS);
+    return () => {
+      over = true;
+      pause?.cancel();
+    };
+  }
+}
+
+function isFinal(error: ServiceError | undefined): boolean {
+  return error?.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
 }

@@ -24,17 +24,25 @@ import type {
 } from '../backend.ts';
 import { Coordinator } from '../transactions/coordinator.ts';
 import { TransactionPeers } from '../transactions/peers.ts';
-import { Acquires, AWAIT_MS } from './acquires.ts';
+import { Acquires } from './acquires.ts';
 import { LeaderSearch } from './leader-search.ts';
 import { LockWatch, type LockWatchDeps } from './lock-watch.ts';
 import type { Lookups } from './lookups.ts';
 import { ManyRanges } from './many-ranges.ts';
 import { MergedWatch, type MergedWatchDeps } from './merged-watch.ts';
-import type { DrawNewest } from './newest-revision.ts';
+import { type DrawNewest, NewestRevision } from './newest-revision.ts';
 import type { BuildCommand, CommandIdentity, RangeCallsDeps } from './range-calls.ts';
 import { type RequestDeps, type RequestDone, RoutedCall, type RoutedRequest } from './request.ts';
 import { routingKey, routingSpan } from './request-keys.ts';
 import { type AskView, RouteRefresh } from './route-refresh.ts';
+import {
+  ATTEMPT_MS,
+  awaitsSomething,
+  RangeQuery,
+  REQUEST_TIMEOUT_MAX_MS,
+  RoutedQuery,
+  type RoutedQueryDeps,
+} from './routed-query.ts';
 import { Routes } from './routes.ts';
 import { SlowAnswers } from './slow-answers.ts';
 import { type BackendUnderWay, nothingUnderWay } from './under-way.ts';
@@ -61,16 +69,6 @@ export interface BackendDeps {
   readonly onWaitRefused?: () => void;
 }
 
-/** A query, and where its keys are. */
-interface Asked {
-  readonly query: Query;
-  readonly key: Bytes;
-  readonly span: () => Span | undefined;
-}
-
-/** Longest time that one request may take. */
-export const REQUEST_TIMEOUT_MAX_MS = 60_000;
-const ATTEMPT_MS = 1_000;
 const ENDING_POLL_MS = 5;
 
 /** The gateway's way to the ranges (see `Backend`). */
@@ -81,6 +79,7 @@ export class RangeBackend implements Backend {
   readonly lookups: Lookups = { routes: 0, leaders: 0 };
   readonly #routes: Routes;
   readonly #many: ManyRanges;
+  readonly #queryDeps: RoutedQueryDeps;
   readonly #coordinator: Coordinator;
   /** For the ranges of this node. */
   readonly peers: TransactionPeers;
@@ -114,11 +113,16 @@ export class RangeBackend implements Backend {
     this.#callDeps = { ...deps, ...routing, slow, underWay: this.#underWay };
     const rangeCalls: RangeCallsDeps = {
       ...{ routes: this.#routes, clock: deps.clock },
-      ask: (query, span, timeoutMs, done) => this.#ask({ query, key: span.start, span: () => span }, timeoutMs, done),
+      ask: (query, span, timeoutMs, done) => this.#start(new RangeQuery(query, timeoutMs, 0, span), done),
       execute: (build, span, options, done) => this.#execute(build, span, options, done),
     };
     const { random, master } = deps;
-    this.#many = new ManyRanges({ ...rangeCalls, random, newest: master.newest });
+    const newest = new NewestRevision({ clock: deps.clock, random, newest: master.newest });
+    this.#many = new ManyRanges({ ...rangeCalls, newest });
+    this.#queryDeps = {
+      ...{ clock: deps.clock, routes: this.#routes, many: this.#many, newest },
+      call: (request, done) => new RoutedCall(this.#callDeps, request, done),
+    };
     this.#coordinator = new Coordinator({
       ...{ ...rangeCalls, random, draw: master.draw },
       newTxnId: () => this.#newRequestId(),
@@ -251,45 +255,9 @@ export class RangeBackend implements Backend {
   }
 
   #query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
-    const endsMs = this.#deps.clock.monotonicMs() + options.timeoutMs;
-    let askMany: (() => void) | undefined;
-    const place = { query, key: routingKey(query), span: () => routingSpan(query) };
-    const askOne = this.#ask(place, options.timeoutMs, (error, reply) => {
-      if (!this.#concernsMany(query, error)) return answer(error, reply, done);
-      askMany = this.#many.query(query, endsMs - this.#deps.clock.monotonicMs(), done);
-    });
-    return () => (askMany ?? askOne)();
-  }
-
-  /** Its keys are in several ranges, it names a revision that only another range may have, or others have more to say. */
-  #concernsMany(query: Query, error: ServiceError | undefined): boolean {
-    if (error === undefined) return belongsTogether(query) && !this.#isWhole(query);
-    if (error.code !== 'FUTURE_REVISION') return error.code === 'STALE_EPOCH';
-    return this.#routes.find(routingKey(query))?.revisionSource === 'master';
-  }
-
-  /** Whether the range that has the key of a query has all keys there are. */
-  #isWhole(query: Query): boolean {
-    const range = this.#routes.find(routingKey(query));
-    return range !== undefined && range.start.length === 0 && range.end.length === 0;
-  }
-
-  /** Asks one range; ends with STALE_EPOCH when the keys are in several. */
-  #ask({ query, key, span }: Asked, timeoutMs: number, done: RequestDone): () => void {
-    const body: RangeRequest['body'] = { kind: 'query', query };
-    const awaits = awaitsSomething(query);
-    return this.#start(
-      {
-        ...{ key, span, awaits },
-        command: false,
-        requestId: '',
-        build: () => body,
-        timeoutMs: Math.min(timeoutMs, REQUEST_TIMEOUT_MAX_MS),
-        deadlineMs: undefined,
-        attemptMs: awaits ? AWAIT_MS : ATTEMPT_MS,
-      },
-      done,
-    );
+    const routed = new RoutedQuery(this.#queryDeps, query, options, done);
+    routed.start();
+    return () => routed.cancel();
   }
 
   #start(request: RoutedRequest, done: RequestDone): () => void {
@@ -376,14 +344,4 @@ function answer<Result extends CommandResult | QueryResult>(
 ): void {
   if (reply === undefined) done(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'), undefined);
   else done(undefined, reply as RangeReply & { readonly result: Result });
-}
-
-/** Whether the range that is asked has only a part to say. */
-function belongsTogether(query: Query): boolean {
-  return query.type === 'session' || (query.type === 'leaseTimeToLive' && query.keys);
-}
-
-/** Whether it is answered when something happens, rather than at once. */
-function awaitsSomething({ type }: Query): boolean {
-  return type === 'lockAwait' || type === 'grantEnd';
 }

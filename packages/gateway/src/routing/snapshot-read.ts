@@ -38,6 +38,8 @@ const RANGES_AT_A_TIME = 8;
 /** Of keys and values in one answer: about what a single range can send. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
+export type ReadQuery = Extract<Query, { type: 'range' | 'readTxn' }>;
+
 /** The parts of reads that one range is asked for at a time. */
 type Group = readonly ReadPart[];
 
@@ -69,13 +71,18 @@ export class SnapshotRead {
     this.#deps = deps;
   }
 
-  async run(query: Extract<Query, { type: 'range' | 'readTxn' }>): Promise<SnapshotReply> {
+  /**
+   * `notBefore`: a revision that the master gave after the read came, or 0; of a serializable read, one that its client has
+   * seen already. The answer is not before it.
+   */
+  async run(query: ReadQuery, notBefore = 0): Promise<SnapshotReply> {
     const { newest, signal } = this.#deps;
     let { serializable } = query;
-    for (let floor = 0; ; ) {
+    let drawn = serializable ? 0 : notBefore;
+    for (let floor = notBefore; ; drawn = 0) {
       const recent = serializable ? newest.recent(Math.max(1, floor)) : undefined;
       this.#isRecent = recent !== undefined;
-      this.#at = recent ?? (await newest.draw(floor, signal));
+      this.#at = recent ?? (drawn > 0 ? drawn : await newest.draw(floor, signal));
       this.#bytes = 0;
       try {
         const result = await (query.type === 'range' ? this.#range(query.op) : this.#txn(query.txn));

@@ -14,9 +14,13 @@ export interface RangeRequest {
    * same in each retry. 0 for queries.
    */
   readonly deadlineMs: number;
+  /**
+   * `notBefore`: a revision that was given out before the gateway sent the query, or 0. The answer shows every change up to
+   * it, and carries a revision that is at least as high. Only gateways set it, never their clients.
+   */
   readonly body:
     | { readonly kind: 'command'; readonly command: Command }
-    | { readonly kind: 'query'; readonly query: Query };
+    | { readonly kind: 'query'; readonly query: Query; readonly notBefore: number };
 }
 
 /** Every reply of a range. An acquire that joined a queue is answered `queued` at once; `lockAwait` waits for the rest. */

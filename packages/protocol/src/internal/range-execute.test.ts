@@ -30,6 +30,7 @@ const ROWS: readonly {
     body: {
       kind: 'query',
       query: { type: 'range', op: { ...range, ...all, keysOnly: false, countOnly: false }, serializable: false },
+      notBefore: 0,
     },
     result: { type: 'range', kvs: [kv], count: 1, more: false },
     expected: { code: 'RESOURCE_EXHAUSTED' },

@@ -224,7 +224,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     name: 'read-answered-by-an-unconfirmed-leader',
     rule: 'a read waits for a ReadIndex round (queries.ts Q1)',
     file: 'packages/dataserver/src/range/queries.ts',
-    find: "if (query.type === 'status' || isSerializable(query)) {",
+    find: "if (query.type === 'status' || (isSerializable(query) && notBefore <= this.#deps.closing.closed)) {",
     replace: "if (query.type === 'status' || query.type === 'range' || query.type === 'readTxn') {",
     seed: 14,
     properties: ['revisions in real-time order', 'linearizable registers', 'strictly serializable transactions'],

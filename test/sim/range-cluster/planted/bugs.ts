@@ -32,7 +32,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: MERGE,
     find: 'state.revision = Math.max(state.revision, source.revision);',
     replace: '',
-    seed: 2,
+    seed: 1,
     properties: ['after', 'saw', 'watch'],
   },
   {
@@ -52,5 +52,23 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     replace: '',
     seed: 2,
     properties: ['watch'],
+  },
+  {
+    name: 'read-without-the-newest-revision',
+    rule: 'a read over several ranges asks the master for its newest revision first (routed-query.ts RQ1)',
+    file: 'packages/gateway/src/routing/routed-query.ts',
+    find: "return range?.revisionSource === 'master';",
+    replace: 'return range === undefined;',
+    seed: 1,
+    properties: ['saw'],
+  },
+  {
+    name: 'read-beside-a-write-under-way',
+    rule: 'an answer shows all that its range writes at or below the revision it carries (queries.ts Q6)',
+    file: 'packages/dataserver/src/range/queries.ts',
+    find: 'this.#deps.closing.whenUsedUp(notBefore, (error) => {',
+    replace: '((_revision: number, then: (error?: ServiceError) => void) => then())(notBefore, (error) => {',
+    seed: 1,
+    properties: ['where there was'],
   },
 ];

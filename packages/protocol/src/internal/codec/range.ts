@@ -27,30 +27,26 @@ export function asRequestId(raw: unknown): string {
   return id;
 }
 
-export function encodeRangeRequest(request: RangeRequest): unknown[] {
-  const { body } = request;
-  return [
-    request.rangeId,
-    request.epoch.confVersion,
-    request.epoch.version,
-    request.requestId,
-    request.deadlineMs,
-    body.kind === 'command' ? encodeCommand(body.command) : encodeQuery(body.query),
-    body.kind === 'command' ? 0 : 1,
-  ];
+/** Commands come by the hundred thousand: they do without the field that only queries have. */
+export function encodeRangeRequest({ rangeId, epoch, requestId, deadlineMs, body }: RangeRequest): unknown[] {
+  const { confVersion, version } = epoch;
+  return body.kind === 'command'
+    ? [rangeId, confVersion, version, requestId, deadlineMs, encodeCommand(body.command), 0]
+    : [rangeId, confVersion, version, requestId, deadlineMs, encodeQuery(body.query), 1, body.notBefore];
 }
 
 export function decodeRangeRequest(raw: unknown): RangeRequest {
-  const f = asFields(raw, 7, 'range request');
+  const kind = asKind(Array.isArray(raw) ? raw[6] : undefined);
+  const f = asFields(raw, kind === 'command' ? 7 : 8, 'range request');
   return {
     rangeId: asCount(f[0], 'rangeId'),
     epoch: { confVersion: asCount(f[1], 'epoch.confVersion'), version: asCount(f[2], 'epoch.version') },
     requestId: asRequestId(f[3]),
     deadlineMs: asMs(f[4], 'deadlineMs'),
     body:
-      asKind(f[6]) === 'command'
-        ? { kind: 'command', command: decodeCommand(f[5]) }
-        : { kind: 'query', query: decodeQuery(f[5]) },
+      kind === 'command'
+        ? { kind, command: decodeCommand(f[5]) }
+        : { kind, query: decodeQuery(f[5]), notBefore: asCount(f[7], 'notBefore') },
   };
 }
 

@@ -278,7 +278,7 @@ export const REQUESTS: readonly RangeRequest[] = [
     epoch: { confVersion: 1, version: 1 },
     requestId: '',
     deadlineMs: 0,
-    body: { kind: 'query' as const, query },
+    body: { kind: 'query' as const, query, notBefore: 7 },
   })),
 ];
 

@@ -21,7 +21,7 @@ import { type ServedLink, type ServerLimits, serveLink } from '../server.ts';
 import { acceptedLink, dialLink } from './frame-link.ts';
 
 /** 2: heartbeats tell the epochs of replicas and what leaders know, and their answers carry orders. */
-export const RPC_PROTOCOL_VERSION = '2';
+export const RPC_PROTOCOL_VERSION = '3';
 
 /** What the streams of calls are called at a node's port. */
 export const RPC_SERVICE = 'rpc';
