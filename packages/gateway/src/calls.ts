@@ -21,6 +21,12 @@ export interface CallInfo {
   readonly timeoutMs: number;
   /** What the caller's own deadline leaves, in ms, without limits; undefined when it set none. */
   readonly callerMs: number | undefined;
+  readonly seen: SeenRevision;
+}
+
+/** The newest revision that answers on one connection have carried: later ones may not go back behind it. */
+export interface SeenRevision {
+  newest: number;
 }
 
 /** A call with one request and one response. May throw a `ServiceError` before it does anything. */
@@ -61,6 +67,7 @@ export interface StreamHandler<Request> {
 export type StreamService<Request, Response> = (
   sink: StreamSink<Response>,
   resumeReading: () => void,
+  seen: SeenRevision,
 ) => StreamHandler<Request>;
 
 export interface TimeoutLimits {
@@ -72,7 +79,17 @@ export interface TimeoutLimits {
 /** etcd answers within 5 s plus two election timeouts; the backend takes commands of at most 60 s. */
 export const TIMEOUT_LIMITS: TimeoutLimits = { defaultMs: 7_000, maxMs: 60_000 };
 
-export function callInfo(callerMs: number | undefined, limits: TimeoutLimits): CallInfo {
-  const wanted = callerMs === undefined ? limits.defaultMs : Math.min(callerMs, limits.maxMs);
-  return { timeoutMs: Math.max(1, wanted), callerMs };
+export function callInfo(callerMs: number | undefined, limits: TimeoutLimits, seen: SeenRevision): CallInfo {
+  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen };
+}
+
+/** How long a call may take whose caller leaves so much time, or sets no deadline. */
+export function callTimeoutMs(callerMs: number | undefined, limits: TimeoutLimits): number {
+  return Math.max(1, callerMs === undefined ? limits.defaultMs : Math.min(callerMs, limits.maxMs));
+}
+
+/** Remembers the revision of an answer that has one, in etcd's header. */
+export function noteRevision(seen: SeenRevision, response: unknown): void {
+  const { header } = response as { readonly header?: { readonly revision?: number } };
+  if (header?.revision !== undefined && header.revision > seen.newest) seen.newest = header.revision;
 }

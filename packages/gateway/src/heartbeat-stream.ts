@@ -1,7 +1,7 @@
 import type { ServiceError } from '@remora/base';
 import type { QueryResult } from '@remora/protocol';
 import type { Backend, BackendReply } from './backend.ts';
-import { callInfo, type StreamHandler, type StreamSink, type TimeoutLimits } from './calls.ts';
+import { callTimeoutMs, type StreamHandler, type StreamSink, type TimeoutLimits } from './calls.ts';
 
 /** How one API words heartbeats and their answers. */
 export interface HeartbeatWords<Request, Response> {
@@ -58,7 +58,7 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
     this.#pending.add(entry);
     entry.giveUp = this.#backend.query(
       { type: 'leaseKeepAlive', id, incarnation },
-      { timeoutMs: callInfo(undefined, this.#limits.timeouts).timeoutMs },
+      { timeoutMs: callTimeoutMs(undefined, this.#limits.timeouts) },
       (error, reply) => {
         this.#pending.delete(entry);
         if (!this.#over) this.#answer(request, error, reply);

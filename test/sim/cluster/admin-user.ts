@@ -10,14 +10,12 @@
 import { type Random, ServiceError } from '@remora/base';
 import type { NodeDuty } from '@remora/protocol';
 import type { AdminApi } from '../../../packages/gateway/src/admin/admin-api.ts';
+import type { CallInfo } from '../../../packages/gateway/src/calls.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { Violation } from '../common/violation.ts';
 import type { SimNode } from './node.ts';
 
-export type AdminCall<Reply> = (
-  api: AdminApi,
-  call: { readonly timeoutMs: number; readonly callerMs: number },
-) => Promise<Reply>;
+export type AdminCall<Reply> = (api: AdminApi, call: CallInfo) => Promise<Reply>;
 
 export interface AdminUserDeps {
   readonly loop: SimLoop;
@@ -62,7 +60,7 @@ export class AdminUser {
     gateway.enter(() => {
       const { admin } = gateway;
       if (admin === undefined) return;
-      ask(admin, { timeoutMs: TIMEOUT_MS, callerMs: TIMEOUT_MS }).then(
+      ask(admin, { timeoutMs: TIMEOUT_MS, callerMs: TIMEOUT_MS, seen: { newest: 0 } }).then(
         () => {
           this.accepted++;
           done(undefined);

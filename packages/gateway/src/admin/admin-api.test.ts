@@ -21,7 +21,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Backend } from '../backend.ts';
 import { AdminApi } from './admin-api.ts';
 
-const CALL = { timeoutMs: 5_000, callerMs: undefined };
+const CALL = { timeoutMs: 5_000, callerMs: undefined, seen: { newest: 0 } };
 const NODES = { clusterId: 'c', masterLeader: 1, leadingMs: 9.5, nodes: [] };
 const notLeader = (leaderNode: number) => new ServiceError('NOT_LEADER', 'not here', { details: { leaderNode } });
 

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ClusterCalls } from './cluster-calls.ts';
 import { SteeringApi } from './steering-api.ts';
 
-const CALL = { timeoutMs: 1_000, callerMs: undefined };
+const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } };
 const EPOCH = { confVersion: 3, version: 1 };
 const OPERATOR: OperatorInfo = {
   ...{ operatorId: 9, rangeId: 2, kind: 'admin', status: 'created', reason: 'requested', steps: ['a', 'b'] },

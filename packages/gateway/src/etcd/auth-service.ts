@@ -11,13 +11,13 @@ export class EtcdAuth {
     this.#headers = headers;
   }
 
-  authStatus(_request: pb.AuthStatusRequest, _call: CallInfo, done: CallDone<pb.AuthStatusResponse>): undefined {
-    done(undefined, { header: this.#headers.make(0, 0), enabled: false, authRevision: 0n });
+  authStatus(_request: pb.AuthStatusRequest, { seen }: CallInfo, done: CallDone<pb.AuthStatusResponse>): undefined {
+    done(undefined, { header: this.#headers.latest(seen), enabled: false, authRevision: 0n });
   }
 
   /** Disabling what is off succeeds, as in etcd. */
-  authDisable(_request: pb.AuthDisableRequest, _call: CallInfo, done: CallDone<pb.AuthDisableResponse>): undefined {
-    done(undefined, { header: this.#headers.make(0, 0) });
+  authDisable(_request: pb.AuthDisableRequest, { seen }: CallInfo, done: CallDone<pb.AuthDisableResponse>): undefined {
+    done(undefined, { header: this.#headers.latest(seen) });
   }
 
   authenticate(): never {

@@ -15,7 +15,7 @@ export class EtcdCluster {
     this.#scheme = scheme;
   }
 
-  memberList(_request: pb.MemberListRequest, _call: CallInfo, done: CallDone<pb.MemberListResponse>): undefined {
+  memberList(_request: pb.MemberListRequest, { seen }: CallInfo, done: CallDone<pb.MemberListResponse>): undefined {
     const members = this.#backend
       .view()
       .nodes.filter(({ state }) => state !== 'removed')
@@ -26,7 +26,7 @@ export class EtcdCluster {
         clientURLs: this.#urls(descriptor.clientAddress),
         isLearner: false,
       }));
-    done(undefined, { header: this.#headers.make(0, 0), members });
+    done(undefined, { header: this.#headers.latest(seen), members });
   }
 
   #urls(address: string): string[] {

@@ -1,5 +1,6 @@
 import type { ResponseHeader } from '@remora/protocol/etcd';
 import type { Backend } from '../backend.ts';
+import type { SeenRevision } from '../calls.ts';
 
 /** Makes response headers; the cluster's number is derived from its id once. */
 export class Headers {
@@ -9,6 +10,12 @@ export class Headers {
 
   constructor(backend: Backend) {
     this.#backend = backend;
+  }
+
+  /** Of an answer that shows no keys: it does not go back behind what the client has seen on its connection. */
+  latest(seen: SeenRevision, revision = 0, raftTerm = 0): ResponseHeader {
+    seen.newest = Math.max(seen.newest, revision);
+    return this.make(seen.newest, raftTerm);
   }
 
   make(revision: number, raftTerm: number): ResponseHeader {

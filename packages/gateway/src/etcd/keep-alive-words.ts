@@ -1,4 +1,5 @@
 import type * as pb from '@remora/protocol/etcd';
+import type { SeenRevision } from '../calls.ts';
 import type { HeartbeatWords } from '../heartbeat-stream.ts';
 import type { Headers } from './headers.ts';
 import { toTtlSeconds } from './lease-service.ts';
@@ -7,15 +8,18 @@ import { toTtlSeconds } from './lease-service.ts';
  * `Lease.LeaseKeepAlive`. A lease that is gone has TTL 0. Any other failure ends the stream, as in etcd: a client
  * opens another one and goes on; an answer would mean that the lease was renewed or is gone, and neither is known.
  */
-export function keepAliveWords(headers: Headers): HeartbeatWords<pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse> {
+export function keepAliveWords(
+  headers: Headers,
+  seen: SeenRevision,
+): HeartbeatWords<pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse> {
   return {
     lease: (request) => ({ id: request.ID, incarnation: 0 }),
     renewed: (request, ttlMs, { revision, raftTerm }) => ({
-      header: headers.make(revision, raftTerm),
+      header: headers.latest(seen, revision, raftTerm),
       ID: request.ID,
       TTL: toTtlSeconds(ttlMs),
     }),
-    gone: (request) => ({ header: headers.make(0, 0), ID: request.ID, TTL: 0 }),
+    gone: (request) => ({ header: headers.latest(seen), ID: request.ID, TTL: 0 }),
     failed: () => undefined,
   };
 }

@@ -22,8 +22,10 @@ export class EtcdKv {
 
   range(request: pb.RangeRequest, call: CallInfo, done: CallDone<pb.RangeResponse>): GiveUp {
     const op = toRangeOp(request);
-    const query = { type: 'range', op, serializable: request.serializable } as const;
-    return this.#backend.query(query, call, answering(this.#headers, done, 'range', fromRange));
+    const { serializable } = request;
+    const options = serializable ? { timeoutMs: call.timeoutMs, notBefore: call.seen.newest } : call;
+    const query = { type: 'range', op, serializable } as const;
+    return this.#backend.query(query, options, answering(this.#headers, done, 'range', fromRange));
   }
 
   put(request: pb.PutRequest, call: CallInfo, done: CallDone<pb.PutResponse>): GiveUp {

@@ -47,10 +47,10 @@ export class EtcdLease {
   timeToLive(request: pb.LeaseTimeToLiveRequest, call: CallInfo, done: CallDone<pb.LeaseTimeToLiveResponse>): GiveUp {
     return this.#backend.query(
       { type: 'leaseTimeToLive', id: request.ID, keys: request.keys },
-      call,
+      { timeoutMs: call.timeoutMs, current: true },
       (error, reply) => {
         if (error?.code === 'LEASE_NOT_FOUND')
-          return done(undefined, unknownLease(request.ID, this.#headers.make(0, 0)));
+          return done(undefined, unknownLease(request.ID, this.#headers.latest(call.seen)));
         answering(this.#headers, done, 'leaseTimeToLive', (result, header) =>
           result.lease.remainingMs < 0 ? unknownLease(request.ID, header) : fromLease(result.lease, header),
         )(error, reply);
@@ -61,7 +61,7 @@ export class EtcdLease {
   leases(_request: pb.LeaseLeasesRequest, call: CallInfo, done: CallDone<pb.LeaseLeasesResponse>): GiveUp {
     return this.#backend.query(
       { type: 'leases' },
-      call,
+      { timeoutMs: call.timeoutMs, current: true },
       answering(this.#headers, done, 'leases', (result, header) => ({
         header,
         leases: result.ids.map((ID) => ({ ID })),

@@ -22,8 +22,8 @@ export class EtcdMaintenance {
     return this.#backend.query(
       { type: 'status' },
       call,
-      answering(this.#headers, done, 'status', ({ status }, header) => ({
-        header,
+      answering(this.#headers, done, 'status', ({ status }, { revision, raftTerm }) => ({
+        header: this.#headers.latest(call.seen, revision, raftTerm),
         version: ETCD_VERSION,
         dbSize: status.bytes,
         leader: status.leaderNode,
@@ -38,13 +38,13 @@ export class EtcdMaintenance {
   }
 
   /** There are no alarms; disarming what is not there succeeds. */
-  alarm(request: pb.AlarmRequest, _call: CallInfo, done: CallDone<pb.AlarmResponse>): undefined {
+  alarm(request: pb.AlarmRequest, { seen }: CallInfo, done: CallDone<pb.AlarmResponse>): undefined {
     if (request.action === 1) throw new ServiceError('UNIMPLEMENTED', 'remora: alarms cannot be raised by clients');
-    done(undefined, { header: this.#headers.make(0, 0), alarms: [] });
+    done(undefined, { header: this.#headers.latest(seen), alarms: [] });
   }
 
   /** Space is reclaimed in the background all the time. */
-  defragment(_request: pb.DefragmentRequest, _call: CallInfo, done: CallDone<pb.DefragmentResponse>): undefined {
-    done(undefined, { header: this.#headers.make(0, 0) });
+  defragment(_request: pb.DefragmentRequest, { seen }: CallInfo, done: CallDone<pb.DefragmentResponse>): undefined {
+    done(undefined, { header: this.#headers.latest(seen) });
   }
 }

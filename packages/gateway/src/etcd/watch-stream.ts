@@ -2,7 +2,7 @@ import { type Clock, compareBytes, type ServiceError, type Timer } from '@remora
 import type { KvEvent } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend, WatchControl } from '../backend.ts';
-import { callInfo, type StreamHandler, type StreamSink, TIMEOUT_LIMITS } from '../calls.ts';
+import { callTimeoutMs, type StreamHandler, type StreamSink, TIMEOUT_LIMITS } from '../calls.ts';
 import { etcdStatus } from './errors.ts';
 import type { Headers } from './headers.ts';
 import { toKeyRange } from './kv-requests.ts';
@@ -312,7 +312,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     this.#giveUpRevision = () => {};
     const giveUp = this.#services.backend.query(
       { type: 'status' },
-      callInfo(undefined, TIMEOUT_LIMITS),
+      { timeoutMs: callTimeoutMs(undefined, TIMEOUT_LIMITS) },
       (error, reply) => {
         this.#giveUpRevision = undefined;
         this.#progressAsked = false;

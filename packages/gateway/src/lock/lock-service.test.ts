@@ -11,7 +11,7 @@ function leaseAsked(requestId: string, seed: number): bigint {
   const request = { ttlMs: 5_000n, attributes: {}, requestId, condition: undefined };
   new LockApi(backend, new SeededRandom(seed)).openSession(
     request,
-    { timeoutMs: 1_000, callerMs: undefined },
+    { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } },
     () => {},
   );
   const [command] = asked;
@@ -37,7 +37,11 @@ function leavesMark(attempt: number): boolean {
   const lock = { namespace: '', name: Buffer.from('l') };
   const owner = { session: { id: 7n, incarnation: 1n }, token: 't' };
   const request = { lock, owner, all: true, attempt, requestId: '' };
-  new LockApi(backend, new SeededRandom(1)).release(request, { timeoutMs: 1_000, callerMs: undefined }, () => {});
+  new LockApi(backend, new SeededRandom(1)).release(
+    request,
+    { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } },
+    () => {},
+  );
   const [command] = asked;
   if (command?.type !== 'lock' || command.command.type !== 'release') throw new Error('a release is one');
   return command.command.deadlineMs > 0;

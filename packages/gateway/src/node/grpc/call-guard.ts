@@ -10,6 +10,7 @@ import type {
 import { type Logger, ServiceError, toServiceError } from '@remora/base';
 import {
   callInfo,
+  noteRevision,
   type StreamHandler,
   type StreamService,
   type TakeBack,
@@ -17,6 +18,7 @@ import {
   type UnaryHandler,
   type WaitingHandler,
 } from '../../calls.ts';
+import { ConnectionRevisions } from './connection-revisions.ts';
 import { untilDeadline } from './deadline.ts';
 import { type StatusOf, toGrpcError } from './status.ts';
 
@@ -59,6 +61,7 @@ export class CallGuard {
   /** C3. */
   readonly #waiting = new Set<(error: ServiceError) => void>();
   readonly #refusals: RefusalListener;
+  readonly #revisions = new ConnectionRevisions();
   #draining = false;
   #abandoned = false;
 
@@ -130,14 +133,17 @@ export class CallGuard {
     call: ServerUnaryCall<Request, Response>,
     callback: sendUnaryData<Response>,
   ): void {
+    const seen = this.#revisions.of(call.getPeer());
     let settled = false;
     let giveUp: (() => void) | undefined;
     const settle = (error: ServiceError | undefined, response: Response | undefined): void => {
       if (settled) return; // C1
       settled = true;
       this.#unaryCalls.delete(end);
-      if (response !== undefined) callback(null, response);
-      else callback(toGrpcError(this.#logged(error), statusOf));
+      if (response !== undefined) {
+        noteRevision(seen, response);
+        callback(null, response);
+      } else callback(toGrpcError(this.#logged(error), statusOf));
     };
     const end = (error: ServiceError): void => {
       settle(error, undefined);
@@ -151,7 +157,7 @@ export class CallGuard {
       giveUp?.();
     });
     try {
-      giveUp = handler(call.request, callInfo(untilDeadline(call.getDeadline()), this.#limits.timeouts), settle);
+      giveUp = handler(call.request, callInfo(untilDeadline(call.getDeadline()), this.#limits.timeouts, seen), settle);
     } catch (error) {
       const refusal = toServiceError(error);
       if (refusal.code !== 'INTERNAL' && refusal.code !== 'UNIMPLEMENTED') this.#refusals.onMalformed?.();
@@ -211,7 +217,11 @@ export class CallGuard {
         call.end();
       },
     };
-    const handler: StreamHandler<Request> = service(sink, () => isDuplex(call) && call.resume());
+    const handler: StreamHandler<Request> = service(
+      sink,
+      () => isDuplex(call) && call.resume(),
+      this.#revisions.of(call.getPeer()),
+    );
     call.on('drain', () => over || handler.onDrain());
     call.on('cancelled', close);
     call.on('error', close);

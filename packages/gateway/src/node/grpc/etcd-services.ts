@@ -67,14 +67,14 @@ function watchService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard
 
 function leaseService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
   const lease = new EtcdLease(deps.backend, headers, deps.random);
-  const words = keepAliveWords(headers);
   const { keepAlivesPendingMax: pendingMax } = deps.limits ?? ETCD_LIMITS;
   const limits = { pendingMax, timeouts: TIMEOUT_LIMITS };
   return grpcService<pb.LeaseServer>(pb.LeaseService, {
     leaseGrant: guard.unary(lease.grant.bind(lease), etcdStatus),
     leaseRevoke: guard.unary(lease.revoke.bind(lease), etcdStatus),
     leaseKeepAlive: guard.stream(
-      (sink, resumeReading) => new HeartbeatStream(deps.backend, words, limits, { sink, resumeReading }),
+      (sink, resumeReading, seen) =>
+        new HeartbeatStream(deps.backend, keepAliveWords(headers, seen), limits, { sink, resumeReading }),
       etcdStatus,
     ),
     leaseTimeToLive: guard.unary(lease.timeToLive.bind(lease), etcdStatus),
