@@ -241,6 +241,27 @@ export const etcd3Scenarios: readonly Scenario[] = [
     },
   ),
 
+  scenario(
+    'at the revision of the answer to a revoke none of the many keys of the lease is left',
+    async (client, prefix) => {
+      const lease = client.lease(60);
+      const id = await lease.grant();
+      const letters = ['a', 'b', 'c'];
+      for (let first = 0; first < 2_500; first += 100) {
+        const keys = Array.from({ length: 100 }, (_, i) => `${prefix}${letters[i % 3]}${first + i}`);
+        await client
+          .if(`${prefix}none`, 'Version', '==', 0)
+          .then(...keys.map((key) => client.put(key).value('leased').lease(id)))
+          .commit();
+      }
+      expect(await client.getAll().prefix(prefix).count()).toBe(2_500);
+      const { header } = await client.leaseClient.leaseRevoke({ ID: id });
+      const then = client.getAll().prefix(prefix).revision(header.revision);
+      expect(await then.count()).toBe(0);
+      lease.release();
+    },
+  ),
+
   scenario('a lease that is not kept alive expires, and takes its keys along', async (client, prefix) => {
     const lease = client.lease(2, { autoKeepAlive: false });
     await lease.put(`${prefix}key`).value('leased');

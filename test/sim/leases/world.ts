@@ -5,6 +5,7 @@
 import { assert, ManualClock, SeededRandom, type ServiceError, spanContains } from '@remora/base';
 import type { Command, CommandResult, Query, QueryResult, RangeDescriptor, RevisionBlock } from '@remora/protocol';
 import type { OtherRanges } from '../../../packages/dataserver/src/range/other-ranges.ts';
+import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { isBorder } from '../../../packages/dataserver/src/state/bounds.ts';
 import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
 import { DESCRIPTOR, memoryEngine } from '../../../packages/dataserver/src/state/test-bed.ts';
@@ -28,6 +29,10 @@ export class World {
     command: (command, { timeoutMs }, done) =>
       this.command(command, timeoutMs, (error, result) => done(error, result && { result })),
     query: (query, { timeoutMs }, done) => this.#query(query, timeoutMs, done),
+  };
+  /** The master says what it has given out. */
+  readonly source: Pick<RevisionSource, 'newest'> = {
+    newest: (floor, done) => this.later(10, () => done(undefined, Math.max(floor, this.#newest))),
   };
   readonly #ranges: SimRange[];
   #newest = 1;

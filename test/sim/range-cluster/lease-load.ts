@@ -2,7 +2,7 @@
  * Clients whose leases have keys in all ranges.
  *
  * LE1. A key that was put with a lease stays for as long as its client renews the lease in time.
- * LE2. When a revocation was answered, no key of the lease is left.
+ * LE2. When a revocation was answered, no key of the lease is left: neither now, nor at the revision of the answer.
  * LE3. In the end, when nobody renews any, no key is left of any lease.
  */
 import type { Random } from '@remora/base';
@@ -20,7 +20,7 @@ interface OwnedLease {
   over: boolean;
 }
 
-type Told<Result> = (result: Result | undefined, code: string | undefined) => void;
+type Told<Result> = (result: Result | undefined, code: string | undefined, revision: number) => void;
 
 const TTL_MS = 1_500;
 /** Some are so long that little is left by the last checkpoint when the next heartbeat comes. */
@@ -65,21 +65,25 @@ export class LeaseLoad {
   /** One request. It is told in the end, also when its gateway dies. */
   #send(command: Command, told: Told<CommandResult>): void {
     const once = this.#once(told);
-    this.#backend?.command(command, { timeoutMs: 2_500 }, (error, reply) => once(reply?.result, error?.code));
+    this.#backend?.command(command, { timeoutMs: 2_500 }, (error, reply) => {
+      once(reply?.result, error?.code, reply?.revision ?? 0);
+    });
   }
 
   #ask(query: Query, told: Told<QueryResult>): void {
     const once = this.#once(told);
-    this.#backend?.query(query, { timeoutMs: 2_500 }, (error, reply) => once(reply?.result, error?.code));
+    this.#backend?.query(query, { timeoutMs: 2_500 }, (error, reply) => {
+      once(reply?.result, error?.code, reply?.revision ?? 0);
+    });
   }
 
   #once<Result>(told: Told<Result>): Told<Result> {
     let over = false;
-    const once: Told<Result> = (result, code) => {
-      if (!over) told(result, code);
+    const once: Told<Result> = (result, code, revision) => {
+      if (!over) told(result, code, revision);
       over = true;
     };
-    this.#later(3_000, () => once(undefined, undefined));
+    this.#later(3_000, () => once(undefined, undefined, 0));
     return once;
   }
 
@@ -151,31 +155,37 @@ export class LeaseLoad {
     this.faults.push(`LE1: ${what} found lease ${id} gone ${validUntilMs - this.#nowMs} ms early`);
   }
 
-  #read(key: string, told: (found: number | undefined) => void): void {
-    const op = range(key);
+  #read(key: string, told: (found: number | undefined) => void, revision = 0): void {
+    const op = range(key, undefined, { revision });
     if (op.type !== 'range') return;
     this.#ask({ type: 'range', op, serializable: false }, (result) => {
       told(result?.type === 'range' ? result.count : undefined);
     });
   }
 
-  /** LE2. */
   #revoke(lease: OwnedLease, untilMs: number): void {
     const { id, incarnation, keys } = lease;
     lease.over = true;
-    this.#send({ type: 'leaseRevoke', id, incarnation }, (result) => {
+    this.#send({ type: 'leaseRevoke', id, incarnation }, (result, _code, revision) => {
       if (result !== undefined) {
         this.revoked++;
-        for (const key of keys) this.#isGone(lease, key);
+        for (const key of keys) {
+          this.#isGone(lease, key, 0);
+          this.#isGone(lease, key, revision);
+        }
       }
       this.#later(this.#random.int(100), () => this.#open(untilMs));
     });
   }
 
-  #isGone({ id }: OwnedLease, key: string): void {
-    this.#read(key, (found) => {
-      if (found !== undefined && found > 0) this.faults.push(`LE2: ${key} is there after lease ${id} was revoked`);
-    });
+  /** LE2. Revision 0: as it is now. */
+  #isGone({ id }: OwnedLease, key: string, revision: number): void {
+    const told = (found: number | undefined): void => {
+      if (found === undefined || found === 0) return;
+      const when = revision === 0 ? '' : ` at revision ${revision}, that of the answer`;
+      this.faults.push(`LE2: ${key} is there after lease ${id} was revoked${when}`);
+    };
+    this.#read(key, told, revision);
   }
 
   /** LE3. `keys`: those that there are. */

@@ -2,6 +2,7 @@ import { type Clock, type Engine, type ServiceError, spanContains } from '@remor
 import type { DelayedHold, MarkedUntil } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { attachableSpan } from '../state/bounds.ts';
+import type { AppliedEnd } from '../state/effects.ts';
 import { lockReader } from '../state/engine-lock-view.ts';
 import { leaseKey } from '../state/keys.ts';
 import type { Lease } from '../state/leases.ts';
@@ -10,6 +11,7 @@ import type { RangeState } from '../state/range-state.ts';
 import type { Commands, RangeDone } from './commands.ts';
 import { EndedMarks } from './ended-marks.ts';
 import { LeaseAudit } from './lease-audit.ts';
+import { LeaseEndRevision, type LeaseEndRevisionDeps } from './lease-end-revision.ts';
 import { LeaseEndings } from './lease-endings.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { type Go, LeaseRegistrar } from './lease-registrar.ts';
@@ -21,6 +23,7 @@ export interface LeaseDutiesDeps {
   readonly engine: Engine;
   readonly state: RangeState;
   readonly others: OtherRanges;
+  readonly source: LeaseEndRevisionDeps['source'];
   readonly commands: Pick<Commands, 'propose' | 'proposeAlone'>;
   /** LK6 of the keeper. */
   readonly checkpointMs?: number | undefined;
@@ -41,6 +44,7 @@ export class LeaseDuties {
   readonly #deps: LeaseDutiesDeps;
   readonly #registrar: LeaseRegistrar;
   readonly #endings: LeaseEndings;
+  readonly #endRevision: LeaseEndRevision;
   readonly #audit: LeaseAudit;
   readonly #delays: LockDelays;
   readonly #marks: EndedMarks;
@@ -73,6 +77,7 @@ export class LeaseDuties {
       isHome: (id) => spanContains(state.bounds.routed, leaseKey(id)),
       propose: (command, done) => commands.propose(command, (outcome) => soon(done, outcome)),
     });
+    this.#endRevision = new LeaseEndRevision(deps);
     this.#audit = new LeaseAudit({
       ...{ clock, others, references: state.references, intervalMs: auditMs },
       span: () => attachableSpan(state.bounds),
@@ -119,9 +124,10 @@ export class LeaseDuties {
     this.keeper.granted(lease);
   }
 
-  /** A lease is alive no more, or not here any more. */
-  ended(id: bigint): void {
+  /** A lease is alive no more. Without `end` its record went to another range. */
+  ended(id: bigint, end?: AppliedEnd): void {
     this.keeper.ended(id);
+    if (end !== undefined) this.#endRevision.ended(id, end);
     if (this.#endings.concerns(id)) this.#lookSoon();
   }
 
@@ -151,16 +157,22 @@ export class LeaseDuties {
     this.#registrar.hold(command, go);
   }
 
-  /** Before a command is proposed (RG3 of the registrar). Gives who is told its outcome: the end of a lease is over only everywhere. */
+  /**
+   * Called before a command is proposed (RG3 of the registrar). Returns the callback for its outcome: the end of a lease is
+   * answered only when nothing is left of the lease in any range, with a revision of which that is true (ER1).
+   */
   accompany(command: Command, done: RangeDone): RangeDone {
     if (command.type === 'leaseEnd') this.#registrar.void(command.id);
     if (command.type !== 'leaseRevoke') return done;
+    const { id } = command;
     return (error, reply) => {
-      // Who asks under another id is told that there is no such lease: that, too, only when it is gone everywhere.
+      // A caller that asks under another id is told that there is no such lease: that, too, only when it is gone everywhere.
       if (reply === undefined && error?.code !== 'LEASE_NOT_FOUND') return done(error, undefined);
-      this.#endings.whenGone(command.id, (unknown) =>
-        unknown === undefined ? done(error, reply) : done(unknown, undefined),
-      );
+      if (reply !== undefined && this.#endRevision.isWhole(id, reply.revision)) return done(undefined, reply);
+      this.#endings.whenGone(id, (unknown) => {
+        if (unknown !== undefined || reply === undefined) done(unknown ?? error, undefined);
+        else this.#endRevision.answer(reply, done);
+      });
     };
   }
 }

@@ -44,7 +44,7 @@ export function rangeEffects(replica: RangeReplica, deps: RangeEffectsDeps): Eff
       return replica.leading ? deps.meter : undefined;
     },
     onLeaseGranted: (lease) => leases().granted(lease),
-    onLeaseEnded: (id) => leases().ended(id),
+    onLeaseEnded: (id, end) => leases().ended(id, end),
     onSplit: (child, term) => {
       deps.keysChanged();
       splits().applied(child, term);

@@ -150,6 +150,7 @@ export class RangeReplica implements StateMachine {
     });
     this.#leases = new LeaseDuties({
       ...{ clock, engine, state: this.state, others: deps.others, commands: this.#commands, rangeTimeMs },
+      source: deps.drawer,
       checkpointMs: deps.options.leaseCheckpointMs,
       auditMs: deps.options.leaseAuditMs,
       term: () => (this.serving && this.merges.refusal === undefined ? this.leadership.ownTerm : 0),

@@ -35,8 +35,8 @@ export interface Effects {
   /** Counts what is applied, on the replica that leads. */
   readonly meter?: RangeMeter | undefined;
   onLeaseGranted(lease: Lease): void;
-  /** It is alive no more, or not here any more. */
-  onLeaseEnded(id: bigint): void;
+  /** The lease is alive no more. Without `end` its record went to another range, where it may be alive. */
+  onLeaseEnded(id: bigint, end?: AppliedEnd): void;
   /**
    * The range ends where the child begins, by an entry of this term. Leases that went with it have ended here
    * (`onLeaseEnded`).
@@ -48,6 +48,13 @@ export interface Effects {
   source(rangeId: number): RangeState;
   /** The range has the keys of the source now, whose replica on this node ends in this step. */
   onMerged(sourceId: number): void;
+}
+
+/** The entry that ended a lease. */
+export interface AppliedEnd {
+  readonly revision: number;
+  /** Nothing is left of the lease, here or in another range. Otherwise it stays as one that is ending. */
+  readonly isWhole: boolean;
 }
 
 /** Whoever wants to be told what happens to locks. */

@@ -420,7 +420,7 @@ export class RangeState implements TransactionHost {
   }
 
   onLeaseEnded(id: bigint, how: SessionEnd): void {
-    this.#effects.onLeaseEnded(id);
+    this.#effects.onLeaseEnded(id, { revision: this.revision, isWhole: this.leases.ending(id) === undefined });
     this.#effects.meter?.sessionEnded(how);
   }
 }
