@@ -192,6 +192,20 @@ describe('semaphores', () => {
     expect(await client.locks.show(name)).toBeUndefined();
   });
 
+  test('a waiter that wants more permits than are left in all fails at once, though others hold them', async () => {
+    const name = unique('lowered');
+    const semaphore = client.semaphore(name, { permits: 4 });
+    const all = await semaphore.acquire({ permits: 4 });
+    const tooMuch = other.semaphore(name, { permits: 4 }).acquire({ permits: 4 });
+    const refused = expect(tooMuch).rejects.toThrow(code('LOCK_PERMITS_EXCEEDED'));
+    await waiters(name, 1);
+    await semaphore.setPermits(3);
+    await refused;
+    expect(await client.locks.show(name)).toMatchObject({ permits: 4, capacity: 3, waiterCount: 0 });
+    await all.release();
+    await semaphore.resetPermits();
+  });
+
   test.each([0, -1, 1.5])('%d permits are refused', async (permits) => {
     const refused = client.semaphore(unique('bad'), { permits: 3 }).acquire({ permits });
     await expect(refused).rejects.toThrow(code('INVALID_ARGUMENT'));

@@ -92,6 +92,17 @@ export const OF_LOCKS: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'too-large-a-wish-waits-for-its-turn',
+    rule: 'a waiter that wants more permits than a lowered capacity waits for its turn to be refused (L6)',
+    file: 'packages/lock/src/procedures.ts',
+    find: 'if (head.capacity < before) refuseTooLarge(procedure);',
+    replace: '',
+    killedBy: {
+      file: 'packages/lock/src/kinds.test.ts',
+      test: 'who wants more than a lowered capacity is refused at once, wherever it stands, and those behind go on',
+    },
+  },
+  {
     name: 'passage-not-remembered',
     rule: 'who did not hear that it passed waits again (B4)',
     file: 'packages/lock/src/let-through.ts',

@@ -64,7 +64,8 @@ export class Semaphore {
 
   /**
    * Changes how many permits there are, for all clients, until it is changed again. More permits go to who waits at once;
-   * when there are fewer, nobody loses what it holds.
+   * when there are fewer, nobody loses what it holds, and waiters that want more than there are fail with
+   * LOCK_PERMITS_EXCEEDED.
    */
   async setPermits(permits: number): Promise<void> {
     await this.#setCapacity(requireCount(permits, 'the permits of a semaphore', { min: 1, max: PERMITS_MAX }));

@@ -1,4 +1,4 @@
-/** Who is granted a lock when there is room in it: L2 and L3 of `procedures.ts`. */
+/** Who is granted a lock when there is room in it: L2, L3 and L6 of `procedures.ts`. */
 import { assert } from '@remora/base';
 import { letThrough } from './let-through.ts';
 import { granted, notify, type Procedure, type Refused, refused, SESSION_MESSAGE, waitIsOver } from './procedure.ts';
@@ -51,7 +51,22 @@ function handOverToUpgrader(procedure: Procedure): void {
   notify(procedure, upgrader.owner, granted(procedure, alone.holder));
 }
 
-/** L3. Why a waiter cannot be granted the lock. */
+/**
+ * L6. After the capacity was lowered: removes and answers the waiters that want more permits than there are now, wherever they
+ * stand in the queue. The caller hands over after that.
+ */
+export function refuseTooLarge(procedure: Procedure): void {
+  const { rows } = procedure;
+  for (const waiter of rows.queued()) {
+    const { owner, permits } = waiter;
+    const refusal = permits > rows.head.capacity ? refusalOf(procedure, waiter) : undefined;
+    if (refusal === undefined) continue;
+    rows.removeWaiter(owner, rows.owner(owner));
+    notify(procedure, owner, refusal);
+  }
+}
+
+/** L3, L6. Why a waiter cannot be granted the lock. */
 function refusalOf({ view, rows }: Procedure, { owner, waitUntilMs, permits }: WaiterRecord): Refused | undefined {
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
   if (waitIsOver(view, waitUntilMs)) {

@@ -327,9 +327,35 @@ describe('semaphores', () => {
     acquire(B, permits(3));
     acquire(C, permits(1));
     expect(setCapacity(2)).toBe('capacity 2 2');
+    expect(told).toEqual(['2/t LOCK_PERMITS_EXCEEDED']);
     release(A);
-    expect(told).toEqual(['2/t LOCK_PERMITS_EXCEEDED', '3/t granted 7 1']);
+    expect(told).toEqual(['3/t granted 7 1']);
     expect(acquire(D, permits(3))).toBe('LOCK_PERMITS_EXCEEDED');
+  });
+
+  it('who wants more than a lowered capacity is refused at once, wherever it stands, and those behind go on', () => {
+    acquire(A, permits(4, 4));
+    acquire(B, permits(4, 4));
+    acquire(C, permits(1, 4));
+    acquire(D, permits(4, 4));
+    acquire({ ...of(E), token: 'late' }, permits(4, 4), { waitUntilMs: view.timeMs + 10 });
+    view.timeMs += 20;
+    expect(setCapacity(3)).toBe('capacity 4 3');
+    expect(told).toEqual(['2/t LOCK_PERMITS_EXCEEDED', '4/t LOCK_PERMITS_EXCEEDED', '5/late LOCK_TIMEOUT']);
+    expect(state()).toMatchObject({ waiterCount: 1, waiters: [{ permits: 1 }] });
+    release(A);
+    expect(told).toEqual(['3/t granted 8 1']);
+    expect(setCapacity(5)).toBe('capacity 1 5');
+    expect(acquire(B, permits(4, 4), { attempt: 2 })).toBe('granted 10 1');
+  });
+
+  it('a semaphore that many wait for refuses those that want too much, over all pages of its queue', () => {
+    acquire(A, permits(2, 2));
+    const waiters = Array.from({ length: 700 }, (_, i) => ({ ...of(B), token: `w${String(i).padStart(3, '0')}` }));
+    for (const [i, waiter] of waiters.entries()) acquire(waiter, permits(1 + (i % 2), 2));
+    setCapacity(1);
+    expect(told).toEqual(waiters.filter((_, i) => i % 2 === 1).map(({ token }) => `2/${token} LOCK_PERMITS_EXCEEDED`));
+    expect(state()?.waiterCount).toBe(350);
   });
 
   it('a higher capacity lets in who waits; a lower one takes nothing from who holds', () => {

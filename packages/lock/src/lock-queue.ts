@@ -2,10 +2,10 @@
  * Who waits for a lock: the queue, and the one who shares the lock and waits to have it alone.
  *
  * W2. Only a lock that is held has a queue: whoever vacates it hands over before `save`. Only who shares it upgrades.
- * W5. No step reads the whole queue: the first waiter is found by the head's sequence, an owner's place by its row. Only
+ * W5. No step reads the whole queue, except one that lowers the capacity of a semaphore: the first waiter is found by the head's sequence, an owner's place by its row. Only
  *     where some have left from the front is the next one looked for.
  */
-import { assert } from '@remora/base';
+import { assert, type Bytes, keyAfter } from '@remora/base';
 import { LockHolds } from './lock-holds.ts';
 import { positionOf } from './records.ts';
 import { decodeWaiter, encodeWaiter, type OwnerRecord, type WaiterRecord } from './row-records.ts';
@@ -13,6 +13,8 @@ import type { Owner } from './types.ts';
 
 /** Rows read ahead at a hand-over: one at first, as one waiter is mostly all that is granted, then more and more. */
 const FRONT_BATCH_MAX = 64;
+/** Rows read at a time where the whole queue is. */
+const QUEUE_PAGE_ROWS = 256;
 
 export class LockQueue extends LockHolds {
   // ------------------------------------------------------------------------------------------------ upgrade
@@ -92,6 +94,21 @@ export class LockQueue extends LockHolds {
       assert(rows.length > 0, 'W1: the head counts the rows of the queue');
       for (const row of rows) yield decodeWaiter(row.value);
       limit = Math.min(2 * limit, FRONT_BATCH_MAX);
+    }
+  }
+
+  /**
+   * All waiters, in their order. The caller may take out those that it was given. At most WAITERS_MAX rows, about 2 µs each.
+   */
+  *queued(): Generator<WaiterRecord> {
+    let start: Bytes = this.keys.waiter(this.headRecord.firstSequence);
+    for (let left = this.headRecord.waiters; left > 0; ) {
+      const rows = this.view.scan(start, this.keys.queueEnd(), QUEUE_PAGE_ROWS);
+      for (const row of rows) yield decodeWaiter(row.value);
+      const last = rows.at(-1);
+      assert(last !== undefined, 'W1: the head counts the rows of the queue');
+      start = keyAfter(last.key);
+      left -= rows.length;
     }
   }
 

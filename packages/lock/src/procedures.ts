@@ -16,6 +16,8 @@
  *     has passed, or leave a mark.
  * L5. While it is held or waited for a name is a lock or a semaphore, and refuses to be the other; a semaphore whose
  *     capacity was set stays one. Alone or shared are two ways to hold one lock.
+ * L6. No waiter wants more permits than the semaphore has: it could never be granted them. An acquire that wants more is
+ *     refused, and whoever lowers the capacity refuses those waiters in the same command.
  *
  * Upgrades. Who shares a lock may ask to have it alone without letting go.
  *
@@ -91,7 +93,7 @@ import { unreachable } from '@remora/base';
 import { acquire } from './acquire.ts';
 import { forget, setData, setDepth } from './data.ts';
 import { delayedHold, endDelay } from './delay.ts';
-import { handOver } from './hand-over.ts';
+import { handOver, refuseTooLarge } from './hand-over.ts';
 import { tellPasser } from './let-through.ts';
 import { LockRows } from './lock-rows.ts';
 import { notify, type Procedure, refused, SESSION_MESSAGE } from './procedure.ts';
@@ -168,8 +170,10 @@ function setCapacity(procedure: Procedure, capacity: number): LockResult {
   if (head.capacity === 0 && rows.held) {
     return refused('LOCK_KIND_MISMATCH', 'this is a lock, held or waited for as one, and no semaphore');
   }
+  const before = head.capacity;
   if (capacity > 0) rows.setCapacity(capacity, true);
-  else rows.setCapacity(rows.held ? head.capacity : 0, false);
+  else rows.setCapacity(rows.held ? before : 0, false);
+  if (head.capacity < before) refuseTooLarge(procedure);
   handOver(procedure);
   return { type: 'capacity', permits: head.permits, capacity: head.capacity };
 }

@@ -68,6 +68,10 @@ export class NaiveLock extends NaiveState {
         this.capacityIsSet = command.capacity > 0;
         if (command.capacity > 0) this.capacity = command.capacity;
         else if (this.holders.length === 0) this.capacity = 0;
+        for (const waiter of this.queue.filter(({ permits }) => permits > this.capacity)) {
+          this.notices.push(`${name(waiter.owner)} ${this.refusal(waiter)}`);
+          this.leaveQueue(waiter.owner);
+        }
         handOver(this);
         return `capacity ${this.permits} ${this.capacity}`;
       case 'revoke': {
