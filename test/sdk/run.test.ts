@@ -1,4 +1,4 @@
-import type { HeldLock } from 'remora';
+import type { AcquireOptions, HeldLock } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
@@ -56,6 +56,34 @@ describe.each(rows)('work under $how', ({ how, mode }) => {
     await expect(world.until(fails)).rejects.toBe(thrown);
     await expect(world.until(runAs(how, client)(() => Promise.reject(rejected)))).rejects.toBe(rejected);
     expect(await world.until(client.locks.show('l'))).toBeUndefined();
+  });
+});
+
+describe.each(rows.slice(0, 3))('a handle of $how', ({ how }) => {
+  const acquire = (client: Awaited<ReturnType<World['client']>>, options: AcquireOptions): Promise<HeldLock> => {
+    if (how === 'a lock') return client.lock('l').acquire(options);
+    return how === 'a lock that is read' ? client.rwLock('l').read(options) : client.rwLock('l').write(options);
+  };
+
+  test.each([
+    { depthMax: 1, levels: 1 },
+    { depthMax: 3, levels: 3 },
+    { depthMax: 2, token: 'mine', levels: 2 },
+  ])('enters no deeper than its acquire allowed: $levels', async ({ levels, ...options }) => {
+    const client = await world.client();
+    const held = await world.until(acquire(client, options));
+    for (let level = 1; level < levels; level++) await world.until(held.acquire());
+    expect(await world.until(codeOf(held.acquire()))).toBe('LOCK_DEPTH_EXCEEDED');
+    expect([held.depth, held.state]).toEqual([levels, 'active']);
+    await world.until(held.acquire({ depthMax: levels + 1 })); // for this entry, it says otherwise
+    expect(held.depth).toBe(levels + 1);
+  });
+
+  test('enters again without a limit of its own when its acquire named none', async () => {
+    const client = await world.client();
+    const held = await world.until(acquire(client, {}));
+    for (let level = 1; level < 5; level++) await world.until(held.acquire());
+    expect(held.depth).toBe(5);
   });
 });
 

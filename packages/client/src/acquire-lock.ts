@@ -21,7 +21,7 @@ export interface AcquireWhat {
 }
 
 const LOCK: AcquireWhat = {};
-/** How deep an owner whose token the caller chose may re-enter, unless it says otherwise. */
+/** How deep a holder may re-enter, by its handle or by a token that the caller chose, unless it says otherwise. */
 const DEPTH_DEFAULT = 1_000;
 /** A shorter wait does not end before a session can be there. */
 const SESSION_WAIT_MIN_MS = 1_000;
@@ -163,13 +163,15 @@ function requestOf(
 ): AcquireRequest {
   const { options, as, data, startedMs, waitMs } = asked;
   const { token, depthMax, signal } = options;
+  const levelsMax = depthMax === undefined ? DEPTH_DEFAULT : depthOf(depthMax);
   // Field by field: an object put together of others costs several times as much.
   return {
     lock,
     token: token === undefined ? newToken() : requireText(token, 'token'),
     attempt: nextAttempt(),
     startedMs,
-    depthMax: depthMax === undefined ? (token === undefined ? 1 : DEPTH_DEFAULT) : depthOf(depthMax),
+    depthMax: depthMax === undefined && token === undefined ? 1 : levelsMax,
+    levelsMax,
     data,
     keepData: options.keepData ?? false,
     delayMs: options.lockDelay === undefined ? 0 : durationMs(options.lockDelay, 'lockDelay'),

@@ -10,7 +10,7 @@ import type { Session } from './session.ts';
 const REFUSED: LockResult = { type: 'refused', code: 'RESOURCE_EXHAUSTED', message: 'too many wait' };
 
 const REQUEST: AcquireRequest = {
-  ...{ lock: { namespace: 'n', name: utf8('a') }, token: 't', attempt: 1, startedMs: 0, depthMax: 1 },
+  ...{ lock: { namespace: 'n', name: utf8('a') }, token: 't', attempt: 1, startedMs: 0, depthMax: 1, levelsMax: 1 },
   ...{ data: EMPTY_BYTES, keepData: false, delayMs: 0, waitMs: 60_000, signal: undefined, requestTimeoutMs: 5_000 },
 };
 

@@ -16,6 +16,8 @@ export interface AcquireRequest {
   /** When the caller asked, on the monotonic clock. */
   readonly startedMs: number;
   readonly depthMax: number;
+  /** How deep the handle of what is acquired may re-enter, unless it says otherwise. */
+  readonly levelsMax: number;
   readonly data: Bytes;
   readonly keepData: boolean;
   readonly delayMs: number;

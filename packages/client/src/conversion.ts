@@ -38,7 +38,7 @@ export async function upgradeHold(hold: Convertible, options: UpgradeOptions): P
   const { requester, nextAttempt, requestTimeoutMs } = deps;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
   const request: AcquireRequest = {
-    ...{ lock, token: owner.token, depthMax: DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
+    ...{ lock, token: owner.token, depthMax: DEPTH_MAX, levelsMax: DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
     ...{ keepData: false, delayMs: 0, attempt: nextAttempt(), startedMs: requester.ports.clock.monotonicMs() },
     ...{ waitMs, signal: options.signal, as: { type: 'upgrade' } },
     upgrade: { refusal: hold.refusal, isAlone: hold.isAlone, onUnknown: hold.abandon },

@@ -18,7 +18,6 @@ import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { RevokeListener } from './revoke.ts';
 import type { Session } from './session.ts';
 
-const REENTRY_DEPTH_MAX = 1_000;
 /** Any time but 0 in a release: the gateway leaves a mark that stops an asking that is still under way. */
 const LEAVE_MARK = 1;
 
@@ -232,7 +231,8 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Enters once more; each entry needs its release. At most 1,000 deep unless `depthMax` says otherwise.
+   * Enters once more; each entry needs its release. At most as deep as the `depthMax` of this call says, else that of the
+   * acquire that returned this handle, else 1,000.
    *
    * @throws ServiceError LOCK_DEPTH_EXCEEDED; CANCELED when `signal` aborted; LOCK_NOT_HELD or SESSION_EXPIRED when it is lost;
    *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the level is given
@@ -247,7 +247,7 @@ export class HeldLock implements AsyncDisposable {
       ...this.#request,
       attempt: this.#deps.nextAttempt(),
       startedMs: this.#deps.requester.ports.clock.monotonicMs(),
-      depthMax: requireCount(options.depthMax ?? REENTRY_DEPTH_MAX, 'depthMax', { min: 1, max: DEPTH_MAX }),
+      depthMax: requireCount(options.depthMax ?? this.#request.levelsMax, 'depthMax', { min: 1, max: DEPTH_MAX }),
       // A level has none of these. Where the lock was taken away, and is free, it is granted anew before that is found out and
       // undone: nothing of that may stay in the place of what was kept since.
       ...{ data: EMPTY_BYTES, keepData: false, delayMs: 0 },

@@ -40,7 +40,10 @@ export interface AcquireOptions extends LeaseOptions {
    * this session holds, the acquire is a re-entry, up to `depthMax` deep.
    */
   readonly token?: string | undefined;
-  /** How deep the owner may re-enter; 1 (the default without a token) turns re-entry off. */
+  /**
+   * How deep the owner may re-enter, by its token or by the handle that the acquire returns (`HeldLock.acquire`); 1 turns
+   * re-entry off. Default: 1,000.
+   */
   readonly depthMax?: number | undefined;
 }
 
