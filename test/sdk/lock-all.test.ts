@@ -180,6 +180,7 @@ function abortable() {
 test('a set whose time was over before the next lock was asked for tells which that was', async () => {
   const world = new World();
   const client = await world.client();
+  await world.until(client.lock('other').acquire()); // so that the wait is not over before there is a session
   const acquire = client.lockAll(['a', 'b']).acquire({ wait: 1 });
   await expect(world.until(acquire)).rejects.toMatchObject({
     code: 'LOCK_TIMEOUT',

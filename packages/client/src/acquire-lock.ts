@@ -1,9 +1,10 @@
-import { type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
+import { type Bytes, type Clock, EMPTY_BYTES, ServiceError } from '@remora/base';
 import { type AcquireAs, DEPTH_MAX, type LockId, PERMITS_MAX, SHARERS_MAX } from '@remora/lock';
 import { requireSignal, unlessAborted } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
+import { inTime } from './in-time.ts';
 import { insist } from './insist.ts';
 import { requireText, toBytes } from './keys.ts';
 import { checkOptions } from './known-options.ts';
@@ -23,8 +24,6 @@ export interface AcquireWhat {
 const LOCK: AcquireWhat = {};
 /** How deep a holder may re-enter, by its handle or by a token that the caller chose, unless it says otherwise. */
 const DEPTH_DEFAULT = 1_000;
-/** A shorter wait does not end before a session can be there. */
-const SESSION_WAIT_MIN_MS = 1_000;
 
 /** @throws ServiceError LOCK_BUSY when it is taken and `wait` is 0; others as `Lock.acquire`. */
 export async function acquireLock(
@@ -57,7 +56,7 @@ export async function acquireLock(
     const grant = await new AcquireOperation(deps.requester, session, request).run();
     if (grant === undefined) throw notAtOnce(request);
     asked.isGranted = true;
-    if (own !== undefined) await unlessGivenUp(own.begin(), options.signal);
+    if (own !== undefined) await withinWait(own.begin(), request, clock);
     // The session may have been lost since the grant came, by what came in the same frame.
     if (session.lossReason !== undefined) throw session.lossReason;
     const held = new HeldLock(deps, session, { request, grant, own });
@@ -128,20 +127,35 @@ interface Patience {
 
 /**
  * The wait covers the session, too, which comes at once unless the cluster does not answer. A session that was opened for this
- * alone, and comes when nobody wants it any more, is ended.
+ * alone, and comes when nobody wants it any more, is ended. A wait of 0 says how long to queue, and nothing of the session: the
+ * time of a request limits that.
  */
 function patiently(opened: Promise<Session>, { deps, options, wanted, waitMs }: Patience): Promise<Session> {
   const late = (session: Session): void => {
     if (wanted !== undefined) new OwnLease(session, wanted, 0).end();
   };
-  if (waitMs === undefined || waitMs === 0) return unlessGivenUp(opened, options.signal, late);
   const { clock } = deps.requester.ports;
   // That is not to be taken for a lock that others have: nobody could be asked.
-  const reason = (): ServiceError => new ServiceError('DEADLINE_EXCEEDED', 'there was no session in time');
-  const over = new AbortController();
-  const timer = clock.setTimer(Math.max(waitMs, SESSION_WAIT_MIN_MS), () => over.abort());
-  const inTime = unlessAborted(opened, over.signal, { reason, late }).finally(() => timer.cancel());
-  return unlessGivenUp(inTime, options.signal, late);
+  const reason = (): ServiceError => notAnswered('did not open a session', waitMs);
+  return unlessGivenUp(inTime(opened, { clock, ms: waitMs || undefined, reason, late }), options.signal, late);
+}
+
+/**
+ * What follows the grant of a lock with a lease of its own has to be done within the wait too: the lock is not what was asked
+ * for before. What was granted is given back otherwise.
+ */
+function withinWait(
+  begun: Promise<void>,
+  { startedMs, askedWaitMs, signal }: AcquireRequest,
+  clock: Clock,
+): Promise<void> {
+  const leftMs = askedWaitMs && Math.max(1, askedWaitMs - (clock.monotonicMs() - startedMs));
+  const reason = (): ServiceError => notAnswered("did not confirm the terms of the lock's lease", askedWaitMs);
+  return unlessGivenUp(inTime(begun, { clock, ms: leftMs || undefined, reason }), signal);
+}
+
+function notAnswered(what: string, waitMs: number | undefined): ServiceError {
+  return new ServiceError('DEADLINE_EXCEEDED', `the cluster ${what} within ${waitMs} ms, the \`wait\` of this acquire`);
 }
 
 function unlessGivenUp<T>(coming: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
@@ -177,6 +191,7 @@ function requestOf(
     delayMs: options.lockDelay === undefined ? 0 : durationMs(options.lockDelay, 'lockDelay'),
     // A wait that was used up by opening the session still gets its one try.
     waitMs: waitMs && Math.max(1, waitMs - (requester.ports.clock.monotonicMs() - startedMs)),
+    askedWaitMs: waitMs,
     signal,
     requestTimeoutMs,
     as: as && checked(as),

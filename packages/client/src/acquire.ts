@@ -23,6 +23,8 @@ export interface AcquireRequest {
   readonly delayMs: number;
   /** Undefined waits as long as the session lives; 0 does not wait. */
   readonly waitMs: number | undefined;
+  /** The same as the caller said it, counted from `startedMs`. */
+  readonly askedWaitMs?: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly requestTimeoutMs: number;
   /** Absent: the lock for the owner alone. */

@@ -4,9 +4,11 @@ import { lookingSignal } from './abort.ts';
 import { acquireLock } from './acquire-lock.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-life.ts';
+import { settledWithin } from './in-time.ts';
 import { checkOptions } from './known-options.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import type { ForceReleaseOptions, Locks } from './locks.ts';
+import { ANSWER_GRACE_MS } from './operation.ts';
 
 /** How long to wait, and when to give up. */
 export type BarrierOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
@@ -47,7 +49,8 @@ export class Barrier {
   async wait(options: BarrierOptions = {}): Promise<void> {
     checkOptions('waiting at a barrier', options);
     const passed = await acquireLock(this.#deps, this.id, options, PASS);
-    await forgetPassage(passed);
+    // The cluster remembers that somebody has passed until it says that it knows; if that fails, until its session ends.
+    await settledWithin(passed.release(), this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
   }
 
   /** Lifts it, whoever holds it, who is not asked (`Locks.forceRelease`). False when nobody did. */
@@ -140,11 +143,16 @@ export class BarrierStay implements AsyncDisposable {
     held.throwIfLost();
     try {
       const passed = await acquireLock(this.#deps, held.id, { ...options, token: held.token }, PASS);
-      await forgetPassage(passed);
+      await this.#inTime(passed.release());
     } finally {
-      await held[Symbol.asyncDispose]().catch(() => {});
+      await this.#inTime(held[Symbol.asyncDispose]());
       this.#left.abort(hasLeft());
     }
+  }
+
+  /** The wait ends when it says: what is not answered by then is tried further in the background. */
+  #inTime(given: Promise<void>): Promise<void> {
+    return settledWithin(given, this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
   }
 
   /** Leaves, and waits for nobody. Who was taken out by force has left. */
@@ -157,9 +165,4 @@ export class BarrierStay implements AsyncDisposable {
 
 function hasLeft(): ServiceError {
   return new ServiceError('LOCK_NOT_HELD', 'this party has left the double barrier');
-}
-
-/** The cluster remembers that somebody has passed until it says that it knows; if that fails, until its session ends. */
-async function forgetPassage(passed: HeldLock): Promise<void> {
-  await passed.release().catch(() => {});
 }

@@ -284,7 +284,8 @@ export class HeldLock implements AsyncDisposable {
    *
    * @throws ServiceError LOCK_UPGRADE_CONFLICT when another one who shares it waits for its upgrade: one of the two must
    *   release; LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; LOCK_NOT_HELD or
-   *   SESSION_EXPIRED when it is lost; LOCK_KIND_MISMATCH for permits. Unless it is lost it is held shared, as before.
+   *   SESSION_EXPIRED when it is lost; LOCK_KIND_MISMATCH for permits. Unless it is lost it is held shared, as before: that
+   *   is asked for when the wait is over, which takes up to `requestTimeout` more while the cluster does not answer.
    */
   async upgrade(options: UpgradeOptions = {}): Promise<this> {
     checkOptions('upgrade', options);

@@ -4,10 +4,12 @@ import { durationMs } from './duration.ts';
 import type { HeldLock } from './held-lock.ts';
 import { HeldLocks, inReverse, ofLock } from './held-locks.ts';
 import { type RunArguments, runHolding } from './holding.ts';
+import { inTime, settledWithin } from './in-time.ts';
 import { checkOptions } from './known-options.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
 import { type LockChoice, type LockPlan, planLocks, type WantedLock } from './lock-choice.ts';
 import { Locks } from './locks.ts';
+import { ANSWER_GRACE_MS } from './operation.ts';
 
 /** As for one lock; each of a set has a token of its own and is not entered again. */
 export type AcquireAllOptions = Omit<AcquireOptions, 'token' | 'depthMax'>;
@@ -46,10 +48,11 @@ export class LockSet {
       const waitLeft = this.#countdown(options);
       for (const wanted of this.#plan.wanted) held.push(await this.#acquireOne(wanted, options, waitLeft));
       const all = new HeldLocks(held, { places: this.#plan.places, checks: this.#locks });
-      await this.#requireAll(all);
+      await this.#requireAll(all, waitLeft());
       return all;
     } catch (error) {
-      await this.#letGo(held);
+      // The wait ends when it says: what is not answered by then is tried further in the background.
+      await settledWithin(this.#letGo(held), this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
       throw error;
     }
   }
@@ -77,7 +80,7 @@ export class LockSet {
     const endsMs = clock.monotonicMs() + waitMs;
     return () => {
       const leftMs = Math.max(0, endsMs - clock.monotonicMs());
-      if (leftMs === 0 && waitMs > 0) throw new ServiceError('LOCK_TIMEOUT', 'not all locks were granted in time');
+      if (leftMs === 0 && waitMs > 0) throw notInTime();
       return leftMs;
     };
   }
@@ -96,8 +99,10 @@ export class LockSet {
   }
 
   /** LS3. */
-  async #requireAll(all: HeldLocks): Promise<void> {
-    if (await all.check()) return;
+  async #requireAll(all: HeldLocks, leftMs: number | undefined): Promise<void> {
+    const { clock } = this.#deps.requester.ports;
+    const reason = (): ServiceError => notInTime();
+    if (await inTime(all.check(), { clock, ms: leftMs || undefined, reason })) return;
     all.throwIfLost();
     throw new ServiceError('LOCK_NOT_HELD', 'one of the locks was taken away before all were held');
   }
@@ -111,4 +116,8 @@ export class LockSet {
       logger.warn({ error: String(error) }, 'a lock of a set that was not granted could not be released yet');
     }
   }
+}
+
+function notInTime(): ServiceError {
+  return new ServiceError('LOCK_TIMEOUT', 'not all locks were granted within the wait');
 }

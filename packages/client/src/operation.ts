@@ -123,6 +123,16 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     this.#finish(error, undefined);
   }
 
+  /**
+   * The time is over, and a question that had to be answered before this one was not. How long that question had is no time
+   * that the caller named: only what kept it from an answer is told.
+   */
+  unanswered(error: ServiceError | undefined): void {
+    const reason = error?.code === 'DEADLINE_EXCEEDED' ? error.cause : error;
+    this.#lastFailure = reason instanceof ServiceError ? reason : undefined;
+    this.#timedOut(this.#lastFailure?.retry === 'later' ? this.#lastFailure : undefined);
+  }
+
   cancel(): void {
     if (this.#over) return;
     this.#over = true;

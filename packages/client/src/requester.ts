@@ -155,12 +155,14 @@ export class Requester {
    */
   #startOnceTimeIsKnown(operation: CommandOperation, asks = 1): void {
     if (operation.over) return;
+    if (operation.remainingMs <= 0) return operation.unanswered(undefined);
     this.#askTime(Math.min(operation.remainingMs, TIME_REQUEST_MS), (error) => {
       if (operation.over) return;
       const { remainingMs } = operation;
       if (error === undefined) return operation.start(remainingMs);
       const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
-      if (lasting || remainingMs <= 0 || asks >= operation.attemptsMax) return operation.fail(error);
+      if (!lasting && remainingMs <= 0) return operation.unanswered(error);
+      if (lasting || asks >= operation.attemptsMax) return operation.fail(error);
       const pauseMs = Math.min(remainingMs, pauseCeilingMs(this.retry, asks));
       this.ports.clock.setTimer(pauseMs, () => this.#startOnceTimeIsKnown(operation, asks + 1));
     });

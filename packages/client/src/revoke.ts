@@ -47,9 +47,14 @@ export async function revokeLock(
   const waitMs = wait === undefined ? WAIT_DEFAULT_MS : durationMs(wait, 'wait');
   const forMs = waitMs === 0 ? WAIT_DEFAULT_MS : Math.ceil(waitMs);
   const command = { type: 'revoke', lock, by, reason, forMs } as const;
-  const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs, signal }));
+  const { clock } = requester.ports;
+  const endsMs = clock.monotonicMs() + waitMs;
+  // To ask is part of the wait. Whether it was asked for is not known when that is over: holders may hear of it, and no more.
+  const options = { timeoutMs: waitMs === 0 ? timeoutMs : Math.min(timeoutMs, waitMs), signal };
+  const result = lockResult(await requester.command({ type: 'lock', command }, options));
   if (result.type === 'revoking') {
-    return awaitRelease(requester, lock, { version: result.version, waitMs, signal });
+    const leftMs = Math.max(0, endsMs - clock.monotonicMs());
+    return awaitRelease(requester, lock, { version: result.version, waitMs: leftMs, signal });
   }
   const refusal = refusalOf(result);
   if (refusal.code === 'LOCK_NOT_HELD') return 'free';

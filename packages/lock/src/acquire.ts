@@ -46,7 +46,7 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   if (hold !== undefined) return reenter(procedure, hold, command);
   if (command.wait && waitIsOver(view, command.waitUntilMs)) {
     if (record.sequence !== 0) leaveQueue(procedure, command, record, 'LOCK_TIMEOUT');
-    return tooLate(view, command.waitUntilMs);
+    return tooLate();
   }
   return enter(procedure, command, record);
 }
@@ -87,13 +87,13 @@ function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): Loc
 
 /** The answer to an owner that keeps its place, whose turn it may be as the wait of those before it is over (L2). */
 function stay(procedure: Procedure, command: Acquire, { sequence }: OwnerRecord): LockResult {
-  const { view, rows } = procedure;
+  const { rows } = procedure;
   const { owner, wait } = command;
   if (!rows.full) {
     handOver(procedure);
     const hold = rows.holdOf(owner);
     if (hold !== undefined) return granted(procedure, hold.holder);
-    if (rows.owner(owner).sequence === 0) return tooLate(view, command.waitUntilMs);
+    if (rows.owner(owner).sequence === 0) return tooLate();
   }
   return wait ? { type: 'queued', position: rows.position(sequence) } : busy(rows);
 }

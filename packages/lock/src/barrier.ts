@@ -50,7 +50,7 @@ export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefi
   }
   if (wait && waitIsOver(view, waitUntilMs)) {
     rows.passers.remove(owner);
-    return tooLate(view, waitUntilMs);
+    return tooLate();
   }
   const other = free ? undefined : rows.anyHold()?.holder;
   if (other !== undefined && !wait) return { type: 'busy', holder: other };
@@ -82,7 +82,7 @@ export function enter(procedure: Procedure, command: Acquire, parties: number): 
     if (hold !== undefined) end(procedure, hold);
     else rows.passers.remove(owner);
     handOver(procedure);
-    return wait ? tooLate(view, waitUntilMs) : refused('LOCK_TIMEOUT', `${entered} of ${parties} parties are here`);
+    return wait ? tooLate() : refused('LOCK_TIMEOUT', `${entered} of ${parties} parties are here`);
   }
   if (hold === undefined) {
     const wanted = { owner, mode: 'shared', permits: 0, attempt, data, keepData: false, delayMs: 0 } as const;

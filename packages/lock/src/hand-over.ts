@@ -1,7 +1,16 @@
 /** Who is granted a lock when there is room in it: L2, L3 and L6 of `procedures.ts`. */
 import { assert } from '@remora/base';
 import { letThrough } from './let-through.ts';
-import { granted, notify, type Procedure, type Refused, refused, SESSION_MESSAGE, waitIsOver } from './procedure.ts';
+import {
+  granted,
+  notify,
+  type Procedure,
+  type Refused,
+  refused,
+  SESSION_MESSAGE,
+  tooLate,
+  waitIsOver,
+} from './procedure.ts';
 import type { WaiterRecord } from './row-records.ts';
 
 /**
@@ -69,9 +78,7 @@ export function refuseTooLarge(procedure: Procedure): void {
 /** L3, L6. Why a waiter cannot be granted the lock. */
 function refusalOf({ view, rows }: Procedure, { owner, waitUntilMs, permits }: WaiterRecord): Refused | undefined {
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
-  if (waitIsOver(view, waitUntilMs)) {
-    return refused('LOCK_TIMEOUT', `the wait ended at range time ${waitUntilMs} ms`);
-  }
+  if (waitIsOver(view, waitUntilMs)) return tooLate();
   return permits > rows.head.capacity ? tooManyPermits(permits, rows.head.capacity) : undefined;
 }
 

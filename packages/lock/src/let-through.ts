@@ -59,6 +59,6 @@ function isGone(procedure: Procedure, passer: Passer): boolean {
     stopWaiting(procedure, hold, 0);
     rows.vacate(hold, alive ? 'released' : 'expired');
   }
-  tellPasser(procedure, passer, alive ? tooLate(view, waitUntilMs) : refused('SESSION_EXPIRED', SESSION_MESSAGE));
+  tellPasser(procedure, passer, alive ? tooLate() : refused('SESSION_EXPIRED', SESSION_MESSAGE));
   return true;
 }

@@ -45,8 +45,8 @@ export function waitIsOver(view: LockView, waitUntilMs: number): boolean {
   return waitUntilMs > 0 && view.timeMs > waitUntilMs;
 }
 
-export function tooLate({ timeMs }: LockView, waitUntilMs: number): Refused {
-  return refused('LOCK_TIMEOUT', `the time to wait ended at range time ${waitUntilMs} ms; it is ${timeMs} ms`);
+export function tooLate(): Refused {
+  return refused('LOCK_TIMEOUT', 'the time to wait for the lock is over');
 }
 
 /** A mark whose end has passed says nothing, whether it was cleared yet or not. */

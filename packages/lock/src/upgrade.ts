@@ -32,7 +32,7 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
       leaves(procedure, owner, 'LOCK_TIMEOUT');
       handOver(procedure);
     }
-    return tooLate(view, waitUntilMs);
+    return tooLate();
   }
   handOver(procedure); // Past one whose wait is over, or whose turn it is.
   const still = rows.holdOf(owner);
