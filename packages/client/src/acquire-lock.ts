@@ -1,15 +1,15 @@
 import { type Bytes, type Clock, EMPTY_BYTES, ServiceError } from '@remora/base';
-import { type AcquireAs, DEPTH_MAX, type LockId, PERMITS_MAX, SHARERS_MAX } from '@remora/lock';
-import { requireSignal, unlessAborted } from './abort.ts';
+import type { AcquireAs, LockId } from '@remora/lock';
+import { unlessAborted } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
 import { inTime } from './in-time.ts';
 import { insist } from './insist.ts';
-import { requireText, toBytes } from './keys.ts';
+import { toBytes } from './keys.ts';
 import { checkOptions } from './known-options.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
-import { requireCount } from './options.ts';
+import { capacity, parties, permits } from './option-kinds.ts';
 import { notAtOnce } from './outcomes.ts';
 import { AS_SESSIONS, OwnLease, type OwnLeaseRequest, ownLeaseRequest } from './own-lease.ts';
 import type { Session } from './session.ts';
@@ -33,7 +33,7 @@ export async function acquireLock(
   what: AcquireWhat = LOCK,
 ): Promise<HeldLock> {
   checkOptions('acquire', options);
-  if (options.signal !== undefined) requireSignal(options.signal);
+  checkWanted(what.as);
   const { clock, liveness } = deps.requester.ports;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
   const startedMs = clock.monotonicMs();
@@ -177,11 +177,11 @@ function requestOf(
 ): AcquireRequest {
   const { options, as, data, startedMs, waitMs } = asked;
   const { token, depthMax, signal } = options;
-  const levelsMax = depthMax === undefined ? DEPTH_DEFAULT : depthOf(depthMax);
+  const levelsMax = depthMax ?? DEPTH_DEFAULT;
   // Field by field: an object put together of others costs several times as much.
   return {
     lock,
-    token: token === undefined ? newToken() : requireText(token, 'token'),
+    token: token ?? newToken(),
     attempt: nextAttempt(),
     startedMs,
     depthMax: depthMax === undefined && token === undefined ? 1 : levelsMax,
@@ -194,18 +194,13 @@ function requestOf(
     askedWaitMs: waitMs,
     signal,
     requestTimeoutMs,
-    as: as && checked(as),
+    as,
   };
 }
 
-function depthOf(depthMax: number): number {
-  return requireCount(depthMax, 'depthMax', { min: 1, max: DEPTH_MAX });
-}
-
-function checked(as: AcquireAs): AcquireAs {
-  if (as.type === 'enter') requireCount(as.parties, 'the parties of a double barrier', { min: 1, max: SHARERS_MAX });
-  if (as.type !== 'permits') return as;
-  requireCount(as.capacity, 'the permits of a semaphore', { min: 1, max: PERMITS_MAX });
-  requireCount(as.permits, 'permits to acquire', { min: 1, max: PERMITS_MAX });
-  return as;
+function checkWanted(as: AcquireAs | undefined): void {
+  if (as?.type === 'enter') parties(as.parties, 'parties');
+  if (as?.type !== 'permits') return;
+  capacity(as.capacity, 'capacity');
+  permits(as.permits, 'permits');
 }

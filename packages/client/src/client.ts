@@ -18,6 +18,7 @@ import type { LockChoice } from './lock-choice.ts';
 import { LockSet } from './lock-set.ts';
 import { Locks, lockIdOf } from './locks.ts';
 import { clientClosed } from './operation.ts';
+import { capacity, parties } from './option-kinds.ts';
 import { requireAttributes } from './options.ts';
 import { lockText } from './outcomes.ts';
 import type { ClientPorts } from './ports.ts';
@@ -74,6 +75,7 @@ export interface SessionOptions {
 function semaphoreOf(deps: LockDeps, name: BytesLike, options: SemaphoreOptions): Semaphore {
   checkOptions('semaphore', options);
   const { permits, namespace } = options;
+  capacity(permits, 'permits');
   return new Semaphore(deps, lockIdOf(name, { namespace }), permits);
 }
 
@@ -179,8 +181,9 @@ export class RemoraClient implements AsyncDisposable {
   /** Lets `parties` begin and end together. A name that is in use as a lock is no such barrier. */
   doubleBarrier(name: BytesLike, options: DoubleBarrierOptions): DoubleBarrier {
     checkOptions('doubleBarrier', options);
-    const { parties, namespace } = options;
-    return new DoubleBarrier(this.#deps, lockIdOf(name, { namespace }), parties);
+    const { parties: together, namespace } = options;
+    parties(together, 'parties');
+    return new DoubleBarrier(this.#deps, lockIdOf(name, { namespace }), together);
   }
 
   /** Permits that belong to the client's own session. A name that is in use as a lock is no semaphore. */
@@ -209,8 +212,7 @@ export class RemoraClient implements AsyncDisposable {
   /** Opens a further session: locks that live and die together, apart from the client's others. */
   async session(options: SessionOptions = {}): Promise<ClientSession> {
     checkOptions('session', options);
-    if (options.attributes !== undefined) requireAttributes(options.attributes);
-    const health = options.health && healthPlan(options.health);
+    const health = options.health === undefined ? undefined : healthPlan(options.health);
     const session = await this.#openSession({ ttlMs: this.#ttlMs(options.ttl) }, options.attributes);
     if (health !== undefined) watchHealth(session, health, this.#requester.ports.clock);
     const deps = this.#lockDeps(() => session, session);

@@ -1,4 +1,5 @@
 import { ServiceError } from '@remora/base';
+import { shown } from './options.ts';
 
 /** Milliseconds, or a number with a unit: `'250ms'`, `'5s'`, `'2m'`, `'1h'`. */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h'}`;
@@ -13,10 +14,7 @@ const DURATION_MS_MAX = Number.MAX_SAFE_INTEGER;
 export function durationMs(duration: Duration, what: string): number {
   const ms = msOf(duration);
   if (ms >= 0 && ms <= DURATION_MS_MAX) return ms;
-  throw new ServiceError(
-    'INVALID_ARGUMENT',
-    `${what}: '${String(duration)}' is no duration; write 250, '250ms' or '5s'`,
-  );
+  throw new ServiceError('INVALID_ARGUMENT', `${what}: ${shown(duration)} is no duration; write 250, '250ms' or '5s'`);
 }
 
 /** A session with less would end before its first heartbeat is there: most likely seconds were meant. */

@@ -120,6 +120,7 @@ export class Election {
 
   /** The present leader, or undefined, and then each leader and each proclamation, as an async iterator (EL2). */
   observe(options: LockEventsOptions = {}): LockEvents<Leader | undefined> {
+    checkOptions('events of a lock', options);
     const states = new LockStates();
     let told: Leader | undefined;
     let begun = false;

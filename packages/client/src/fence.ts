@@ -2,6 +2,7 @@ import { binaryString, ServiceError } from '@remora/base';
 import { type BytesLike, toBytes } from './keys.ts';
 import { checkOptions } from './known-options.ts';
 import { DEFAULT_NAMESPACE, type LockName } from './locks.ts';
+import { requireFunction } from './option-kinds.ts';
 
 /** Asks the cluster, for each lock, whether this version is its current one. */
 export type CheckVersions = (
@@ -80,9 +81,6 @@ export class FenceGuard {
     checkOptions('guard', options);
     this.#namespace = options.namespace ?? DEFAULT_NAMESPACE;
     this.#namesMax = options.namesMax ?? NAMES_MAX;
-    if (!Number.isSafeInteger(this.#namesMax) || this.#namesMax < 1) {
-      throw new ServiceError('INVALID_ARGUMENT', 'namesMax is a whole number above 0');
-    }
   }
 
   /**
@@ -98,6 +96,7 @@ export class FenceGuard {
         'a fencing version is a whole number above 0, as `lock.version` has it',
       );
     }
+    requireFunction(write, 'write');
     const key = keyOf(name);
     const seen = this.#pin(key);
     try {

@@ -1,5 +1,5 @@
 import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
-import { DEPTH_MAX, type HoldMode, type LockId, type LockResult, type Owner } from '@remora/lock';
+import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { onAbort } from './abort.ts';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, lockAnswer, lockResult } from './acquire.ts';
@@ -12,7 +12,7 @@ import { checkOptions } from './known-options.ts';
 import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
 import { clientClosed } from './operation.ts';
-import { requireCount } from './options.ts';
+import { requireFunction } from './option-kinds.ts';
 import type { LockCondition, OwnLease } from './own-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { RevokeListener } from './revoke.ts';
@@ -113,6 +113,7 @@ export class HeldLock implements AsyncDisposable {
    * allows; to do nothing is to decline. Returns a function that takes the listener off.
    */
   onRevoke(listener: RevokeListener): () => void {
+    requireFunction(listener, 'onRevoke');
     return this.#life.onRevoke(listener);
   }
 
@@ -247,7 +248,7 @@ export class HeldLock implements AsyncDisposable {
       ...this.#request,
       attempt: this.#deps.nextAttempt(),
       startedMs: this.#deps.requester.ports.clock.monotonicMs(),
-      depthMax: requireCount(options.depthMax ?? this.#request.levelsMax, 'depthMax', { min: 1, max: DEPTH_MAX }),
+      depthMax: options.depthMax ?? this.#request.levelsMax,
       // A level has none of these. Where the lock was taken away, and is free, it is granted anew before that is found out and
       // undone: nothing of that may stay in the place of what was kept since.
       ...{ data: EMPTY_BYTES, keepData: false, delayMs: 0 },

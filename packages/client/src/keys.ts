@@ -1,5 +1,6 @@
 import { type Bytes, copyBytes, EMPTY_BYTES, prefixEnd, ServiceError, utf8 } from '@remora/base';
 import type { KeyValue } from '@remora/protocol';
+import { checksOf, requireOptions } from './options.ts';
 
 /** Text stands for its UTF-8. */
 export type BytesLike = string | Uint8Array;
@@ -35,6 +36,14 @@ export function toBytes(text: BytesLike): Bytes {
   throw new ServiceError('INVALID_ARGUMENT', `names, keys and values are text or bytes, not ${typeof text}`);
 }
 
+/** @throws ServiceError INVALID_ARGUMENT for what is neither text nor bytes. */
+export function requireBytes(given: BytesLike, what: string): void {
+  if (typeof given === 'string') wellFormed(given, what);
+  else if (!(given instanceof Uint8Array)) {
+    throw new ServiceError('INVALID_ARGUMENT', `${what}: text or bytes, not ${typeof given}`);
+  }
+}
+
 /** The same of what is text only, such as a namespace. @throws ServiceError INVALID_ARGUMENT for anything else. */
 export function requireText(text: string, what: string): string {
   if (typeof text === 'string') return wellFormed(text, what);
@@ -47,6 +56,11 @@ function wellFormed(text: string, what: string): string {
   throw new ServiceError('INVALID_ARGUMENT', `${what}: well-formed text; this one has half of a surrogate pair`);
 }
 
+const checked = (): void => {};
+const WITH_PREFIX = checksOf<{ prefix: BytesLike }>({ prefix: checked });
+/** A misspelt `end` would be none: the range would go on to the last key. */
+const FROM_TO = checksOf<{ start: BytesLike; end: BytesLike }>({ start: checked, end: checked });
+
 /** etcd names the first key of all `\0`, as an empty key is not allowed. */
 const FIRST_KEY = Buffer.from([0]);
 
@@ -57,12 +71,16 @@ const FIRST_KEY = Buffer.from([0]);
  * @throws ServiceError INVALID_ARGUMENT for it.
  */
 export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly end?: Bytes } {
-  if (typeof selector !== 'object' || selector instanceof Uint8Array) return { key: toBytes(selector) };
+  if (typeof selector !== 'object' || selector === null || selector instanceof Uint8Array) {
+    return { key: toBytes(selector) };
+  }
   if ('prefix' in selector) {
+    requireOptions(selector, 'keys with a prefix', WITH_PREFIX);
     const prefix = toBytes(selector.prefix);
     if (prefix.length === 0) return { key: FIRST_KEY, end: EMPTY_BYTES };
     return { key: prefix, end: prefixEnd(prefix) };
   }
+  requireOptions(selector, 'a range of keys', FROM_TO);
   const start = toBytes(selector.start);
   const key = start.length === 0 ? FIRST_KEY : start;
   if (selector.end === undefined) return { key, end: EMPTY_BYTES };

@@ -1,5 +1,7 @@
+import { DEPTH_MAX, LIST_LIMIT_MAX } from '@remora/lock';
+import { SCAN_BYTES_MAX, SESSIONS_LIMIT_MAX } from '@remora/protocol';
 import type { BarrierOptions } from './barrier.ts';
-import type { DoubleBarrierOptions, SessionOptions } from './client.ts';
+import type { ClientOptions, DoubleBarrierOptions, SessionOptions } from './client.ts';
 import type { UpgradeOptions } from './conversion.ts';
 import type { CampaignOptions, ResumeOptions } from './election.ts';
 import type { FenceGuardOptions } from './fence.ts';
@@ -16,87 +18,127 @@ import type {
 import type { AcquireOptions } from './lock.ts';
 import type { LockEventsOptions } from './lock-events.ts';
 import type { ForceReleaseOptions, LockName } from './locks.ts';
-import { namesOf, requireOptions } from './options.ts';
+import {
+  type ArgumentCheck,
+  attributes,
+  bytes,
+  type ChecksOf,
+  callback,
+  capacity,
+  checkedByCall,
+  count,
+  cursor,
+  duration,
+  fencing,
+  flag,
+  leaseId,
+  list,
+  misses,
+  object,
+  parties,
+  permits,
+  revision,
+  signal,
+  sortOrder,
+  sortTarget,
+  text,
+  ttl,
+  ttlOrNever,
+} from './option-kinds.ts';
+import { checksOf, requireOptions } from './options.ts';
 import type { LockCondition } from './own-lease.ts';
 import type { RetryOptions } from './retry.ts';
 import type { RevokeOptions } from './revoke.ts';
 import type { PermitOptions, SemaphoreOptions } from './semaphore.ts';
 import type { WatchOptions } from './watch.ts';
 
-type Names<T> = Record<keyof T & string, true>;
+/** What may be asked of nodes to take (`--request-bytes-max`) is less. */
+const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 
-const namespace: Names<Omit<LockName, 'name'>> = { namespace: true };
-const operation: Names<OperationOptions> = { timeout: true, signal: true };
-const read: Names<ReadOptions> = { ...operation, revision: true, serializable: true };
-const range: Names<RangeOptions> = { ...read, limit: true, keysOnly: true, countOnly: true, sort: true };
-const write: Names<WriteOptions> = { ...operation, fence: true };
-const put: Names<PutOptions> = { ...write, lease: true, prevKv: true };
-const acquire: Names<AcquireOptions> = {
-  ...{ wait: true, signal: true, ttl: true, renew: true, maxHold: true, condition: true, data: true, keepData: true },
-  ...{ lockDelay: true, token: true, depthMax: true, onRevoke: true },
+const namespace: ChecksOf<Omit<LockName, 'name'>> = { namespace: text };
+const operation: ChecksOf<OperationOptions> = { timeout: duration, signal };
+const read: ChecksOf<ReadOptions> = { ...operation, revision, serializable: flag };
+const range: ChecksOf<RangeOptions> = {
+  ...read,
+  ...{ limit: count(0, Number.MAX_SAFE_INTEGER), keysOnly: flag, countOnly: flag, sort: object },
+};
+const write: ChecksOf<WriteOptions> = { ...operation, fence: checkedByCall };
+const put: ChecksOf<PutOptions> = { ...write, lease: leaseId, prevKv: flag };
+const acquire: ChecksOf<AcquireOptions> = {
+  ...{ wait: duration, signal, ttl: ttlOrNever, renew: flag, maxHold: duration, condition: object, data: bytes },
+  ...{ keepData: flag, lockDelay: duration, token: text, depthMax: count(1, DEPTH_MAX), onRevoke: callback },
 };
 const { token: _, depthMax: __, ...acquireAll } = acquire;
-const page = { prefix: true, after: true, limit: true } as const;
+const waiting = { wait: duration, signal } as const;
+const forced = { by: text, reason: text } as const;
+const page = { prefix: bytes, after: bytes, limit: count(1, LIST_LIMIT_MAX) } as const;
+
+export const CLIENT_OPTIONS: ChecksOf<ClientOptions> = {
+  ...{ endpoints: checkedByCall, requestTimeout: duration, retry: object, connectTimeout: duration, sessionTtl: ttl },
+  ...{ requestBytesMax: count(1, REQUEST_BYTES_MAX), attributes, releaseOnExit: flag, tracer: object },
+};
 
 /** What calls take, by what they are called in messages: the compiler sees to it that no name is left out. */
-const KNOWN = {
-  acquire: namesOf<AcquireOptions>(acquire),
-  'acquire of a set': namesOf<Omit<AcquireOptions, 'token' | 'depthMax'>>(acquireAll),
-  'acquire of permits': namesOf<PermitOptions>({ ...acquire, permits: true }),
-  're-entry': namesOf<Pick<AcquireOptions, 'depthMax' | 'signal'>>({ depthMax: true, signal: true }),
-  upgrade: namesOf<UpgradeOptions>({ wait: true, signal: true }),
-  condition: namesOf<LockCondition>({ heartbeat: true, serverMisses: true, holderMisses: true }),
-  'waiting at a barrier': namesOf<BarrierOptions>({ wait: true, signal: true }),
-  'entering a double barrier': namesOf<BarrierOptions & Pick<AcquireOptions, 'data'>>({
-    ...{ wait: true, signal: true, data: true },
+export const KNOWN = {
+  acquire: checksOf<AcquireOptions>(acquire),
+  'acquire of a set': checksOf<Omit<AcquireOptions, 'token' | 'depthMax'>>(acquireAll),
+  'acquire of permits': checksOf<PermitOptions>({ ...acquire, permits }),
+  're-entry': checksOf<Pick<AcquireOptions, 'depthMax' | 'signal'>>({ depthMax: acquire.depthMax, signal }),
+  upgrade: checksOf<UpgradeOptions>(waiting),
+  condition: checksOf<LockCondition>({ heartbeat: duration, serverMisses: misses, holderMisses: misses }),
+  'waiting at a barrier': checksOf<BarrierOptions>(waiting),
+  'entering a double barrier': checksOf<BarrierOptions & Pick<AcquireOptions, 'data'>>({ ...waiting, data: bytes }),
+  'lifting a barrier': checksOf<Pick<ForceReleaseOptions, 'by' | 'reason'>>(forced),
+  campaign: checksOf<CampaignOptions>({ value: bytes, ...waiting, ttl }),
+  resume: checksOf<ResumeOptions>({ value: bytes, ...waiting }),
+  lock: checksOf(namespace),
+  semaphore: checksOf<SemaphoreOptions>({ ...namespace, permits: capacity }),
+  doubleBarrier: checksOf<DoubleBarrierOptions>({ ...namespace, parties }),
+  'a lock of a set': checksOf({ lock: bytes, ...namespace, shared: flag }),
+  'a semaphore of a set': checksOf({ semaphore: bytes, ...namespace, capacity, permits }),
+  session: checksOf<SessionOptions>({ ttl, attributes, health: object }),
+  health: checksOf<HealthCheck>({
+    ...{ check: callback, interval: duration, timeout: duration, failures: count(1, Number.MAX_SAFE_INTEGER) },
   }),
-  'lifting a barrier': namesOf<Pick<ForceReleaseOptions, 'by' | 'reason'>>({ by: true, reason: true }),
-  campaign: namesOf<CampaignOptions>({ value: true, wait: true, signal: true, ttl: true }),
-  resume: namesOf<ResumeOptions>({ value: true, wait: true, signal: true }),
-  lock: namesOf(namespace),
-  semaphore: namesOf<SemaphoreOptions>({ ...namespace, permits: true }),
-  doubleBarrier: namesOf<DoubleBarrierOptions>({ ...namespace, parties: true }),
-  'a lock of a set': namesOf({ lock: true, ...namespace, shared: true }),
-  'a semaphore of a set': namesOf({ semaphore: true, ...namespace, capacity: true, permits: true }),
-  session: namesOf<SessionOptions>({ ttl: true, attributes: true, health: true }),
-  health: namesOf<HealthCheck>({ check: true, interval: true, timeout: true, failures: true }),
-  retry: namesOf<RetryOptions>({ initial: true, max: true, attempts: true }),
-  revoke: namesOf<RevokeOptions & Omit<LockName, 'name'>>({
-    ...namespace,
-    ...{ reason: true, by: true, wait: true, signal: true },
+  retry: checksOf<RetryOptions>({ initial: duration, max: duration, attempts: count(1, Number.MAX_SAFE_INTEGER) }),
+  revoke: checksOf<RevokeOptions & Omit<LockName, 'name'>>({ ...namespace, ...forced, ...waiting }),
+  forceRelease: checksOf<ForceReleaseOptions>({ ...namespace, ...forced }),
+  'list of locks': checksOf({ ...namespace, ...page }),
+  'events of a lock': checksOf<LockEventsOptions>({ signal }),
+  'events of locks': checksOf({ ...namespace, prefix: bytes, signal }),
+  'list of sessions': checksOf({ after: cursor, limit: count(1, SESSIONS_LIMIT_MAX), attributes }),
+  'close of a session': checksOf({ incarnation: revision }),
+  'grant of a lease': checksOf({ id: leaseId }),
+  timeToLive: checksOf({ keys: flag }),
+  guard: checksOf<FenceGuardOptions>({ ...namespace, namesMax: count(1, Number.MAX_SAFE_INTEGER) }),
+  'a check of a lock': checksOf<LockName & { version: number }>({ name: bytes, ...namespace, version: fencing }),
+  fence: checksOf<LockName & { version: number }>({ name: bytes, ...namespace, version: checkedByCall }),
+  get: checksOf<ReadOptions>(read),
+  range: checksOf<RangeOptions>(range),
+  sort: checksOf<NonNullable<RangeOptions['sort']>>({ by: sortTarget, order: sortOrder }),
+  put: checksOf<PutOptions>(put),
+  delete: checksOf({ ...write, prevKv: flag }),
+  'a transaction': checksOf<TxnRequest>({ compare: list, success: list, failure: list }),
+  txn: checksOf<WriteOptions>(write),
+  'a comparison': checksOf<KeyTxnCompare>({
+    ...{ key: checkedByCall, target: checkedByCall, is: checkedByCall, than: checkedByCall },
   }),
-  forceRelease: namesOf<ForceReleaseOptions>({ ...namespace, by: true, reason: true }),
-  'list of locks': namesOf({ ...namespace, ...page }),
-  'events of a lock': namesOf<LockEventsOptions>({ signal: true }),
-  'events of locks': namesOf({ ...namespace, prefix: true, signal: true }),
-  'list of sessions': namesOf({ after: true, limit: true, attributes: true }),
-  'close of a session': namesOf({ incarnation: true }),
-  'grant of a lease': namesOf({ id: true }),
-  timeToLive: namesOf({ keys: true }),
-  guard: namesOf<FenceGuardOptions>({ ...namespace, namesMax: true }),
-  fence: namesOf<LockName & { version: number }>({ name: true, ...namespace, version: true }),
-  get: namesOf<ReadOptions>(read),
-  range: namesOf<RangeOptions>(range),
-  put: namesOf<PutOptions>(put),
-  delete: namesOf({ ...write, prevKv: true }),
-  'a transaction': namesOf<TxnRequest>({ compare: true, success: true, failure: true }),
-  txn: namesOf<WriteOptions>(write),
-  'a comparison': namesOf<KeyTxnCompare>({ key: true, target: true, is: true, than: true }),
-  'a comparison of a grant': namesOf({ held: true }),
-  'a put of a transaction': namesOf({ put: true, value: true, lease: true, prevKv: true }),
-  'a delete of a transaction': namesOf({ delete: true, prevKv: true }),
-  'a read of a transaction': namesOf({
-    ...{ get: true, revision: true, limit: true, keysOnly: true, countOnly: true, sort: true },
+  'a comparison of a grant': checksOf({ held: checkedByCall }),
+  'a put of a transaction': checksOf({ put: bytes, value: bytes, lease: leaseId, prevKv: flag }),
+  'a delete of a transaction': checksOf({ delete: checkedByCall, prevKv: flag }),
+  'a read of a transaction': checksOf({
+    ...{ get: checkedByCall, revision, limit: range.limit, keysOnly: flag, countOnly: flag, sort: object },
   }),
-  pages: namesOf({ ...operation, revision: true, pageBytes: true }),
-  watch: namesOf<WatchOptions>({ startRevision: true, noPut: true, noDelete: true, prevKv: true, signal: true }),
-  compact: namesOf<OperationOptions>(operation),
-} as const satisfies Record<string, ReadonlySet<string>>;
+  pages: checksOf({ ...operation, revision, pageBytes: count(1, SCAN_BYTES_MAX) }),
+  watch: checksOf<WatchOptions>({ startRevision: revision, noPut: flag, noDelete: flag, prevKv: flag, signal }),
+  compact: checksOf<OperationOptions>(operation),
+} as const satisfies Record<string, ReadonlyMap<string, ArgumentCheck>>;
 
 /**
  * A misspelt fence would be a write without one, and a misspelt comparison one that always holds.
  *
- * @throws ServiceError INVALID_ARGUMENT for a name that the call does not take, and for what is no object.
+ * @throws ServiceError INVALID_ARGUMENT for a name that the call does not take, for a value of another kind, and for what is no
+ *   object.
  */
 export function checkOptions(call: keyof typeof KNOWN, options: object): void {
   requireOptions(options, call, KNOWN[call]);

@@ -10,9 +10,11 @@ import {
   rangeOp,
 } from '@remora/protocol';
 import { type Duration, requestMsOf } from './duration.ts';
-import { type BytesLike, type KeySelector, type KvPair, keyRange, toBytes, toPair } from './keys.ts';
+import { type BytesLike, type KeySelector, type KvPair, keyRange, requireBytes, toBytes, toPair } from './keys.ts';
 import { checkOptions } from './known-options.ts';
 import { type LockVersion, lockCompare, notHeld } from './lock-version.ts';
+import { object, requireLease, requireRevision, sortOrder, sortTarget } from './option-kinds.ts';
+import { shown } from './options.ts';
 import type { Requester } from './requester.ts';
 import { KvWatch, type WatchOptions } from './watch.ts';
 
@@ -111,6 +113,7 @@ export class Kv {
 
   async get(key: BytesLike, options: ReadOptions = {}): Promise<KvPair | undefined> {
     checkOptions('get', options);
+    if (typeof key === 'object') requireBytes(key, 'the key to get'); // A selector of several keys is none.
     const { kvs } = await this.range(key, options);
     return kvs[0];
   }
@@ -207,6 +210,7 @@ export class Kv {
   /** Forgets history up to `revision`: reads and watches before it end with COMPACTED. */
   async compact(revision: number, options: OperationOptions = {}): Promise<void> {
     checkOptions('compact', options);
+    requireRevision(revision, 'revision', 1);
     await this.#requester.command({ type: 'compact', revision }, this.#options(options));
   }
 
@@ -233,6 +237,7 @@ export class Kv {
 }
 
 function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
+  if (options.sort !== undefined) checkSort(options.sort);
   // Field by field: an object put together of others costs a tenth of a read here.
   return rangeOp(keyRange(selector), {
     limit: options.limit ?? 0,
@@ -244,10 +249,14 @@ function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
   });
 }
 
+/** Both say which pairs a limit leaves out: neither has a default. */
+function checkSort(sort: NonNullable<RangeOptions['sort']>): void {
+  checkOptions('sort', sort);
+  sortTarget(sort.by, 'sort.by');
+  sortOrder(sort.order, 'sort.order');
+}
+
 function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { type: 'put' }> {
-  if (put.lease !== undefined && typeof put.lease !== 'bigint') {
-    throw new ServiceError('INVALID_ARGUMENT', `lease: the id of one, a bigint, not ${typeof put.lease}`);
-  }
   return {
     type: 'put',
     key: toBytes(put.put),
@@ -260,6 +269,7 @@ function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { ty
 }
 
 function opOf(operation: TxnOperation): KvOp {
+  object(operation, 'an operation of a transaction');
   if ('put' in operation) {
     checkOptions('a put of a transaction', operation);
     return putOp(operation);
@@ -275,6 +285,7 @@ function opOf(operation: TxnOperation): KvOp {
 const RESULTS = { '=': 'equal', '>': 'greater', '<': 'less', '!=': 'notEqual' } as const;
 
 function compareOf(compare: TxnCompare): Compare {
+  object(compare, 'a comparison of a transaction');
   if ('held' in compare) {
     checkOptions('a comparison of a grant', compare);
     return lockCompare(compare.held);
@@ -285,16 +296,20 @@ function compareOf(compare: TxnCompare): Compare {
   if (target === 'value' && (typeof than === 'string' || than instanceof Uint8Array)) {
     return { ...base, target: { of: target, value: toBytes(than) } };
   }
-  if (target === 'lease' && typeof than === 'bigint') return { ...base, target: { of: target, value: than } };
-  if (target !== 'value' && target !== 'lease' && typeof than === 'number') {
+  // 0: of a key without one.
+  if (target === 'lease' && typeof than === 'bigint') {
+    if (than !== 0n) requireLease(than, 'a lease to compare with');
     return { ...base, target: { of: target, value: than } };
   }
-  throw new ServiceError('INVALID_ARGUMENT', `a comparison of ${target} with a ${typeof than}`);
+  if ((target === 'version' || target === 'create' || target === 'mod') && typeof than === 'number') {
+    return { ...base, target: { of: target, value: requireRevision(than, `a ${target} to compare with`) } };
+  }
+  throw new ServiceError('INVALID_ARGUMENT', `a comparison of ${shown(target)} with a ${typeof than}`);
 }
 
 function resultOf(is: KeyTxnCompare['is']): (typeof RESULTS)[keyof typeof RESULTS] {
-  if (Object.hasOwn(RESULTS, is)) return RESULTS[is];
-  throw new ServiceError('INVALID_ARGUMENT', `is: one of ${Object.keys(RESULTS).join(', ')}, not ${String(is)}`);
+  if (typeof is === 'string' && Object.hasOwn(RESULTS, is)) return RESULTS[is];
+  throw new ServiceError('INVALID_ARGUMENT', `is: one of ${Object.keys(RESULTS).join(', ')}, not ${shown(is)}`);
 }
 
 function rangeAnswer(result: Extract<KvResult, { type: 'range' }>): Omit<RangeAnswer, 'revision'> {

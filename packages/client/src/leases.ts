@@ -2,6 +2,7 @@ import { ServiceError } from '@remora/base';
 import type { LeaseInfo } from '@remora/protocol';
 import { type Duration, ttlMsOf } from './duration.ts';
 import { checkOptions } from './known-options.ts';
+import { requireLease } from './option-kinds.ts';
 import type { Requester } from './requester.ts';
 
 export interface GrantedLease {
@@ -32,6 +33,7 @@ export class Leases {
 
   /** Renews once; returns the TTL that begins now. @throws ServiceError LEASE_NOT_FOUND when it is gone. */
   async keepAlive(id: bigint): Promise<number> {
+    requireLease(id, 'lease');
     const query = { type: 'leaseKeepAlive', id, incarnation: 0 } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'leaseKeepAlive') throw unexpected(result.type);
@@ -41,11 +43,13 @@ export class Leases {
 
   /** Ends the lease and deletes its keys. */
   async revoke(id: bigint): Promise<void> {
+    requireLease(id, 'lease');
     await this.#requester.command({ type: 'leaseRevoke', id, incarnation: 0 }, { timeoutMs: this.#timeoutMs });
   }
 
   /** Undefined when there is no such lease. */
   async timeToLive(id: bigint, options: { readonly keys?: boolean | undefined } = {}): Promise<LeaseInfo | undefined> {
+    requireLease(id, 'lease');
     checkOptions('timeToLive', options);
     const query = { type: 'leaseTimeToLive', id, keys: options.keys ?? false } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });

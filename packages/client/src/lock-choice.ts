@@ -4,6 +4,7 @@ import type { BytesLike } from './keys.ts';
 import { checkOptions } from './known-options.ts';
 import { Lock } from './lock.ts';
 import { lockIdOf } from './locks.ts';
+import { object } from './option-kinds.ts';
 
 /** One of several locks to be held at once: a name or a lock to be had alone, one to be shared, or permits. */
 export type LockChoice =
@@ -67,6 +68,7 @@ export function planLocks(choices: readonly LockChoice[]): LockPlan {
 function wantedOf(choice: LockChoice): WantedLock {
   if (choice instanceof Lock) return { id: choice.id };
   if (typeof choice === 'string' || choice instanceof Uint8Array) return { id: lockIdOf(choice, {}) };
+  object(choice, 'a lock, or a semaphore, of a set');
   const { namespace } = choice;
   if ('lock' in choice) {
     checkOptions('a lock of a set', choice);

@@ -1,7 +1,9 @@
 import { binaryString, compareBytes, EMPTY_BYTES } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, type LockQuery, type LockState, stateAfter } from '@remora/lock';
 import { type PipeLockWatchRequest, pipeLockWatch, type Query } from '@remora/protocol';
+import { toBytes } from './keys.ts';
 import { checkOptions } from './known-options.ts';
+import { object, text } from './option-kinds.ts';
 import type { Requester } from './requester.ts';
 import { Subscription } from './subscription.ts';
 
@@ -106,15 +108,21 @@ export class LockStates {
   readonly #states = new Map<string, LockState>();
 
   /** Undefined when nobody holds it or waits for it, as far as was told. */
-  get({ namespace, name }: LockId): LockState | undefined {
-    return this.#states.get(keyOf({ namespace, name }));
+  get(lock: LockId): LockState | undefined {
+    object(lock, 'a lock');
+    const { namespace, name } = lock;
+    text(namespace, 'the namespace of a lock');
+    return this.#states.get(keyOf({ namespace, name: toBytes(name) }));
   }
 
   values(): readonly LockState[] {
     return [...this.#states.values()];
   }
 
+  /** @throws ServiceError INVALID_ARGUMENT for what is no event of a watch. */
   apply(event: LocksWatchEvent): void {
+    object(event, 'an event');
+    text(event.type, 'the type of an event');
     switch (event.type) {
       case 'begin':
         return this.#forget(event);
@@ -123,7 +131,8 @@ export class LockStates {
       case 'state':
         return this.#set(event.lock, event.state);
       default:
-        return this.#set(event.lock, stateAfter(event.lock, this.get(event.lock), event));
+        object(event.lock, 'the lock of an event');
+        return this.#set(event.lock, stateAfter(event.lock, this.#states.get(keyOf(event.lock)), event));
     }
   }
 

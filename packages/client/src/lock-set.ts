@@ -59,6 +59,7 @@ export class LockSet {
 
   /** Acquires them if all are free; undefined when any is taken. */
   async tryAcquire(options: Omit<AcquireAllOptions, 'wait'> = {}): Promise<HeldLocks | undefined> {
+    checkOptions('acquire of a set', options);
     try {
       return await this.acquire({ ...options, wait: 0 });
     } catch (error) {

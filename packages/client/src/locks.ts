@@ -13,6 +13,7 @@ import { type BytesLike, requireText, toBytes } from './keys.ts';
 import { checkOptions } from './known-options.ts';
 import { detailsOf, type LockDetails } from './lock-details.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
+import { fencing, requireList } from './option-kinds.ts';
 import { requireCount } from './options.ts';
 import type { Requester } from './requester.ts';
 import { type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
@@ -93,7 +94,7 @@ export class Locks {
   async check(checks: readonly (LockName & { readonly version: number })[]): Promise<readonly boolean[]> {
     const result = await this.#query({
       type: 'check',
-      checks: checks.map((check) => ({ lock: lockId(check), version: versionOf(check.version) })),
+      checks: requireList(checks, 'checks').map(checkOf),
     });
     if (result.type !== 'check') throw unexpected(result.type);
     return result.current;
@@ -162,8 +163,10 @@ export function lockIdOf(name: BytesLike, options: { readonly namespace?: string
   return { namespace: requireText(namespace, 'namespace'), name: toBytes(name) };
 }
 
-function versionOf(version: number): number {
-  return requireCount(version, 'a fencing version', { min: 0, max: Number.MAX_SAFE_INTEGER });
+function checkOf(check: LockName & { readonly version: number }): { readonly lock: LockId; readonly version: number } {
+  checkOptions('a check of a lock', check);
+  fencing(check.version, 'version');
+  return { lock: lockId(check), version: check.version };
 }
 
 function unexpected(type: string): ServiceError {

@@ -2,6 +2,7 @@ import { ServiceError } from '@remora/base';
 import { LEASE_MAX, type SessionLock } from '@remora/lock';
 import type { SessionInfo } from '@remora/protocol';
 import { checkOptions } from './known-options.ts';
+import { shown } from './options.ts';
 import type { Requester } from './requester.ts';
 
 export interface SessionDetails extends SessionInfo {
@@ -69,7 +70,7 @@ function idOf(id: bigint | string): bigint {
   if (typeof id === 'string' && HEX.test(id)) return idOf(BigInt(`0x${id}`));
   throw new ServiceError(
     'INVALID_ARGUMENT',
-    `the id of a session: a bigint, or hexadecimal text as 'remora session ls' prints it, not ${String(id)}`,
+    `the id of a session: a bigint, or hexadecimal text as 'remora session ls' prints it, not ${shown(id)}`,
   );
 }
 

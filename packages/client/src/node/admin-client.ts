@@ -1,6 +1,8 @@
 import { Client, credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
 import { formatDurationMs, isErrorCode, ServiceError } from '@remora/base';
 import { admin } from '@remora/protocol/remora';
+import { bytes, flag, object, requireRevision, text } from '../option-kinds.ts';
+import { requireCount } from '../options.ts';
 
 /** What a generated service says of one of its methods. */
 interface UnaryMethod<Request, Response> {
@@ -45,20 +47,25 @@ export class AdminClient {
   }
 
   /** One page in the order of the keys, from the range that has the routing key `from`. */
-  rangesFrom(from: Uint8Array, limit: number): Promise<admin.ListRangesResponse> {
-    return this.#call(admin.AdminService.listRanges, { from: Buffer.from(from), limit, rangeId: 0n });
+  async rangesFrom(from: Uint8Array, limit: number): Promise<admin.ListRangesResponse> {
+    return this.#call(admin.AdminService.listRanges, {
+      from: bytesOf(from, 'from'),
+      limit: limitOf(limit),
+      rangeId: 0n,
+    });
   }
 
   async range(rangeId: number): Promise<admin.Range> {
-    const request = { from: Buffer.of(), limit: 1, rangeId: BigInt(rangeId) };
+    const request = { from: Buffer.of(), limit: 1, rangeId: idOf(rangeId, 'rangeId') };
     const { ranges } = await this.#call(admin.AdminService.listRanges, request);
     const [range] = ranges;
     if (range === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}`);
     return range;
   }
 
-  hotRanges(by: string, limit: number): Promise<admin.ListRangesResponse> {
-    return this.#call(admin.AdminService.listHotRanges, { by, limit });
+  async hotRanges(by: string, limit: number): Promise<admin.ListRangesResponse> {
+    text(by, 'by');
+    return this.#call(admin.AdminService.listHotRanges, { by, limit: limitOf(limit) });
   }
 
   check(): Promise<admin.CheckClusterResponse> {
@@ -72,44 +79,52 @@ export class AdminClient {
 
   /** An empty value: back to the default. Gives all settings as they are then. */
   async setSetting(name: string, value: string): Promise<readonly admin.Setting[]> {
+    text(name, 'name');
+    text(value, 'value');
     const { settings } = await this.#change(admin.AdminService.setSetting, { name, value });
     return settings;
   }
 
-  transferLeader(rangeId: number, toNode: number): Promise<admin.TransferLeaderResponse> {
-    const request = { rangeId: BigInt(rangeId), toNode: BigInt(toNode) };
+  async transferLeader(rangeId: number, toNode: number): Promise<admin.TransferLeaderResponse> {
+    const request = { rangeId: idOf(rangeId, 'rangeId'), toNode: idOf(toNode, 'toNode') };
     return this.#change(admin.AdminService.transferLeader, request);
   }
 
   /** 0: up to the newest revision. */
-  compact(revision: number): Promise<admin.CompactResponse> {
-    return this.#change(admin.AdminService.compact, { revision: BigInt(revision) });
+  async compact(revision: number): Promise<admin.CompactResponse> {
+    return this.#change(admin.AdminService.compact, { revision: idOf(revision, 'revision') });
   }
 
   /**
    * Makes an empty cluster count all revisions up to this one as used.
    * @throws ServiceError INVALID_ARGUMENT when it has keys or leases.
    */
-  beginRestore(revision: number): Promise<admin.BeginRestoreResponse> {
-    return this.#change(admin.AdminService.beginRestore, { revision: BigInt(revision) });
+  async beginRestore(revision: number): Promise<admin.BeginRestoreResponse> {
+    return this.#change(admin.AdminService.beginRestore, { revision: idOf(revision, 'revision') });
   }
 
   /**
    * Begins a change of a range, and gives the operator that does it. `split` at an empty key: in the middle.
    * @throws ServiceError INVALID_ARGUMENT when the range is not any more as it was seen, or the change is not possible.
    */
-  changeRange(seen: SeenRange, change: RangeChangeRequest): Promise<admin.Operator> {
-    const epoch = { confVersion: BigInt(seen.confVersion), version: BigInt(seen.version) };
-    return this.#change(admin.AdminService.changeRange, { rangeId: BigInt(seen.id), ...epoch, change });
+  async changeRange(seen: SeenRange, change: RangeChangeRequest): Promise<admin.Operator> {
+    object(seen, 'the range that is to be changed');
+    object(change, 'the change of a range');
+    const { id, confVersion, version } = seen;
+    const epoch = { confVersion: epochOf(confVersion, 'confVersion'), version: epochOf(version, 'version') };
+    return this.#change(admin.AdminService.changeRange, { rangeId: epochOf(id, 'id'), ...epoch, change });
   }
 
   /** Spreads the ranges that have routing keys from `start` to before `end`, as one group. */
-  scatter(span: { readonly start: Uint8Array; readonly end: Uint8Array }): Promise<admin.ScatterResponse> {
-    const [start, end] = [Buffer.from(span.start), Buffer.from(span.end)];
+  async scatter(span: { readonly start: Uint8Array; readonly end: Uint8Array }): Promise<admin.ScatterResponse> {
+    object(span, 'the span to scatter');
+    const [start, end] = [bytesOf(span.start, 'start'), bytesOf(span.end, 'end')];
     return this.#change(admin.AdminService.scatter, { start, end });
   }
 
-  rebalance(options: { readonly dryRun: boolean }): Promise<admin.RebalanceResponse> {
+  async rebalance(options: { readonly dryRun: boolean }): Promise<admin.RebalanceResponse> {
+    object(options, 'the options of rebalance');
+    flag(options.dryRun, 'dryRun');
     const { rebalance } = admin.AdminService;
     return options.dryRun ? this.#call(rebalance, options) : this.#change(rebalance, options);
   }
@@ -120,14 +135,16 @@ export class AdminClient {
     readonly rangeId?: number;
     readonly limit: number;
   }): Promise<readonly admin.Operator[]> {
-    const request = { ended: of.ended, rangeId: BigInt(of.rangeId ?? 0), limit: of.limit };
+    object(of, 'which operators');
+    flag(of.ended, 'ended');
+    const request = { ended: of.ended, rangeId: idOf(of.rangeId ?? 0, 'rangeId'), limit: limitOf(of.limit) };
     const { operators } = await this.#call(admin.AdminService.listOperators, request);
     return operators;
   }
 
   /** Gives the operator as it ended. */
-  cancelOperator(id: number): Promise<admin.Operator> {
-    return this.#change(admin.AdminService.cancelOperator, { id: BigInt(id) });
+  async cancelOperator(id: number): Promise<admin.Operator> {
+    return this.#change(admin.AdminService.cancelOperator, { id: idOf(id, 'id') });
   }
 
   async schedulers(): Promise<readonly admin.Scheduler[]> {
@@ -137,27 +154,32 @@ export class AdminClient {
 
   /** 0 ms: it runs again. Gives all of them as they are then. */
   async pauseScheduler(name: string, forMs: number): Promise<readonly admin.Scheduler[]> {
-    const { schedulers } = await this.#change(admin.AdminService.pauseScheduler, { name, forMs: BigInt(forMs) });
+    text(name, 'name');
+    const request = { name, forMs: idOf(forMs, 'forMs') };
+    const { schedulers } = await this.#change(admin.AdminService.pauseScheduler, request);
     return schedulers;
   }
 
   /** `forMs`: of maintenance only. */
   async setNodeDuty(nodeId: number, duty: string, forMs = 0): Promise<void> {
-    await this.#change(admin.AdminService.setNodeDuty, { nodeId: BigInt(nodeId), duty, forMs: BigInt(forMs) });
+    text(duty, 'duty');
+    const request = { nodeId: idOf(nodeId, 'nodeId'), duty, forMs: idOf(forMs, 'forMs') };
+    await this.#change(admin.AdminService.setNodeDuty, request);
   }
 
   /** Why nothing happens to a range or a node, or what does: one statement each. */
   async why(of: { readonly rangeId: number } | { readonly nodeId: number }): Promise<readonly string[]> {
-    const request = {
-      rangeId: BigInt('rangeId' in of ? of.rangeId : 0),
-      nodeId: BigInt('nodeId' in of ? of.nodeId : 0),
-    };
+    object(of, 'a range or a node');
+    const [rangeId, nodeId] = 'rangeId' in of ? [of.rangeId, 0] : [0, of.nodeId];
+    const request = { rangeId: idOf(rangeId, 'rangeId'), nodeId: idOf(nodeId, 'nodeId') };
     const { lines } = await this.#call(admin.AdminService.why, request);
     return lines;
   }
 
   /** One step of getting over lost majorities, to be repeated until it is done: loses data. */
-  recoverMajority(request: admin.RecoverMajorityRequest): Promise<admin.RecoverMajorityResponse> {
+  async recoverMajority(request: admin.RecoverMajorityRequest): Promise<admin.RecoverMajorityResponse> {
+    object(request, 'the request');
+    flag(request.dryRun, 'dryRun');
     const { recoverMajority } = admin.AdminService;
     return request.dryRun ? this.#call(recoverMajority, request) : this.#change(recoverMajority, request);
   }
@@ -258,6 +280,24 @@ export class AdminClient {
       cause: error,
     });
   }
+}
+
+function idOf(value: number, name: string): bigint {
+  return BigInt(requireRevision(value, name));
+}
+
+/** Of what an answer had, where ids are of 64 bits. */
+function epochOf(value: number | bigint, name: string): bigint {
+  return typeof value === 'bigint' ? value : idOf(value, name);
+}
+
+function limitOf(limit: number): number {
+  return requireCount(limit, 'limit', { min: 0, max: 2 ** 32 - 1 });
+}
+
+function bytesOf(value: Uint8Array, name: string): Buffer {
+  bytes(value, name);
+  return Buffer.from(value);
 }
 
 function isReady(client: Client, timeoutMs: number): Promise<boolean> {

@@ -5,7 +5,9 @@ import { type Logger, nodeClock, nodeDisk, nodeRandom, ServiceError, silentLogge
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import { type ClientOptions, endpointsOf, RemoraClient } from '../client.ts';
 import { type Duration, durationMs } from '../duration.ts';
-import { namesOf, requireOptions } from '../options.ts';
+import { CLIENT_OPTIONS } from '../known-options.ts';
+import { duration, flag, object, text } from '../option-kinds.ts';
+import { checksOf, requireOptions } from '../options.ts';
 import type { ClientPorts, JournalPorts } from '../ports.ts';
 import { StandInClient } from '../stand-in-client.ts';
 import { processExitHooks } from './exit-hooks.ts';
@@ -35,10 +37,9 @@ export interface ConnectOptions extends ClientOptions {
   readonly maxMainThreadBlock?: Duration | undefined;
 }
 
-const OPTIONS = namesOf<Required<ConnectOptions>>({
-  ...{ endpoints: true, requestTimeout: true, retry: true, connectTimeout: true, sessionTtl: true },
-  ...{ requestBytesMax: true, attributes: true, releaseOnExit: true, tracer: true, tls: true, logger: true },
-  ...{ journal: true, renewInWorker: true, maxMainThreadBlock: true },
+const OPTIONS = checksOf<ConnectOptions>({
+  ...CLIENT_OPTIONS,
+  ...{ tls: object, logger: object, journal: text, renewInWorker: flag, maxMainThreadBlock: duration },
 });
 
 /**
