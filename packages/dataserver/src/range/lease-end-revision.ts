@@ -37,9 +37,9 @@ export class LeaseEndRevision {
     this.#last = { id, ...end };
   }
 
-  /** ER2. Whether the end with this revision took everything in its own entry, as far as is known. */
+  /** ER2. Whether one entry took everything, at or below this revision, as far as is known. */
   isWhole(id: bigint, revision: number): boolean {
-    return this.#last.id === id && this.#last.revision === revision && this.#last.isWhole;
+    return this.#last.id === id && revision >= this.#last.revision && this.#last.isWhole;
   }
 
   /** ER3. Called once nothing is left of the lease. */
