@@ -4,6 +4,7 @@ import {
   type ClusterView,
   type Command,
   type CommandResult,
+  changedTwice,
   isKeyCompare,
   type KeyCompare,
   type KeyRange,
@@ -56,7 +57,11 @@ export class MemoryBackend implements Backend {
   }
 
   command(command: Command, _options: RequestOptions, done: BackendDone<CommandResult>): () => void {
-    return this.#later(() => this.#apply(command), done);
+    const refusal = command.type === 'txn' ? changedTwice(command.txn) : undefined;
+    return this.#later(() => {
+      if (refusal !== undefined) throw refusal;
+      return this.#apply(command);
+    }, done);
   }
 
   query(query: Query, _options: RequestOptions, done: BackendDone<QueryResult>): () => void {

@@ -60,3 +60,12 @@ export function txnBytes(txn: Txn): number {
   for (const op of txn.failure) bytes += opBytes(op);
   return bytes;
 }
+
+/** Whether the transaction can change nothing, so that it needs no log entry. */
+export function readsOnly(txn: Txn): boolean {
+  return onlyReads(txn.success) && onlyReads(txn.failure);
+}
+
+function onlyReads(ops: readonly KvOp[]): boolean {
+  return ops.every((op) => op.type === 'range' || (op.type === 'txn' && readsOnly(op.txn)));
+}

@@ -1,5 +1,6 @@
 export * from './internal/admin-api.ts';
 export * from './internal/admin-methods.ts';
+export { changedTwice } from './internal/changed-once.ts';
 export * from './internal/codec/admin.ts';
 export * from './internal/codec/ask-split.ts';
 export * from './internal/codec/check.ts';

@@ -3,11 +3,10 @@ import type { DeleteOp, KeyCompare, KeyRange, KvOp, PutOp, RangeOp, Txn } from '
 import type * as pb from '@remora/protocol/etcd';
 import { checkOps } from '../request-limits.ts';
 import type { EtcdLimits } from './limits.ts';
-import { checkNoOverlap } from './txn-overlap.ts';
 
 /**
  * etcd's KV requests as typed, checked operations. The checks and their order are those of etcd
- * (`server/etcdserver/api/v3rpc/key.go`).
+ * (`server/etcdserver/api/v3rpc/key.go`), whose last one, that no key is changed twice, is the backend's.
  *
  * Q1. 64-bit numbers that a client sends may have any value. Revisions and versions inside Remora are safe integers
  *     well below 2^53, so a number beyond is replaced by one that gives the same answer.
@@ -62,10 +61,7 @@ export function toDeleteOp(request: pb.DeleteRangeRequest): DeleteOp {
 }
 
 export function toTxn(request: pb.TxnRequest, limits: EtcdLimits): Txn {
-  const txn = nestedTxn(request, { opsMax: limits.txnOpsMax, depthLeft: limits.txnDepthMax });
-  checkNoOverlap(txn.success);
-  checkNoOverlap(txn.failure);
-  return txn;
+  return nestedTxn(request, { opsMax: limits.txnOpsMax, depthLeft: limits.txnDepthMax });
 }
 
 /** A revision to compact at; 0 and less compacts nothing. */
@@ -78,15 +74,6 @@ export function toKeyRange(request: { readonly key: Uint8Array; readonly rangeEn
   const { key, rangeEnd } = request;
   if (rangeEnd.length === 0) return { key };
   return { key, end: rangeEnd.length === 1 && rangeEnd[0] === 0 ? rangeEnd.subarray(1) : rangeEnd };
-}
-
-/** Whether the transaction can change nothing, so that it needs no log entry. */
-export function readsOnly(txn: Txn): boolean {
-  return onlyReads(txn.success) && onlyReads(txn.failure);
-}
-
-function onlyReads(ops: readonly KvOp[]): boolean {
-  return ops.every((op) => op.type === 'range' || (op.type === 'txn' && readsOnly(op.txn)));
 }
 
 interface TxnRoom {

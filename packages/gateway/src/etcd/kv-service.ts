@@ -1,9 +1,9 @@
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend } from '../backend.ts';
 import type { CallDone, CallInfo, GiveUp } from '../calls.ts';
-import { checkSize, opBytes, txnBytes } from '../request-limits.ts';
+import { checkSize, opBytes, readsOnly, txnBytes } from '../request-limits.ts';
 import type { Headers } from './headers.ts';
-import { readsOnly, toDeleteOp, toPutOp, toRangeOp, toRevision, toTxn } from './kv-requests.ts';
+import { toDeleteOp, toPutOp, toRangeOp, toRevision, toTxn } from './kv-requests.ts';
 import { fromDelete, fromPut, fromRange, fromTxn } from './kv-responses.ts';
 import type { EtcdLimits } from './limits.ts';
 import { answering } from './replies.ts';

@@ -46,18 +46,6 @@ const commands: { name: string; command: Command; expect: string }[] = [
     expect: 'INVALID_ARGUMENT',
   },
   {
-    name: 'a key put twice in a nested transaction',
-    command: {
-      type: 'txn',
-      txn: {
-        compare: [],
-        success: [put, { type: 'txn', txn: { compare: [], success: [put], failure: [] } }],
-        failure: [],
-      },
-    },
-    expect: 'DUPLICATE_KEY',
-  },
-  {
     name: 'a comparison without a key',
     command: {
       type: 'txn',
@@ -170,6 +158,20 @@ const queries: { name: string; query: Query; expect: string }[] = [
   { name: 'a scan without room', query: { ...SCAN, bytes: 0 }, expect: 'INVALID_ARGUMENT' },
   { name: 'a scan of too much', query: { ...SCAN, bytes: SCAN_BYTES_MAX + 1 }, expect: 'INVALID_ARGUMENT' },
   { name: 'the closing of a revision', query: { type: 'closedRevision', revision: 5 }, expect: 'INVALID_ARGUMENT' },
+  {
+    name: 'a transaction that reads',
+    query: {
+      type: 'readTxn',
+      txn: { compare: [], success: [range, nested([range])], failure: [] },
+      serializable: false,
+    },
+    expect: 'ok',
+  },
+  {
+    name: 'a transaction that would put something',
+    query: { type: 'readTxn', txn: { compare: [], success: [], failure: [nested([put])] }, serializable: false },
+    expect: 'INVALID_ARGUMENT',
+  },
   {
     name: 'a wait without a token',
     query: { type: 'lockAwait', lock, owner: { ...owner, token: '' } },

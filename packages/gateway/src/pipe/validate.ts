@@ -22,9 +22,16 @@ import {
   SESSIONS_LIMIT_MAX,
   type Txn,
 } from '@remora/protocol';
-import { checkNoOverlap } from '../etcd/txn-overlap.ts';
 import { toAttributes } from '../lock/lock-requests.ts';
-import { checkOps, checkSize, opBytes, REQUEST_LIMITS, type RequestLimits, txnBytes } from '../request-limits.ts';
+import {
+  checkOps,
+  checkSize,
+  opBytes,
+  REQUEST_LIMITS,
+  type RequestLimits,
+  readsOnly,
+  txnBytes,
+} from '../request-limits.ts';
 
 /** Longest time for one request; also what the backend takes. */
 export const PIPE_TIMEOUT_MS_MAX = 60_000;
@@ -122,7 +129,13 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'range':
       return validateOp(query.op, limits);
     case 'readTxn':
-      return validateTxn(query.txn, limits);
+      validateTxn(query.txn, limits);
+      if (readsOnly(query.txn)) return;
+      // Its result would say that something was changed, and nothing would be.
+      throw new ServiceError(
+        'INVALID_ARGUMENT',
+        'a transaction with puts or deletes is sent as a command, not as a query',
+      );
     case 'scan':
       return validateScan(query, limits);
     case 'lock':
@@ -205,8 +218,6 @@ function validateOp(op: KvOp, limits: RequestLimits): void {
 function validateTxn(txn: Txn, limits: RequestLimits): void {
   checkSize(txnBytes(txn), limits);
   checkShape(txn, limits.txnOpsMax);
-  checkNoOverlap(txn.success);
-  checkNoOverlap(txn.failure);
 }
 
 function checkShape(txn: Txn, opsMax: number): void {

@@ -268,3 +268,26 @@ test('questions for the end of a grant are limited by themselves, and refused at
   bed.acquire('b');
   expect([bed.outcomes, bed.waiting.length]).toEqual([[], 3]);
 });
+
+test('RB1: a transaction that could change a key twice is refused, and no range is sent anything', () => {
+  const bed = new QueueBed();
+  const flags = { prevKv: false, ignoreValue: false, ignoreLease: false };
+  const put = { type: 'put', key: utf8('x'), value: utf8('v'), lease: 0n, ...flags } as const;
+  const remove = { type: 'delete', key: utf8('a'), end: utf8('z'), prevKv: false } as const;
+  const nested = (op: typeof put | typeof remove) =>
+    ({ type: 'txn', txn: { compare: [], success: [op], failure: [] } }) as const;
+  for (const success of [
+    [put, remove],
+    [nested(put), nested(remove)],
+    [nested(remove), nested(put)],
+  ]) {
+    let told: ServiceError | undefined;
+    const txn = { compare: [], success, failure: [] };
+    bed.backend.command({ type: 'txn', txn }, { timeoutMs: 1_000 }, (error) => {
+      told = error;
+    });
+    expect(told?.code).toBe('DUPLICATE_KEY');
+  }
+  bed.clock.advance(500);
+  expect([bed.waiting.length, bed.backend.lookups]).toEqual([0, { routes: 0, leaders: 0 }]);
+});

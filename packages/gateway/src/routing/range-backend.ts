@@ -11,7 +11,7 @@ import type {
   RpcDialer,
   TxnPartOutcome,
 } from '@remora/protocol';
-import { COMMAND_DEADLINE_MAX_MS } from '@remora/protocol';
+import { COMMAND_DEADLINE_MAX_MS, changedTwice } from '@remora/protocol';
 import type {
   Backend,
   BackendDone,
@@ -71,7 +71,12 @@ export interface BackendDeps {
 
 const ENDING_POLL_MS = 5;
 
-/** The gateway's way to the ranges (see `Backend`). */
+/**
+ * The gateway's way to the ranges (see `Backend`).
+ *
+ * RB1. Every transaction of a client, of whatever service, passes `command`: one that could change a key twice is refused there,
+ *      before any range hears of it, however many ranges its keys are in (protocol's changed-once.ts).
+ */
 export class RangeBackend implements Backend {
   readonly nodeId: number;
   readonly #deps: BackendDeps;
@@ -167,6 +172,11 @@ export class RangeBackend implements Backend {
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
     if (command.type === 'lock' && command.command.type === 'acquire') {
       return this.#acquires.acquire(command.command, options, done);
+    }
+    const refusal = command.type === 'txn' ? changedTwice(command.txn) : undefined;
+    if (refusal !== undefined) {
+      done(refusal, undefined);
+      return () => {};
     }
     return this.#command(command, options, done);
   }
