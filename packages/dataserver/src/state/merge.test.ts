@@ -279,6 +279,21 @@ describe('a merge', () => {
     expect(code(await left.run(kv(range('z', undefined, { revision: 200 }))))).toBe('COMPACTED');
   });
 
+  test('PE3: executes a part whose read at an earlier revision it has compacted, without a result of that read', async () => {
+    const { left, right } = await neighbours();
+    for (const value of ['1', '2', '3']) await right.ok(kv(put('z', value)));
+    await prepared(right, prepare('t', 1, [range('z', undefined, { revision: 201 }), put('y', '2', { prevKv: true })]));
+    left.block = { first: 300, count: 9 };
+    await left.ok(kv(put('a', '1')));
+    await left.ok({ type: 'compact', revision: 300 });
+    await left.ok(mergeOf(left, await seal(right, left)));
+    expect(await left.ok(resolve('t', commitAt(400), left))).toEqual({
+      type: 'txnResolve',
+      results: [{ number: 11, key: Buffer.from('y'), result: { type: 'put', prev: undefined } }],
+    });
+    expect(show(await left.ok(kv(range('y'))))).toBe('y=2@400/400/1');
+  });
+
   test('takes over a source that went on alone since it was sealed, and goes on above what that skipped', async () => {
     const { left, right } = await neighbours();
     await right.ok(kv(put('z', '1')));

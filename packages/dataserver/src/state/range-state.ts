@@ -219,6 +219,7 @@ export class RangeState implements TransactionHost {
           },
           (error: unknown) => {
             if (!(error instanceof ServiceError)) throw error;
+            assert(!this.transactions.commits(item.command), `PE1: what was prepared can be read: ${error.message}`);
             this.#settle(i, item, failed(this.revision, error), onOutcome);
             return this.#applyFrom(i + 1, position, batch, onOutcome);
           },

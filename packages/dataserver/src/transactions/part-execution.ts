@@ -1,11 +1,34 @@
-/** What a range does with its part of a transaction: before anybody has decided, and afterwards. */
-import { type Bytes, ServiceError } from '@remora/base';
-import type { CompareAnswer, OpFailure, PartOp, PartResult, PutOp, TxnPart } from '@remora/protocol';
+/**
+ * What a range does with its part of a transaction: before anybody has decided, and afterwards.
+ *
+ * PE1. A part is executed whole, or the process stops: when a transaction commits, another range may have executed its part
+ *      already, so an operation that fails now would leave the transaction done in one range and undone in another.
+ * PE2. So a prepare checks everything for which an operation can fail, and what it found holds until the part is resolved (T10
+ *      of decision 19):
+ *      - A put that keeps the value or the lease needs its key. Intents protect the key, also from the end of its lease.
+ *      - A put names a lease, or keeps the one of its key: the lease is alive at prepare. After that, an end of the lease waits
+ *        for the part, or leaves the key to a later entry; a merge may bring the part to a range where the lease
+ *        has ended already. Therefore the commit asks only whether the range still knows the lease (`ofPrepared` of
+ *        belongings.ts), as it does while a key, a reference or a span of the lease is left.
+ *      - No key is changed twice. The gateway has refused a transaction that could (changed-once.ts of protocol), as only
+ *        the gateway knows which branches exclude each other; a prepare compares the operations within each branch.
+ *      - What an operation covers does not outgrow the limits of one operation: intents keep it as it was at prepare.
+ * PE3. The one exception changes nothing: a read at an earlier revision has no result when a merge has brought a later
+ *      compaction since it was prepared. The gateway reports that the transaction was applied and a result is lost.
+ */
+import { type Bytes, InvariantError, ServiceError } from '@remora/base';
+import {
+  type CompareAnswer,
+  changedTwice,
+  type OpFailure,
+  type PartOp,
+  type PartResult,
+  type PutOp,
+  type TxnPart,
+} from '@remora/protocol';
 import type { KeyOwners } from '../state/belongings.ts';
 import type { KvChanges } from '../state/kv-changes.ts';
 import { checkReadRevision, type Prefetched, type RevisionBounds } from '../state/kv-read.ts';
-import { overlap } from './intents.ts';
-import { isEmptyRange } from './prepared-part.ts';
 
 export function answerCompares(part: TxnPart, changes: KvChanges, prefetched: Prefetched): readonly CompareAnswer[] {
   return part.compares.map((compare) => changes.compare(compare, prefetched));
@@ -18,19 +41,27 @@ export interface CheckedAgainst {
   readonly leaseOf: (key: Bytes) => bigint | undefined;
 }
 
-/**
- * Why operations could not be executed: all that they may fail for, as keys and leases are as they are now until the part
- * is resolved (T10 of decision 19).
- */
+/** Why operations could not be executed (PE2). */
 export function opFailures({ ops }: TxnPart, against: CheckedAgainst): readonly OpFailure[] {
   const failures: OpFailure[] = [];
-  for (const [i, op] of ops.entries()) {
-    const error = refusalOf(op, against) ?? secondChange(op, ops.slice(0, i));
-    if (error === undefined) continue;
-    const failure = { number: op.number, branch: op.branch, code: error.code, message: error.message };
-    failures.push(error.details === undefined ? failure : { ...failure, details: error.details });
+  const byBranch = new Map<number, PartOp[]>();
+  for (const op of ops) {
+    const error = refusalOf(op, against);
+    if (error !== undefined) failures.push(failureOf(op, error));
+    const branch = byBranch.get(op.branch);
+    if (branch === undefined) byBranch.set(op.branch, [op]);
+    else branch.push(op);
+  }
+  for (const branch of byBranch.values()) {
+    const error = changedTwice({ success: branch.map(({ op }) => op), failure: [] });
+    const [first] = branch;
+    if (error !== undefined && first !== undefined) failures.push(failureOf(first, error));
   }
   return failures;
+}
+
+function failureOf({ number, branch }: PartOp, { code, message, details }: ServiceError): OpFailure {
+  return details === undefined ? { number, branch, code, message } : { number, branch, code, message, details };
 }
 
 function refusalOf({ op }: PartOp, { bounds, leaseKnown, leaseOf }: CheckedAgainst): ServiceError | undefined {
@@ -70,39 +101,37 @@ function thrownBy(check: () => void): ServiceError | undefined {
   }
 }
 
-/** Two puts, or a put and a delete, of one key in one branch: etcd's rule. That no path has any is for the coordinator. */
-function secondChange({ op, branch }: PartOp, earlier: readonly PartOp[]): ServiceError | undefined {
-  if (op.type === 'range' || isEmptyRange(op)) return undefined;
-  const twice = earlier.some(
-    (other) =>
-      other.branch === branch &&
-      other.op.type !== 'range' &&
-      (op.type === 'put' || other.op.type === 'put') &&
-      !isEmptyRange(other.op) &&
-      overlap(op, other.op),
-  );
-  return twice ? new ServiceError('DUPLICATE_KEY', 'a transaction may change a key only once') : undefined;
+/** What the branches that commit are executed with. */
+export interface CommitMeans {
+  readonly changes: KvChanges;
+  readonly prefetched: Prefetched;
+  /** Of the range as it is now. */
+  readonly compactRevision: number;
 }
 
-/**
- * Executes the branches that were committed, in the order of their operations. An operation that cannot be executed,
- * although that was checked, changes nothing and has no result: the coordinator let a path change a key twice.
- */
+/** Executes the branches that were committed, in the order of their operations. Throws an `InvariantError` (PE1). */
 export function executeBranches(
   ops: readonly PartOp[],
   branches: readonly number[],
-  changes: KvChanges,
-  prefetched: Prefetched,
+  means: CommitMeans,
 ): readonly PartResult[] {
+  const committed = new Set(branches);
   const results: PartResult[] = [];
   for (const { number, branch, op } of ops) {
-    if (!branches.includes(branch)) continue;
-    try {
-      const result = changes.evaluate(op, prefetched);
-      if (result.type !== 'txn') results.push({ number, key: op.key, result });
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-    }
+    if (!committed.has(branch)) continue;
+    if (op.type === 'range' && op.revision > 0 && op.revision < means.compactRevision) continue; // PE3
+    const result = executed(op, number, means);
+    if (result.type !== 'txn') results.push({ number, key: op.key, result });
   }
   return results;
+}
+
+function executed(op: PartOp['op'], number: number, { changes, prefetched }: CommitMeans) {
+  try {
+    return changes.evaluate(op, prefetched);
+  } catch (cause) {
+    if (!(cause instanceof ServiceError)) throw cause;
+    const what = `operation ${number} of a committed transaction, a ${op.type}, was prepared and cannot be executed`;
+    throw new InvariantError(`PE1: ${what}: ${cause.message} (${cause.code})`, { cause });
+  }
 }

@@ -159,6 +159,18 @@ export class RangeTransactions {
     return this.#parts.of(txnId).flatMap(({ ops }) => ops.map(({ op }) => op));
   }
 
+  /** Whether executing a command executes a part that is prepared here: that cannot fail (PE1 of part-execution.ts). */
+  commits(command: Command): boolean {
+    switch (command.type) {
+      case 'txnDecide':
+        return command.decision.type === 'commit' && this.isPrepared(command.txnId);
+      case 'txnResolve':
+        return command.resolution.type === 'commit' && this.isPrepared(command.txnId);
+      default:
+        return false;
+    }
+  }
+
   execute(command: TxnCommand, deadlineMs: number, prefetched: Prefetched): TxnCommandResult {
     switch (command.type) {
       case 'txnPrepare':
@@ -279,7 +291,8 @@ export class RangeTransactions {
     }
     const changes = this.#host.changesAt(commit.revision);
     const ops = parts.flatMap((part) => part.ops).sort((a, b) => a.number - b.number);
-    const results = executeBranches(ops, commit.branches, changes, prefetched);
+    const { compactRevision } = this.#host;
+    const results = executeBranches(ops, commit.branches, { changes, prefetched, compactRevision });
     this.#release(txnId);
     this.#host.commitAt(commit.revision, changes);
     const [first] = parts;
