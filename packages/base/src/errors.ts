@@ -43,6 +43,8 @@ export const ERROR_TABLE = {
   UNIMPLEMENTED: { grpc: 12, retry: 'no' },
   // Sent, and the answer is lost: it may have been applied. Never reported as failed.
   UNKNOWN_OUTCOME: { grpc: 2, retry: 'sameRequest' },
+  // It was applied, and its result is lost for good: too large to send or to keep, or not remembered in every range.
+  RESULT_LOST: { grpc: 2, retry: 'no' },
   // Node and cluster.
   WRONG_CLUSTER: { grpc: 9, retry: 'no' },
   NODE_CONFLICT: { grpc: 9, retry: 'no' },
@@ -76,9 +78,14 @@ export class ServiceError extends Error {
     return ERROR_TABLE[this.code].retry;
   }
 
-  /** True when the request may have been applied although this error was returned. */
+  /** True when it is not known whether the request was applied. */
   get outcomeUnknown(): boolean {
     return this.code === 'UNKNOWN_OUTCOME';
+  }
+
+  /** True when the request was applied, or may have been, although this error was returned. */
+  get mayBeApplied(): boolean {
+    return this.outcomeUnknown || this.code === 'RESULT_LOST';
   }
 }
 

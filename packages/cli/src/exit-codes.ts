@@ -16,7 +16,10 @@ export const EXIT_CODES = {
     code: 76,
     means: 'the lock was lost, perhaps before the command had ended; or a version is not current',
   },
-  unknown: { code: 77, means: 'the answer was lost: it may have been done, or may be yet; look before you repeat it' },
+  unknown: {
+    code: 77,
+    means: 'the answer was lost: it was done, or may have been, or may be yet; look before you repeat it',
+  },
   // As of env, nohup and timeout.
   cannotRun: { code: 126, means: 'the command to be run was found and cannot be run' },
   notFound: { code: 127, means: 'there is no such command to be run' },

@@ -7,6 +7,7 @@ test.each<[ErrorCode, number]>([
   ['UNAVAILABLE', 69],
   ['DEADLINE_EXCEEDED', 69],
   ['UNKNOWN_OUTCOME', 77],
+  ['RESULT_LOST', 77],
 ])('%s ends a command with exit code %i', (code, exit) => {
   const told: string[] = [];
   const shell = { err: (line: string) => told.push(line) } as unknown as Shell;

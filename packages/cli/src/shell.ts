@@ -66,6 +66,7 @@ const EXIT_OF: Partial<Record<ErrorCode, ExitName>> = {
   UNAVAILABLE: 'unavailable',
   DEADLINE_EXCEEDED: 'unavailable',
   UNKNOWN_OUTCOME: 'unknown',
+  RESULT_LOST: 'unknown',
 };
 
 /** Says what went wrong, briefly when it was expected, and gives the exit code. */

@@ -186,8 +186,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     if (error.details?.queued === true) return this.#timedOut(error);
     if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(before ?? error);
     const isAnswer = error.retry === 'no' && !(this.#isUnknown && isOfThisAttempt(error)); // R2
-    // `applied`: the range remembers the id but not the answer; asking again brings nothing.
-    if (isAnswer || error.details?.applied === true) return this.#finish(error, undefined);
+    if (isAnswer) return this.#finish(error, undefined);
     const { remainingMs } = this;
     if (remainingMs <= 0 || this.#attempts >= this.attemptsMax) return this.#timedOut(error);
     const pauseMs = Math.min(remainingMs, this.#pauseMs(channel, error));

@@ -108,8 +108,7 @@ interface Answer<Reply> {
 
 /** One answer is enough to know; a range that remembers the id but not the answer says that it was applied. */
 function outcomeOf(answers: readonly Answer<PipeReply<CommandResult>>[]): Outcome {
-  const applied = ({ error, reply }: (typeof answers)[number]) =>
-    reply !== undefined || error?.details?.applied === true;
+  const applied = ({ error, reply }: (typeof answers)[number]) => reply !== undefined || error?.code === 'RESULT_LOST';
   if (answers.some(applied)) return done();
   if (answers.some(({ error }) => error?.code === 'UNKNOWN_OUTCOME')) return UNKNOWN;
   return { type: 'failed', why: answers.map(({ error }) => error?.code ?? 'no answer').join(', ') };

@@ -57,7 +57,7 @@ export async function outcomeOf(run: () => Promise<Outcome>): Promise<Outcome> {
     return await run();
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    if (error.code === 'UNKNOWN_OUTCOME' || error.code === 'CANCELED') return UNKNOWN;
+    if (error.mayBeApplied || error.code === 'CANCELED') return UNKNOWN;
     return { type: 'failed', why: error.code, detail: error.message };
   }
 }

@@ -25,7 +25,7 @@ export async function ask<T>(
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     const { code } = error;
-    operation.end(code === 'UNKNOWN_OUTCOME' ? 'unknown' : 'refused', { code });
+    operation.end(error.mayBeApplied ? 'unknown' : 'refused', { code });
     return undefined;
   }
 }

@@ -30,7 +30,7 @@ export async function writeFenced({ client, r, k, late }: FencedWrite, held: Hel
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     const { code } = error;
-    operation.end(code === 'UNKNOWN_OUTCOME' ? 'unknown' : 'refused', { code, a: { until: until() } });
+    operation.end(error.mayBeApplied ? 'unknown' : 'refused', { code, a: { until: until() } });
   }
 }
 

@@ -61,7 +61,7 @@ async function asked<T>(
     const { code } = error;
     // "There is no such lease" is an answer.
     if (code === 'LEASE_NOT_FOUND') operation.end('done', { code, a: { gone: true } });
-    else operation.end(code === 'UNKNOWN_OUTCOME' ? 'unknown' : 'refused', { code });
+    else operation.end(error.mayBeApplied ? 'unknown' : 'refused', { code });
     return undefined;
   }
 }

@@ -74,8 +74,8 @@ async function perform({ client, remora, c, r, ops }: Txn): Promise<void> {
     });
     operation.end('done', { a: succeeded ? { ok: true, reads } : { ok: false } });
   } catch (error) {
-    const code = codeOf(error);
-    operation.end(code === 'UNKNOWN_OUTCOME' ? 'unknown' : 'refused', { code });
+    const isUnknown = error instanceof ServiceError && error.mayBeApplied;
+    operation.end(isUnknown ? 'unknown' : 'refused', { code: codeOf(error) });
   }
 }
 

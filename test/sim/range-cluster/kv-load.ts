@@ -209,7 +209,7 @@ export class KvLoad {
     if (at.length > 1) return [`${name} was applied ${at.length} times`];
     if (seen.endMs === undefined) return [];
     if (seen.error !== undefined) {
-      const unknown = seen.error.code === 'UNKNOWN_OUTCOME';
+      const unknown = seen.error.mayBeApplied;
       return at.length > 0 && !unknown ? [`${name} failed with ${seen.error.code}, and was applied`] : [];
     }
     const reply = seen.reply;

@@ -41,7 +41,7 @@ export class Requests {
         timeoutMs,
         (to, answered) => to.command(command, options, answered),
         (error, reply) => {
-          unknown ||= error === undefined ? false : error.code === 'UNKNOWN_OUTCOME';
+          unknown ||= error === undefined ? false : error.mayBeApplied;
           if (error !== undefined && fixed !== undefined && left > 0 && retryable(error)) return attempt(left - 1);
           done(error !== undefined && unknown ? UNKNOWN : error, reply);
         },
@@ -94,5 +94,5 @@ const UNKNOWN = new ServiceError('UNKNOWN_OUTCOME', 'the gateway is gone');
 const UNREACHABLE = new ServiceError('UNAVAILABLE', 'no gateway runs');
 
 function retryable(error: ServiceError): boolean {
-  return error.retry !== 'no' && error.details?.applied !== true;
+  return error.retry !== 'no';
 }

@@ -110,7 +110,7 @@ export class TxnLoad {
           ),
         );
       } else {
-        if (error?.code === 'UNKNOWN_OUTCOME') {
+        if (error?.mayBeApplied) {
           this.unknown++;
           meant.unknown();
         } else meant.aborted();

@@ -83,9 +83,8 @@ export function rememberable(outcome: Outcome): Outcome {
   return {
     ok: false,
     revision: outcome.revision,
-    code: 'UNKNOWN_OUTCOME',
+    code: 'RESULT_LOST',
     message: 'the request was applied by an earlier attempt, but its result was too large to keep',
-    details: { applied: true },
   };
 }
 

@@ -202,8 +202,7 @@ describe('applied once', () => {
     expect(await bed.run(kv(del('a', undefined, true)), request)).toMatchObject({ ok: true });
     expect(await bed.run(kv(del('a', undefined, true)), request)).toMatchObject({
       ok: false,
-      code: 'UNKNOWN_OUTCOME',
-      details: { applied: true },
+      code: 'RESULT_LOST',
     });
   });
 

@@ -63,8 +63,7 @@ export function joinedOutcome(mine: Outcome, theirs: Outcome): Outcome | undefin
 export function rememberedAnswer(command: Command, outcome: Outcome): Outcome {
   if (!isPartial(outcome) || command.type === 'txnPrepare') return outcome;
   const message = 'the request was applied as a transaction over several ranges, whose results are not known here';
-  const details = { applied: true };
-  return failed(outcome.revision, new ServiceError('UNKNOWN_OUTCOME', message, { details }));
+  return failed(outcome.revision, new ServiceError('RESULT_LOST', message));
 }
 
 /** The transactions that were in the way of a prepare. */

@@ -339,7 +339,7 @@ describe('T8: applied once', () => {
     await prepared(left, prepare('t', 0, [put('a', '1')], { requestId: 'q' }));
     await txnResult(left, decide('t', commitAt(7)), 'txnDecide');
     const again = await left.run({ type: 'kv', op: put('a', '1') }, { requestId: 'q', deadlineMs: 20_000 });
-    expect(again).toMatchObject({ ok: false, code: 'UNKNOWN_OUTCOME', details: { applied: true } });
+    expect(again).toMatchObject({ ok: false, code: 'RESULT_LOST' });
   });
 });
 

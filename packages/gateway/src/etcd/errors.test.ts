@@ -18,6 +18,7 @@ describe('etcdStatus', () => {
     { code: 'UNAVAILABLE', status: 14, message: 'etcdserver: no leader' },
     { code: 'DEADLINE_EXCEEDED', status: 14, message: 'etcdserver: request timed out' },
     { code: 'UNKNOWN_OUTCOME', status: 14, message: 'etcdserver: request timed out' },
+    { code: 'RESULT_LOST', status: 2, message: 'our own text' },
     { code: 'INTERNAL', status: 13, message: 'our own text' },
   ];
   for (const { code, status, message } of rows) {
@@ -26,11 +27,11 @@ describe('etcdStatus', () => {
     });
   }
 
-  it('an unknown outcome never has a status that means a refusal', () => {
+  it('what was applied, or may have been, never has a status that means a refusal', () => {
     const refusals = [3, 5, 6, 7, 8, 9, 10, 11, 12, 16];
     for (const code of Object.keys(ERROR_TABLE) as ErrorCode[]) {
       const error = new ServiceError(code, 'x');
-      if (!error.outcomeUnknown) continue;
+      if (!error.mayBeApplied) continue;
       expect(refusals).not.toContain(etcdStatus(error).status);
       expect(refusals).not.toContain(remoraStatus(error).status);
     }

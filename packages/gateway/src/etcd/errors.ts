@@ -7,7 +7,8 @@ import { ERROR_TABLE, type ErrorCode, type ServiceError } from '@remora/base';
  * E1. An outcome that is unknown must not look like a refusal. etcd reports it as UNAVAILABLE "request timed out":
  *     clientv3 repeats UNAVAILABLE for reads only, never for writes. So UNKNOWN_OUTCOME, and DEADLINE_EXCEEDED, which
  *     etcd does not tell apart from it, are that. What did certainly not happen for want of a leader has etcd's texts
- *     for that. The trailer `remora-code` tells all of them apart for those who look.
+ *     for that. The trailer `remora-code` tells all of them apart for those who look. RESULT_LOST, whose outcome is known,
+ *     is none of them: it has no row, so its own message tells a client that the request was applied.
  * E2. A text that clients know is sent exactly; the error's own message goes in the trailer `remora-message`.
  */
 export interface EtcdStatus {

@@ -30,5 +30,5 @@ test('a client is not told that its command was refused when only the answer is 
     seen = error;
   });
   clock.advance(1);
-  expect(seen).toMatchObject({ code: 'UNKNOWN_OUTCOME', details: { applied: true } });
+  expect(seen).toMatchObject({ code: 'RESULT_LOST' });
 });

@@ -195,8 +195,8 @@ describe('a routed command', () => {
     },
     {
       name: 'that was applied and whose result is gone says so at once',
-      answers: [error('UNKNOWN_OUTCOME', { applied: true })],
-      expect: 'UNKNOWN_OUTCOME',
+      answers: [error('RESULT_LOST')],
+      expect: 'RESULT_LOST',
       attempts: 1,
     },
     { name: 'that nobody answers is unknown', answers: [], expect: 'UNKNOWN_OUTCOME' },

@@ -269,7 +269,6 @@ export class RoutedCall implements Awaited {
         return this.#attempts < PROMPT_ATTEMPTS ? this.#attempt() : this.#again(error);
       }
       case 'UNKNOWN_OUTCOME':
-        if (error.details?.applied === true) return this.#finish(error, undefined);
         this.#maybeApplied ||= this.#request.command;
         if (!this.#request.awaits) routes.distrust(rangeId, node);
         return this.#again(error);

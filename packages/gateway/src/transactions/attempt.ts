@@ -202,6 +202,8 @@ export class Attempt {
     try {
       reply = await this.#deps.calls.execute(build, at(primaryKey), { requestId: `${txnId}/d`, deadlineMs });
     } catch (error) {
+      // It was committed with what was asked for, and only the answer is too large.
+      if (isLost(error)) return { type: 'committed', commit, results: undefined, raftTerm: this.#raftTerm };
       if (this.#mayBeCommitted(error)) throw unknownOutcome(error);
       void this.#deps.settling.abandon(this.#txn, [...this.#sent.values()]);
       throw unremembered(error);
@@ -250,17 +252,20 @@ function firstFailure(prepared: readonly Prepared[], branches: readonly number[]
   return new ServiceError(code, message, details === undefined ? {} : { details });
 }
 
+function isLost(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'RESULT_LOST';
+}
+
 /** Until the decision is sent nothing is changed, whatever became of a prepare. */
 function notApplied(error: unknown): unknown {
-  if (!(error instanceof ServiceError) || error.code !== 'UNKNOWN_OUTCOME' || error.details?.applied === true)
-    return error;
+  if (!(error instanceof ServiceError) || error.code !== 'UNKNOWN_OUTCOME') return error;
   const message = 'not all ranges could prepare the transaction in time; nothing was changed';
   return new ServiceError('DEADLINE_EXCEEDED', message, { cause: error });
 }
 
 /** AT5. */
 export function unremembered(error: unknown): unknown {
-  if (!(error instanceof ServiceError) || error.details?.applied === true) return error;
+  if (!(error instanceof ServiceError) || error.code === 'RESULT_LOST') return error;
   const { code, message, details, cause } = error;
   return new ServiceError(code, message, { details: { ...details, unremembered: true }, cause });
 }

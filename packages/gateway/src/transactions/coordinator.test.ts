@@ -112,5 +112,5 @@ test('what a range tells nothing of is not told as nothing found', async () => {
     for (let turn = 0; turn < 25; turn++) await Promise.resolve();
     clock.fireNext();
   }
-  expect(told).toMatchObject([{ code: 'UNKNOWN_OUTCOME', details: { applied: true } }]);
+  expect(told).toMatchObject([{ code: 'RESULT_LOST' }]);
 });

@@ -252,9 +252,12 @@ export class CourseWorld {
       const answer = shown([reply?.revision, reply?.result]);
       const wanted = shown([revision, results.get(requestId)]);
       if (reply !== undefined && answer !== wanted) this.faults.push(`W1: ${answer} was answered, not ${wanted}`);
-      if (revision === undefined) continue;
+      if (revision === undefined) {
+        if (error?.code === 'RESULT_LOST') this.faults.push(`W2: ${requestId} is said to be applied, and was not`);
+        continue;
+      }
       if (revision <= after) this.faults.push(`W2: ${requestId} has ${revision}, after ${after} was answered`);
-      if (error !== undefined && error.code !== 'UNKNOWN_OUTCOME') {
+      if (error !== undefined && !error.mayBeApplied) {
         this.faults.push(`W2: ${requestId} failed with ${error.code}, and was applied`);
       }
     }

@@ -164,8 +164,8 @@ function placesOf(parts: readonly Part[]): readonly Place[] {
   return parts.map(({ span }, part) => ({ part, span }));
 }
 
+/** The outcome is known, however the request ends: whoever asks again is told the same. */
 function lost({ revision }: TxnCommit, cause: unknown): ServiceError {
-  if (cause instanceof ServiceError && cause.details?.applied === true) return cause;
-  const message = `the transaction was applied, at revision ${revision}, but not all of its results are known`;
-  return new ServiceError('UNKNOWN_OUTCOME', message, { details: { applied: true }, cause });
+  const message = `the transaction was applied, at revision ${revision}, but not all of its results are known; do not repeat it`;
+  return new ServiceError('RESULT_LOST', message, { details: { revision }, cause });
 }

@@ -23,7 +23,7 @@ const ROWS: readonly {
     name: 'a command is not refused: it was applied',
     body: { kind: 'command', command: { type: 'kv', op: del } },
     result: { type: 'delete', deleted: 1, prev: [kv] },
-    expected: { code: 'UNKNOWN_OUTCOME', details: { applied: true } },
+    expected: { code: 'RESULT_LOST' },
   },
   {
     name: 'a query is refused',

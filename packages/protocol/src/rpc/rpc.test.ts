@@ -479,7 +479,7 @@ describe('calls over a link', () => {
       seen = error;
     });
     clock.advance(1);
-    expect(seen).toMatchObject({ code: 'UNKNOWN_OUTCOME', details: { applied: true } });
+    expect(seen).toMatchObject({ code: 'RESULT_LOST' });
   });
 
   test('garbage from the peer ends the link, not the process', () => {

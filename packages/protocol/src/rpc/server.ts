@@ -13,7 +13,7 @@ export interface ServerLimits {
   readonly queueBytesMax: number;
   /** Bytes of requests of one link that are being worked on; beyond it calls are refused with RESOURCE_EXHAUSTED. */
   readonly heldBytesMax: number;
-  /** A larger answer is replaced by a RESOURCE_EXHAUSTED error; by UNKNOWN_OUTCOME where it would tell what was changed. */
+  /** A larger answer is replaced by a RESOURCE_EXHAUSTED error; by RESULT_LOST where it would tell what was changed. */
   readonly replyBytesMax: number;
 }
 
@@ -359,9 +359,7 @@ class ServedCall {
 /** Who is refused takes it that nothing was changed, and asks again. */
 function tooLarge(changes: boolean): ServiceError {
   if (!changes) return new ServiceError('RESOURCE_EXHAUSTED', 'the answer is too large: ask for less at once');
-  return new ServiceError('UNKNOWN_OUTCOME', 'it was applied, but the answer is too large', {
-    details: { applied: true },
-  });
+  return new ServiceError('RESULT_LOST', 'the request was applied, but the answer is too large; do not repeat it');
 }
 
 function wrongKind(name: string): ServiceError {

@@ -50,7 +50,8 @@ export class Answers {
 
   /** A gateway answered a command, which reached it as request `requestId`, with an error. */
   refused(command: Command, requestId: string | undefined, code: ErrorCode): void {
-    if (requestId === undefined || code === 'UNKNOWN_OUTCOME' || waitsInQueue(command)) return;
+    if (requestId === undefined || code === 'UNKNOWN_OUTCOME' || code === 'RESULT_LOST' || waitsInQueue(command))
+      return;
     if (this.#sentAgain.has(requestId)) return; // earlier attempts may have been applied, of which this gateway knows nothing
     const answer = `${command.type} was answered with ${code}`;
     this.#refused.set(requestId, answer);

@@ -39,7 +39,7 @@ export async function ask<T>(
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     const { code } = error;
-    if (code === 'UNKNOWN_OUTCOME') {
+    if (error.mayBeApplied) {
       end({ how: 'unknown', code });
       return { type: 'unknown' };
     }
