@@ -13,6 +13,7 @@
  *      (`pendingBytes`), and bounded by whoever sends.
  */
 import type { Socket } from 'node:net';
+import { parseBoundedJson } from '../../bounded-json.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import { type ErrorCode, isErrorCode } from '../../errors.ts';
 import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-parser.ts';
@@ -237,7 +238,7 @@ function parseEnd(bytes: Buffer): StreamEnd {
 
 function parseWords(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
-    const words: unknown = JSON.parse(bytes.toString());
+    const words: unknown = parseBoundedJson(bytes.toString());
     return typeof words === 'object' && words !== null ? { ...words } : undefined;
   } catch {
     return undefined;
