@@ -14,12 +14,13 @@ const READY_TIMEOUT_MS = 60_000;
 /** Without endpoints it starts a cluster. */
 export async function startRemora(stage, endpoints) {
   if (endpoints !== undefined) return new Remora(stage, endpoints.split(','), []);
-  const ports = await freePorts(3 * NODES.length);
+  const ports = await freePorts(4 * NODES.length);
   const members = NODES.map((name, i) => ({
     name,
-    client: ports[3 * i],
-    peer: ports[3 * i + 1],
-    http: `${HOST}:${ports[3 * i + 2]}`,
+    client: ports[4 * i],
+    peer: ports[4 * i + 1],
+    http: ports[4 * i + 2],
+    health: `${HOST}:${ports[4 * i + 3]}`,
   }));
   const nodes = members.map((member) => ({ ...member, process: startNode(stage, member, members) }));
   await Promise.all(nodes.map((node) => untilReady(node)));
@@ -66,14 +67,15 @@ class Remora {
   }
 }
 
-function startNode(stage, { name, client, peer, http }, all) {
+function startNode(stage, { name, client, peer, http, health }, all) {
   const flags = {
     name,
     'data-dir': join(stage.dir, name),
     'listen-host': HOST,
     'client-port': client,
     'peer-port': peer,
-    'http-port': http.split(':')[1],
+    'http-port': http,
+    'health-listen': health,
     'initial-cluster': all.map((member) => `${member.name}=${HOST}:${member.peer}`).join(','),
     'cluster-token': `example-${all[0].peer}`,
   };
@@ -85,14 +87,14 @@ function startNode(stage, { name, client, peer, http }, all) {
 function untilReady(node) {
   const probe = async () => {
     if (!node.process.running()) throw new Error(`${node.name} has ended instead of getting ready`);
-    return (await fetch(`http://${node.http}/ready`).catch(() => undefined))?.ok === true;
+    return (await fetch(`http://${node.health}/ready`).catch(() => undefined))?.ok === true;
   };
   return until(`${node.name} is ready`, probe, READY_TIMEOUT_MS);
 }
 
-async function isLeader({ http, process }) {
+async function isLeader({ health, process }) {
   if (!process.running()) return false;
-  const metrics = await fetch(`http://${http}/metrics`).then((answer) => answer.text());
+  const metrics = await fetch(`http://${health}/metrics`).then((answer) => answer.text());
   return /^remora_range_leader(\{.*\})? 1$/m.test(metrics);
 }
 

@@ -18,6 +18,7 @@ export interface MemberAddress {
   readonly client: string;
   readonly peer: string;
   readonly http: string;
+  readonly health: string;
 }
 
 /** What tells one kind of server from another. */
@@ -61,13 +62,13 @@ export class ProcessCluster implements Killable {
   }
 
   async start(): Promise<void> {
-    const ports = (await freePorts(HOST, 3 * MEMBERS)).map((port) => `${HOST}:${port}`);
+    const ports = (await freePorts(HOST, 4 * MEMBERS)).map((port) => `${HOST}:${port}`);
     this.#members = Array.from({ length: MEMBERS }, (_, i) => {
       const name = `n${i + 1}`;
-      const [client = '', peer = '', http = ''] = ports.slice(3 * i, 3 * i + 3);
+      const [client = '', peer = '', http = '', health = ''] = ports.slice(4 * i, 4 * i + 4);
       const dataDir = join(this.#dir, this.name, name);
       mkdirSync(dataDir, { recursive: true });
-      return { address: { name, dataDir, client, peer, http }, child: undefined };
+      return { address: { name, dataDir, client, peer, http, health }, child: undefined };
     });
     await this.repair();
   }

@@ -61,13 +61,17 @@ export function etcd({ root, ...settings }: ServerSettings & { readonly root: st
   return new ProcessCluster(kind, settings);
 }
 
-function remoraFlags({ name, dataDir, client, peer, http }: MemberAddress, all: readonly MemberAddress[]): string[] {
+function remoraFlags(
+  { name, dataDir, client, peer, http, health }: MemberAddress,
+  all: readonly MemberAddress[],
+): string[] {
   const flags = {
     name,
     'data-dir': dataDir,
     'client-port': portOf(client),
     'peer-port': portOf(peer),
     'http-port': portOf(http),
+    'health-listen': health,
     'initial-cluster': all.map((member) => `${member.name}=${member.peer}`).join(','),
     // Its first peer port is as good a name as any for a cluster that lives for one run.
     'cluster-token': `bench-${all[0]?.peer}`,

@@ -46,7 +46,7 @@ test.skipIf(disk === undefined)('below its reserve a node takes in no values, an
   await held.release();
   expect(await client.kv.delete('doomed')).toMatchObject({ deleted: 1 });
   const { ports } = cluster.node(1);
-  const metrics = await (await fetch(`http://127.0.0.1:${ports.http}/metrics`)).text();
+  const metrics = await (await fetch(`http://127.0.0.1:${ports.health}/metrics`)).text();
   expect(metrics).toMatch(/^remora_disk_refusals_total [1-9]/m);
   expect(metrics).toMatch(/^remora_disk_available_bytes [1-9]/m);
   disk?.free();

@@ -154,9 +154,9 @@ export async function withCluster<T>(options: ClusterOptions, use: (cluster: Clu
 }
 
 async function portsOf(nodes: number): Promise<readonly Ports[]> {
-  const ports = await freePorts(HOST, 3 * nodes);
+  const ports = await freePorts(HOST, 4 * nodes);
   return Array.from({ length: nodes }, (_, i) => {
-    const [client = 0, peer = 0, http = 0] = ports.slice(3 * i, 3 * i + 3);
-    return { client, peer, http };
+    const [client = 0, peer = 0, http = 0, health = 0] = ports.slice(4 * i, 4 * i + 4);
+    return { client, peer, http, health };
   });
 }

@@ -23,6 +23,7 @@ export interface Ports {
   readonly client: number;
   readonly peer: number;
   readonly http: number;
+  readonly health: number;
 }
 
 export interface NodeProcessOptions {
@@ -56,6 +57,8 @@ export class NodeProcess {
   readonly peer: string;
   /** `host:port` of the HTTP endpoint. */
   readonly http: string;
+  /** `host:port` of the listener for probes. */
+  readonly health: string;
   readonly ports: Ports;
   readonly #options: NodeProcessOptions;
   #child: ChildProcess | undefined;
@@ -70,6 +73,7 @@ export class NodeProcess {
     this.client = `${options.host}:${options.ports.client}`;
     this.peer = `${options.host}:${options.ports.peer}`;
     this.http = `${options.host}:${options.ports.http}`;
+    this.health = `${options.host}:${options.ports.health}`;
   }
 
   get running(): boolean {
@@ -143,7 +147,7 @@ export class NodeProcess {
   async untilReady(timeoutMs = 30_000): Promise<void> {
     const probe = async (): Promise<boolean> => {
       if (!this.running) throw new FinalError(`${this.name} ended instead of getting ready:\n${this.logTail(10)}`);
-      return (await fetch(`http://${this.http}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })).ok;
+      return (await fetch(`http://${this.health}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })).ok;
     };
     await eventually(`${this.name} is ready`, probe, { timeoutMs, pollMs: 50 }).catch((cause: unknown) => {
       throw new Error(`${this.name} did not get ready; the end of its log:\n${this.logTail(10)}`, { cause });
@@ -153,7 +157,7 @@ export class NodeProcess {
   /** One family of its metrics: label text to value. Empty when it does not answer. */
   async metrics(name: string): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>();
-    const text = await fetch(`http://${this.http}/metrics`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+    const text = await fetch(`http://${this.health}/metrics`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
       .then((response) => response.text())
       .catch(() => '');
     for (const line of text.split('\n')) {
@@ -180,6 +184,7 @@ export class NodeProcess {
       'client-port': String(ports.client),
       'peer-port': String(ports.peer),
       'http-port': String(ports.http),
+      'health-listen': `${host}:${ports.health}`,
       ...this.#options.flags,
       ...flags,
     };

@@ -34,7 +34,7 @@ class Bed {
   }
 
   static async open(): Promise<Bed> {
-    return new Bed(await mkdtemp(join(tmpdir(), 'remora-refusals-')), await freePorts(HOST, 9));
+    return new Bed(await mkdtemp(join(tmpdir(), 'remora-refusals-')), await freePorts(HOST, 12));
   }
 
   options(n: number): NodeOptions {
@@ -45,6 +45,7 @@ class Bed {
       peerPort: String(this.peerPorts[n - 1]),
       clientPort: String(this.#ports[n - 1]),
       httpPort: String(this.#ports[n + 2]),
+      healthListen: `${HOST}:${this.#ports[n + 5]}`,
     };
     return parseOptions(nodeSchema, { flags });
   }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { ERROR_TABLE, type ErrorCode, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
-import { type RunningHttpServer, startHttpServer } from '@remora/cli';
+import { API_LIMITS, type RunningHttpServer, startHttpServer } from '@remora/cli';
 import { type Backend, createHttpEndpoint, type HttpEndpoint, type LockWatchListener } from '@remora/gateway';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SdkBackend } from '../support/sdk-backend.ts';
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-async function serve(over: Backend, limits?: { readonly callsMax: number }): Promise<void> {
+async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoint>[1]): Promise<void> {
   const ports = { clock: nodeClock(), random: new SeededRandom(1), logger: silentLogger };
   malformed = 0;
   const onMalformed = (): void => {
@@ -31,7 +31,7 @@ async function serve(over: Backend, limits?: { readonly callsMax: number }): Pro
   };
   endpoint = createHttpEndpoint({ backend: over, ...ports, onMalformed, onWaitRefused }, limits);
   server = await startHttpServer({
-    listen: { host: '127.0.0.1', port: 0 },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,
     health: () => ({ ok: true, reasons: [] }),
     ready: () => ({ ok: true, reasons: [] }),
@@ -43,14 +43,13 @@ async function serve(over: Backend, limits?: { readonly callsMax: number }): Pro
 const JSON_TYPE = { 'content-type': 'application/json' };
 const ACQUIRE = '/v1/locks/default/l/acquire';
 
-async function call(target: string, init: RequestInit = {}) {
+async function call(target: string, init: RequestInit = {}, described = true) {
   const { method = 'POST' } = init;
   const response = await fetch(`http://127.0.0.1:${server.port}${target}`, { method, headers: JSON_TYPE, ...init });
   const { status, headers } = response;
   const body = (await response.json()) as { readonly error?: { readonly code: string; readonly retry: string } };
-  expect(
-    undescribed({ method, target, body: JSON.parse(String(init.body ?? '{}')) }, { status, body }),
-  ).toBeUndefined();
+  const asked = () => ({ method, target, body: JSON.parse(String(init.body ?? '{}')) });
+  if (described) expect(undescribed(asked(), { status, body })).toBeUndefined();
   return { status, headers, body };
 }
 
@@ -105,6 +104,26 @@ describe('over real connections', () => {
     expect([backend.seen, malformed]).toEqual([[], 2]);
   });
 
+  test('a body that is nested deeper than any request is refused before it is parsed', async () => {
+    const body = `{"data":${'['.repeat(250_000)}`;
+    const answer = await call(ACQUIRE, { body: body.padEnd(260_000, ']') }, false);
+    expect(answer).toMatchObject({ status: 400, body: { error: { message: expect.stringContaining('nested more') } } });
+    expect(backend.seen).toEqual([]);
+  });
+
+  test('bodies that are not finished have a bound together, and give their room back', async () => {
+    await server.stop();
+    await serve(backend, { unfinishedBytesMax: 1_000 });
+    const begun = `{"data":"${'x'.repeat(690)}`;
+    const socket = connect(server.port, '127.0.0.1');
+    socket.write(`POST ${ACQUIRE} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`);
+    socket.write(`content-length: ${begun.length + 2}\r\n\r\n${begun}`);
+    const other = () => call(ACQUIRE, { body: JSON.stringify({ data: 'y'.repeat(400) }) });
+    await expect.poll(async () => (await other()).status, { timeout: 10_000, interval: 5 }).toBe(429);
+    socket.destroy();
+    await expect.poll(async () => (await other()).status, { timeout: 10_000, interval: 5 }).toBe(423);
+  });
+
   test('a client that hangs up while it waits leaves the queue', async () => {
     await call(ACQUIRE);
     const caller = new AbortController();
@@ -119,7 +138,7 @@ describe('over real connections', () => {
     await call(ACQUIRE);
     const socket = connect(server.port, '127.0.0.1');
     const body = '{"wait":"1m"}';
-    socket.write(`POST ${ACQUIRE} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`);
+    socket.write(`POST ${ACQUIRE} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`);
     socket.write(`content-length: ${body.length}\r\n\r\n${body}`);
     await waiting(1);
     socket.end();

@@ -4,6 +4,8 @@ import type { RuleMutation } from './mutation.ts';
 /** [name, what is wrong then, file, find, replace, test] */
 type Row = readonly [string, string, string, string, string, string];
 
+const GUARD = 'node/http/request-guard.ts';
+
 const ROWS: readonly Row[] = [
   [
     'http-wait-without-renewals',
@@ -94,12 +96,20 @@ const ROWS: readonly Row[] = [
     'a body is JSON by its type, and no other site has sent it',
   ],
   [
-    'http-page-of-another-site',
-    'a page of another site is let in (HE1)',
+    'http-unfinished-bodies-without-bound',
+    'bodies that are never finished take all memory (HE1)',
     'node/http/http-endpoint.ts',
-    'if (origin === undefined ||',
-    'if (origin !== host ||',
-    'a body is JSON by its type, and no other site has sent it',
+    'else if (!unfinished.take(chunk.length)) refusal = BUSY;',
+    'else unfinished.take(chunk.length);',
+    'bodies that are not finished have a bound together, and give their room back',
+  ],
+  [
+    'http-unfinished-bodies-keep-their-room',
+    'a client that hangs up keeps the room of its body (HE1)',
+    'node/http/http-endpoint.ts',
+    "request.on('close', () => {\n      drop();",
+    "request.on('close', () => {",
+    'bodies that are not finished have a bound together, and give their room back',
   ],
   [
     'http-waits-without-bound',
@@ -163,12 +173,68 @@ const KINDS: readonly Row[] = [
   ],
 ];
 
+/** Of who may ask at all. */
+const CALLERS: readonly Row[] = [
+  [
+    'http-target-with-a-host',
+    'a request says twice where it goes (RG2)',
+    GUARD,
+    "if (!target.startsWith('/'))",
+    "if (target === '')",
+    'the target http://localhost/v1/x is refused, whatever Host says',
+  ],
+  [
+    'http-several-hosts',
+    'the first of several Host headers counts (RG2)',
+    GUARD,
+    'if (hosts.length > 1)',
+    'if (hosts.length > 9)',
+    'a missing Host is refused in both versions, several are refused, also when they agree',
+  ],
+  [
+    'http-host-with-a-user',
+    'what stands before an @ in Host is passed over (RG1)',
+    GUARD,
+    'const HOST = /^(?:',
+    'const HOST = /^(?:.*@)?(?:',
+    "'a user in front of an allowed name' is refused on every path",
+  ],
+  [
+    'http-rebound-name',
+    'a page reaches a node by a name of its own (RG1)',
+    GUARD,
+    "return name === 'localhost' ||",
+    "return name !== '' ||",
+    "'a name that a rebinding attacker chose' is refused on every path",
+  ],
+  [
+    'http-same-site',
+    'a page of another port of localhost is let in (RG3)',
+    GUARD,
+    "site !== 'same-origin' && site !== 'none'",
+    "site !== 'same-origin' && site !== 'same-site' && site !== 'none'",
+    'Sec-Fetch-Site: same-site is refused on every path',
+  ],
+  [
+    'http-page-of-another-site',
+    'a page of another site is let in where its browser says no more than its origin (RG4)',
+    GUARD,
+    'if (!isForeign && isOwnOrigin) return undefined;',
+    'if (!isForeign) return undefined;',
+    "Origin: 'http://evil.example' is answered with 403",
+  ],
+];
+
 export const HTTP_RULES: readonly RuleMutation[] = [
   ...ROWS.map((row) => mutation(row, row[2].startsWith('node/') ? 'endpoint' : 'locks')),
   ...KINDS.map((row) => mutation(row, 'kinds')),
+  ...CALLERS.map((row) => mutation(row, 'callers')),
 ];
 
-function mutation([name, rule, file, find, replace, test]: Row, tests: 'endpoint' | 'kinds' | 'locks'): RuleMutation {
+function mutation(
+  [name, rule, file, find, replace, test]: Row,
+  tests: 'callers' | 'endpoint' | 'kinds' | 'locks',
+): RuleMutation {
   return {
     ...{ name, rule, find, replace, file: `packages/gateway/src/${file}` },
     killedBy: { file: `test/http/${tests}.test.ts`, test },

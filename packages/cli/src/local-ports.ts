@@ -2,7 +2,10 @@
 export const DEFAULT_BASE_PORT = 7480;
 
 /** Ports of the nth node (from 1) of a local cluster: ten apart, clear of etcd's 2379 and of Redis' 6379. */
-export function localPorts(basePort: number, n: number): { client: number; peer: number; http: number } {
+export function localPorts(
+  basePort: number,
+  n: number,
+): { client: number; peer: number; http: number; health: number } {
   const client = basePort + 10 * (n - 1);
-  return { client, peer: client + 1, http: client + 2 };
+  return { client, peer: client + 1, http: client + 2, health: client + 3 };
 }

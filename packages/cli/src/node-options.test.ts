@@ -2,7 +2,7 @@ import { OptionsError, parseOptions } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from './config-file.ts';
 import { localPorts } from './local-ports.ts';
-import { advertised, nodeSchema } from './node-options.ts';
+import { advertised, httpNames, nodeSchema } from './node-options.ts';
 import { createProgram } from './program.ts';
 import type { Shell } from './shell.ts';
 
@@ -53,6 +53,14 @@ describe('relations', () => {
     },
     { name: 'snapshots without a limit', given: { snapshotBytesPerSecondMax: '0' }, says: undefined },
     { name: 'two ports are the same', given: { httpPort: '7480' }, says: '--client-port must differ' },
+    { name: 'probes at the HTTP port', given: { healthListen: '127.0.0.1:7482' }, says: '--client-port must differ' },
+    { name: 'probes from anywhere without --insecure', given: { healthListen: '0.0.0.0:7483' }, says: undefined },
+    { name: 'names of a proxy', given: { httpAllowedHosts: 'remora.example.com,Lb.' }, says: undefined },
+    {
+      name: 'a name with a port',
+      given: { httpAllowedHosts: 'remora.example.com:80' },
+      says: 'expected a host name without a port',
+    },
     {
       name: 'a public address without --insecure',
       given: { listenHost: '10.0.0.1' },
@@ -118,8 +126,17 @@ test('others are told the listening address unless an advertised one is given', 
   });
 });
 
+test('HTTP clients may ask for a node by its listening and advertised names, and by those allowed', () => {
+  const flags = {
+    ...{ listenHost: 'n1.internal', insecure: 'true', advertiseClient: '10.0.0.1:80', advertiseHttp: 'Web.Example:80' },
+    ...{ advertisePeer: '[2001:db8::1]:81', healthListen: 'probe.internal:7483', httpAllowedHosts: 'LB.example.' },
+  };
+  const names = ['n1.internal', 'web.example', 'probe.internal', 'lb.example', '10.0.0.1'];
+  expect(httpNames(parseOptions(nodeSchema, { flags }))).toEqual(new Set(names));
+});
+
 test('nodes of a local cluster are ten ports apart', () => {
-  expect(localPorts(7480, 3)).toEqual({ client: 7500, peer: 7501, http: 7502 });
+  expect(localPorts(7480, 3)).toEqual({ client: 7500, peer: 7501, http: 7502, health: 7503 });
 });
 
 const QUIET: Shell = { env: {}, out() {}, raw() {}, err() {}, terminal: false, ask: async () => undefined };

@@ -16,6 +16,7 @@ import {
 } from '@remora/base';
 import { LOG_LEVELS } from '@remora/base/node';
 import { LOCK_LIMITS } from '@remora/dataserver';
+import { hostName } from '@remora/gateway';
 import { RANGE_RELATIONS } from '@remora/master';
 import { HOST_DEFAULTS } from '@remora/raft';
 import { DEFAULT_BASE_PORT } from './local-ports.ts';
@@ -81,7 +82,19 @@ export const nodeSchema = defineOptions({
     httpPort: {
       type: port(),
       default: 7482,
-      desc: 'HTTP: /health, /ready, /metrics, and locks as JSON (/openapi.json).',
+      desc: 'HTTP: locks as JSON (/openapi.json), and what --health-listen has.',
+      group: 'Network',
+    },
+    healthListen: {
+      type: address(),
+      default: { host: '127.0.0.1', port: 7483 },
+      desc: 'Where /health, /ready and /metrics are answered on connections of their own, however busy the HTTP port is. Probes need it beyond loopback: 0.0.0.0:7483, without --insecure, as it changes nothing and shows no key or lock.',
+      group: 'Network',
+    },
+    httpAllowedHosts: {
+      type: list(hostname(), { maxLength: 100 }),
+      default: [],
+      desc: 'Names besides localhost, IP addresses and advertised names by which HTTP clients may ask (their Host header): that of a load balancer, say. Others are refused, so that no web page reaches the node by a name of its own.',
       group: 'Network',
     },
     advertiseClient: {
@@ -275,8 +288,9 @@ export const nodeSchema = defineOptions({
       must: 'be 0 or at least 1MiB: a receiver would wait in vain',
     },
     {
-      between: ['clientPort', 'peerPort', 'httpPort'],
-      holds: ({ clientPort, peerPort, httpPort }) => new Set([clientPort, peerPort, httpPort]).size === 3,
+      between: ['clientPort', 'peerPort', 'httpPort', 'healthListen'],
+      holds: ({ clientPort, peerPort, httpPort, healthListen }) =>
+        new Set([clientPort, peerPort, httpPort, healthListen.port]).size === 4,
       must: 'differ from the other ports',
     },
     {
@@ -354,6 +368,15 @@ export function advertised(options: NodeOptions): {
   };
 }
 
+/** The names by which HTTP clients may ask for this node, besides localhost and IP addresses. */
+export function httpNames(options: NodeOptions): ReadonlySet<string> {
+  const { client, peer, http } = advertised(options);
+  const own = [options.listenHost, options.healthListen.host, client.host, peer.host, http.host];
+  return new Set(
+    [...own.map((host) => hostName(host)), ...options.httpAllowedHosts].filter((name) => name !== undefined),
+  );
+}
+
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
@@ -365,6 +388,21 @@ export function labelsOf({ labels }: NodeOptions): Readonly<Record<string, strin
 
 function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
+}
+
+/** Read as it is compared. */
+function hostname(): OptionType<string> {
+  const expected = 'a host name without a port, such as remora.example.com';
+  const parse = (text: string) => {
+    const name = /[:[\]]/.test(text) ? undefined : hostName(text);
+    return name === undefined ? ({ ok: false, expected } as const) : ({ ok: true, value: name } as const);
+  };
+  return {
+    placeholder: '<host>',
+    parse,
+    fromFile: (value) => (typeof value === 'string' ? parse(value) : { ok: false, expected }),
+    show: (name) => name,
+  };
 }
 
 function label(): OptionType<Label> {

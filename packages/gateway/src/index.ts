@@ -9,6 +9,7 @@ export { ETCD_LIMITS, type EtcdLimits } from './etcd/limits.ts';
 export type { ApiAnswer } from './http/api-types.ts';
 export { HttpApi, type HttpApiDeps } from './http/http-api.ts';
 export { OPENAPI } from './http/openapi/document.ts';
+export { errorAnswer } from './http/statuses.ts';
 export { adminService } from './node/grpc/admin-services.ts';
 export { CallGuard, type CallLimits } from './node/grpc/call-guard.ts';
 export {
@@ -22,6 +23,7 @@ export { type EtcdServicesDeps, etcdServices } from './node/grpc/etcd-services.t
 export { type LockServiceDeps, lockService } from './node/grpc/lock-services.ts';
 export { type GrpcService, grpcService } from './node/grpc/service.ts';
 export { createHttpEndpoint, type HttpEndpoint } from './node/http/http-endpoint.ts';
+export { hostName, type RequestHead, requestRefusal } from './node/http/request-guard.ts';
 export { createPipeService, type PipeService, type PipeServiceOptions } from './pipe/node/pipe-service.ts';
 export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.ts';
 export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';

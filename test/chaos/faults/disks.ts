@@ -88,7 +88,7 @@ async function endOf(node: NodeProcess): Promise<{ readonly code: number | null 
     `${node.name} ends or is ready`,
     async () => {
       if (!node.running) return node.exit;
-      const ready = await fetch(`http://${node.http}/ready`).then(
+      const ready = await fetch(`http://${node.health}/ready`).then(
         ({ ok }) => ok,
         () => false,
       );

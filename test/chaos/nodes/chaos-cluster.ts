@@ -107,10 +107,10 @@ export class ChaosCluster {
 }
 
 async function portsOf(processes: number): Promise<readonly Ports[]> {
-  const free = await freePorts(HOST, 3 * processes);
+  const free = await freePorts(HOST, 4 * processes);
   return Array.from({ length: processes }, (_, i): Ports => {
-    const [client = 0, peer = 0, http = 0] = free.slice(3 * i, 3 * i + 3);
-    return { client, peer, http };
+    const [client = 0, peer = 0, http = 0, health = 0] = free.slice(4 * i, 4 * i + 4);
+    return { client, peer, http, health };
   });
 }
 

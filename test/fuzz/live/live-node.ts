@@ -1,5 +1,5 @@
 /**
- * A real node in this process, with its three ports on loopback: what inputs are sent to over real connections.
+ * A real node in this process, with its ports on loopback: what inputs are sent to over real connections.
  *
  * N1. It is started by the first input that needs it, and serves all that follow: what one leaves behind, the next
  *     finds.
@@ -52,13 +52,14 @@ export class LiveNode {
 
   static async start(): Promise<LiveNode> {
     const dir = await mkdtemp(join(tmpdir(), 'remora-fuzz-'));
-    const [clientPort, peerPort, httpPort] = await freePorts(HOST, 3);
+    const [clientPort, peerPort, httpPort, healthPort] = await freePorts(HOST, 4);
     const options = parseOptions(nodeSchema, {
       flags: {
         dataDir: dir,
         clientPort: String(clientPort),
         peerPort: String(peerPort),
         httpPort: String(httpPort),
+        healthListen: `${HOST}:${healthPort}`,
       },
     });
     // It writes to standard error what peers do wrong.

@@ -263,7 +263,11 @@ const http = live(
     ].map((text) => Buffer.from(text)),
   async ({ options }, bytes) => {
     await rawExchange(options.httpPort, bytes);
-    const answer = await rawExchange(options.httpPort, Buffer.from('GET /health HTTP/1.0\r\n\r\n'), ALIVE_MS);
+    const answer = await rawExchange(
+      options.httpPort,
+      Buffer.from('GET /health HTTP/1.0\r\nhost: localhost\r\n\r\n'),
+      ALIVE_MS,
+    );
     if (!answer.toString('latin1').startsWith('HTTP/1.1 200')) {
       throw new FuzzViolation(`/health answers ${answer.toString('latin1').slice(0, 60)}`);
     }

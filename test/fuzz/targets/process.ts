@@ -17,7 +17,7 @@ import { type Backend, type BackendDone, createHttpEndpoint } from '@remora/gate
 import { parseConfig } from '../../../packages/cli/src/config-file.ts';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { openDataDir } from '../../../packages/cli/src/node/data-dir.ts';
-import { startHttpServer } from '../../../packages/cli/src/node/http-server.ts';
+import { API_LIMITS, startHttpServer } from '../../../packages/cli/src/node/http-server.ts';
 import { nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import { durationMs as clientDuration, type Duration } from '../../../packages/client/src/duration.ts';
 import { FuzzViolation, isInvalidArgument, type Target } from '../target.ts';
@@ -130,6 +130,9 @@ const http: Target = {
     const logger = { ...silentLogger, error: (fields: unknown) => failures.push(fields) };
     const server = await startHttpServer({
       listen: { host: '127.0.0.1', port: 0 },
+      flag: '--http-port',
+      limits: API_LIMITS,
+      names: new Set(['a']),
       logger,
       health: () => report,
       ready: () => report,
@@ -138,7 +141,7 @@ const http: Target = {
     });
     try {
       await exchange(server.port, bytes);
-      const answer = await exchange(server.port, Buffer.from('GET /health HTTP/1.0\r\n\r\n'));
+      const answer = await exchange(server.port, Buffer.from('GET /health HTTP/1.0\r\nhost: a\r\n\r\n'));
       if (!answer.startsWith('HTTP/1.1 200')) throw new FuzzViolation(`/health answers ${answer.slice(0, 60)}`);
       if (failures.length > 0) throw new FuzzViolation(`the server failed: ${JSON.stringify(failures)}`);
     } finally {

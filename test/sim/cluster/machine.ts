@@ -108,7 +108,7 @@ function rolesOfNew({ roles, mayBecomeMaster = false }: MachineOptions): Machine
 
 function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOptions): NodeOptions {
   const { machines, heartbeatMs, electionMs, checkpointMs, requestsPerSecondMax } = cluster;
-  const { client, peer, http } = localPorts(BASE_PORT, machine.id);
+  const { client, peer, http, health } = localPorts(BASE_PORT, machine.id);
   const founders = machines.filter((one) => one.founder);
   const others = founders.filter(({ id }) => id !== machine.id);
   return parseOptions(nodeSchema, {
@@ -118,6 +118,7 @@ function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOption
       clientPort: String(client),
       peerPort: String(peer),
       httpPort: String(http),
+      healthListen: `127.0.0.1:${health}`,
       ...(founder
         ? { initialCluster: founders.map((one) => `n${one.id}=${peerAddress(one)}`).join(',') }
         : { join: others.map(peerAddress).join(',') }),

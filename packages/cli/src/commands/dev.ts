@@ -98,7 +98,7 @@ ${usual}  ${remora} kv put greeting hello
   ${remora} lock run orders/42 -- sleep 10
   ${remora} status
   etcdctl --endpoints ${first?.client ?? endpoints} put greeting hello
-  curl http://${first?.http}/health
+  curl http://${first?.health}/health
 
 A node that dies, or is killed, is started again after 500 ms. Ctrl-C stops the cluster; its data stays.`;
 }

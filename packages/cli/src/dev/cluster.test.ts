@@ -21,7 +21,7 @@ if (existsSync(dir + '/refuse')) {
 process.on('disconnect', () => process.exit(0));
 if (existsSync(dir + '/stubborn')) process.on('SIGTERM', () => {});
 else process.on('SIGTERM', () => { writeFileSync(dir + '/stopped', 'yes'); process.exit(0); });
-createServer((request, response) => response.end('{}')).listen(Number(flag('http-port')), '127.0.0.1');
+createServer((request, response) => response.end('{}')).listen(Number(flag('health-listen').split(':')[1]), '127.0.0.1');
 `;
 
 let dir: string;

@@ -33,6 +33,7 @@ export interface DevNode {
   readonly name: string;
   readonly client: string;
   readonly http: string;
+  readonly health: string;
   readonly child: ChildNode;
 }
 
@@ -116,6 +117,7 @@ export class DevCluster {
         'client-port': ports.client,
         'peer-port': ports.peer,
         'http-port': ports.http,
+        'health-listen': `${HOST}:${ports.health}`,
         'initial-cluster': members,
         'cluster-token': clusterToken,
       };
@@ -126,7 +128,8 @@ export class DevCluster {
         logPath: join(dataDir, `${name}.log`),
         onEvent: (event) => this.#childEvent(name, event),
       });
-      return { name, client: `${HOST}:${ports.client}`, http: `${HOST}:${ports.http}`, child };
+      const at = (port: number): string => `${HOST}:${port}`;
+      return { name, client: at(ports.client), http: at(ports.http), health: at(ports.health), child };
     });
   }
 
@@ -148,7 +151,7 @@ export class DevCluster {
   async #untilReady(node: DevNode, deadline: number, signal: AbortSignal): Promise<boolean> {
     let reasons = 'it does not answer';
     while (!signal.aborted) {
-      const answer = await probe(node.http);
+      const answer = await probe(node.health);
       if (answer === 'ready') return true;
       if (answer !== undefined) reasons = answer;
       if (performance.now() > deadline) throw this.#notReady(node, reasons);
@@ -176,9 +179,9 @@ async function checkPorts(basePort: number, nodes: number): Promise<void> {
 }
 
 /** Asks a node whether it is ready; gives its reasons when not, undefined when it does not answer. */
-async function probe(http: string): Promise<string | undefined> {
+async function probe(health: string): Promise<string | undefined> {
   try {
-    const response = await fetch(`http://${http}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    const response = await fetch(`http://${health}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
     const text = await response.text();
     return response.ok ? 'ready' : text.trim();
   } catch {

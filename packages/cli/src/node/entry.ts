@@ -14,7 +14,8 @@ import {
 } from '@remora/gateway';
 import { pipeFrameBytesMax } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
-import { type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
+import { httpNames } from '../node-options.ts';
+import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import type { EntryDeps, NodeEntry } from './platform.ts';
 
@@ -25,7 +26,7 @@ export class Entry implements NodeEntry {
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
-  #http: RunningHttpServer | undefined;
+  readonly #http: RunningHttpServer[] = [];
   #stopping = false;
 
   constructor(deps: EntryDeps, metrics: MetricsRegistry) {
@@ -71,14 +72,18 @@ export class Entry implements NodeEntry {
       this.#endpoint = createHttpEndpoint({ ...this.#deps, onMalformed, onWaitRefused: admission.countWait });
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
-    this.#http = await startHttpServer({
-      listen: { host: options.listenHost, port: options.httpPort },
+    const both = {
+      names: httpNames(options),
       logger,
       health: () => ({ ok: true, reasons: [], details: { node: options.name, nodeId: this.#deps.nodeId } }),
       ready: () => this.#ready(),
       metrics: async () => ({ contentType: metrics.contentType, body: await metrics.render() }),
-      handlers: this.#endpoint === undefined ? [] : [this.#endpoint],
-    });
+    };
+    const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
+    this.#http.push(await startHttpServer({ ...both, ...health }));
+    const listen = { host: options.listenHost, port: options.httpPort };
+    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint];
+    this.#http.push(await startHttpServer({ ...both, listen, flag: '--http-port', limits: API_LIMITS, handlers }));
   }
 
   /** Ready: it has heard the masters, and every range had a leader when it last did. It goes on without them, so their silence counts for nothing. */
@@ -100,7 +105,7 @@ export class Entry implements NodeEntry {
     this.#stopping = true;
     this.#pipe?.close();
     await Promise.all([this.#server?.stop(SHUTDOWN_GRACE_MS), this.#endpoint?.stop()]);
-    await this.#http?.stop();
+    await Promise.all(this.#http.map((server) => server.stop()));
   }
 }
 

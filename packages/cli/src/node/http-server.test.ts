@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { silentLogger } from '@remora/base';
 import { afterEach, expect, test } from 'vitest';
-import { type HttpServerOptions, type RunningHttpServer, startHttpServer } from './http-server.ts';
+import { API_LIMITS, type HttpServerOptions, type RunningHttpServer, startHttpServer } from './http-server.ts';
 
 const running: RunningHttpServer[] = [];
 
@@ -13,7 +13,7 @@ async function start(
   options: Partial<HttpServerOptions> = {},
 ): Promise<(path: string, init?: RequestInit) => Promise<Response>> {
   const server = await startHttpServer({
-    listen: { host: '127.0.0.1', port: 0 },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,
     health: () => ({ ok: true, reasons: [] }),
     ready: () => ({ ok: false, reasons: ['no leader'], details: { node: 'n1' } }),

@@ -1,14 +1,43 @@
-// H1. Everything is bounded: connections, header and request times, bodies (nothing here reads one; handlers bound theirs).
+// H1. Everything is bounded: connections in total and by address, the time that a header and a request may take to arrive,
+//     bodies (nothing here reads one; handlers bound theirs).
 // H2. /health says whether the process works, /ready whether it can serve clients now. Both answer 503 when not, so
 //     that load balancers and supervisors need not read the body.
+// H3. Each listener has connections of its own: however many clients of the API are slow, a probe of the health listener
+//     is answered.
+// H4. Every request passes `requestRefusal` before anything else, whatever its path.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Address, type Logger, suggest } from '@remora/base';
+import { type Address, type Logger, type ServiceError, suggest } from '@remora/base';
+import { errorAnswer, requestRefusal } from '@remora/gateway';
 import { CommandError } from '../exit-codes.ts';
+import { boundConnections } from './http-connections.ts';
 
-const CONNECTIONS_MAX = 1000;
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+export interface HttpLimits {
+  readonly connectionsMax: number;
+  /** By IPv4 address, or by the first 64 bits of an IPv6 address: so many are one customer's. */
+  readonly connectionsPerAddressMax: number;
+  /** How long the header of a request may take to arrive, from its first byte or from the connection's first moment. */
+  readonly headersTimeoutMs: number;
+  /** The same for header and body together. */
+  readonly requestTimeoutMs: number;
+}
+
+/** One address can have all the calls that a node takes (800), and leaves connections for others. */
+export const API_LIMITS: HttpLimits = {
+  connectionsMax: 1_000,
+  connectionsPerAddressMax: 800,
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 10_000,
+};
+/** Probes and Prometheus, from a few addresses. */
+export const HEALTH_LIMITS: HttpLimits = {
+  connectionsMax: 100,
+  connectionsPerAddressMax: 50,
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 5_000,
+};
+/** The time limits are enforced this often; Node's own interval is 30 s. */
+const TIMEOUT_CHECK_MS = 2_000;
 /** A connection that says nothing is asked for a sign of life: behind a call that waits may be nobody any more. */
 const KEEP_ALIVE_MS = 10_000;
 
@@ -30,6 +59,11 @@ export interface HttpHandler {
 
 export interface HttpServerOptions {
   readonly listen: Address;
+  /** The flag that changes where it listens. */
+  readonly flag: string;
+  readonly limits: HttpLimits;
+  /** Names besides IP addresses and localhost by which clients may ask (`Host`), in lower case. */
+  readonly names: ReadonlySet<string>;
   readonly logger: Logger;
   health(): Report;
   ready(): Report;
@@ -48,13 +82,17 @@ export interface RunningHttpServer {
  * @throws {CommandError} `portTaken`, naming the port and its flag; `usage` for an address that is not this machine's.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<RunningHttpServer> {
+  const { limits } = options;
   const server = createServer({
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    // Its absence is answered in words (H4).
+    requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_MS,
   });
-  server.maxConnections = CONNECTIONS_MAX;
+  boundConnections(server, limits);
   server.on('request', (request, response) => {
     serve(options, request, response).catch((error: unknown) => {
       options.logger.error({ error, url: request.url }, 'HTTP request failed');
@@ -62,7 +100,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       else sendJson(response, 500, { error: 'internal error; see the log of the node' });
     });
   });
-  await listen(server, options.listen, '--http-port');
+  await listen(server, options.listen, options.flag);
   const { port } = server.address() as AddressInfo;
   return { port, stop: () => stop(server) };
 }
@@ -89,6 +127,11 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port }: Addres
 const PATHS = ['/health', '/ready', '/metrics'];
 
 async function serve(options: HttpServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { headers, headersDistinct, url: target = '' } = request;
+  const site = headers['sec-fetch-site'];
+  const head = { target, hosts: headersDistinct.host ?? [], origin: headers.origin, site: site?.toString() };
+  const refusal = requestRefusal(head, options.names);
+  if (refusal !== undefined) return sendRefusal(refusal, response); // H4
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
   const handler = options.handlers?.find(({ paths }) => paths.some((served) => isServed(path, served)));
   if (handler !== undefined) return handler.handle(request, response);
@@ -109,6 +152,12 @@ async function serve(options: HttpServerOptions, request: IncomingMessage, respo
 
 function isServed(path: string, served: string): boolean {
   return served.endsWith('/') ? `${path}/`.startsWith(served) : path === served;
+}
+
+function sendRefusal(refusal: ServiceError, response: ServerResponse): void {
+  const { status, headers, body } = errorAnswer(refusal);
+  for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value);
+  sendJson(response, status, body);
 }
 
 function sendNotFound(options: HttpServerOptions, path: string, response: ServerResponse): void {

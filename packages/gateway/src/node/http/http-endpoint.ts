@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, ServiceError, sleep, type Timer, toServiceError } from '@remora/base';
+import { type Clock, parseBoundedJson, ServiceError, sleep, type Timer, toServiceError } from '@remora/base';
+import { HeldBytes } from '@remora/protocol';
 import type { ApiAnswer, EventStream } from '../../http/api-types.ts';
 import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
@@ -11,6 +12,8 @@ const BODY_BYTES_MAX = 256 * 1024;
 const CALLS_MAX = 800;
 /** Of those, what may wait, or listen to events: the rest is room for what ends waits (a release), and for renewals. */
 const WAITS_SHARE = 0.5;
+/** Of bodies that have not arrived in full, together: a few hundred of usual size, and never the memory of the node. */
+const UNFINISHED_BYTES_MAX = 8 * 1024 * 1024;
 const STOP_GRACE_MS = 1_000;
 /** What says that a request is malformed, or too large. */
 const MALFORMED: readonly number[] = [400, 413, 415];
@@ -25,6 +28,14 @@ const BUSY = new ServiceError(
     details: { retryAfterMs: 1_000 },
   },
 );
+
+/** Named for tests, which have not as many connections. */
+interface EndpointLimits {
+  readonly callsMax: number;
+  readonly unfinishedBytesMax: number;
+}
+
+const ENDPOINT_LIMITS: EndpointLimits = { callsMax: CALLS_MAX, unfinishedBytesMax: UNFINISHED_BYTES_MAX };
 
 export interface HttpEndpointDeps extends Omit<HttpApiDeps, 'waits'> {
   /** Told of each call that is refused for what it says. */
@@ -45,15 +56,18 @@ export interface HttpEndpoint {
 /**
  * The JSON interface over HTTP.
  *
- * HE1. Bodies are bounded, and JSON by their type: a form of a web page cannot send that, and one of another site is
- *      refused by its origin. There are no CORS headers, so no page of another site reads an answer.
+ * HE1. A body has at most `BODY_BYTES_MAX` bytes, and is JSON by its type, which a form of a web page cannot send. The server
+ *      has refused pages of other sites by then (`request-guard.ts`); there are no CORS headers, so none reads an answer.
+ *      Together, bodies that are not finished have `UNFINISHED_BYTES_MAX`; how long one may take, the server bounds.
  * HE2. A client that hangs up ends its call. What it was answered and did not take is taken back.
  * HE3. Calls and streams are bounded; one more is refused at once. What may take long has a part of them.
  * HE4. A client that does not read what it is told holds up no memory: the source stops until it does.
  * HE5. A stream that was ended is open until its client has read it, and nothing is written to it any more: Node would end
  *      the process for that.
  */
-export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { callsMax: CALLS_MAX }): HttpEndpoint {
+export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<EndpointLimits> = {}): HttpEndpoint {
+  const { callsMax, unfinishedBytesMax } = { ...ENDPOINT_LIMITS, ...limits };
+  const unfinished = new HeldBytes(unfinishedBytesMax);
   const waits = new WaitSlots(Math.floor(callsMax * WAITS_SHARE), deps.onWaitRefused ?? (() => {}));
   const api = new HttpApi({ ...deps, waits });
   const open = new Map<AbortController, Promise<ApiAnswer>>();
@@ -66,7 +80,9 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { call
       response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client has hung up')));
       if (stopping) caller.abort(STOPPING);
       const isBusy = open.size + streams.size >= callsMax;
-      const answering = isBusy ? Promise.resolve(errorAnswer(BUSY)) : answerOf(api, request, caller.signal);
+      const answering = isBusy
+        ? Promise.resolve(errorAnswer(BUSY))
+        : answerOf({ api, unfinished }, request, caller.signal);
       open.set(caller, answering);
       const answer = await answering;
       open.delete(caller);
@@ -90,54 +106,73 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { call
   };
 }
 
-async function answerOf(api: HttpApi, request: IncomingMessage, signal: AbortSignal): Promise<ApiAnswer> {
+async function answerOf(
+  { api, unfinished }: { readonly api: HttpApi; readonly unfinished: HeldBytes },
+  request: IncomingMessage,
+  signal: AbortSignal,
+): Promise<ApiAnswer> {
   try {
-    refuseOtherSites(request);
     const { method = '', url: target = '' } = request;
     const hasBody = method === 'POST' || method === 'PUT';
-    return await api.handle({ method, target, body: hasBody ? await readJson(request) : undefined, signal });
+    return await api.handle({
+      method,
+      target,
+      body: hasBody ? await readJson(request, unfinished) : undefined,
+      signal,
+    });
   } catch (error) {
     return errorAnswer(toServiceError(error));
   }
 }
 
 /** HE1 */
-function refuseOtherSites({ headers }: IncomingMessage): void {
-  const { origin, host } = headers;
-  if (origin === undefined || origin === `http://${host}` || origin === `https://${host}`) return;
-  throw refused(403, 'web pages of other sites may not do this');
-}
-
-/** HE1 */
-async function readJson(request: IncomingMessage): Promise<unknown> {
+async function readJson(request: IncomingMessage, unfinished: HeldBytes): Promise<unknown> {
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') {
     throw refused(415, 'the body is application/json: curl --json, or -H "content-type: application/json"');
   }
-  const bytes = await readBody(request);
+  const bytes = await readBody(request, unfinished);
   if (bytes.length === 0) return undefined;
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return parseBoundedJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw new ServiceError('INVALID_ARGUMENT', 'the body is no JSON in UTF-8', { cause });
+    const problem = cause instanceof SyntaxError ? cause.message : 'it is not UTF-8';
+    throw new ServiceError('INVALID_ARGUMENT', `the body is no JSON: ${problem}`, { cause });
   }
 }
 
-/** What comes above the limit is read and dropped until the answer is sent, so that the client gets to read it. */
-function readBody(request: IncomingMessage): Promise<Buffer> {
+/** What comes above a limit is read and dropped until the answer is sent, so that the client gets to read it. */
+function readBody(request: IncomingMessage, unfinished: HeldBytes): Promise<Buffer> {
+  let chunks: Buffer[] = [];
+  let length = 0;
+  let refusal: ServiceError | undefined;
+  const drop = (): void => {
+    unfinished.give(length);
+    chunks = [];
+    length = 0;
+  };
   return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
-    let length = 0;
     request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= BODY_BYTES_MAX) chunks.push(chunk);
-      else {
-        chunks = [];
-        reject(tooLarge());
+      if (refusal !== undefined) return;
+      if (length + chunk.length > BODY_BYTES_MAX) refusal = tooLarge();
+      else if (!unfinished.take(chunk.length)) refusal = BUSY;
+      if (refusal === undefined) {
+        chunks.push(chunk);
+        length += chunk.length;
+      } else {
+        drop();
+        reject(refusal);
       }
     });
-    request.on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('close', () => reject(new ServiceError('CANCELED', 'the client has hung up')));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks);
+      drop();
+      resolve(body);
+    });
+    request.on('close', () => {
+      drop();
+      reject(new ServiceError('CANCELED', 'the client has hung up'));
+    });
   });
 }
 
