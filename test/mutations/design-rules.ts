@@ -4,6 +4,7 @@ import { COORDINATOR_BUGS } from '../sim/coordinators/planted/bugs.ts';
 import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';
 import { MERGE_BUGS } from '../sim/range-cluster/planted/bugs.ts';
 import { FENCE_BUGS } from '../sim/range-cluster/planted/fence-bugs.ts';
+import { TXN_BUGS } from '../sim/range-cluster/planted/txn-bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
 import { TRANSACTION_BUGS } from '../sim/transactions/planted/bugs.ts';
 import type { Mutation } from './mutation.ts';
@@ -94,6 +95,16 @@ const TRANSACTIONS_AND_RANGES: readonly DesignRule[] = [
   ['§11', 'the revision is drawn after all prepares', ['revision-drawn-before-all-is-prepared']],
   ['§11', 'the record decides, and whoever meets an intent asks it', ['expired-parts-are-aborted-unasked']],
   ['§11', 'a committed record stays until every intent is resolved', ['record-dropped-before-all-is-resolved']],
+  [
+    '§11',
+    'a transaction that could change a key twice is refused in every order and at every depth',
+    ['puts-compared-with-earlier-deletes-only', 'nested-transactions-are-not-compared'],
+  ],
+  [
+    '§11',
+    'of what was prepared the committed branches are executed, all of them and no others',
+    ['nested-branches-are-forgotten', 'both-branches-are-executed', 'what-cannot-be-executed-is-skipped'],
+  ],
   ['§12', 'split and merge are refused while a configuration is joint', ['split-while-joint', 'sealed-while-joint']],
   ['§12', 'a merge is decided when every replica has the seal', ['merge-without-the-word-of-all-nodes']],
   ['§12', 'epoch and keys are checked again at apply', ['keys-not-checked-at-apply']],
@@ -105,7 +116,7 @@ const SIMULATIONS: readonly (readonly [string, readonly Mutation[]])[] = [
   ['cluster', CLUSTER_BUGS],
   ['coordinators', COORDINATOR_BUGS],
   ['leases', LEASE_BUGS],
-  ['range-cluster', [...MERGE_BUGS, ...FENCE_BUGS]],
+  ['range-cluster', [...MERGE_BUGS, ...FENCE_BUGS, ...TXN_BUGS]],
   ['revisions', REVISION_BUGS],
   ['transactions', TRANSACTION_BUGS],
 ];

@@ -280,6 +280,15 @@ const ROWS: readonly Row[] = [
     'transactions/lock-compares.test.ts',
     'goes with its lock when the range is split, and outlives a crash',
   ],
+  [
+    'what-cannot-be-executed-is-skipped',
+    'an operation that was prepared and cannot be executed is skipped: the transaction is applied in part',
+    'transactions/part-execution.ts',
+    'if (!(cause instanceof ServiceError)) throw cause;',
+    "if (cause instanceof ServiceError) return { type: 'txn' } as never;",
+    'transactions/range-transactions.test.ts',
+    'PE1: a resolve that makes the part change a key twice stops the process, and nothing is applied',
+  ],
 ];
 
 const OF_RANGES = ROWS.map(
@@ -300,6 +309,42 @@ const OF_COORDINATORS: readonly RuleMutation[] = [
     killedBy: {
       file: 'packages/gateway/src/transactions/coordinator.property.test.ts',
       test: 'transactions over ranges are as if each had happened at one moment, whatever is lost and whichever coordinator ends',
+    },
+  },
+];
+
+const OF_TRANSACTIONS: readonly RuleMutation[] = [
+  {
+    name: 'nested-transactions-are-not-compared',
+    rule: 'what is nested in a list is not compared with the rest of the list',
+    file: 'packages/protocol/src/internal/changed-once.ts',
+    find: 'for (const change of changesOf(op.txn.success, onClash)) changes.push(take(change, group));',
+    replace: 'changesOf(op.txn.success, onClash);',
+    killedBy: {
+      file: 'packages/protocol/src/internal/changed-once.test.ts',
+      test: 'it is refused exactly when two of its operations that can meet change one key, whatever the order and the depth',
+    },
+  },
+  {
+    name: 'changes-of-a-key-twice-reach-ranges',
+    rule: 'a transaction that could change a key twice is sent to ranges (range-backend.ts RB1)',
+    file: 'packages/gateway/src/routing/range-backend.ts',
+    find: "const refusal = command.type === 'txn' ? changedTwice(command.txn) : undefined;",
+    replace: 'const refusal = changedTwice({ success: [], failure: [] });',
+    killedBy: {
+      file: 'packages/gateway/src/routing/range-backend.test.ts',
+      test: 'RB1: a transaction that could change a key twice is refused, and no range is sent anything',
+    },
+  },
+  {
+    name: 'lost-results-are-unknown',
+    rule: 'a transaction that was applied, with results that are not remembered, is told as one whose outcome is unknown',
+    file: 'packages/gateway/src/transactions/txn-request.ts',
+    find: "return new ServiceError('RESULT_LOST', message",
+    replace: "return new ServiceError('UNKNOWN_OUTCOME', message",
+    killedBy: {
+      file: 'packages/gateway/src/transactions/coordinator.test.ts',
+      test: 'what a range tells nothing of is not told as nothing found',
     },
   },
 ];
@@ -338,5 +383,6 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...OF_RANGES,
   ...CLIENT_RULES,
   ...OF_COORDINATORS,
+  ...OF_TRANSACTIONS,
   ...STEERING_RULES,
 ];

@@ -8,6 +8,7 @@ import { RAFT_BUGS } from '../sim/raft/planted/bugs.ts';
 import { MERGE_BUGS } from '../sim/range-cluster/planted/bugs.ts';
 import { FENCE_BUGS } from '../sim/range-cluster/planted/fence-bugs.ts';
 import { KINDS_BUGS } from '../sim/range-cluster/planted/kinds-bugs.ts';
+import { TXN_BUGS } from '../sim/range-cluster/planted/txn-bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
 import { TRANSACTION_BUGS } from '../sim/transactions/planted/bugs.ts';
 import { HTTP_RULES } from './http-rules.ts';
@@ -26,6 +27,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...MERGE_BUGS,
   ...KINDS_BUGS,
   ...FENCE_BUGS,
+  ...TXN_BUGS,
   ...TRANSACTION_BUGS,
   ...COORDINATOR_BUGS,
 ];

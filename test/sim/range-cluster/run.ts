@@ -27,6 +27,8 @@ export interface RunResult {
   readonly splitsAmidTransactions: number;
   /** Transactions over lists that were acknowledged. */
   readonly committed: number;
+  /** Transactions that could change a key twice, and were refused. */
+  readonly refused: number;
   /** Coordinators that ended, by the message that was their last. */
   readonly kills: ReadonlyMap<string, number>;
   /** Replicas that moved to another node, and of those the ones whose range had a prepared transaction meanwhile. */
@@ -98,6 +100,7 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
     merges: bed.ranges.merged,
     splitsAmidTransactions: bed.ranges.splitsAmidTransactions,
     committed: lists?.committed ?? 0,
+    refused: lists?.refused ?? 0,
     kills: bed.kills,
     moves: bed.ranges.moves.moved,
     movesAmidTransactions: bed.ranges.moves.amidTransactions,

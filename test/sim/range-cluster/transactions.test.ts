@@ -21,6 +21,7 @@ describe.each(TRANSACTIONS)('transactions over $name keep every promise', ({ pla
 test.runIf(seeds.length >= 4)('the runs met what they are for: coordinators that end, splits amid transactions', () => {
   const sum = (what: (result: RunResult) => number) => all.reduce((total, result) => total + what(result), 0);
   expect(sum(({ committed }) => committed)).toBeGreaterThan(5 * all.length);
+  expect(sum(({ refused }) => refused)).toBeGreaterThan(all.length);
   expect(sum(({ splitsAmidTransactions }) => splitsAmidTransactions)).toBeGreaterThan(0);
   expect(sum(({ merges }) => merges)).toBeGreaterThan(0);
   expect(sum(({ moves }) => moves)).toBeGreaterThan(0);

@@ -3,6 +3,8 @@
  * says of what they were answered.
  *
  * TL1. They are strictly serializable. A transaction whose comparisons failed is one of its own that only read.
+ * TL2. A transaction that could change a key twice is refused for that, and nobody sees anything of it.
+ * TL3. Of a branch that is not taken nothing is done, at any depth; of two deletes of a key the first one deletes it.
  */
 import type { Random } from '@remora/base';
 import type { Compare, KvOp, KvResult, Query, Txn } from '@remora/protocol';
@@ -10,6 +12,7 @@ import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
 import { checkTransactions, type TxnOp, TxnRecorder } from '../../checkers/index.ts';
 import type { RangeCluster } from './bed.ts';
 import { Requests } from './requests.ts';
+import { type Append, appending, changingTwice, readIn, reading } from './txn-shapes.ts';
 
 /** Outside of what other clients write, at both ends of the plain keys and of every range in between. */
 export const LIST_KEYS: readonly string[] = ['i0', 'i1', 'l0', 'l1'];
@@ -31,7 +34,10 @@ export class TxnLoad {
   #elements = 0;
   /** Transactions that were acknowledged. */
   committed = 0;
+  /** Those that could change a key twice, and were refused. */
+  refused = 0;
   unknown = 0;
+  readonly #faults: string[] = [];
 
   constructor(bed: RangeCluster) {
     this.#bed = bed;
@@ -53,6 +59,7 @@ export class TxnLoad {
     const keys = this.#someKeys();
     this.#read(client, keys, (lists) => {
       if (lists === undefined || this.#random.int(5) === 0) return after();
+      if (this.#random.int(8) === 0) return this.#changeTwice(lists, after);
       // What was read a while ago often is not what there is.
       if (this.#random.int(3) > 0) return this.#append(client, lists, after);
       this.#bed.clock.setTimer(this.#random.int(100), () => this.#append(client, lists, after));
@@ -89,26 +96,24 @@ export class TxnLoad {
     const appends = written.map(({ key }): TxnOp => ({ k: key, op: 'append', v: element }));
     const meant = this.#history.begin({ c: client, ops: [...reads(lists), ...appends] });
     const other = this.#history.begin({ c: client, ops: [] });
-    const success = written.map(({ key, elements }) => put(key, [...elements, element].join(' ')));
+    const shaped = appending(
+      this.#random,
+      written.map((list) => appendTo(list, element)),
+    );
     const readBack: KvOp[] =
       [[range('i', 'j')], [range('l', 'm')], [range('i', 'm')], [], []][this.#random.int(5)] ?? [];
-    const failure = lists.map(({ key }) => range(key));
-    const txn: Txn = { compare: lists.map(unchanged), success: [...success, ...readBack], failure };
+    const keys = lists.map(({ key }) => key);
+    const failure = reading(this.#random, keys);
+    const txn: Txn = { compare: lists.map(unchanged), success: [...shaped.ops, ...readBack], failure };
     this.#requests.command({ type: 'txn', txn }, this.#timeoutMs(), (error, reply) => {
       if (reply?.result.type === 'txn' && reply.result.succeeded) {
         this.committed++;
+        this.#faults.push(...shaped.faults(reply.result.results));
         meant.committedAs([...reads(lists), ...appends]);
         other.aborted();
       } else if (reply?.result.type === 'txn') {
         meant.aborted();
-        other.committedAs(
-          reads(
-            listsOf(
-              lists.map(({ key }) => key),
-              reply.result.results,
-            ),
-          ),
-        );
+        other.committedAs(reads(listsOf(keys, readIn(reply.result.results))));
       } else {
         if (error?.mayBeApplied) {
           this.unknown++;
@@ -120,14 +125,42 @@ export class TxnLoad {
     });
   }
 
+  /** TL2. */
+  #changeTwice(lists: readonly List[], after: () => void): void {
+    const [list] = lists;
+    if (list === undefined) return after();
+    const success = changingTwice(this.#random, appendTo(list, `${++this.#elements}`).put);
+    this.#requests.command({ type: 'txn', txn: { compare: [], success, failure: [] } }, this.#timeoutMs(), (error) => {
+      if (error?.code === 'DUPLICATE_KEY') this.refused++;
+      else if (error === undefined || !GATEWAY_GONE.includes(error.code)) {
+        this.#faults.push(
+          `TL2: ${list.key} could be changed twice, and that was answered with ${error?.code ?? 'a result'}`,
+        );
+      }
+      after();
+    });
+  }
+
   #timeoutMs(): number {
     return 500 + this.#random.int(4_000);
   }
 
   check(): readonly string[] {
     const { result, explanation } = checkTransactions(this.#history.records());
-    return [...this.#requests.faults, ...(result === 'ok' ? [] : [explanation])];
+    return [...this.#requests.faults, ...this.#faults, ...(result === 'ok' ? [] : [explanation])];
   }
+}
+
+/** No gateway runs, or it ends before it answers. */
+const GATEWAY_GONE: readonly string[] = ['UNAVAILABLE', 'UNKNOWN_OUTCOME'];
+
+function appendTo(list: List, element: string): Append {
+  const text = [...list.elements, element].join(' ');
+  return {
+    put: put(list.key, text),
+    unchanged: unchanged(list),
+    changed: unchanged({ ...list, modRevision: list.modRevision + 1 }),
+  };
 }
 
 function listsOf(keys: readonly string[], results: readonly KvResult[]): readonly List[] {

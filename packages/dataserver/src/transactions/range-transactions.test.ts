@@ -121,19 +121,23 @@ describe('a transaction over two ranges', () => {
   });
 
   test.each([
-    { name: 'the decision', part: 0, commit: (_: StateBed) => decide('t', commitAt(9, [0, 1])) },
-    { name: 'a resolve', part: 1, commit: (bed: StateBed) => resolve('t', commitAt(9, [0, 1]), bed) },
-  ])('PE1: $name that makes the part change a key twice stops the process, and nothing is applied', async (row) => {
-    const [left] = neighbours();
-    const ops = [
-      { number: 0, branch: 0, op: put('a', '1') },
-      { number: 1, branch: 1, op: del('a', 'c') },
-    ];
-    const answer = await prepared(left, prepare('t', row.part, ops));
-    expect(answer).toMatchObject({ answer: 'prepared', failures: [] }); // As these may exclude each other.
-    await expect(left.run(row.commit(left))).rejects.toThrow(InvariantError);
-    expect([left.events, left.state.transactions.prepared]).toEqual([[], 1]);
-  });
+    ['the decision', 0, (_: StateBed) => decide('t', commitAt(9, [0, 1]))],
+    ['a resolve', 1, (bed: StateBed) => resolve('t', commitAt(9, [0, 1]), bed)],
+  ] as const)(
+    'PE1: %s that makes the part change a key twice stops the process, and nothing is applied',
+    async (...row) => {
+      const [_name, part, commit] = row;
+      const [left] = neighbours();
+      const ops = [
+        { number: 0, branch: 0, op: put('a', '1') },
+        { number: 1, branch: 1, op: del('a', 'c') },
+      ];
+      const answer = await prepared(left, prepare('t', part, ops));
+      expect(answer).toMatchObject({ answer: 'prepared', failures: [] }); // As these may exclude each other.
+      await expect(left.run(commit(left))).rejects.toThrow(InvariantError);
+      expect([left.events, left.state.transactions.prepared]).toEqual([[], 1]);
+    },
+  );
 
   test('keeps no key for a lease that has ended, though the key is there yet', async () => {
     const [left] = neighbours();

@@ -114,3 +114,30 @@ test('what a range tells nothing of is not told as nothing found', async () => {
   }
   expect(told).toMatchObject([{ code: 'RESULT_LOST' }]);
 });
+
+test.each([
+  { name: 'whose answer is too large', error: new ServiceError('RESULT_LOST', 'the answer is too large') },
+  { name: 'after which the other ranges are silent', error: undefined },
+])('a decision $name is known: the client hears that the transaction was applied', async ({ error: ofDecision }) => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);
+  const calls = ranges.calls();
+  const execute: typeof calls.execute = (build, span, options, done) =>
+    calls.execute(build, span, options, (error, reply) => {
+      if (reply?.result.type === 'txnDecide' && ofDecision !== undefined) return done(ofDecision, undefined);
+      if (reply?.result.type === 'txnResolve' && ofDecision === undefined) return;
+      done(error, reply);
+    });
+  const coordinator = new Coordinator({ ...calls, execute, newTxnId: () => 't1' });
+  const txn = { compare: [], success: [put('a'), { ...put('z'), prevKv: true }], failure: [] };
+  const told: unknown[] = [];
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  coordinator.command({ type: 'txn', txn }, identity, (error, reply) => void told.push(error ?? reply), undefined);
+  for (let steps = 0; (told.length === 0 || coordinator.underWay > 0) && steps < 1_000; steps++) {
+    for (let turn = 0; turn < 25; turn++) await Promise.resolve();
+    clock.fireNext();
+  }
+  const [{ revision } = { revision: 0 }] = ranges.commits;
+  expect(told).toMatchObject([{ code: 'RESULT_LOST', details: { revision } }]);
+  expect([ranges.pairs.size, ranges.ranges.flatMap(({ prepared }) => [...prepared])]).toEqual([2, []]);
+});
