@@ -1,7 +1,8 @@
 /**
  * Clients whose leases have keys in all ranges.
  *
- * LE1. A key that was put with a lease stays for as long as its client renews the lease in time.
+ * LE1. A key that was put with a lease stays for as long as its client renews the lease in time, and so it does when it is put
+ *      again with the lease that it has, together with keys in other ranges.
  * LE2. When a revocation was answered, no key of the lease is left: neither now, nor at the revision of the answer.
  * LE3. In the end, when nobody renews any, no key is left of any lease.
  */
@@ -39,6 +40,8 @@ export class LeaseLoad {
   /** Puts with a lease that were acknowledged; revocations that were. */
   attached = 0;
   revoked = 0;
+  /** Transactions that put keys again with the leases that they have. */
+  kept = 0;
 
   constructor(bed: RangeCluster) {
     this.#bed = bed;
@@ -119,6 +122,7 @@ export class LeaseLoad {
     if (what === 1) return this.#revoke(lease, untilMs);
     const next = (): void => this.#later(this.#random.int(60), () => this.#work(lease, untilMs));
     if (what < 4 && lease.keys.length > 0) this.#check(lease, next);
+    else if (what < 6 && lease.keys.length > 1) this.#putAgain(lease, next);
     else this.#put(lease, next);
   }
 
@@ -137,6 +141,19 @@ export class LeaseLoad {
         this.attached++;
         lease.keys.push(key);
       } else if (code === 'LEASE_NOT_FOUND') this.#gone(lease, `a put of ${key}`);
+      next();
+    });
+  }
+
+  /** Two keys or more, mostly of different ranges, as they are: a transaction that depends on a lease without naming it. */
+  #putAgain(lease: OwnedLease, next: () => void): void {
+    const keys = PLACES.flatMap((place) => lease.keys.findLast((key) => key.startsWith(place)) ?? []);
+    const success = keys.map((key) => put(key, '', { ignoreLease: true, ignoreValue: true }));
+    const txn = { compare: [], success, failure: [] };
+    this.#send({ type: 'txn', txn }, (result, code) => {
+      if (result !== undefined) this.kept++;
+      // There is no such key any more, or what is left of it is about to go.
+      if (code === 'LEASE_NOT_FOUND' || code === 'INVALID_ARGUMENT') this.#gone(lease, `a put of ${keys.join()} again`);
       next();
     });
   }

@@ -20,6 +20,7 @@ describe.each(LEASES)('$name, under load and misfortune, keep every promise', ({
     const sum = (what: (result: RunResult) => number) => results.reduce((total, result) => total + what(result), 0);
     expect(sum((result) => result.attached)).toBeGreaterThan(10 * seeds.length);
     expect(sum((result) => result.revoked)).toBeGreaterThan(seeds.length);
+    expect(sum((result) => result.kept)).toBeGreaterThan(seeds.length);
     expect(sum((result) => result.granted)).toBeGreaterThan(seeds.length);
     expect(sum((result) => result.merges)).toBeGreaterThanOrEqual(plan.merges === undefined ? 0 : seeds.length);
   });

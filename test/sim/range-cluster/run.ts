@@ -39,6 +39,8 @@ export interface RunResult {
   readonly simulatedMs: number;
   /** Keys put with leases, and leases revoked. */
   readonly attached: number;
+  /** Transactions that put keys again with the leases that they have. */
+  readonly kept: number;
   readonly revoked: number;
 }
 
@@ -96,6 +98,7 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
     resumed: bed.resumed,
     splits: bed.ranges.splits,
     attached: leases.attached,
+    kept: leases.kept,
     revoked: leases.revoked,
     merges: bed.ranges.merged,
     splitsAmidTransactions: bed.ranges.splitsAmidTransactions,

@@ -24,13 +24,19 @@ function planOf(seed: number): NamedPlan {
 
 /** What runs over many seeds must have met. */
 function figuresOf(result: RunResult): Readonly<Record<string, number>> {
-  const { splits, merges, moves, snapshots, committed, refused, attached, revoked, granted } = result;
+  const { splits, merges, moves, snapshots, committed, refused, attached, kept, revoked, granted } = result;
   const { splitsAmidTransactions, movesAmidTransactions } = result;
   return {
     ...{ splits, merges, moves, snapshots },
     ...{ 'splits amid transactions': splitsAmidTransactions, 'moves amid transactions': movesAmidTransactions },
     'changes of a key twice, refused': refused,
-    ...{ 'transactions over lists': committed, 'keys with leases': attached, revocations: revoked, grants: granted },
+    ...{
+      'transactions over lists': committed,
+      'keys with leases': attached,
+      'leases kept by transactions': kept,
+      revocations: revoked,
+      grants: granted,
+    },
   };
 }
 
