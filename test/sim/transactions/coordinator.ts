@@ -12,7 +12,10 @@ import {
 } from '@remora/protocol';
 import type { Calls } from './calls.ts';
 
-/** A transaction with one level: branch 0 if all comparisons hold, otherwise branch 1. */
+/**
+ * A transaction with branch 0 if all comparisons hold, and otherwise branch 1. What is nested in branch 0 compares nothing:
+ * branch 2 goes along with it, and branch 3, its other one, is never executed.
+ */
 export interface FlatTxn {
   readonly requestId: string;
   readonly compares: readonly { readonly key: string; readonly compare: Compare }[];
@@ -83,7 +86,7 @@ export class SimCoordinator {
       await this.#step();
     }
     const holds = prepared.every(({ compares }) => compares.every((answer) => answer === 'holds'));
-    return this.#commit({ type: 'commit', revision, branches: [holds ? 0 : 1] });
+    return this.#commit({ type: 'commit', revision, branches: holds ? [0, 2] : [1] });
   }
 
   /** Never goes on once it has stopped. */

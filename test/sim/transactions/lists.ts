@@ -1,6 +1,6 @@
 /** Transactions that append to lists and read them: what one asks of the ranges, and what its answer says. */
-import type { Compare, KvResult, PartOp, PartResult, Txn } from '@remora/protocol';
-import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import type { Compare, DeleteOp, KvOp, KvResult, PartOp, PartResult, Txn } from '@remora/protocol';
+import { del, put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
 import type { TxnOp } from '../../checkers/index.ts';
 
 /** A list as it was read before, which is compared; and whether it is to grow, or else is read again. */
@@ -9,14 +9,27 @@ export interface ListAccess {
   readonly before: readonly string[];
   readonly element?: string;
   readonly again?: boolean;
+  /** It grows in a nested transaction, whose other branch would delete it, and deletes that overlap stand beside it. */
+  readonly nested?: boolean;
 }
 
-/** Then: appends and reads, if no list has changed. Else: reads. The number says which list, and which branch. */
+/**
+ * Then: appends and reads, if no list has changed. Else: reads. The number says which list, and which branch. Branches 2 and 3
+ * are those of what is nested in the first one: 2 is executed with it, 3 never is.
+ */
 export function opsOf(accesses: readonly ListAccess[]): readonly { readonly key: string; readonly op: PartOp }[] {
   const ops: { readonly key: string; readonly op: PartOp }[] = [];
-  for (const [i, { key, before, element, again }] of accesses.entries()) {
+  const add = (key: string, branch: number, op: PartOp['op']): void => {
+    ops.push({ key, op: { number: 2 * accesses.length + ops.length, branch, op } });
+  };
+  for (const [i, { key, before, element, again, nested }] of accesses.entries()) {
     const put0 = element === undefined ? undefined : put(key, [...before, element].join(' '));
-    if (put0 !== undefined) ops.push({ key, op: { number: i, branch: 0, op: put0 } });
+    if (put0 !== undefined && nested) {
+      add(key, 2, put0);
+      add(key, 3, del(key) as DeleteOp);
+      add(key, 0, del(`${key}!`, `${key}~`) as DeleteOp);
+      add(key, 0, del(`${key}"`) as DeleteOp);
+    } else if (put0 !== undefined) ops.push({ key, op: { number: i, branch: 0, op: put0 } });
     else if (again) ops.push({ key, op: { number: i, branch: 0, op: range(key) } });
     if (again) ops.push({ key, op: { number: accesses.length + i, branch: 1, op: range(key) } });
   }
@@ -36,9 +49,20 @@ function compareOf(key: string, before: readonly string[]): Compare {
 
 /** The same for one range. */
 export function txnOf(accesses: readonly ListAccess[]): Txn {
-  const ops = opsOf(accesses).map(({ op }) => op);
-  const branch = (number: number) => ops.filter((op) => op.branch === number).map(({ op }) => op);
-  return { compare: comparesOf(accesses).map(({ compare }) => compare), success: branch(0), failure: branch(1) };
+  const compare = comparesOf(accesses).map((one) => one.compare);
+  return {
+    compare,
+    success: executed(accesses, true).map(inItsPlace),
+    failure: executed(accesses, false).map(inItsPlace),
+  };
+}
+
+function executed(accesses: readonly ListAccess[], held: boolean) {
+  return opsOf(accesses).filter(({ op: { branch } }) => (held ? branch === 0 || branch === 2 : branch === 1));
+}
+
+function inItsPlace({ key, op: { branch, op } }: { readonly key: string; readonly op: PartOp }): KvOp {
+  return branch === 2 ? { type: 'txn', txn: { compare: [], success: [op], failure: [del(key)] } } : op;
 }
 
 /** What a commit did: all that is known of what it read. */
@@ -69,9 +93,9 @@ function readsIn(accesses: readonly ListAccess[], results: readonly PartResult[]
 
 /** The results of one range, numbered as those of several are. */
 export function numbered(accesses: readonly ListAccess[], held: boolean, results: readonly KvResult[]) {
-  const executed = opsOf(accesses).filter(({ op }) => op.branch === (held ? 0 : 1));
-  return executed.flatMap(({ key, op }, i): PartResult[] => {
-    const result = results[i];
+  return executed(accesses, held).flatMap(({ key, op }, i): PartResult[] => {
+    const told = results[i];
+    const result = told?.type === 'txn' ? told.results[0] : told;
     return result === undefined || result.type === 'txn' ? [] : [{ number: op.number, key: Buffer.from(key), result }];
   });
 }

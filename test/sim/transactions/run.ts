@@ -161,7 +161,8 @@ class Run {
       const before = await this.#read(client, key);
       if (before === undefined) return;
       const appends = accesses.length === 0 || random.int(2) === 0;
-      accesses.push({ key, before, again: random.int(2) === 0, ...(appends && { element: `e${id}` }) });
+      const nested = id % 2 === 0; // Drawn by nothing: other runs stay as they are.
+      accesses.push({ key, before, nested, again: random.int(2) === 0, ...(appends && { element: `e${id}` }) });
     }
     const wanted = accesses.flatMap(({ key, element }) =>
       element === undefined ? [] : [{ k: key, op: 'append' as const, v: element }],
