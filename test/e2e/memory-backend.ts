@@ -377,7 +377,7 @@ class MemoryWatch implements WatchControl {
     this.#leave();
   }
 
-  #deliver(always: boolean): void {
+  #deliver(asked: boolean): void {
     if (!this.#live || this.#over || this.#paused) return;
     const { noPut, noDelete, prevKv } = this.#options;
     const events = this.#history()
@@ -385,7 +385,8 @@ class MemoryWatch implements WatchControl {
       .filter(({ type }) => !(type === 'put' ? noPut : noDelete))
       .map(({ type, kv, prev }) => (prevKv && prev !== undefined ? { type, kv, prev } : { type, kv }));
     this.#next = Math.max(this.#next, this.#revision() + 1);
-    if (events.length > 0 || always) this.#listener.onEvents(events, this.#revision());
+    if (events.length > 0) this.#listener.onEvents(events, this.#revision());
+    if (asked) this.#listener.onProgress(this.#revision());
   }
 }
 

@@ -56,15 +56,23 @@ export interface WatchOptions {
 
 export interface WatchListener {
   onCreated(revision: number): void;
-  /** Events in revision order; `revision`: nothing at or below it is still to come. May be empty (progress). */
+  /** Events in revision order; `revision`: nothing at or below it is still to come. May be empty. */
   onEvents(events: readonly KvEvent[], revision: number): void;
+  /**
+   * Answers `WatchControl.progress`: nothing at or below `revision` is still to come, and `revision` is at least that of
+   * every write, to whatever keys, that was acknowledged before the call.
+   */
+  onProgress(revision: number): void;
   /** Final. `compactRevision` is above 0 when the start was compacted. */
   onEnd(error: ServiceError, compactRevision: number): void;
 }
 
 export interface WatchControl {
   cancel(): void;
-  /** Asks for an `onEvents` with the current revision even when there are none. */
+  /**
+   * Asks for one `onProgress`, which comes when the watch is created, resumed and caught up. A call made while an answer is
+   * due has no effect: that answer may not cover what was acknowledged since the first call.
+   */
   progress(): void;
   /** Back-pressure: while paused, nothing is delivered; the watch is caught up from history afterwards. */
   pause(): void;

@@ -180,7 +180,7 @@ const peerFrames: Target = live(
     encodeFrame([
       [0, 1, rangeWatch.name],
       ...samples.WATCH_REQUESTS.map((request, i) => [3, 10 + i, 1, rangeWatch.encodeRequest(request)]),
-      [4, 10, rangeWatch.encodeRequest({ kind: 'progress' })],
+      [4, 10, rangeWatch.encodeRequest({ kind: 'progress', question: 1 })],
       [5, 10, 2 ** 53 - 1],
     ]),
     encodeFrame([

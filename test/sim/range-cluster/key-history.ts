@@ -40,6 +40,9 @@ function watchFromTheFirst(
         for (const event of events) found.push(event);
         upTo = revision;
       },
+      onProgress: (revision) => {
+        upTo = revision;
+      },
       onEnd: (error) => {
         throw error;
       },

@@ -31,6 +31,7 @@ export class TwoSides {
         onEvents: (events) => {
           for (const { kv } of events) this.seen.push(Buffer.from(kv.value).toString());
         },
+        onProgress: () => {},
         onEnd: (error) => void this.faults.push(`the watch ended: ${error.message}`),
       },
     );

@@ -70,6 +70,12 @@ export class WatchLoad {
         }
         watching.revision = Math.max(watching.revision, revision);
       },
+      onProgress: (revision) => {
+        if (revision < watching.revision) {
+          this.faults.push(`a watch was answered ${revision} after it was told that ${watching.revision} is complete`);
+        }
+        watching.revision = Math.max(watching.revision, revision);
+      },
       onEnd: (error) => this.faults.push(`a watch ended with ${error.code}`),
     });
     const doze = (): void => {

@@ -205,11 +205,14 @@ describe('a range', () => {
     expect(bed.told).toEqual(['done', 'UNAVAILABLE']);
   });
 
-  test('that counts by itself asks nobody how far it is', () => {
+  test('that counts by itself asks nobody how far it is, but has to lead: a later leader may be further', () => {
     const bed = new ClosingBed();
     bed.source = 'range';
-    bed.closing.closeNewest((error) => bed.told.push(error?.code ?? 'done'));
-    expect([bed.told, bed.asked]).toEqual([['done'], []]);
+    for (const refused of [undefined, 'notLeader'] as const) {
+      bed.closing.closeNewest((error) => bed.told.push(error?.code ?? 'done'));
+      bed.round(refused);
+    }
+    expect([bed.told, bed.asked]).toEqual([['done', 'NOT_LEADER'], []]);
   });
 
   test('that counts by itself closes nothing above its last revision', () => {

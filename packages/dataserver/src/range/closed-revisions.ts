@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { Group } from '@remora/raft';
+import type { Group, Refusal } from '@remora/raft';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import type { RangeState } from '../state/range-state.ts';
 
@@ -132,10 +132,14 @@ export class ClosedRevisions {
 
   /**
    * Closes a revision that is at or above any that anybody was given before this call, if it can: an idle range learns
-   * only so how far others are. One that counts by itself has nobody to ask.
+   * only so how far others are. A range that counts by itself has nobody to ask; it has closed what it has applied, if
+   * it leads: a later leader may have written more.
    */
   closeNewest(done: ClosedDone): void {
-    if (this.#deps.state.descriptor.revisionSource === 'range') return done(undefined);
+    if (this.#deps.state.descriptor.revisionSource === 'range') {
+      this.#deps.group().leaseRead((refused) => done(refused === undefined ? undefined : this.#refusal(refused)));
+      return;
+    }
     this.#deps.source.newest(this.#deps.state.revision, (error, newest) => {
       if (newest === undefined) done(error ?? this.#deps.notLeader());
       else this.whenClosed(newest, done);
@@ -216,7 +220,7 @@ export class ClosedRevisions {
         this.#advance();
       } else {
         this.#round = undefined;
-        this.#fail(refused === 'queueFull' ? tooMany() : this.#deps.notLeader());
+        this.#fail(this.#refusal(refused));
       }
     });
   }
@@ -238,6 +242,10 @@ export class ClosedRevisions {
     const waiting = this.#waiting;
     this.#waiting = waiting.filter(({ revision }) => revision > closed);
     for (const { revision, done } of waiting) if (revision <= closed) done(undefined);
+  }
+
+  #refusal(refused: Refusal | undefined): ServiceError {
+    return refused === 'queueFull' ? tooMany() : this.#deps.notLeader();
   }
 
   #fail(error: ServiceError): void {

@@ -19,12 +19,16 @@ interface Watching {
   from: number;
   ended: string | undefined;
   created: boolean;
+  /** The last question that it answered. */
+  answered: number;
 }
 
 /** A stream that takes `room` messages before it says stop, and drains when it is told to. */
 class SlowStream {
   readonly #hub: WatchHub;
   readonly #random: SeededRandom;
+  /** By question. */
+  readonly #closedAt: number[] = [0];
   readonly stream: WatchStream;
   readonly watching = new Map<number, Watching>();
   readonly faults: string[] = [];
@@ -46,8 +50,15 @@ class SlowStream {
       from: create.startRevision,
       ended: undefined,
       created: false,
+      answered: 0,
     });
     this.stream.create(create);
+  }
+
+  /** Asks how far its watches are, when `closed` is closed; returns the question. */
+  ask(closed: number): number {
+    this.stream.progress(this.#closedAt.push(closed) - 1);
+    return this.#closedAt.length - 1;
   }
 
   drain(room = this.#random.int(4)): void {
@@ -76,7 +87,7 @@ class SlowStream {
       if (watching.from === 0) watching.from = message.revision + 1;
     } else if (message.kind === 'ended') watching.ended = message.code;
     else {
-      for (const event of message.events) {
+      for (const event of message.kind === 'events' ? message.events : []) {
         if (event.kv.modRevision <= watching.upTo) this.faults.push(`${textOf(event)} is late`);
         if (event.kv.modRevision > message.revision) this.faults.push(`${textOf(event)} is early`);
         if (event.kv.modRevision < watching.last) this.faults.push(`${textOf(event)} is out of order`);
@@ -84,7 +95,15 @@ class SlowStream {
         watching.seen.push(textOf(event));
       }
       watching.upTo = Math.max(watching.upTo, message.revision);
+      if (message.kind === 'progress') this.#answered(watching, message);
     }
+  }
+
+  /** An answer names what was closed when it was asked for, and nothing that is still to come (W6). */
+  #answered(watching: Watching, { question, revision }: Extract<WatchMessage, { kind: 'progress' }>): void {
+    if (revision < (this.#closedAt[question] ?? 0))
+      this.faults.push(`${revision} does not answer question ${question}`);
+    watching.answered = question;
   }
 }
 
@@ -144,7 +163,7 @@ class HubBed {
     this.hub = new WatchHub(this.engine, this.state, {
       ringBytesMax: () => ringBytesMax,
       logger: silentLogger,
-      closed: () => Math.max(this.closed, Math.min(this.state.revision, this.state.transactions.earliestCommit() - 1)),
+      closed: () => this.closedNow,
       earliestCommit: () => this.state.transactions.earliestCommit(),
     });
     this.collector = new HistoryCollector(this.engine, HISTORY, { clock: nodeClock(), logger: silentLogger });
@@ -207,6 +226,15 @@ class HubBed {
     const aborts = this.random.int(4) === 0;
     const resolution = aborts ? ({ type: 'abort' } as const) : ({ type: 'commit', revision, branches: [0] } as const);
     return { type: 'txnResolve', txnId, part: 1, span, requestId: '', resolution };
+  }
+
+  /** As a session does, once it has closed what it could. */
+  ask(stream: SlowStream | undefined): number {
+    return stream?.ask(this.closedNow) ?? 0;
+  }
+
+  get closedNow(): number {
+    return Math.max(this.closed, Math.min(this.state.revision, this.state.transactions.earliestCommit() - 1));
   }
 
   key(): string {
@@ -278,7 +306,7 @@ async function play(bed: HubBed, transactions: boolean): Promise<void> {
       await writing;
     } else if (kind < 6) bed.watch();
     else if (kind < 8) bed.streams[bed.random.int(3)]?.drain();
-    else if (kind === 8) bed.streams[bed.random.int(3)]?.stream.progress();
+    else if (kind === 8) bed.ask(bed.streams[bed.random.int(3)]);
     else if (bed.random.int(3) === 0) {
       await bed.write([{ type: 'compact', revision: Math.max(1, bed.state.revision - bed.random.int(10)) }]);
       bed.collector.collect(bed.state.compactRevision);
@@ -286,7 +314,17 @@ async function play(bed: HubBed, transactions: boolean): Promise<void> {
     if (bed.random.int(3) === 0) await turn();
   }
   await bed.endAll();
-  for (let i = 0; i < 400; i++) {
+  await drainAll(bed, 400);
+  const last = bed.streams.map((stream) => bed.ask(stream));
+  await drainAll(bed, 100);
+  for (const [i, stream] of bed.streams.entries()) {
+    const owing = [...stream.watching.values()].filter(({ ended }) => ended === undefined);
+    expect(owing.map(({ answered }) => answered)).toEqual(owing.map(() => last[i]));
+  }
+}
+
+async function drainAll(bed: HubBed, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) {
     for (const stream of bed.streams) stream.drain();
     await turn();
   }
@@ -336,9 +374,26 @@ describe('watches', () => {
     expect(stream.watching.get(1)?.seen.map(keyAndValueOf)).toEqual(['d=t1']);
   });
 
+  test('answer a question with what was closed for it, or not at all: a merge may bring keys of which less is (W6)', async () => {
+    for (const closedLater of [90, 20]) {
+      const bed = new HubBed(1, 0);
+      for (let i = 0; i < 5; i++) await bed.write([{ type: 'kv', op: put('a', `${i}`) } as never]);
+      const stream = new SlowStream(bed.hub, bed.random);
+      stream.drain(10);
+      stream.create(createOfD(2)); // history is read for it
+      bed.closed = 90;
+      const question = bed.ask(stream);
+      bed.closed = closedLater;
+      for (let i = 0; i < 20; i++) await turn();
+      const watching = stream.watching.get(1);
+      expect([watching?.upTo, watching?.answered]).toEqual([closedLater, closedLater === 90 ? question : 0]);
+      expect(stream.faults).toEqual([]);
+    }
+  });
+
   describe('that rest, and cannot say at once how far they are, say it when they can (W6):', () => {
     const cases: readonly { name: string; ask: (bed: HubBed, stream: SlowStream) => unknown }[] = [
-      { name: 'when they are asked', ask: (_, { stream }) => stream.progress() },
+      { name: 'when they are asked', ask: (bed, stream) => bed.ask(stream) },
       {
         name: 'at a compaction',
         ask: (bed) => bed.write([{ type: 'compact', revision: bed.state.revision }]),

@@ -23,6 +23,8 @@ const MESSAGE_EVENTS_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** History scans at a time; further watches wait for their turn. So many messages may follow on a stream that blocks. */
 const SCANS_MAX = 4;
+/** In place of a question: the watch is told how far it is, and that answers nothing. */
+const NO_QUESTION = 0;
 
 /**
  * The watches on one range.
@@ -39,8 +41,11 @@ const SCANS_MAX = 4;
  * W5. Whoever is synced is told at each compaction how far it is, and so can go on behind that at another leader; and when its
  *     keys go to another range by a merge. What it was told last may be compacted by then: its keys may not have changed
  *     for long.
- * W6. Who cannot be told now how far it is, as it is not synced or its stream is behind, is in its stream's `asked`, and is
- *     told as soon as it can be: it may have nothing else to hear, and whoever asked waits.
+ * W6. A watch that cannot be told now how far it is, as it is not synced or its stream is behind, is in its stream's
+ *     `asked`, and is told as soon as it can be: it may have nothing else to hear, and the caller waits. Events do not
+ *     answer a question: a watch that is being caught up has further ones to come. The answer names at least what was
+ *     closed for the question (`WatchSession` WS6). Where a merge meanwhile brought keys of which less is closed, the
+ *     watch is told that, which answers nothing, and the gateway asks again.
  * W7. A watch from now on begins behind what is closed: some of that may not have been told yet to those who were there.
  */
 export class WatchHub {
@@ -158,7 +163,10 @@ export class WatchHub {
       watcher.pending = [];
       if (watcher.gone || !watcher.synced) continue;
       if (watcher.stream.blocked) this.#fallBehind(watcher);
-      else this.#send(watcher, events, this.#upTo);
+      else {
+        this.#send(watcher, events, this.#upTo);
+        this.#answer(watcher);
+      }
     }
   }
 
@@ -167,7 +175,7 @@ export class WatchHub {
     this.#toldAt = this.#state.compactRevision;
     for (const watcher of this.#watchers) {
       if (this.#canSay(watcher)) this.#send(watcher, [], this.#upTo);
-      else watcher.stream.asked.add(watcher); // W6
+      else this.#ask(watcher, NO_QUESTION); // W6
     }
   }
 
@@ -291,7 +299,7 @@ export class WatchHub {
     if (!this.#sendGroups(watcher, this.#ring.since(watcher.next), this.#upTo)) return;
     watcher.synced = !watcher.stream.blocked;
     if (!watcher.synced) this.#fallBehind(watcher);
-    else if (watcher.stream.asked.has(watcher)) this.#sayHowFar(watcher); // W6
+    else this.#answer(watcher);
   }
 
   async #fromHistory(watcher: Watcher): Promise<void> {
@@ -340,7 +348,6 @@ export class WatchHub {
   #send(watcher: Watcher, events: readonly KvEvent[], revision: number): void {
     const shown = watcher.create.prevKv ? events : events.map(withoutPrev);
     watcher.next = Math.max(watcher.next, revision + 1);
-    watcher.stream.asked.delete(watcher);
     watcher.stream.send({ kind: 'events', watchId: watcher.create.watchId, revision, events: shown });
   }
 
@@ -356,27 +363,42 @@ export class WatchHub {
       stream.behind.delete(watcher);
       this.#catchUp(watcher);
     }
-    for (const watcher of stream.asked) {
+    for (const watcher of stream.asked.keys()) {
       if (stream.blocked) return;
-      if (this.#canSay(watcher)) this.#sayHowFar(watcher);
+      this.#answer(watcher);
     }
   }
 
-  /** Tells each watch of the stream how far it is (W6). */
-  progress(stream: WatchStream): void {
+  /** Tells each watch of the stream how far it is, as soon as it can be told (W6). */
+  progress(stream: WatchStream, question: number): void {
     for (const watcher of stream.watchers.values()) {
-      if (this.#canSay(watcher)) this.#sayHowFar(watcher);
-      else stream.asked.add(watcher);
+      this.#ask(watcher, question);
+      this.#answer(watcher);
     }
+  }
+
+  #ask(watcher: Watcher, question: number): void {
+    const { asked } = watcher.stream;
+    const before = asked.get(watcher);
+    if (before === undefined || before.question < question) asked.set(watcher, { question, closed: this.#closed() });
+  }
+
+  /** W6. */
+  #answer(watcher: Watcher): void {
+    const { create, stream } = watcher;
+    const asked = stream.asked.get(watcher);
+    if (asked === undefined || !this.#canSay(watcher)) return;
+    stream.asked.delete(watcher);
+    const { question, closed } = asked;
+    const revision = Math.min(this.#closed(), this.#held.first - 1);
+    if (question === NO_QUESTION || revision < closed) return this.#send(watcher, [], revision);
+    watcher.next = Math.max(watcher.next, revision + 1);
+    stream.send({ kind: 'progress', watchId: create.watchId, revision, question });
   }
 
   /** Its events speak for one of which some are still to be sent. */
   #canSay({ synced, pending, stream }: Watcher): boolean {
     return synced && pending.length === 0 && !stream.blocked;
-  }
-
-  #sayHowFar(watcher: Watcher): void {
-    this.#send(watcher, [], Math.min(this.#closed(), this.#held.first - 1));
   }
 }
 

@@ -19,22 +19,26 @@ function textOf(message: WatchMessage): string {
   return `${message.kind} ${message.watchId}${message.kind === 'ended' ? ` ${message.code}` : ''}`;
 }
 
-/** A session with one watch, on a replica that leads. */
+const NUMBERED = { ...DESCRIPTOR, revisionSource: 'master' } as const;
+
+/** A session with one watch, which names its first revision, on a replica that leads. */
 async function watched(descriptor = DESCRIPTOR) {
   const { store } = await boot(new CrashWorld(1));
   await store.createReplica(descriptor, 11);
   const replica = replicaOf({ store });
   replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
-  Object.assign(replica.group, { readIndex: (done: () => void) => done() });
+  const lead = (done: () => void): void => done();
+  Object.assign(replica.group, { readIndex: lead, leaseRead: lead });
   const opened = vi.spyOn(replica.watches, 'openStream');
   const closed = vi.spyOn(replica.watches, 'closeStream');
+  const messages: WatchMessage[] = [];
   const told: string[] = [];
   const context: StreamContext<WatchMessage> = {
-    send: (message) => told.push(textOf(message)) > 0,
+    send: (message) => messages.push(message) === told.push(textOf(message)),
     ...{ peer: 2, end() {}, onDrain() {} },
   };
-  const session = new WatchSession(() => replica, context, create(1));
-  return { replica, session, told, streams: () => opened.mock.calls.length - closed.mock.calls.length };
+  const session = new WatchSession(() => replica, context, { ...create(1), startRevision: 2 });
+  return { replica, session, messages, told, streams: () => opened.mock.calls.length - closed.mock.calls.length };
 }
 
 test('a session lets go of a replica with the last watch on it (WS3)', async () => {
@@ -57,47 +61,57 @@ test('a session lets go of a replica that ends its watches (WS3)', async () => {
   expect(streams()).toBe(0);
 });
 
-describe('a watch from now on, where a transaction over several ranges is prepared', () => {
-  /** The transaction may have been committed at revision 3. */
-  async function prepared() {
-    const bed = await watched();
+describe('a watch from now on, where the master gives revisions to several ranges', () => {
+  async function numbered() {
+    const bed = await watched(NUMBERED);
     const closings: ClosedDone[] = [];
-    vi.spyOn(bed.replica.state.transactions, 'earliestCommit').mockReturnValue(3);
     vi.spyOn(bed.replica.closing, 'closeNewest').mockImplementation((done) => void closings.push(done));
     bed.session.onMessage(create(2));
     return { ...bed, closed: (error?: ServiceError) => closings.shift()?.(error) };
   }
 
-  test('begins once what was given out before is closed (WS4)', async () => {
-    const { told, closed } = await prepared();
+  test('begins once every revision that was given out before is closed (WS4)', async () => {
+    const { told, closed } = await numbered();
     expect(told).toEqual(['created 1']);
     closed();
     expect(told).toEqual(['created 1', 'created 2']);
   });
 
   test('does not begin when it is cancelled meanwhile (WS2)', async () => {
-    const { session, told, closed } = await prepared();
+    const { session, told, closed } = await numbered();
     session.onMessage({ kind: 'cancel', watchId: 2 });
     closed();
     expect(told).toEqual(['created 1']);
   });
 
   test('is refused for the moment when nothing can be closed', async () => {
-    const { told, closed } = await prepared();
+    const { told, closed } = await numbered();
     closed(new ServiceError('RESOURCE_EXHAUSTED', 'too many wait'));
     expect(told).toEqual(['created 1', 'ended 2 UNAVAILABLE']);
   });
 
   test('does not wait if it names its first revision', async () => {
-    const { session, told } = await prepared();
+    const { session, told } = await numbered();
     session.onMessage({ ...create(3), startRevision: 1 });
     expect(told).toEqual(['created 1', 'created 3']);
   });
 });
 
-describe('a watch that names its first revision', () => {
-  const NUMBERED = { ...DESCRIPTOR, revisionSource: 'master' } as const;
+describe('a question how far the watches are', () => {
+  test('is answered once the newest revision is closed; without that they are told, and it is not (WS6)', async () => {
+    const { replica, session, messages } = await watched(NUMBERED);
+    const closings: ClosedDone[] = [];
+    vi.spyOn(replica.closing, 'closeNewest').mockImplementation((done) => void closings.push(done));
+    for (const question of [1, 2]) session.onMessage({ kind: 'progress', question });
+    expect(messages).toHaveLength(1);
+    closings[0]?.(new ServiceError('UNAVAILABLE', 'no master'));
+    expect(messages.at(-1)).toMatchObject({ kind: 'events', watchId: 1, events: [] });
+    closings[1]?.(undefined);
+    expect(messages.at(-1)).toMatchObject({ kind: 'progress', watchId: 1, question: 2 });
+  });
+});
 
+describe('a watch that names its first revision', () => {
   /** A write asks for a revision while another range is given 60; then a watch from 61 is asked for. */
   async function writing() {
     let drawing: Drawing | undefined;

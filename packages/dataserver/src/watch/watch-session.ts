@@ -9,11 +9,14 @@ import { type WatchStream, watchEnded } from './watch-stream.ts';
  * WS1. A watch begins only while this replica leads: a watch on a replica that does not would fall silent unnoticed.
  * WS2. What is cancelled or closed while it waits for its ReadIndex never begins.
  * WS3. It knows the replicas that its watches are on, and no other: the stream of one outlives many of them.
- * WS4. A watch "from now" is told nothing that was acknowledged before it was asked for. Where a transaction over several
- *      ranges is prepared, that may have been committed, and others have changed keys since at revisions that watches
- *      are not told yet: it begins behind what is closed, once that is all that anybody was given before.
+ * WS4. A watch "from now" begins behind every revision that anybody was given before it was asked for, whatever range
+ *      that was for: it is told nothing that was acknowledged before, and nothing at or below the progress that another
+ *      watch had announced. So the range closes the newest revision first. A range that counts by itself has closed it.
  * WS5. One that names its first revision begins once nothing comes below that any more, if that was given out before (CL6 of
  *      the range): who reads when it has begun, and does not see a change, is told of it.
+ * WS6. A question how far the watches are is answered once the range has closed the newest revision that anybody was
+ *      given before, so the answer names at least that one. Where that fails, the watches are told what is closed, which
+ *      answers nothing, and the gateway asks again.
  */
 export class WatchSession {
   readonly #find: (rangeId: number) => RangeReplica | ServiceError;
@@ -41,7 +44,9 @@ export class WatchSession {
       this.#beginning.delete(request.watchId);
       this.#cancel(request.watchId);
     } else if (request.kind === 'progress') {
-      for (const [replica, stream] of this.#streams) replica.closing.closeNewest(() => stream.progress());
+      for (const [replica, stream] of this.#streams) {
+        replica.closing.closeNewest((error) => stream.progress(error === undefined ? request.question : 0)); // WS6
+      }
     } else this.#create(request);
   }
 
@@ -59,7 +64,7 @@ export class WatchSession {
       const begin = (error: ServiceError | undefined): void =>
         this.#begin(replica, create, replica.watches.refusal(create) ?? (error && notClosed(error)));
       if (create.startRevision > 0) return replica.closing.whenUsedUp(create.startRevision - 1, begin); // WS5
-      if (replica.state.transactions.earliestCommit() === NEVER) return this.#begin(replica, create);
+      if (replica.state.descriptor.revisionSource === 'range') return this.#begin(replica, create);
       replica.closing.closeNewest(begin); // WS4
     });
   }
@@ -114,8 +119,6 @@ export class WatchSession {
     this.#beginning.clear();
   }
 }
-
-const NEVER = Number.POSITIVE_INFINITY;
 
 /** Whoever asks tries again. */
 function notClosed(cause: ServiceError): ServiceError {

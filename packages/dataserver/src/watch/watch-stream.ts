@@ -32,8 +32,8 @@ export class WatchStream {
   readonly watchers = new Map<number, Watcher>();
   /** Not synced, and to be caught up when the stream drains; oldest first. */
   readonly behind = new Set<Watcher>();
-  /** To be told how far they are, when they can be (W6 of the hub). */
-  readonly asked = new Set<Watcher>();
+  /** To be told how far they are, when they can be, with the last question and what was closed for it (W6 of the hub). */
+  readonly asked = new Map<Watcher, { readonly question: number; readonly closed: number }>();
   /** Asked for while the stream was blocked: each is answered at least once, so they wait too. */
   readonly #waiting = new Map<number, WatchCreate>();
   #blocked = false;
@@ -72,8 +72,9 @@ export class WatchStream {
     if (watcher !== undefined) this.#hub.remove(watcher);
   }
 
-  progress(): void {
-    this.#hub.progress(this);
+  /** `question`: 0 when what the range has closed does not answer one. */
+  progress(question: number): void {
+    this.#hub.progress(this, question);
   }
 
   drained(): void {

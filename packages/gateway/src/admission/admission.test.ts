@@ -62,7 +62,7 @@ function bed(requestsPerSecondMax: number): Bed {
     };
     if ('command' in request) backend.command(request.command, options, done);
     else if ('query' in request) backend.query(request.query, options, done);
-    else backend.watch(WATCH, { onCreated() {}, onEvents() {}, onEnd() {} });
+    else backend.watch(WATCH, { onCreated() {}, onEvents() {}, onProgress() {}, onEnd() {} });
     if (refused !== undefined) errors.push(refused);
     return refused?.code ?? 'ok';
   };

@@ -1,4 +1,4 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
 import type { ClusterView, KvEvent } from '@remora/protocol';
 import * as pb from '@remora/protocol/etcd';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -42,8 +42,6 @@ class Bed {
   ended: ServiceError | 'ok' | undefined;
   writable = true;
   resumedReading = 0;
-  /** What the store's revision is asked with waits for the test; undefined: it is answered at once. */
-  asked: (() => void)[] | undefined;
   /** What a watch ends with before the backend returns from it. */
   endsAtOnce: ServiceError | undefined;
   readonly stream: WatchStream;
@@ -55,18 +53,7 @@ class Bed {
       rangeTimeMs: () => 0,
       view: () => view,
       command: () => () => {},
-      query: (_query, _options, done) => {
-        const status = { rangeId: 1, leaderNode: 1, term: 1, commit: 1, applied: 1, compactRevision: 0 };
-        const rest = { revision: 77, bytes: 0, keys: 0, leases: 0, watches: 0, replicas: [] };
-        const reply = {
-          result: { type: 'status', status: { ...status, ...rest } },
-          revision: 77,
-          raftTerm: 1,
-        } as const;
-        if (this.asked === undefined) done(undefined, reply);
-        else this.asked.push(() => done(undefined, reply));
-        return () => {};
-      },
+      query: () => expect.fail('a watch stream asks its watches, and nobody else'),
       watch: (options, listener) => {
         const watch = new BackendWatch(options, listener);
         this.watches.push(watch);
@@ -122,6 +109,40 @@ class Bed {
   }
 }
 
+/** Watches in the past that take their steps one by one: created, two messages with events, then answers. */
+class SlowWatches {
+  readonly #bed: Bed;
+  readonly #steps: number[] = [];
+
+  constructor(bed: Bed) {
+    this.#bed = bed;
+  }
+
+  /** One of them takes its next step; false: none has any left. */
+  step(random: SeededRandom): boolean {
+    const ready = [...this.#bed.watches.keys()].filter((index) => this.#isReady(index));
+    const index = ready[random.int(ready.length)];
+    if (index === undefined) return false;
+    const { listener, options } = this.#bed.watch(index);
+    const step = this.#steps[index] ?? 0;
+    this.#steps[index] = step + 1;
+    if (step === 0) listener.onCreated(92);
+    else if (step === 1) listener.onEvents([event(options.startRevision)], options.startRevision);
+    else if (step === 2) listener.onEvents([event(92)], 92);
+    else listener.onProgress(93);
+    return true;
+  }
+
+  /** A watch that is paused says nothing, and answers are to questions. */
+  #isReady(index: number): boolean {
+    const { done } = this.#bed.watch(index);
+    const step = this.#steps[index] ?? 0;
+    const asked = done.filter((what) => what === 'progress').length;
+    const paused = done.findLast((what) => what !== 'progress') === 'pause';
+    return step < 3 ? step === 0 || !paused : !paused && step - 3 < asked;
+  }
+}
+
 describe('a watch stream', () => {
   let bed: Bed;
   beforeEach(() => {
@@ -136,16 +157,6 @@ describe('a watch stream', () => {
     bed.watch(2).listener.onEvents([event(6), event(7)], 7);
     expect(bed.told).toEqual(['0@5 created', '1@5 created', '2@5 created', '2@7 events:6,7']);
     expect(bed.watches.flatMap((watch) => watch.done)).toEqual([]);
-  });
-
-  it('names no revision to the stream that a watch in the past has not reached (W5)', () => {
-    bed.create({ startRevision: 3n });
-    bed.create();
-    for (const watch of bed.watches) watch.listener.onCreated(50);
-    bed.progress();
-    bed.watch(1).listener.onEvents([], 60);
-    bed.watch(0).listener.onEvents([event(20)], 20);
-    expect(bed.told.slice(2)).toEqual(['0@20 events:20', '-1@20']);
   });
 
   it('answers creates in the order of their requests, and holds an early one back (W1)', () => {
@@ -173,8 +184,8 @@ describe('a watch stream', () => {
     bed.create({ watchId: 4n });
     bed.create({ key: Buffer.from('b'), rangeEnd: Buffer.from('a') });
     expect(bed.told.slice(1)).toEqual([
-      '-1@0 created canceled(mvcc: duplicate watch ID provided on the WatchStream)',
-      '-1@0 created canceled(mvcc: watcher range is empty)',
+      '-1@5 created canceled(mvcc: duplicate watch ID provided on the WatchStream)',
+      '-1@5 created canceled(mvcc: watcher range is empty)',
     ]);
     expect(bed.watches).toHaveLength(1);
   });
@@ -256,34 +267,59 @@ describe('a watch stream', () => {
     expect(bed.told.slice(2)).toEqual(['0@6 fragment events:6,6', '0@6 events:6,6', '1@6 events:6,6,6,6']);
   });
 
-  it('answers a progress request with a revision that every watch has reached (W5)', () => {
+  it('announces no progress before a watch that was asked for is created and caught up (W5)', () => {
     bed.create();
-    bed.create();
-    for (const watch of bed.watches) watch.listener.onCreated(5);
+    bed.watch(0).listener.onCreated(92);
+    bed.create({ startRevision: 90n });
     bed.progress();
-    bed.progress();
-    bed.watch(0).listener.onEvents([], 9);
-    expect(bed.sent).toHaveLength(2);
-    bed.watch(1).listener.onEvents([], 8);
-    expect(bed.told.slice(2)).toEqual(['-1@8']);
-    expect(bed.watches.map((watch) => watch.done)).toEqual([['progress'], ['progress']]);
+    bed.watch(0).listener.onProgress(92);
+    expect(bed.told).toEqual(['0@92 created']);
+    bed.watch(1).listener.onCreated(92);
+    bed.watch(1).listener.onEvents([event(90)], 90);
+    bed.watch(1).listener.onEvents([event(92)], 92);
+    bed.watch(1).listener.onProgress(93);
+    expect(bed.told.slice(1)).toEqual(['1@92 created', '1@90 events:90', '1@92 events:92', '-1@92']);
   });
 
-  it('answers a progress request without watches with the store’s revision', () => {
+  it('announces no progress for a watch that is created before its turn: it is paused, and asked when it goes on (W5)', () => {
+    bed.create();
+    bed.create({ startRevision: 90n });
+    bed.watch(1).listener.onCreated(92);
     bed.progress();
-    expect(bed.told).toEqual(['-1@77']);
+    bed.watch(1).listener.onProgress(92);
+    bed.watch(0).listener.onCreated(95);
+    bed.watch(0).listener.onProgress(95);
+    expect(bed.told).toEqual(['0@95 created', '1@95 created']);
+    bed.watch(1).listener.onProgress(96);
+    expect(bed.told.slice(2)).toEqual(['-1@95']);
   });
 
-  it('does not name the store’s revision to the stream when a watch in the past began meanwhile (W5)', () => {
-    bed.asked = [];
-    bed.create({ startRevision: 3n });
-    bed.progress();
-    bed.watch(0).listener.onCreated(50);
-    for (const answer of bed.asked) answer();
-    expect(bed.told).toEqual(['0@50 created']);
-    expect(bed.watch(0).done).toEqual(['progress']);
-    bed.watch(0).listener.onEvents([event(6)], 40);
-    expect(bed.told.slice(1)).toEqual(['0@40 events:6', '-1@40']);
+  it('answers 200 pipelined pairs of a create and a progress request, in whatever order watches begin: none too early', () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      bed = new Bed();
+      const random = new SeededRandom(seed);
+      const backend = new SlowWatches(bed);
+      /** Of each progress message, where it is, and how many watches were asked for by then. */
+      const announced: { readonly at: number; readonly creates: number }[] = [];
+      const look = (): void => {
+        for (let at = (announced.at(-1)?.at ?? -1) + 1; at < bed.sent.length; at++) {
+          if (bed.sent[at]?.watchId === -1n) announced.push({ at, creates: bed.watches.length });
+        }
+      };
+      for (let i = 0; i < 200; i++) {
+        bed.create({ startRevision: BigInt(1 + random.int(90)) });
+        bed.progress();
+        for (let turns = random.int(8); turns > 0; turns--) {
+          backend.step(random);
+          look();
+        }
+      }
+      while (backend.step(random)) look();
+      const late = announced.flatMap(({ at, creates }) =>
+        bed.sent.slice(at).filter(({ watchId, events }) => events.length > 0 && watchId < creates),
+      );
+      expect([late, bed.told.at(-1), announced.at(-1)?.creates]).toEqual([[], '-1@93', 200]);
+    }
   });
 
   it('tells an idle watch of progress at intervals, if it asked for that', () => {
@@ -294,7 +330,8 @@ describe('a watch stream', () => {
     bed.watch(0).listener.onEvents([], 6);
     expect(bed.sent).toHaveLength(2);
     bed.clock.advance(1_000);
-    bed.watch(0).listener.onEvents([], 7);
+    bed.watch(0).listener.onEvents([], 6);
+    bed.watch(0).listener.onProgress(7);
     bed.watch(1).listener.onEvents([], 7);
     expect(bed.told.slice(2)).toEqual(['0@7']);
     bed.watch(0).listener.onEvents([event(8)], 8);
@@ -305,6 +342,17 @@ describe('a watch stream', () => {
     expect(bed.watch(1).done).toEqual([]);
   });
 
+  it('tells no watch of progress that lies before its first revision: it would be resumed too early', () => {
+    bed = new Bed({ progressIntervalMs: 1_000 });
+    bed.create({ progressNotify: true, startRevision: 9n });
+    bed.watch(0).listener.onCreated(5);
+    bed.clock.advance(1_000);
+    bed.watch(0).listener.onProgress(7);
+    bed.clock.advance(1_000);
+    bed.watch(0).listener.onProgress(8);
+    expect(bed.told.slice(1)).toEqual(['0@8']);
+  });
+
   it('bounds the watches of a stream, and the creates that wait', () => {
     bed = new Bed({ watchesPerStreamMax: 2, watchRequestsPendingMax: 2 });
     expect(bed.create()).toBe(true);
@@ -313,7 +361,7 @@ describe('a watch stream', () => {
     expect(bed.resumedReading).toBe(1);
     bed.watch(1).listener.onCreated(5);
     bed.create();
-    expect(bed.told.at(-1)).toBe('-1@0 created canceled(etcdserver: too many watches on one stream)');
+    expect(bed.told.at(-1)).toBe('-1@5 created canceled(etcdserver: too many watches on one stream)');
   });
 
   it('lets go of everything when the client leaves', () => {

@@ -2,13 +2,13 @@ import { type Clock, compareBytes, type ServiceError, type Timer } from '@remora
 import type { KvEvent } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend, WatchControl } from '../backend.ts';
-import { callTimeoutMs, type StreamHandler, type StreamSink, TIMEOUT_LIMITS } from '../calls.ts';
+import type { StreamHandler, StreamSink } from '../calls.ts';
 import { etcdStatus } from './errors.ts';
 import type { Headers } from './headers.ts';
 import { toKeyRange } from './kv-requests.ts';
-import { expectType } from './kv-responses.ts';
 import type { EtcdLimits } from './limits.ts';
 import { toMessages } from './watch-messages.ts';
+import { ask, type ProgressWatch, StreamProgress } from './watch-progress.ts';
 
 /**
  * `Watch.Watch`: any number of watches on one stream, in etcd's manner (`server/etcdserver/api/v3rpc/watch.go`).
@@ -20,11 +20,16 @@ import { toMessages } from './watch-messages.ts';
  *     here at most the message under way is kept.
  * W4. A watch that ends because of the cluster's state for the moment ends the stream, with a status upon which
  *     clients resume all its watches by themselves. One that can never go on is answered `canceled`.
- * W5. A progress message for the stream (watch id -1) names a revision that every watch has reached.
+ * W5. After a message that names a revision as progress, for the stream (watch id -1, `StreamProgress`) or for one watch
+ *     (`progress_notify`), no event at or below that revision follows. A message is written whole, in all its fragments,
+ *     before anything else is.
+ * W6. Where the header of a message is a place from which clients resume, it is that place, whatever else is known: for
+ *     events and progress the revision up to which everything was sent, for the `created` of a watch from now on the one
+ *     behind which it begins. Other headers name the highest revision that the stream has named so far.
  */
 const NO_WATCH = -1n;
 
-interface Watch {
+interface Watch extends ProgressWatch {
   /** Undefined for a create that was refused: it only waits for its turn to say so (W1). */
   readonly id: bigint | undefined;
   readonly request: pb.WatchCreateRequest;
@@ -36,11 +41,8 @@ interface Watch {
   ended: { readonly reason: string; readonly compactRevision: number } | undefined;
   /** No event since the last tick of the progress timer. */
   idle: boolean;
-  /** The timer asked for progress: pass the next empty answer on. */
+  /** The timer asked for progress: the next answer is passed on. */
   progressDue: boolean;
-  /** Progress requests of the client that wait for this watch (W5). */
-  owesProgress: boolean;
-  reached: number;
 }
 
 export interface WatchServices {
@@ -58,11 +60,15 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
   /** W1. In the order of their requests. */
   readonly #creating: Watch[] = [];
   #nextId = 0n;
+  /** W6. The highest revision of any header. */
+  #newest = 0;
   #blocked = false;
   #notReading = false;
   #over = false;
-  #progressAsked = false;
-  #giveUpRevision: (() => void) | undefined;
+  readonly #progress = new StreamProgress(
+    () => this.#reporting(),
+    (revision) => this.#write(this.#message(NO_WATCH, revision)),
+  );
   #progressTimer: Timer | undefined;
 
   constructor(
@@ -88,7 +94,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
         this.#cancel(union.value.watchId);
         break;
       case 'progressRequest':
-        this.#progress();
+        this.#progress.request();
         break;
       case undefined:
         break;
@@ -116,7 +122,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
   onClose(): void {
     this.#over = true;
     this.#progressTimer?.cancel();
-    this.#giveUpRevision?.();
+    this.#progress.stop();
     for (const watch of [...this.#watches.values(), ...this.#creating]) {
       if (watch.state !== 'over') watch.control?.cancel();
       watch.state = 'over';
@@ -138,7 +144,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     watch.control = this.#services.backend.watch(
       {
         ...range,
-        startRevision: toStartRevision(request.startRevision),
+        startRevision: watch.startRevision,
         noPut: request.filters.includes(0),
         noDelete: request.filters.includes(1),
         prevKv: request.prevKv,
@@ -146,6 +152,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
       {
         onCreated: (revision) => this.#onCreated(watch, revision),
         onEvents: (events, revision) => this.#onEvents(watch, events, revision),
+        onProgress: (revision) => this.#onProgress(watch, revision),
         onEnd: (error, compactRevision) => this.#onEnd(watch, error, compactRevision),
       },
     );
@@ -153,6 +160,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     if (watch.state === 'over') watch.control.cancel();
     else this.#fitPause(watch);
     if (this.#over) return;
+    if (watch.ended === undefined) this.#progress.joined(watch);
     if (request.progressNotify) this.#progressTimer ??= this.#startProgressTimer();
   }
 
@@ -177,9 +185,9 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     if (watch.state !== 'creating') return;
     watch.state = 'ready';
     watch.createdRevision = revision;
-    // W5. One that begins in the past has its events still to come.
-    const { startRevision } = watch.request;
-    watch.reached = startRevision > 0n ? Math.min(toStartRevision(startRevision) - 1, revision) : revision;
+    // W5. A watch that begins in the past has its events still to come.
+    const { startRevision } = watch;
+    watch.reached = startRevision > 0 ? Math.min(startRevision - 1, revision) : revision;
     this.#announce();
     this.#fitPause(watch);
   }
@@ -198,10 +206,12 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
   #announceOne(watch: Watch): void {
     const { ended } = watch;
     if (watch.id === undefined) {
-      this.#write({ ...this.#message(NO_WATCH, 0), created: true, canceled: true, cancelReason: ended?.reason ?? '' });
+      const cancelReason = ended?.reason ?? '';
+      this.#write({ ...this.#message(NO_WATCH, this.#newest), created: true, canceled: true, cancelReason });
       return;
     }
-    const revision = Math.max(watch.createdRevision, ended?.compactRevision ?? 0);
+    const fromNow = watch.startRevision === 0 && ended === undefined;
+    const revision = Math.max(watch.createdRevision, ended?.compactRevision ?? 0, fromNow ? 0 : this.#newest);
     this.#write({ ...this.#message(watch.id, revision), created: true });
     if (ended !== undefined) this.#sendCanceled(watch, ended.reason, ended.compactRevision);
     else {
@@ -222,16 +232,22 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
   #onEvents(watch: Watch, events: readonly KvEvent[], revision: number): void {
     if (watch.id === undefined || watch.state !== 'live') return;
     watch.reached = Math.max(watch.reached, revision);
-    if (events.length > 0) {
-      watch.idle = false;
-      const fragmentBytes = watch.request.fragment ? this.#limits.fragmentBytes : Number.POSITIVE_INFINITY;
-      for (const message of toMessages(this.#message(watch.id, revision), events, fragmentBytes)) this.#write(message);
-    } else if (watch.progressDue) {
-      this.#write(this.#message(watch.id, revision));
+    if (events.length === 0) return;
+    watch.idle = false;
+    watch.progressDue = false;
+    const fragmentBytes = watch.request.fragment ? this.#limits.fragmentBytes : Number.POSITIVE_INFINITY;
+    for (const message of toMessages(this.#message(watch.id, revision), events, fragmentBytes)) this.#write(message);
+  }
+
+  #onProgress(watch: Watch, revision: number): void {
+    if (watch.id === undefined || watch.state !== 'live') return;
+    watch.reached = Math.max(watch.reached, revision);
+    // A client would resume a watch of the future too early (P4 of StreamProgress).
+    if (watch.progressDue && watch.startRevision <= watch.reached + 1) {
+      this.#write(this.#message(watch.id, watch.reached));
     }
     watch.progressDue = false;
-    watch.owesProgress = false;
-    this.#settleProgress();
+    this.#progress.answered(watch);
   }
 
   #onEnd(watch: Watch, error: ServiceError, compactRevision: number): void {
@@ -253,6 +269,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     watch.control = undefined;
     watch.ended = { reason, compactRevision };
     this.#announce();
+    this.#progress.settle();
   }
 
   #cancel(id: bigint): void {
@@ -273,59 +290,17 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     watch.state = 'over';
     this.#watches.delete(watch.id);
     this.#write({
-      ...this.#message(watch.id, Math.max(watch.createdRevision, watch.reached, compactRevision)),
+      ...this.#message(watch.id, Math.max(this.#newest, watch.reached, compactRevision)),
       canceled: true,
       cancelReason,
       compactRevision,
     });
-    this.#settleProgress();
+    this.#progress.settle();
   }
 
-  /** W5. Asks every watch how far it is; requests made meanwhile share the answer. */
-  #progress(): void {
-    if (this.#progressAsked) return;
-    this.#progressAsked = true;
-    const live = this.#live();
-    if (live.length === 0) return this.#askRevision();
-    for (const watch of live) watch.owesProgress = true;
-    for (const watch of live) watch.control?.progress();
-  }
-
-  #live(): readonly Watch[] {
-    return [...this.#watches.values()].filter((watch) => watch.state === 'live');
-  }
-
-  #settleProgress(): void {
-    if (!this.#progressAsked || this.#giveUpRevision !== undefined || this.#over) return;
-    let reached = Number.POSITIVE_INFINITY;
-    for (const watch of this.#watches.values()) {
-      if (watch.owesProgress) return;
-      if (watch.state === 'live') reached = Math.min(reached, watch.reached);
-    }
-    if (reached === Number.POSITIVE_INFINITY) return this.#askRevision();
-    this.#progressAsked = false;
-    this.#write(this.#message(NO_WATCH, reached));
-  }
-
-  /** A stream without watches has reached whatever the store has; one that has some by then asks them (W5). */
-  #askRevision(): void {
-    this.#giveUpRevision = () => {};
-    const giveUp = this.#services.backend.query(
-      { type: 'status' },
-      { timeoutMs: callTimeoutMs(undefined, TIMEOUT_LIMITS) },
-      (error, reply) => {
-        this.#giveUpRevision = undefined;
-        this.#progressAsked = false;
-        if (this.#over) return;
-        if (reply === undefined) {
-          this.onClose();
-          return this.#sink.end(error);
-        }
-        if (this.#live().length > 0) return this.#progress();
-        this.#write(this.#message(NO_WATCH, expectType(reply.result, 'status').status.revision));
-      },
-    );
-    if (this.#giveUpRevision !== undefined) this.#giveUpRevision = giveUp;
+  /** Watches that may still report events, whether they are announced or not. */
+  *#reporting(): Iterable<Watch> {
+    for (const watch of this.#watches.values()) if (watch.ended === undefined) yield watch;
   }
 
   #startProgressTimer(): Timer {
@@ -334,13 +309,14 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
         if (watch.state !== 'live' || !watch.request.progressNotify) continue;
         watch.progressDue = watch.idle;
         watch.idle = true;
-        if (watch.progressDue) watch.control?.progress();
+        if (watch.progressDue) ask(watch);
       }
       this.#progressTimer = this.#startProgressTimer();
     });
   }
 
   #message(watchId: bigint, revision: number): pb.WatchResponse {
+    this.#newest = Math.max(this.#newest, revision);
     return {
       header: this.#services.headers.make(revision, 0),
       watchId,
@@ -372,6 +348,7 @@ function newWatch(id: bigint | undefined, request: pb.WatchCreateRequest): Watch
   return {
     id,
     request,
+    startRevision: toStartRevision(request.startRevision),
     control: undefined,
     state: 'creating',
     paused: false,
@@ -379,7 +356,9 @@ function newWatch(id: bigint | undefined, request: pb.WatchCreateRequest): Watch
     ended: undefined,
     idle: true,
     progressDue: false,
-    owesProgress: false,
+    asked: false,
+    askAgain: false,
+    owes: false,
     reached: 0,
   };
 }

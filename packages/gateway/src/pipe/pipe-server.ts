@@ -114,6 +114,7 @@ function openWatch(
   control = backend.watch(options, {
     onCreated: (revision) => send({ kind: 'created', revision }),
     onEvents: (events, revision) => send({ kind: 'events', events, revision }),
+    onProgress: (revision) => send({ kind: 'events', events: [], revision }),
     onEnd: (error, compactRevision) => context.end(withCompactRevision(error, compactRevision)),
   });
   if (behind) control.pause();

@@ -52,6 +52,8 @@ class WatchBed {
   readonly watch: MergedWatch;
   readonly underWay = nothingUnderWay();
   leader = 1;
+  /** What the client does when it is told of events. */
+  onEvents = (): void => {};
   /** Streams cannot even be begun. */
   refusing = false;
   readonly routes: Routes;
@@ -88,7 +90,9 @@ class WatchBed {
         onCreated: (revision) => this.seen.push(`created ${revision}`),
         onEvents: (events, revision) => {
           this.seen.push(`${events.map((event) => event.kv.modRevision).join(' ')} to ${revision}`);
+          this.onEvents();
         },
+        onProgress: (revision) => this.seen.push(`progress ${revision}`),
         onEnd: (error) => this.seen.push(error.code),
       },
     );
@@ -137,6 +141,11 @@ class WatchBed {
     const { watchId } = this.latest(rangeId);
     const all = events.map((one) => (typeof one === 'number' ? event(one) : one));
     this.stream.send({ kind: 'events', watchId, revision, events: all });
+  }
+
+  /** What the leader of one of several ranges answers to the last question of its stream, or to another one. */
+  answerOf(rangeId: number, revision: number, question = this.progressAsked): void {
+    this.stream.send({ kind: 'progress', watchId: this.latest(rangeId).watchId, revision, question });
   }
 
   createdIn(rangeId: number, revision: number): void {
@@ -325,11 +334,80 @@ describe('a watch over several ranges', () => {
   test('tells progress once each of them has, and no further than the slowest', () => {
     const bed = begun();
     bed.watch.progress();
-    bed.tellOf(2, 40);
+    bed.clock.advance(1);
+    bed.answerOf(2, 40);
     expect(bed.seen).toEqual(['created 20']);
-    bed.tellOf(3, 30);
+    bed.answerOf(3, 30);
     bed.tellOf(3, 50);
-    expect(bed.seen.slice(1)).toEqual([' to 30', ' to 40']);
+    expect(bed.seen.slice(1)).toEqual(['progress 30', ' to 40']);
+  });
+
+  test('answers a question by answers alone: not by events, and not by what a range says unasked (MW7)', () => {
+    const bed = begun();
+    bed.watch.progress();
+    bed.clock.advance(1);
+    bed.tellOf(2, 25);
+    bed.tellOf(3, 30, 24);
+    expect(bed.seen.slice(1)).toEqual(['24 to 25']);
+    bed.answerOf(2, 40);
+    bed.answerOf(3, 45);
+    expect(bed.seen.slice(2)).toEqual(['progress 40']);
+  });
+
+  test('answers behind the events that it held (MW7)', () => {
+    const bed = begun();
+    bed.watch.progress();
+    bed.clock.advance(1);
+    bed.answerOf(2, 40);
+    bed.tellOf(3, 30, 25, 30);
+    expect(bed.seen.slice(1)).toEqual(['25 30 to 30']);
+    bed.tellOf(2, 43, 42, 43);
+    bed.answerOf(3, 42);
+    expect(bed.seen.slice(2)).toEqual(['42 to 42', 'progress 42']);
+  });
+
+  test('asks a part again that has begun again meanwhile, and one that was paused (MW7)', () => {
+    const bed = begun();
+    bed.watch.progress();
+    bed.clock.advance(1);
+    bed.answerOf(2, 40);
+    const { watchId } = bed.latest(3);
+    bed.stream.send({ kind: 'ended', watchId, code: 'UNAVAILABLE', message: '', compactRevision: 0 });
+    bed.clock.advance(500);
+    bed.createdIn(3, 41);
+    bed.clock.advance(1);
+    bed.answerOf(3, 41, 1);
+    expect(bed.seen).toEqual(['created 20']);
+    bed.watch.pause();
+    bed.watch.resume();
+    bed.clock.advance(10);
+    for (const { rangeId } of PARTS) bed.createdIn(rangeId, 50);
+    bed.clock.advance(1);
+    for (const { rangeId } of PARTS) bed.answerOf(rangeId, 50);
+    expect(bed.seen.slice(1)).toEqual(['progress 50']);
+  });
+
+  test('repeats a question that is not answered, and takes an answer to any of them (MW7)', () => {
+    const bed = begun();
+    bed.watch.progress();
+    bed.clock.advance(3_500);
+    expect(bed.progressAsked).toBe(4);
+    bed.answerOf(2, 40, 3);
+    bed.answerOf(3, 40, 4);
+    expect(bed.seen.slice(1)).toEqual(['progress 40']);
+    bed.clock.advance(5_000);
+    expect([bed.progressAsked, bed.clock.pendingTimers]).toEqual([4, 0]);
+  });
+
+  test('that was paused amid its answer gives it when it is resumed (MW7)', () => {
+    const bed = begun();
+    bed.onEvents = () => bed.watch.pause();
+    bed.watch.progress();
+    bed.clock.advance(1);
+    bed.answerOf(2, 40);
+    bed.tellOf(3, 29, 31);
+    bed.answerOf(3, 42);
+    expect(bed.seen.slice(1)).toEqual(['31 to 40']);
   });
 
   test('passes on how far all of them are when nothing happens, so that its client goes on above what is compacted', () => {
@@ -367,27 +445,31 @@ describe('a watch over several ranges', () => {
     bed.tellOf(3, 50);
     expect(bed.seen.slice(2)).toEqual(['45 to 45']);
     bed.watch.progress();
+    bed.clock.advance(1);
     bed.tellOf(2, 60);
-    bed.tellOf(2, 65);
-    bed.tellOf(3, 70);
-    expect(bed.seen.slice(3)).toEqual([' to 65']);
+    bed.answerOf(2, 65);
+    bed.tellOf(3, 66);
+    bed.answerOf(3, 70);
+    expect(bed.seen.slice(3)).toEqual(['progress 65']);
   });
 
   test('of the future tells progress as far as ranges are, and none of what is yet to come', () => {
     const bed = begun(100);
     bed.watch.progress();
-    bed.tellOf(2, 60);
-    bed.tellOf(3, 70);
-    expect(bed.seen.slice(1)).toEqual([' to 60']);
+    bed.clock.advance(1);
+    bed.answerOf(2, 60);
+    bed.answerOf(3, 70);
+    expect(bed.seen.slice(1)).toEqual(['progress 60']);
     bed.tellOf(2, 101, 100);
     bed.tellOf(3, 99);
     expect(bed.seen.slice(2)).toEqual([]);
     bed.tellOf(3, 102);
     expect(bed.seen.slice(2)).toEqual(['100 to 101']);
     bed.watch.progress();
-    bed.tellOf(2, 101);
-    bed.tellOf(3, 90);
-    expect(bed.seen.slice(3)).toEqual([' to 101']);
+    bed.clock.advance(1);
+    bed.answerOf(2, 101);
+    bed.answerOf(3, 90);
+    expect(bed.seen.slice(3)).toEqual(['progress 101']);
   });
 
   test('from now on begins behind one revision, and is created when all of them watch', () => {

@@ -19,6 +19,8 @@ export interface MergedWatchDeps extends RoutedWatchDeps {
 const HELD_BYTES_MAX = 4 * 1024 * 1024;
 /** While events wait for ranges that are silent, those are asked how far they are, so often at most. */
 const URGE_MS = 20;
+/** A question that is not answered is repeated at this interval: its range may have been unable to close anything. */
+const ASK_AGAIN_MS = 1_000;
 /** How far all ranges are is told unasked so often at most: a range says so to all watches of a gateway when one of them asks. */
 const WORD_MS = 1_000;
 
@@ -32,7 +34,7 @@ interface Part {
   held: KvEvent[];
   heldBytes: number;
   created: boolean;
-  /** Asked how far it is, and has not said so yet. */
+  /** Asked how far it is, and has not answered yet (MW7). */
   owes: boolean;
 }
 
@@ -58,6 +60,9 @@ interface Place {
  * MW5. With one part, it stands between the range and the client only to notice when they become more.
  * MW6. When all parts have said that they are further, and none brought an event, the client is told, as it would be by one
  *      range: where it goes on at another gateway may otherwise be compacted, though it has missed nothing.
+ * MW7. A question how far the watch is is answered once, when every part has answered it. A part that begins again, or
+ *      takes over keys of another, meanwhile is asked when it has begun. All parts were asked after the question came, so
+ *      the lowest of their answers is at least every revision that was acknowledged before.
  */
 export class MergedWatch implements WatchControl {
   readonly #deps: MergedWatchDeps;
@@ -74,7 +79,9 @@ export class MergedWatch implements WatchControl {
   /** MW3. Where each part begins again, while it is paused. */
   #paused: readonly Place[] | undefined;
   #over = false;
+  /** MW7. */
   #progressAsked = false;
+  #askingAgain: Timer | undefined;
   #stopAsking: (() => void) | undefined;
   #urging: Timer | undefined;
   /** MW6. Running since the last word. */
@@ -120,6 +127,7 @@ export class MergedWatch implements WatchControl {
       {
         onCreated: (revision) => this.#onCreated(part, revision),
         onEvents: (events, revision) => this.#onEvents(part, events, revision),
+        onProgress: (revision) => this.#onProgress(part, revision),
         onApart: (routes) => this.#onApart(part, routes),
         onEnd: (error, compactRevision) => this.#end(error, compactRevision),
       },
@@ -131,13 +139,14 @@ export class MergedWatch implements WatchControl {
 
   #open(parts: readonly Part[]): void {
     this.#parts = parts;
+    if (this.#progressAsked) this.#askAgainLater();
     for (const { watch } of parts) watch.start();
   }
 
   #onCreated(part: Part, revision: number): void {
     part.created = true;
     if (part.next === 0) part.next = part.watch.next;
-    if (part.owes) part.watch.progress();
+    if (part.owes) part.watch.ask(); // MW7
     if (this.#options.startRevision > 0) this.#createdRevision = Math.max(this.#createdRevision, revision);
     if (this.#created || this.#parts.some(({ created }) => !created)) return;
     if (this.#next === 0) this.#next = part.next;
@@ -145,11 +154,25 @@ export class MergedWatch implements WatchControl {
     this.#listener.onCreated(this.#createdRevision || revision);
   }
 
-  #onEvents(part: Part, events: readonly KvEvent[], revision: number): void {
+  /** MW7. */
+  #onProgress(part: Part, revision: number): void {
     part.owes = false;
-    part.next = Math.max(part.next, revision + 1);
-    part.told = Math.max(part.told, revision);
-    if (this.#parts.length === 1) return this.#deliver(events, revision, true); // MW5
+    advance(part, revision);
+    if (this.#parts.length > 1) this.#merge();
+    // The client may have paused or ended the watch by now.
+    if (this.#over || this.#paused !== undefined || this.#parts.some(({ owes }) => owes)) return;
+    this.#progressAsked = false;
+    this.#askingAgain?.cancel();
+    this.#askingAgain = undefined;
+    const reached = this.#reached(this.#upTo());
+    this.#told = reached;
+    this.#next = Math.max(this.#next, reached + 1);
+    this.#listener.onProgress(reached);
+  }
+
+  #onEvents(part: Part, events: readonly KvEvent[], revision: number): void {
+    advance(part, revision);
+    if (this.#parts.length === 1) return this.#deliver(events, revision); // MW5
     for (const event of events) {
       part.held.push(event);
       part.heldBytes += bytesOf(event);
@@ -162,9 +185,7 @@ export class MergedWatch implements WatchControl {
     const upTo = this.#upTo();
     const events = this.#parts.flatMap((part) => taken(part, upTo));
     events.sort((a, b) => a.kv.modRevision - b.kv.modRevision);
-    const answers = this.#progressAsked && !this.#parts.some(({ owes }) => owes);
-    if (events.length > 0) this.#deliver(events, upTo, answers);
-    else if (answers) this.#deliver(events, this.#reached(upTo), true);
+    if (events.length > 0) this.#deliver(events, upTo);
     else {
       this.#next = Math.max(this.#next, upTo + 1);
       this.#sayHowFar();
@@ -177,7 +198,7 @@ export class MergedWatch implements WatchControl {
     return this.#parts.reduce((lowest, { next }) => Math.min(lowest, next - 1), Number.POSITIVE_INFINITY);
   }
 
-  /** MW6. What waits, and what is asked for, is told soon, and says it. */
+  /** MW6. What waits, and an answer that is due (MW7), is told soon, and says it. */
   #sayHowFar(): void {
     if (this.#silence !== undefined || this.#progressAsked || this.#parts.some(({ held }) => held.length > 0)) return;
     const reached = this.#reached(this.#upTo());
@@ -187,7 +208,7 @@ export class MergedWatch implements WatchControl {
       this.#silence = undefined;
       this.#sayHowFar();
     });
-    this.#deliver([], reached, false);
+    this.#deliver([], reached);
   }
 
   /** A watch of the future has nothing to come below its first revision, but that is not reached yet. */
@@ -198,8 +219,7 @@ export class MergedWatch implements WatchControl {
     );
   }
 
-  #deliver(events: readonly KvEvent[], revision: number, answersProgress: boolean): void {
-    if (answersProgress) this.#progressAsked = false;
+  #deliver(events: readonly KvEvent[], revision: number): void {
     this.#told = Math.max(this.#told, revision);
     this.#next = Math.max(this.#next, revision + 1);
     this.#listener.onEvents(events, revision);
@@ -220,7 +240,7 @@ export class MergedWatch implements WatchControl {
   #urge(): void {
     if (this.#urging !== undefined) return;
     const furthest = this.#parts.reduce((high, { held }) => Math.max(high, held.at(-1)?.kv.modRevision ?? 0), 0);
-    for (const { watch, next } of this.#parts) if (next <= furthest) watch.progress();
+    for (const { watch, next } of this.#parts) if (next <= furthest) watch.urge();
     this.#urging = this.#deps.clock.setTimer(URGE_MS, () => {
       this.#urging = undefined;
       if (!this.#over && this.#paused === undefined && this.#parts.some(({ held }) => held.length > 0)) this.#urge();
@@ -269,16 +289,27 @@ export class MergedWatch implements WatchControl {
     this.#urging = undefined;
     this.#silence?.cancel();
     this.#silence = undefined;
+    this.#askingAgain?.cancel();
+    this.#askingAgain = undefined;
   }
 
-  /** One that cannot be asked for now is asked for when the parts have begun. */
+  /** MW7. Parts that cannot be asked now are asked when they have begun. */
   progress(): void {
-    if (this.#over) return;
+    if (this.#over || this.#progressAsked) return;
     this.#progressAsked = true;
     for (const part of this.#parts) {
       part.owes = true;
-      part.watch.progress();
+      part.watch.ask();
     }
+    this.#askAgainLater();
+  }
+
+  #askAgainLater(): void {
+    this.#askingAgain ??= this.#deps.clock.setTimer(ASK_AGAIN_MS, () => {
+      this.#askingAgain = undefined;
+      for (const { owes, watch } of this.#parts) if (owes) watch.urge();
+      this.#askAgainLater();
+    });
   }
 
   pause(): void {
@@ -301,6 +332,12 @@ export class MergedWatch implements WatchControl {
     this.#paused = undefined;
     this.#open(places.map(({ span, from }) => this.#newPart(span, from)));
   }
+}
+
+/** Nothing up to `revision` is still to come from there. */
+function advance(part: Part, revision: number): void {
+  part.next = Math.max(part.next, revision + 1);
+  part.told = Math.max(part.told, revision);
 }
 
 /** The events that a part holds up to a revision: it holds them no more. They are in order. */

@@ -29,6 +29,8 @@ export interface PartListener {
   /** Told each time that the watch has begun. */
   onCreated(revision: number): void;
   onEvents(events: readonly KvEvent[], revision: number): void;
+  /** Answers `RoutedWatch.ask`. */
+  onProgress(revision: number): void;
   /** The keys are in several ranges, and nothing is watched any more: these parts are to be watched instead. */
   onApart(parts: readonly Route[]): void;
   /** Final. */
@@ -47,6 +49,8 @@ const RETRY_MAX_MS = 1_000;
  * V2. A paused watch holds nothing: it is taken back from the leader, and resumed from `next` (history serves it).
  * V3. At most one attempt to begin is under way, and at most one watch id is this watch's: `#turn` names it, and what
  *     an earlier one still brings is ignored.
+ * V4. `ask` is answered by the leader that was asked, to that question or a later one, and once. A question dies with
+ *     the attempt that it was asked in: the listener asks again when the watch has begun again.
  */
 export class RoutedWatch {
   readonly #deps: RoutedWatchDeps;
@@ -61,6 +65,8 @@ export class RoutedWatch {
   #watchId = 0;
   /** Grows with each attempt to begin, and when the watch is paused or cancelled (V3). */
   #turn = 0;
+  /** V4. The question that is to be answered; 0: none. */
+  #asked = 0;
 
   constructor(deps: RoutedWatchDeps, part: WatchPart, listener: PartListener) {
     this.#deps = deps;
@@ -121,6 +127,7 @@ export class RoutedWatch {
     const { noPut, noDelete, prevKv, span } = this.#part;
     this.#node = node;
     this.#rangeId = rangeId;
+    this.#asked = 0; // V4
     this.#watchId = streams.newId();
     const { key, end } = plainKeys(span);
     streams.open(
@@ -146,6 +153,13 @@ export class RoutedWatch {
         if (message.revision < this.#next && message.events.length > 0) return;
         this.#next = Math.max(this.#next, message.revision + 1);
         return this.#listener.onEvents(message.events, message.revision);
+      case 'progress':
+        this.#next = Math.max(this.#next, message.revision + 1);
+        if (this.#asked === 0 || message.question < this.#asked) {
+          return this.#listener.onEvents([], message.revision);
+        }
+        this.#asked = 0;
+        return this.#listener.onProgress(message.revision);
       case 'ended':
         return this.#ended(message);
     }
@@ -205,9 +219,18 @@ export class RoutedWatch {
     this.#takeBack();
   }
 
-  /** Asks for an `onEvents` up to what the range has closed by now. */
-  progress(): void {
-    if (!this.#over && !this.#paused && this.#watchId !== 0) this.#deps.streams.progress(this.#node);
+  /** Asks for an `onEvents` up to what the range has closed by now; repeats a question that is not answered (V4). */
+  urge(): void {
+    if (this.#reachable) this.#deps.streams.progress(this.#node);
+  }
+
+  /** Asks for one `onProgress`. Nothing comes of it before `onCreated`: the listener asks then (V4). */
+  ask(): void {
+    if (this.#reachable) this.#asked = this.#deps.streams.progress(this.#node);
+  }
+
+  get #reachable(): boolean {
+    return !this.#over && !this.#paused && this.#watchId !== 0;
   }
 
   pause(): void {

@@ -5,7 +5,9 @@ import type { RoutedWatch } from './routed-watch.ts';
 interface NodeStream {
   readonly handle: StreamHandle<WatchRequest>;
   readonly watches: Map<number, RoutedWatch>;
-  progressAsked: boolean;
+  /** The last one that was sent, or is about to be. */
+  question: number;
+  asking: boolean;
 }
 
 /** One stream per node; every watch whose range that node leads shares it. */
@@ -47,7 +49,7 @@ export class WatchStreams {
       },
     );
     // A stream that cannot be opened has ended by now.
-    if (!ended) this.#byNode.set(node, { handle, watches, progressAsked: false });
+    if (!ended) this.#byNode.set(node, { handle, watches, question: 0, asking: false });
   }
 
   cancel(node: number, watchId: number): void {
@@ -55,15 +57,21 @@ export class WatchStreams {
     if (stream?.watches.delete(watchId)) stream.handle.send({ kind: 'cancel', watchId });
   }
 
-  /** Asks for the progress of all watches on the node: once, however many of them ask in this turn. */
-  progress(node: number): void {
+  /**
+   * Asks for the progress of all watches on the node: once, however many of them ask in this turn. Returns the number of
+   * the question; answers to it and to later ones are answers to this call. 0: there is no stream, nothing was asked.
+   */
+  progress(node: number): number {
     const stream = this.#byNode.get(node);
-    if (stream === undefined || stream.progressAsked) return;
-    stream.progressAsked = true;
+    if (stream === undefined) return 0;
+    if (stream.asking) return stream.question;
+    stream.asking = true;
+    const question = ++stream.question;
     this.#clock.setImmediate(() => {
-      stream.progressAsked = false;
-      if (this.#byNode.get(node) === stream) stream.handle.send({ kind: 'progress' });
+      stream.asking = false;
+      if (this.#byNode.get(node) === stream) stream.handle.send({ kind: 'progress', question });
     });
+    return question;
   }
 }
 

@@ -50,16 +50,27 @@ export interface WatchCreate {
 export type WatchRequest =
   | WatchCreate
   | { readonly kind: 'cancel'; readonly watchId: number }
-  | { readonly kind: 'progress' };
+  /** Asks every watch of the stream how far it is. `question` grows with each request of a stream. */
+  | { readonly kind: 'progress'; readonly question: number };
 
 export type WatchMessage =
   | { readonly kind: 'created'; readonly watchId: number; readonly revision: number }
-  /** All events of the watch with revisions in (previous message's `revision`, `revision`]; may be empty (progress). */
+  /** All events of the watch with revisions in (previous message's `revision`, `revision`]; may be empty. */
   | {
       readonly kind: 'events';
       readonly watchId: number;
       readonly revision: number;
       readonly events: readonly KvEvent[];
+    }
+  /**
+   * Answers a question and all before it: everything up to `revision` was sent, and `revision` is at least that of every
+   * write that was acknowledged, by any range, before the question arrived.
+   */
+  | {
+      readonly kind: 'progress';
+      readonly watchId: number;
+      readonly revision: number;
+      readonly question: number;
     }
   /** `COMPACTED` with the compact revision, NOT_LEADER, STALE_EPOCH, … The watch is over; resume after the last revision. */
   | {

@@ -44,6 +44,7 @@ export function follow(backend: Backend, keys: Followed, follower: Follower): Pr
         onEvents: (events) => {
           for (const event of events) if (!over && enough(event)) end(() => resolve(undefined));
         },
+        onProgress: () => {},
         onEnd: (error) => end(() => resolve(error)),
       },
     );

@@ -6,7 +6,7 @@ import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@r
 import * as etcd from '@remora/protocol/etcd';
 import { LockClient } from '@remora/protocol/remora';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Backend, BackendDone, RequestOptions } from '../../backend.ts';
+import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../../backend.ts';
 import { CLIENT_SERVER_LIMITS, ClientServer, ListenError } from './client-server.ts';
 import { etcdServices } from './etcd-services.ts';
 import { lockService } from './lock-services.ts';
@@ -38,8 +38,9 @@ class HeldBackend implements Backend {
     this.onCommand();
     return () => {};
   }
-  watch(): never {
-    throw new ServiceError('UNAVAILABLE', 'not in this test');
+  watch(_options: WatchOptions, listener: WatchListener): WatchControl {
+    listener.onEnd(new ServiceError('UNAVAILABLE', 'not in this test'), 0);
+    return { cancel() {}, progress() {}, pause() {}, resume() {} };
   }
   watchLocks(): never {
     throw new ServiceError('UNAVAILABLE', 'not in this test');
@@ -247,7 +248,7 @@ describe('the server for clients', () => {
     const watches = new etcd.WatchClient(`127.0.0.1:${port}`, credentials.createInsecure());
     const watch = watches.watch();
     const ended = new Promise<GrpcError>((resolve) => watch.on('error', resolve as (error: Error) => void));
-    watch.write({ requestUnion: { $case: 'progressRequest', value: {} } });
+    watch.write({ requestUnion: { $case: 'createRequest', value: etcd.WatchCreateRequest.create() } });
     expect(await ended).toMatchObject({ code: 14, details: 'etcdserver: no leader' });
     const idle = watches.watch();
     const idleEnded = new Promise<GrpcError>((resolve) => idle.on('error', resolve as (error: Error) => void));

@@ -126,7 +126,7 @@ export function encodeWatchRequest(request: WatchRequest): unknown[] {
     case 'cancel':
       return [WATCH.cancel, request.watchId];
     case 'progress':
-      return [WATCH.progress];
+      return [WATCH.progress, request.question];
     default:
       return unreachable(request);
   }
@@ -140,8 +140,7 @@ export function decodeWatchRequest(raw: unknown): WatchRequest {
     case WATCH.cancel:
       return { kind: 'cancel', watchId: asCount(asFields(raw, 2, 'watch cancel')[1], 'watchId') };
     case WATCH.progress:
-      asFields(raw, 1, 'watch progress');
-      return { kind: 'progress' };
+      return { kind: 'progress', question: asCount(asFields(raw, 2, 'watch progress')[1], 'question') };
     default:
       throw invalid('watch request tag');
   }
@@ -163,7 +162,7 @@ function decodeWatchCreate(f: readonly unknown[]): WatchCreate {
   };
 }
 
-const WATCH_MESSAGE = { created: 0, events: 1, ended: 2 } as const;
+const WATCH_MESSAGE = { created: 0, events: 1, ended: 2, progress: 3 } as const;
 
 export function encodeWatchMessage(message: WatchMessage): unknown[] {
   switch (message.kind) {
@@ -171,6 +170,8 @@ export function encodeWatchMessage(message: WatchMessage): unknown[] {
       return [WATCH_MESSAGE.events, message.watchId, message.revision, message.events.map(encodeKvEvent)];
     case 'created':
       return [WATCH_MESSAGE.created, message.watchId, message.revision];
+    case 'progress':
+      return [WATCH_MESSAGE.progress, message.watchId, message.revision, message.question];
     case 'ended':
       return encodeWatchEnded(message);
     default:
@@ -193,6 +194,15 @@ export function decodeWatchMessage(raw: unknown): WatchMessage {
     case WATCH_MESSAGE.created: {
       const f = asFields(raw, 3, 'watch created');
       return { kind: 'created', watchId: asCount(f[1], 'watchId'), revision: asCount(f[2], 'revision') };
+    }
+    case WATCH_MESSAGE.progress: {
+      const f = asFields(raw, 4, 'watch progress');
+      return {
+        kind: 'progress',
+        watchId: asCount(f[1], 'watchId'),
+        revision: asCount(f[2], 'revision'),
+        question: asCount(f[3], 'question'),
+      };
     }
     case WATCH_MESSAGE.ended:
       return decodeWatchEnded(raw);

@@ -302,12 +302,13 @@ export const WATCH_REQUESTS: readonly WatchRequest[] = [
     prevKv: true,
   },
   { kind: 'cancel', watchId: 1 },
-  { kind: 'progress' },
+  { kind: 'progress', question: 7 },
 ];
 
 export const WATCH_MESSAGES: readonly WatchMessage[] = [
   { kind: 'created', watchId: 1, revision: 4 },
   { kind: 'events', watchId: 1, revision: 9, events: EVENTS },
+  { kind: 'progress', watchId: 1, revision: 12, question: 7 },
   { kind: 'ended', watchId: 1, code: 'COMPACTED', message: 'gone', compactRevision: 3 },
   { kind: 'ended', watchId: 1, code: 'STALE_EPOCH', message: 'split', compactRevision: 0, ranges: [RANGE] },
 ];
