@@ -472,6 +472,27 @@ describe('a watch over several ranges', () => {
     expect(bed.seen.slice(3)).toEqual(['progress 101']);
   });
 
+  test('tells nothing before it is created, though its parts have begun, and one of them was split since (MW8)', () => {
+    const bed = new WatchBed(5, several);
+    bed.createdIn(2, 20);
+    bed.tellOf(2, 20, 6, 20);
+    const [left = WHOLE, right = WHOLE] = PARTS;
+    const middle = kvRoutingKey(Buffer.from('l'));
+    const halves = [
+      { ...left, epoch: { confVersion: 1, version: 3 }, end: middle },
+      { ...left, epoch: { confVersion: 1, version: 3 }, rangeId: 4, start: middle, end: right.start },
+    ];
+    const { watchId } = bed.latest(2);
+    bed.stream.send({ kind: 'ended', watchId, code: 'STALE_EPOCH', message: '', compactRevision: 0, ranges: halves });
+    bed.clock.advance(25);
+    bed.createdIn(3, 21);
+    bed.tellOf(3, 21, 7, 21);
+    bed.createdIn(2, 22);
+    expect(bed.seen).toEqual([]);
+    bed.createdIn(4, 22);
+    expect(bed.seen).toEqual(['created 22', '6 7 20 to 20']);
+  });
+
   test('from now on begins behind one revision, and is created when all of them watch', () => {
     const bed = new WatchBed(0, several);
     expect([bed.askedNow.length, bed.creates().length]).toEqual([1, 0]);

@@ -63,6 +63,8 @@ interface Place {
  * MW7. A question how far the watch is is answered once, when every part has answered it. A part that begins again, or
  *      takes over keys of another, meanwhile is asked when it has begun. All parts were asked after the question came, so
  *      the lowest of their answers is at least every revision that was acknowledged before.
+ * MW8. Nothing is delivered before the client was told that the watch is created, which needs all parts: one may be split,
+ *      and begin again, while others have events. Clients of etcd drop what comes before.
  */
 export class MergedWatch implements WatchControl {
   readonly #deps: MergedWatchDeps;
@@ -152,6 +154,8 @@ export class MergedWatch implements WatchControl {
     if (this.#next === 0) this.#next = part.next;
     this.#created = true;
     this.#listener.onCreated(this.#createdRevision || revision);
+    // MW8. The client may have paused or ended the watch by now.
+    if (!this.#over && this.#paused === undefined && this.#parts.some(({ held }) => held.length > 0)) this.#merge();
   }
 
   /** MW7. */
@@ -182,6 +186,7 @@ export class MergedWatch implements WatchControl {
 
   /** MW1. */
   #merge(): void {
+    if (!this.#created) return this.#fitParts(); // MW8
     const upTo = this.#upTo();
     const events = this.#parts.flatMap((part) => taken(part, upTo));
     events.sort((a, b) => a.kv.modRevision - b.kv.modRevision);
