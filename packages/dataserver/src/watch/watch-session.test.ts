@@ -102,12 +102,13 @@ describe('a question how far the watches are', () => {
     const { replica, session, messages } = await watched(NUMBERED);
     const closings: ClosedDone[] = [];
     vi.spyOn(replica.closing, 'closeNewest').mockImplementation((done) => void closings.push(done));
-    for (const question of [1, 2]) session.onMessage({ kind: 'progress', question });
-    expect(messages).toHaveLength(1);
+    for (const question of [1, 2, 3]) session.onMessage({ kind: 'progress', question });
+    expect([messages.length, closings.length]).toEqual([1, 1]);
     closings[0]?.(new ServiceError('UNAVAILABLE', 'no master'));
     expect(messages.at(-1)).toMatchObject({ kind: 'events', watchId: 1, events: [] });
     closings[1]?.(undefined);
-    expect(messages.at(-1)).toMatchObject({ kind: 'progress', watchId: 1, question: 2 });
+    expect(messages.at(-1)).toMatchObject({ kind: 'progress', watchId: 1, question: 3 });
+    expect([messages.length, closings.length]).toEqual([3, 2]);
   });
 });
 

@@ -16,7 +16,8 @@ import { type WatchStream, watchEnded } from './watch-stream.ts';
  *      the range): who reads when it has begun, and does not see a change, is told of it.
  * WS6. A question how far the watches are is answered once the range has closed the newest revision that anybody was
  *      given before, so the answer names at least that one. Where that fails, the watches are told what is closed, which
- *      answers nothing, and the gateway asks again.
+ *      answers nothing, and the gateway asks again. A replica closes for one question at a time, and then for the last of
+ *      those that came meanwhile, which answers them all.
  */
 export class WatchSession {
   readonly #find: (rangeId: number) => RangeReplica | ServiceError;
@@ -25,6 +26,8 @@ export class WatchSession {
   /** Where each watch is. */
   readonly #replicas = new Map<number, RangeReplica>();
   readonly #beginning = new Set<number>();
+  /** WS6. Of replicas that close for a question: the last one that has come since; 0: none. */
+  readonly #questions = new Map<RangeReplica, number>();
 
   constructor(
     find: (rangeId: number) => RangeReplica | ServiceError,
@@ -44,10 +47,23 @@ export class WatchSession {
       this.#beginning.delete(request.watchId);
       this.#cancel(request.watchId);
     } else if (request.kind === 'progress') {
-      for (const [replica, stream] of this.#streams) {
-        replica.closing.closeNewest((error) => stream.progress(error === undefined ? request.question : 0)); // WS6
-      }
+      for (const replica of this.#streams.keys()) this.#ask(replica, request.question);
     } else this.#create(request);
+  }
+
+  /** WS6. */
+  #ask(replica: RangeReplica, question: number): void {
+    if (this.#questions.has(replica)) {
+      this.#questions.set(replica, question);
+      return;
+    }
+    this.#questions.set(replica, 0);
+    replica.closing.closeNewest((error) => {
+      const next = this.#questions.get(replica) ?? 0;
+      this.#questions.delete(replica);
+      this.#streams.get(replica)?.progress(error === undefined ? question : 0);
+      if (next > 0 && this.#streams.has(replica)) this.#ask(replica, next);
+    });
   }
 
   #create(create: WatchCreate): void {

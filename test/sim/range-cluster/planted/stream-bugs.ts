@@ -1,0 +1,53 @@
+/**
+ * Bugs planted for the simulation of etcd watch streams, one place each. stream-bugs.test.ts runs the `seed` of each; what
+ * the run finds has one of its `properties` in it.
+ */
+import type { PlantedBug } from '../../common/planted/planted-bug.ts';
+
+export const STREAM_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'progress-without-watches-that-are-being-created',
+    rule: 'progress of a stream waits for watches that are still being created (watch-progress.ts P1)',
+    file: 'packages/gateway/src/etcd/watch-stream.ts',
+    find: 'if (watch.ended === undefined) yield watch;',
+    replace: "if (watch.state === 'live') yield watch;",
+    seed: 1,
+    properties: ['SL1 watch: order', 'SL1 watch: complete'],
+  },
+  {
+    name: 'events-before-created',
+    rule: 'a watch over several ranges delivers nothing before it is created (merged-watch.ts MW8)',
+    file: 'packages/gateway/src/routing/merged-watch.ts',
+    find: '    if (!this.#created) return this.#fitParts(); // MW8\n',
+    replace: '',
+    seed: 1,
+    properties: ['SL1 watch: complete'],
+  },
+  {
+    name: 'progress-amid-catching-up',
+    rule: 'a watch answers how far it is when it is caught up (watch-hub.ts W6)',
+    file: 'packages/dataserver/src/watch/watch-hub.ts',
+    find: 'if (asked === undefined || !this.#canSay(watcher)) return;',
+    replace: 'if (asked === undefined || stream.blocked) return;',
+    seed: 1,
+    properties: ['SL1 watch: order', 'SL1 watch: complete'],
+  },
+  {
+    name: 'watch-from-now-behind-what-its-range-has-closed',
+    rule: 'a watch from now on begins behind every revision that was given out before (watch-session.ts WS4)',
+    file: 'packages/dataserver/src/watch/watch-session.ts',
+    find: 'replica.closing.closeNewest(begin); // WS4',
+    replace: 'begin(undefined);',
+    seed: 1,
+    properties: ['SL1 watch stream: progress'],
+  },
+  {
+    name: 'answer-to-an-earlier-question',
+    rule: 'an answer names all that was acknowledged before its question (routed-watch.ts V4)',
+    file: 'packages/gateway/src/routing/routed-watch.ts',
+    find: 'if (this.#asked === 0 || message.question < this.#asked) {',
+    replace: 'if (this.#asked === 0) {',
+    seed: 1,
+    properties: ['SL1 watch stream: stale', 'SL1 watch stream: back'],
+  },
+];

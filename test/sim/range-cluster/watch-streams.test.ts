@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { runSeed, type StreamResult } from './stream-run.ts';
+
+/** `SIM_SEED=17 npx vitest run test/sim/range-cluster/watch-streams` replays one run; `SIM_SEEDS=1000` runs more. */
+const one = process.env.SIM_SEED;
+const count = Number(process.env.SIM_SEEDS ?? 4);
+const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+const results: StreamResult[] = [];
+
+test.each(seeds)(
+  'no event follows progress past it, while ranges split, move and merge, and leaders change: seed %i',
+  { timeout: 60_000 },
+  async (seed) => {
+    const result = await runSeed(seed);
+    results.push(result);
+    expect(result.faults.slice(0, 10)).toEqual([]);
+  },
+);
+
+test.runIf(one === undefined)('the runs met what they are for', () => {
+  const sums = new Map<string, number>();
+  for (const { figures } of results)
+    for (const [name, n] of Object.entries(figures)) sums.set(name, (sums.get(name) ?? 0) + n);
+  expect([...sums].filter(([, sum]) => sum < 1)).toEqual([]);
+  expect(sums.get('pairs')).toBeGreaterThan(50 * seeds.length);
+  expect(sums.get('answers')).toBeGreaterThan(10 * seeds.length);
+});
