@@ -51,6 +51,8 @@ interface NodeJson {
 
 interface RangeJson {
   readonly id: number;
+  readonly start: { readonly text: string } | null;
+  readonly end: { readonly text: string } | null;
   readonly leaderNode: number;
   readonly replicas: readonly { readonly nodeId: number; readonly type: string; readonly state: string }[];
 }
@@ -86,7 +88,7 @@ describe('ranges', () => {
     for (const key of ['a', 'm', 'z']) await kv('put', key, `value of ${key}`);
     const [whole] = await ranges();
     const split = await admin('split', '--key', 'm');
-    expect(split).toMatchObject({ code: 0, out: `range ${whole?.id} is split\n` });
+    expect(split).toMatchObject({ code: 0, out: `range ${whole?.id} is split at key:m\n` });
     const [left, right] = await eventually('both are known', async () => {
       const found = await ranges();
       return found.length === 2 ? found : undefined;
@@ -94,16 +96,38 @@ describe('ranges', () => {
     expect([(await rangeOf('lz')).id, (await rangeOf('m')).id]).toEqual([left?.id, right?.id]);
     expect(await admin('split', '--key', '0x6d')).toMatchObject({
       code: 1,
-      err: `remora: range ${right?.id} begins with the key m already; choose one behind it\n`,
+      err: `remora: range ${right?.id} begins with key:m already; choose one behind it\n`,
     });
     expect(await refused('split', String(left?.id), '--key', 'z')).toContain(
-      `the key z is not in range ${left?.id}, which goes from - to key:m; range ${right?.id} has it`,
+      `key:z is not in range ${left?.id}, which goes from - to key:m; range ${right?.id} has it`,
     );
     expect(await refused('split', String(left?.id), '--key', 'm')).toContain(`range ${right?.id} has it`);
     expect(await refused('split', '77')).toContain('there is no range 77');
     expect(await refused('split', '--key', '0x6')).toContain('expected pairs of hex digits');
     for (const key of ['a', 'm', 'z']) expect((await kv('get', key)).out).toBe(`value of ${key}`);
   });
+
+  test(
+    'are split where a lock lies, by its name, in the form in which its bound is printed',
+    async () => {
+      const { id } = await rangeOf('lock:orders/');
+      await kv('put', 'lock:orders/', 'a plain key');
+      expect(await done('split', '--key', 'lock:orders/')).toBe(`range ${id} is split at lock:orders/\n`);
+      const found = await eventually('it is known', async () => {
+        const both = [await rangeOf('lock:orders/'), await rangeOf('lock:a')];
+        return both[0]?.id === both[1]?.id ? undefined : both;
+      });
+      const [behind, before] = found;
+      expect([behind?.start?.text, before?.end?.text, before?.id]).toEqual(['lock:orders/', 'lock:orders/', id]);
+      expect((await admin('ranges')).out).toContain(' lock:orders/ ');
+      // The plain key of that name was not what it was split at.
+      expect((await rangeOf('key:lock:orders/')).id).toBe((await rangeOf('a')).id);
+      expect(await refused('split', '--key', 'lock:orders/')).toContain('begins with lock:orders/ already');
+      expect(await refused('split', '--key', 'lease:5')).toContain('if a plain key is meant, write key:lease:5');
+      await done('merge', String(before?.id), String(behind?.id));
+    },
+    SLOW,
+  );
 
   test(
     'merge neighbours that are on the same nodes, whichever is named first',

@@ -1,6 +1,7 @@
 /** Options of a node about ranges: which there are at first, and the first values of the settings about them. */
 import { int, list, type OptionType } from '@remora/base';
 import { RANGE_SETTINGS } from '@remora/master';
+import { kvRoutingKey, readRoutingKey } from '@remora/protocol';
 
 const PRE_SPLIT_MAX = 1_000;
 
@@ -10,7 +11,7 @@ export const rangeOptions = {
   preSplit: {
     type: list(key(), { maxLength: PRE_SPLIT_MAX }),
     default: [],
-    desc: 'Keys at which the first ranges of a new cluster begin, beside the one before all keys: text, or hex behind 0x. The same on all founding members; it means nothing later.',
+    desc: 'Keys at which the first ranges of a new cluster begin, beside the one before all keys: text, hex behind 0x, or as "admin ranges ls" prints them, such as lock:orders/. The same on all founding members; it means nothing later.',
     group,
   },
   preSplitCount: {
@@ -24,9 +25,9 @@ export const rangeOptions = {
 
 /** Stays text, as options are frozen and bytes cannot be. */
 function key(): OptionType<string> {
-  const expected = 'a key as text, or as pairs of hex digits behind 0x';
+  const expected = 'a key as text, as pairs of hex digits behind 0x, or as "ranges ls" prints it, such as lock:orders/';
   const parse = (text: string) =>
-    (keyOfOption(text)?.length ?? 0) > 0 ? ({ ok: true, value: text } as const) : ({ ok: false, expected } as const);
+    keyOfOption(text) === undefined ? ({ ok: false, expected } as const) : ({ ok: true, value: text } as const);
   return {
     placeholder: '<key>',
     parse,
@@ -35,8 +36,12 @@ function key(): OptionType<string> {
   };
 }
 
-/** Undefined for hex that is none. */
+/** The routing key of it; undefined where no range can begin. */
 export function keyOfOption(text: string): Buffer | undefined {
-  if (!text.startsWith('0x')) return Buffer.from(text);
-  return /^0x([0-9a-fA-F]{2})*$/.test(text) ? Buffer.from(text.slice(2), 'hex') : undefined;
+  const read = readRoutingKey(text);
+  if (read !== undefined) return read.ok && read.key.length > 0 && !text.startsWith('raw:') ? read.key : undefined;
+  const isHex = text.startsWith('0x');
+  if (isHex && !/^0x([0-9a-fA-F]{2})*$/.test(text)) return undefined;
+  const key = isHex ? Buffer.from(text.slice(2), 'hex') : Buffer.from(text);
+  return key.length === 0 ? undefined : kvRoutingKey(key);
 }

@@ -1,7 +1,8 @@
 import { binaryString, ServiceError } from '@remora/base';
+import { DEFAULT_NAMESPACE } from '@remora/lock';
 import { type BytesLike, toBytes } from './keys.ts';
 import { checkOptions } from './known-options.ts';
-import { DEFAULT_NAMESPACE, type LockName } from './locks.ts';
+import type { LockName } from './locks.ts';
 import { requireFunction } from './option-kinds.ts';
 
 /** Asks the cluster, for each lock, whether this version is its current one. */

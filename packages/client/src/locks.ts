@@ -1,5 +1,6 @@
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import {
+  DEFAULT_NAMESPACE,
   LIST_LIMIT_MAX,
   type LockCommand,
   type LockId,
@@ -17,8 +18,6 @@ import { fencing, requireList } from './option-kinds.ts';
 import { requireCount } from './options.ts';
 import type { Requester } from './requester.ts';
 import { type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
-
-export const DEFAULT_NAMESPACE = 'default';
 
 export interface LockName {
   readonly name: BytesLike;

@@ -1,5 +1,7 @@
 /** Bounds of the lock layer. A change to one that apply reads is a change to replicated behaviour. */
 export const NAMESPACE_BYTES_MAX = 255;
+/** The namespace of a lock whose caller names none. */
+export const DEFAULT_NAMESPACE = 'default';
 export const NAME_BYTES_MAX = 1_024;
 export const TOKEN_BYTES_MAX = 128;
 export const DATA_BYTES_MAX = 4_096;

@@ -34,6 +34,7 @@ export * from './internal/range-api.ts';
 export * from './internal/recovery-api.ts';
 export * from './internal/recovery-methods.ts';
 export * from './internal/revision-api.ts';
+export * from './internal/routing-key-text.ts';
 export * from './internal/session-api.ts';
 export * from './internal/split-api.ts';
 export { currentRanges, staleEpoch } from './internal/stale-epoch.ts';

@@ -40,15 +40,15 @@ describe('what is to be split', () => {
       name: 'a key of another range',
       rangeId: 2,
       at: 'orders',
-      says: 'the key orders is not in range 2, which goes from - to key:m; range 9 has it',
+      says: 'key:orders is not in range 2, which goes from - to key:m; range 9 has it',
     },
     {
       name: 'the first key of a range',
       rangeId: 9,
       at: 'm',
-      says: 'range 9 begins with the key m already; choose one behind it',
+      says: 'range 9 begins with key:m already; choose one behind it',
     },
-    { name: 'a key that no range has', rangeId: undefined, at: 'x', says: 'no range has the key x' },
+    { name: 'a key that no range has', rangeId: undefined, at: 'x', says: 'no range has key:x' },
     { name: 'a range that there is not', rangeId: 77, at: undefined, says: 'no range 77' },
   ])('is not $name: the refusal says what would be right', async ({ rangeId, at, says }) => {
     await expect(splitTarget(client, rangeId, at === undefined ? undefined : key(at))).rejects.toThrow(says);

@@ -1,17 +1,17 @@
 import { type Bytes, compareBytes, equalBytes } from '@remora/base';
+import { routingKeyText } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import type { AdminClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { boundText } from '../format/key-bound.ts';
 
 type Ranges = Pick<AdminClient, 'range' | 'rangesFrom'>;
 
-/** The range that has a plain key, given as routed. @throws CommandError when none has. */
+/** The range that has a routing key. @throws CommandError when none has. */
 export async function rangeWith(client: Pick<AdminClient, 'rangesFrom'>, key: Bytes): Promise<admin.Range> {
   const { ranges } = await client.rangesFrom(key, 1);
   const [range] = ranges;
   if (range !== undefined && compareBytes(range.start, key) <= 0) return range;
-  throw new CommandError('failed', `no range has the key ${keyText(key)}; see remora admin check`);
+  throw new CommandError('failed', `no range has ${routingKeyText(key)}; see remora admin check`);
 }
 
 /**
@@ -32,12 +32,12 @@ async function splitAt(client: Ranges, rangeId: number | undefined, key: Bytes):
   const owner = await rangeWith(client, key);
   if (rangeId !== undefined && owner.id !== rangeId) {
     const { start, end } = await client.range(rangeId);
-    const span = `from ${boundText(start)} to ${boundText(end)}`;
-    const message = `the key ${keyText(key)} is not in range ${rangeId}, which goes ${span}; range ${owner.id} has it`;
+    const span = `from ${routingKeyText(start)} to ${routingKeyText(end)}`;
+    const message = `${routingKeyText(key)} is not in range ${rangeId}, which goes ${span}; range ${owner.id} has it`;
     throw new CommandError('failed', message);
   }
   if (equalBytes(owner.start, key)) {
-    const message = `range ${owner.id} begins with the key ${keyText(key)} already; choose one behind it`;
+    const message = `range ${owner.id} begins with ${routingKeyText(key)} already; choose one behind it`;
     throw new CommandError('failed', message);
   }
   return owner;
@@ -55,15 +55,12 @@ export async function neighbours(
   const [a, b] = await Promise.all([client.range(one), client.range(other)]);
   if (isNext(a, b)) return { target: a, source: b };
   if (isNext(b, a)) return { target: b, source: a };
-  const spans = [a, b].map(({ id, start, end }) => `range ${id} goes from ${boundText(start)} to ${boundText(end)}`);
+  const spans = [a, b].map(
+    ({ id, start, end }) => `range ${id} goes from ${routingKeyText(start)} to ${routingKeyText(end)}`,
+  );
   throw new CommandError('failed', `only neighbours can be merged; ${spans.join(', and ')}`);
 }
 
 function isNext({ end }: admin.Range, { start }: admin.Range): boolean {
   return end.length > 0 && equalBytes(end, start);
-}
-
-/** Of a plain key, as people type it. */
-function keyText(routed: Bytes): string {
-  return boundText(routed).replace(/^key:/, '');
 }

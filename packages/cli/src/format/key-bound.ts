@@ -1,7 +1,6 @@
-/** Where ranges begin and end: routing keys, whose first byte names the key space, as people and programs read them. */
+/** Where ranges begin and end, for programs; `routingKeyText` is for people. */
 import { jsonBytes } from '@remora/base';
-import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
-import { printable } from './bytes-text.ts';
+import { KV_SPACE, LEASE_SPACE, LOCK_SPACE, routingKeyText } from '@remora/protocol';
 
 const SPACES: ReadonlyMap<number, string> = new Map([
   [LEASE_SPACE, 'lease'],
@@ -9,19 +8,17 @@ const SPACES: ReadonlyMap<number, string> = new Map([
   [KV_SPACE, 'key'],
 ]);
 
-/** `key:orders/`, or `-` for no bound. */
-export function boundText(bound: Uint8Array): string {
-  const [first] = bound;
-  if (first === undefined) return '-';
-  const space = SPACES.get(first);
-  if (space === undefined) return `0x${Buffer.from(bound).toString('hex')}`;
-  const rest = bound.subarray(1);
-  return `${space}:${space === 'lease' ? Buffer.from(rest).toString('hex') : printable(rest)}`;
+interface JsonBound {
+  readonly space: string;
+  readonly key: unknown;
+  /** What `--key` takes. */
+  readonly text: string;
 }
 
 /** Null for no bound. */
-export function jsonBound(bound: Uint8Array): { readonly space: string; readonly key: unknown } | null {
+export function jsonBound(bound: Uint8Array): JsonBound | null {
   const [first] = bound;
   if (first === undefined) return null;
-  return { space: SPACES.get(first) ?? String(first), key: jsonBytes(bound.subarray(1)) };
+  const space = SPACES.get(first) ?? String(first);
+  return { space, key: jsonBytes(bound.subarray(1)), text: routingKeyText(bound) };
 }

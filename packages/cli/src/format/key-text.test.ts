@@ -1,5 +1,6 @@
+import { kvRoutingKey, routingKeyText } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { type KeyFormat, readKey } from './key-text.ts';
+import { type KeyFormat, readBound, readKey, readPrefix } from './key-text.ts';
 
 const flags = (keyFormat: KeyFormat | undefined) => (keyFormat === undefined ? {} : { keyFormat });
 
@@ -12,8 +13,13 @@ describe('a key on the command line', () => {
     { text: '00ff', bytes: Buffer.from('00ff') },
     { text: 'AP8=', format: 'base64', bytes: Buffer.of(0, 255) },
     { text: 'AP8', format: 'base64', bytes: Buffer.of(0, 255) },
+    { text: 'key:orders/ä', bytes: Buffer.from('orders/ä') },
+    { text: 'key:lock:orders/', bytes: Buffer.from('lock:orders/') },
+    { text: 'lock:orders/', format: 'text', bytes: Buffer.from('lock:orders/') },
+    { text: 'locks:orders/', bytes: Buffer.from('locks:orders/') },
+    { text: 'key:-', bytes: Buffer.from('-') },
   ])('$text is read as what it says ($format)', ({ text, format, bytes }) => {
-    expect(readKey(text, flags(format))).toEqual(bytes);
+    expect(readKey(text, flags(format))).toEqual(kvRoutingKey(bytes));
   });
 
   test.each<{ text: string; format?: KeyFormat; says: string }>([
@@ -25,7 +31,29 @@ describe('a key on the command line', () => {
     { text: 'a_b-', format: 'base64', says: 'expected base64' },
     { text: 'AP9', format: 'base64', says: 'expected base64' },
     { text: 'A', format: 'base64', says: 'expected base64' },
+    { text: '-', says: 'the plain key of that name is key:-' },
+    { text: 'lease:5', says: 'pairs of hex digits, as in lease:5f3a; if a plain key is meant, write key:lease:5' },
+    { text: 'lock:a\\b', says: 'a backslash itself is' },
   ])('"$text" ($format) is refused, with what would be right', ({ text, format, says }) => {
     expect(() => readKey(text, flags(format))).toThrow(says);
   });
+});
+
+test('what "ranges ls" prints is read as that bound, and not as the plain key of that name', () => {
+  const text = 'lock:orders/';
+  expect(routingKeyText(readKey(text, {}))).toBe(text);
+  expect(readKey(text, {})[0]).toBe(2);
+});
+
+test('a prefix of locks covers the locks whose names begin so', () => {
+  const { start, end } = readPrefix('lock@jobs:a', {});
+  const lock = (name: string) => readKey(`lock@jobs:${name}`, {});
+  for (const name of ['a', 'a/1', 'azz']) {
+    expect([start, lock(name), end].sort(Buffer.compare)).toEqual([start, lock(name), end]);
+  }
+  expect(Buffer.compare(lock('b'), end)).toBeGreaterThanOrEqual(0);
+});
+
+test('no bound is read where there may be none', () => {
+  expect([readBound('-', {}), readBound(undefined, {})]).toEqual([Buffer.of(), Buffer.of()]);
 });

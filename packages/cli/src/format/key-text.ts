@@ -1,4 +1,6 @@
 /** Keys as people type them on a command line, where a shell passes text only. */
+import { prefixEnd, type Span } from '@remora/base';
+import { kvRoutingKey, readRoutingKey } from '@remora/protocol';
 import { type Command, Option } from 'commander';
 import { CommandError } from '../exit-codes.ts';
 
@@ -6,21 +8,57 @@ const FORMATS = ['text', 'hex', 'base64'] as const;
 export type KeyFormat = (typeof FORMATS)[number];
 
 export interface KeyFlags {
-  /** Unless given: text, or hex when it begins with 0x. */
+  /** Unless given: as bounds of ranges are printed (`routingKeyText`), else text, or hex when it begins with 0x. */
   readonly keyFormat?: KeyFormat;
 }
 
-/** Gives a command that takes keys the flag that says how they are written. */
+/** Gives a command that takes keys the flag that says how they are written, and a paragraph of help on it. */
 export function addKeyFormatFlag(command: Command): Command {
-  const format = new Option(
-    '--key-format <format>',
-    'how keys are written; text unless given, or hex if 0x is in front',
+  const format = new Option('--key-format <format>', 'takes keys as plain keys, written so');
+  return command.addOption(format.choices(FORMATS)).addHelpText(
+    'after',
+    `
+Keys:
+  orders/42, 0x00ff        a plain key, as text or in hex
+  key:orders/42            the same, as "ranges ls" prints it; \\xNN stands for a byte
+  lock:orders/42           the lock of that name; lock@jobs:orders/42 in the namespace jobs
+  lease:5f3a               the leases whose ids begin so
+  A plain key that begins with key:, lock:, lease: or raw: needs key: in front, as in key:lock:a, or --key-format text.`,
   );
-  return command.addOption(format.choices(FORMATS));
 }
 
-/** @throws CommandError `usage` that says what would be right. */
-export function readKey(text: string, { keyFormat }: KeyFlags): Buffer {
+/** The routing key. @throws CommandError `usage` that says what would be right. */
+export function readKey(text: string, flags: KeyFlags): Buffer {
+  const read = readAsPrinted(text, flags);
+  if (read === undefined) return kvRoutingKey(readPlainKey(text, flags));
+  if (read.key.length > 0) return read.key;
+  throw new CommandError('usage', '"-" stands for no bound, which is no key; the plain key of that name is key:-');
+}
+
+/** The span of all keys that begin so, as routed. @throws CommandError as `readKey`. */
+export function readPrefix(text: string, flags: KeyFlags): Span {
+  const read = readAsPrinted(text, flags);
+  if (read !== undefined) return read.prefix;
+  const start = kvRoutingKey(readPlainKey(text, flags));
+  return { start, end: prefixEnd(start) };
+}
+
+/** A routing key that may also be `-`, for none: empty. @throws CommandError as `readKey`. */
+export function readBound(text: string | undefined, flags: KeyFlags): Buffer {
+  if (text === undefined) return Buffer.of();
+  return readAsPrinted(text, flags)?.key ?? kvRoutingKey(readPlainKey(text, flags));
+}
+
+function readAsPrinted(
+  text: string,
+  { keyFormat }: KeyFlags,
+): { readonly key: Buffer; readonly prefix: Span } | undefined {
+  const read = keyFormat === undefined ? readRoutingKey(text) : undefined;
+  if (read?.ok === false) throw malformed(text, `${read.expected}; if a plain key is meant, write key:${text}`);
+  return read;
+}
+
+function readPlainKey(text: string, { keyFormat }: KeyFlags): Buffer {
   const key = READERS[keyFormat ?? (text.startsWith('0x') ? 'hex' : 'text')](text);
   if (key.length === 0) throw new CommandError('usage', 'a key has at least one byte');
   return key;

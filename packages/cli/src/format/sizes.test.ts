@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { boundText, jsonBound } from './key-bound.ts';
 import { agoText, rateText, sizeText } from './sizes.ts';
 
 test.each([
@@ -32,16 +31,4 @@ test.each([
   [12.7, '13'],
 ])('%d per second is shown as %s', (rate, text) => {
   expect(rateText(rate)).toBe(text);
-});
-
-test.each([
-  { bound: [], text: '-', json: null },
-  { bound: [3, ...Buffer.from('orders/')], text: 'key:orders/', json: { space: 'key', key: 'orders/' } },
-  { bound: [3, 0xff, 0], text: 'key:\\xff\\x00', json: { space: 'key', key: { base64: '/wA=' } } },
-  { bound: [2, 0x61, 0], text: 'lock:a\\x00', json: { space: 'lock', key: 'a\u0000' } },
-  { bound: [1, 0xab, 0xcd], text: 'lease:abcd', json: { space: 'lease', key: { base64: 'q80=' } } },
-  { bound: [9, 1], text: '0x0901', json: { space: '9', key: '\u0001' } },
-])('the bound of a range $bound is shown as $text', ({ bound, text, json }) => {
-  expect(boundText(Buffer.from(bound))).toBe(text);
-  expect(jsonBound(Buffer.from(bound))).toEqual(json);
 });

@@ -6,9 +6,9 @@ import { keyOfOption } from '../range-options.ts';
 /** The routing keys at which the ranges of a new cluster begin, but for the first of them; in order. */
 export function firstBorders({ preSplit, preSplitCount }: NodeOptions): readonly Buffer[] {
   const named = preSplit.flatMap((text) => keyOfOption(text) ?? []);
-  const keys = named.length > 0 ? named : equalParts(preSplitCount);
+  const keys = named.length > 0 ? named : equalParts(preSplitCount).map((key) => kvRoutingKey(key));
   const sorted = [...keys].sort(compareBytes);
-  return sorted.filter((key, i) => i === 0 || !key.equals(sorted[i - 1] ?? key)).map((key) => kvRoutingKey(key));
+  return sorted.filter((key, i) => i === 0 || !key.equals(sorted[i - 1] ?? key));
 }
 
 /** The first two bytes of keys, in equal parts. */

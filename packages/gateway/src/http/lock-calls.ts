@@ -1,5 +1,6 @@
 import { EMPTY_BYTES, jsonBytes, ServiceError, toServiceError } from '@remora/base';
 import {
+  DEFAULT_NAMESPACE,
   type LockCommand,
   type LockId,
   type LockResult,
@@ -9,7 +10,7 @@ import {
   validateLockCommand,
   validateLockQuery,
 } from '@remora/lock';
-import { DEFAULT_NAMESPACE, REQUEST_ID_MAX, REVOKE_DEFAULT_MS } from '../lock/lock-requests.ts';
+import { REQUEST_ID_MAX, REVOKE_DEFAULT_MS } from '../lock/lock-requests.ts';
 import { LEAVE_MARK } from './acquire-calls.ts';
 import {
   ATTEMPT,

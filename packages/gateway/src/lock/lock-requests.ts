@@ -1,6 +1,6 @@
 import { type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { AcquireAs, LockCommand, LockId, LockQuery, Owner, SessionRef } from '@remora/lock';
-import { validateLockCommand, validateLockQuery } from '@remora/lock';
+import { DEFAULT_NAMESPACE, validateLockCommand, validateLockQuery } from '@remora/lock';
 import type * as pb from '@remora/protocol/remora';
 import type { LockWatchOptions } from '../backend.ts';
 
@@ -8,7 +8,6 @@ import type { LockWatchOptions } from '../backend.ts';
  * `remora.v1` requests as the lock layer's commands and queries, checked against its limits. Times in range time are
  * 0 here: the backend knows that time and sets them.
  */
-export const DEFAULT_NAMESPACE = 'default';
 const LIST_LIMIT_DEFAULT = 100;
 export const REVOKE_DEFAULT_MS = 30_000;
 const ATTRIBUTES_MAX = 16;

@@ -1,8 +1,7 @@
-import { type Bytes, compareBytes, ServiceError, unreachable } from '@remora/base';
+import { compareBytes, ServiceError, unreachable } from '@remora/base';
 import {
   type Done,
   type Epoch,
-  KV_SPACE,
   type NodeDescriptor,
   type OperatorInfo,
   type OperatorsRequest,
@@ -11,6 +10,7 @@ import {
   type RangeChange,
   type RebalanceReply,
   type RebalanceRequest,
+  routingKeyText,
   type ScatterReply,
   type ScatterRequest,
   type SchedulerInfo,
@@ -321,19 +321,12 @@ function describeChange(change: RangeChange): string {
     case 'removeReplica':
       return `remove the replica on node ${change.nodeId}`;
     case 'split':
-      return change.at === undefined ? 'split in the middle' : `split at ${keyText(change.at)}`;
+      return change.at === undefined ? 'split in the middle' : `split at ${routingKeyText(change.at)}`;
     case 'merge':
       return `merge range ${change.source} into it`;
     default:
       return unreachable(change);
   }
-}
-
-/** A plain key as operators give it; any other one as it is routed. */
-function keyText(routed: Bytes): string {
-  const plain = routed[0] === KV_SPACE;
-  const hex = Buffer.from(plain ? routed.subarray(1) : routed).toString('hex');
-  return `the ${plain ? 'key' : 'routing key'} 0x${hex}`;
 }
 
 /** By `version` first: bounds change more rarely than members, and for good. */

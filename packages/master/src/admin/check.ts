@@ -1,12 +1,13 @@
 /** What is wrong with a cluster: a pure function of what the master knows. */
 import { type Bytes, formatDurationMs } from '@remora/base';
-import type {
-  ClusterProblem,
-  NodeOverview,
-  RangeDescriptor,
-  RangeOverview,
-  RangeReport,
-  ReplicaDescriptor,
+import {
+  type ClusterProblem,
+  type NodeOverview,
+  type RangeDescriptor,
+  type RangeOverview,
+  type RangeReport,
+  type ReplicaDescriptor,
+  routingKeyText,
 } from '@remora/protocol';
 import { wasRemoved } from '../replica-tasks.ts';
 import { coverageFaults } from '../scheduling/cluster-check.ts';
@@ -56,7 +57,7 @@ function coverage(descriptors: readonly RangeDescriptor[]): readonly ClusterProb
 }
 
 function keyText(key: Bytes, none: string): string {
-  return key.length === 0 ? none : `0x${Buffer.from(key).toString('hex')}`;
+  return key.length === 0 ? none : routingKeyText(key);
 }
 
 function* ranges({ ranges, nodes, replicas }: CheckInput): Generator<ClusterProblem> {

@@ -1,5 +1,5 @@
 import { int } from '@remora/base';
-import { kvRoutingKey } from '@remora/protocol';
+import { routingKeyText } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import type { AdminClient, RangeChangeRequest } from 'remora';
@@ -27,14 +27,22 @@ export function splitCommand(shell: Shell): Command {
     )
     .argument('[range]', 'its id; the one that has the key unless given', readId)
     .option('--key <key>', 'where; in the middle unless given')
-    .addHelpText('after', examples('remora admin split 2', 'remora admin split --key orders/5000'));
+    .addHelpText(
+      'after',
+      examples('remora admin split 2', 'remora admin split --key orders/5000', 'remora admin split --key lock:orders/'),
+    );
   const flagged = addConnectionFlags(addWaitFlag(addKeyFormatFlag(command)), shell);
   return flagged.action((rangeId: number | undefined, flags: SplitFlags) => {
-    const key = flags.key === undefined ? undefined : kvRoutingKey(readKey(flags.key, flags));
+    const key = flags.key === undefined ? undefined : readKey(flags.key, flags);
     return withAdmin(flags, async (client) => {
       const range = await splitTarget(client, rangeId, key);
       const change = { $case: 'split', value: { at: key ?? Buffer.of() } } as const;
-      await carryOut(client, { range, change, done: `range ${range.id} is split` }, flags, shell);
+      await carryOut(
+        client,
+        { range, change, done: `range ${range.id} is split${key === undefined ? '' : ` at ${routingKeyText(key)}`}` },
+        flags,
+        shell,
+      );
     });
   });
 }

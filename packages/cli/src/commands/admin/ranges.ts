@@ -1,12 +1,12 @@
 import { int } from '@remora/base';
-import { kvRoutingKey } from '@remora/protocol';
+import { routingKeyText } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { Command, Option } from 'commander';
 import type { AdminClient } from 'remora';
 import { NodeNames } from '../../admin/node-names.ts';
 import { rangeWith } from '../../admin/range-targets.ts';
 import { CommandError } from '../../exit-codes.ts';
-import { boundText, jsonBound } from '../../format/key-bound.ts';
+import { jsonBound } from '../../format/key-bound.ts';
 import { addKeyFormatFlag, type KeyFlags, readKey } from '../../format/key-text.ts';
 import { agoText, counted, rateText, sizeText } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';
@@ -51,7 +51,14 @@ function listCommand(shell: Shell): Command {
     )
     .option('--key <key>', 'only the range that has this key')
     .option('--limit <number>', `at most so many`, readLimit, LIST_LIMIT)
-    .addHelpText('after', examples('remora admin ranges', 'remora admin ranges ls --key orders/42 --json'));
+    .addHelpText(
+      'after',
+      examples(
+        'remora admin ranges',
+        'remora admin ranges ls --key orders/42 --json',
+        'remora admin ranges ls --key lock:orders/42',
+      ),
+    );
   return addViewFlags(addKeyFormatFlag(command), shell).action((flags: ListFlags) =>
     show(flags, shell, async (client) => {
       const names = new NodeNames((await client.nodes()).nodes);
@@ -99,7 +106,7 @@ function rangeOf(client: AdminClient, rangeId: number | undefined, flags: ShowFl
 }
 
 function rangeWithKey(client: AdminClient, key: string, flags: KeyFlags): Promise<admin.Range> {
-  return rangeWith(client, kvRoutingKey(readKey(key, flags)));
+  return rangeWith(client, readKey(key, flags));
 }
 
 interface Found {
@@ -124,8 +131,8 @@ async function rangesOf(client: AdminClient, flags: ListFlags): Promise<Found> {
 function rangesView({ ranges, more }: Found, names: NodeNames): View {
   const rows = ranges.map((range) => [
     range.id,
-    boundText(range.start),
-    boundText(range.end),
+    routingKeyText(range.start),
+    routingKeyText(range.end),
     range.state?.keys ?? '?',
     sizeText(range.state?.bytes ?? bytesReported(range)),
     names.nameOf(range.leaderNode),
@@ -139,7 +146,7 @@ function rangesView({ ranges, more }: Found, names: NodeNames): View {
 function hotView({ ranges, more }: Found, names: NodeNames): View {
   const rows = ranges.map(({ id, start, leaderNode, load }) => [
     id,
-    boundText(start),
+    routingKeyText(start),
     names.nameOf(leaderNode),
     rateText(load?.readsPerS ?? 0),
     sizeText(load?.readBytesPerS ?? 0),
@@ -168,7 +175,7 @@ function replicaText(replica: admin.Replica, range: admin.Range, names: NodeName
 function rangeText(range: admin.Range, names: NodeNames): string {
   const { state, load } = range;
   const rows: (string | number)[][] = [
-    ['keys', `${boundText(range.start)} to ${boundText(range.end)}`],
+    ['keys', `${routingKeyText(range.start)} to ${routingKeyText(range.end)}`],
     ['leader', names.nameOf(range.leaderNode)],
     ['epoch', `${range.confVersion}.${range.version} (membership, bounds)`],
     ['numbered by', range.revisionSource === 'range' ? 'itself' : 'the master'],

@@ -1,9 +1,8 @@
-import { prefixEnd } from '@remora/base';
-import { kvRoutingKey } from '@remora/protocol';
+import type { Span } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import { CommandError } from '../../exit-codes.ts';
-import { addKeyFormatFlag, type KeyFlags, readKey } from '../../format/key-text.ts';
+import { addKeyFormatFlag, type KeyFlags, readBound, readPrefix } from '../../format/key-text.ts';
 import { counted } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
@@ -27,7 +26,14 @@ export function scatterCommand(shell: Shell): Command {
     .option('--from <key>', 'ranges that have keys from this one on')
     .option('--to <key>', 'and before this one')
     .option('--all', 'all ranges')
-    .addHelpText('after', examples('remora admin scatter --prefix orders/', 'remora admin scatter --from a --to n'));
+    .addHelpText(
+      'after',
+      examples(
+        'remora admin scatter --prefix orders/',
+        'remora admin scatter --from a --to n',
+        'remora admin scatter --prefix lock:orders/',
+      ),
+    );
   return addConnectionFlags(addKeyFormatFlag(command), shell).action((flags: ScatterFlags) => {
     const span = spanOf(flags);
     return withAdmin(flags, async (client) => {
@@ -38,26 +44,17 @@ export function scatterCommand(shell: Shell): Command {
   });
 }
 
-interface RoutedSpan {
-  readonly start: Uint8Array;
-  readonly end: Uint8Array;
-}
-
 /** As routing keys. @throws CommandError `usage` when it is not said, or said in two ways. */
-export function spanOf(flags: KeyFlags & Pick<ScatterFlags, 'prefix' | 'from' | 'to' | 'all'>): RoutedSpan {
+export function spanOf(flags: KeyFlags & Pick<ScatterFlags, 'prefix' | 'from' | 'to' | 'all'>): Span {
   const { prefix, from, to, all } = flags;
   const ways = [prefix, from ?? to, all].filter((way) => way !== undefined);
   if (ways.length !== 1) {
     throw new CommandError('usage', 'say which ranges, in one way: --prefix, --from and --to, or --all');
   }
-  const routed = (key: string) => kvRoutingKey(readKey(key, flags));
   if (all) return { start: new Uint8Array(0), end: new Uint8Array(0) };
-  if (prefix !== undefined) return { start: routed(prefix), end: prefixEnd(routed(prefix)) };
-  const span = {
-    start: from === undefined ? new Uint8Array(0) : routed(from),
-    end: to === undefined ? new Uint8Array(0) : routed(to),
-  };
-  if (to !== undefined && Buffer.compare(span.start, span.end) >= 0) {
+  if (prefix !== undefined) return readPrefix(prefix, flags);
+  const span = { start: readBound(from, flags), end: readBound(to, flags) };
+  if (span.end.length > 0 && Buffer.compare(span.start, span.end) >= 0) {
     throw new CommandError('usage', '--to has to lie behind --from');
   }
   return span;

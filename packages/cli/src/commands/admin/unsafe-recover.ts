@@ -1,9 +1,10 @@
 import { ServiceError } from '@remora/base';
+import { routingKeyText } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { Command, Option } from 'commander';
 import type { AdminClient } from 'remora';
 import { CommandError } from '../../exit-codes.ts';
-import { boundText, jsonBound } from '../../format/key-bound.ts';
+import { jsonBound } from '../../format/key-bound.ts';
 import { table } from '../../format/table.ts';
 import { type Shell, stopSignal } from '../../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples } from '../connection.ts';
@@ -110,14 +111,14 @@ function planView(plan: admin.RecoverMajorityResponse): View {
     ids.length === 0 ? '-' : ids.map((id) => (dead.has(id) ? `${id} (dead)` : String(id))).join(', ');
   const rows = plan.lost.map((lost) => [
     lost.rangeId === 0 ? 'masters' : String(lost.rangeId),
-    ...(lost.rangeId === 0 ? ['', ''] : [boundText(lost.start), boundText(lost.end)]),
+    ...(lost.rangeId === 0 ? ['', ''] : [routingKeyText(lost.start), routingKeyText(lost.end)]),
     nodes(lost.voters),
     `node ${lost.survivor}, entry ${lost.lastIndex} of term ${lost.lastTerm}`,
     nodes(lost.givenUp),
   ]);
   const gone = plan.unrecoverable.map(
     ({ rangeId, start, end, reason }) =>
-      `NOTHING CAN BE DONE for range ${rangeId}, from ${boundText(start)} to ${boundText(end)}: ${reason}.`,
+      `NOTHING CAN BE DONE for range ${rangeId}, from ${routingKeyText(start)} to ${routingKeyText(end)}: ${reason}.`,
   );
   const head = ['RANGE', 'START', 'END', 'VOTERS, BY NODE', 'GOES ON WITH', 'GIVEN UP'];
   return { text: [table(head, rows), ...gone, '', WARNING].join('\n'), json: jsonPlan(plan) };
