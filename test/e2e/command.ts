@@ -22,6 +22,12 @@ export interface RunInput {
   readonly input?: Buffer;
   /** What it reads goes on until the test ends it. */
   readonly open?: true;
+  /** Without a terminal, also where the tests have one: in a session of its own. */
+  readonly noTerminal?: true;
+  /** Runs it in place of the Node that runs the tests. */
+  readonly node?: string;
+  /** In a terminal of its own, made by script(1), whose keys are what it reads; or a shell in one instead of it. */
+  readonly terminal?: 'itself' | 'shell';
 }
 
 /** One run of the command. */
@@ -34,7 +40,8 @@ export class Run {
   constructor(endpoints: readonly string[], args: readonly string[], given: RunInput) {
     const own = { PATH: process.env.PATH, XDG_STATE_HOME: STATE_HOME };
     const env = { ...own, REMORA_ENDPOINTS: endpoints.join(','), ...given.env };
-    const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'pipe' });
+    const [program = '', ...argv] = argvOf(args, given);
+    const child = spawn(program, argv, { env, stdio: 'pipe', detached: given.noTerminal === true });
     this.child = child;
     child.stdout.on('data', (chunk: Buffer) => {
       this.out += chunk.toString('latin1');
@@ -51,6 +58,17 @@ export class Run {
   get alive(): boolean {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
+}
+
+function argvOf(args: readonly string[], { terminal, node = process.execPath }: RunInput): readonly string[] {
+  if (terminal === undefined) return [node, PROGRAM, ...args];
+  const line = terminal === 'shell' ? 'bash --norc --noprofile -i' : commandLine(args);
+  return ['script', '--quiet', '--return', '--command', line, '/dev/null'];
+}
+
+/** The command as it is typed in a shell. */
+export function commandLine(args: readonly string[]): string {
+  return [process.execPath, PROGRAM, ...args].map((arg) => `'${arg.replaceAll("'", "'\\''")}'`).join(' ');
 }
 
 /** The command against one cluster, and all runs of it, so that none outlives its test. */

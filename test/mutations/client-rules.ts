@@ -223,4 +223,56 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
       test: 'holds its locks all the same while b:1 alone is of any use',
     },
   },
+  {
+    name: 'command-forgotten-by-the-journal',
+    rule: 'nothing is given back while a command that a client named is left (journal.ts J6)',
+    file: 'packages/client/src/journal.ts',
+    find: 'const runs = file.command !== undefined && !isGone(file.command);',
+    replace: 'const runs = false;',
+    killedBy: {
+      file: 'test/sdk/journal.test.ts',
+      test: 'keeps what its client held after the process of that is gone, until it is gone too',
+    },
+  },
+  {
+    name: 'command-looked-for-once',
+    rule: 'a command that outlives the process of its client is looked for until it is gone (journal.ts J6)',
+    file: 'packages/client/src/journal.ts',
+    find: 'if (commands > 0) pauseMs = COMMAND_PAUSE_MS;\n      else if',
+    replace: 'if',
+    killedBy: {
+      file: 'test/sdk/journal.test.ts',
+      test: 'keeps what its client held after the process of that is gone, until it is gone too',
+    },
+  },
+  {
+    name: 'command-of-a-reused-id',
+    rule: 'a process that started at another time is not the command that had its id (command-processes.ts CP1)',
+    file: 'packages/base/src/node/processes/command-processes.ts',
+    find: 'if (start !== undefined && !isFirst) return []; // CP1',
+    replace: '',
+    killedBy: {
+      file: 'packages/base/src/node/processes/command-processes.test.ts',
+      test: 'are none when its id is that of a later process',
+    },
+  },
+  {
+    name: 'command-known-by-its-first-process',
+    rule: 'all processes of the session belong to a command, in whatever group (command-processes.ts CP2)',
+    file: 'packages/base/src/node/processes/command-processes.ts',
+    find: '(session ?? group) === command.pid',
+    replace: 'group === command.pid',
+    killedBy: {
+      file: 'packages/base/src/node/processes/command-processes.test.ts',
+      test: 'are those of the session, in whatever group',
+    },
+  },
+  {
+    name: 'command-let-in-by-a-closed-gate',
+    rule: 'a command whose gate is closed never begins (gate.ts GA1)',
+    file: 'packages/cli/src/run/gate.ts',
+    find: '|| exit 1; exec',
+    replace: '; exec',
+    killedBy: { file: 'packages/cli/src/run/gate.test.ts', test: 'a command whose gate is closed never begins (GA1)' },
+  },
 ];

@@ -1,6 +1,6 @@
 import { SeededRandom, SimDisk } from '@remora/base';
 import fc from 'fast-check';
-import type { JournalPorts, Leadership, ProcessIdentity, RemoraClient } from 'remora';
+import type { CommandIdentity, JournalPorts, Leadership, ProcessIdentity, RemoraClient } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
@@ -146,6 +146,47 @@ describe('a file that was never finished', () => {
   });
 });
 
+describe('a command that a client names (J6)', () => {
+  const command: CommandIdentity = { host: 'h', boot: 'b', space: 's', pid: 7, start: '1', session: 7, mark: 'M=1' };
+
+  test('keeps what its client held after the process of that is gone, until it is gone too', async () => {
+    const first = await client(1);
+    await world.until(first.lock('a').acquire());
+    await world.until(first.nameCommand(command));
+    gone.add(1);
+    const second = await client(2);
+    expect(await world.until(codeOf(second.lock('a').acquire({ wait: '20s' })), 30_000)).toBe('LOCK_TIMEOUT');
+    gone.add(7);
+    expect((await world.until(second.lock('a').acquire({ wait: '1s' }))).state).toBe('active');
+    expect(await files()).toHaveLength(1);
+  });
+
+  test('keeps it also when its client was closed, and could not end it', async () => {
+    const first = await client(1);
+    await world.until(first.lock('a').acquire());
+    await world.until(first.nameCommand(command));
+    for (const address of GATEWAYS) world.isolated.add(address);
+    await world.until(first.close());
+    world.isolated.clear();
+    await client(2);
+    await world.run(5_000);
+    expect([(await files()).length, world.backend.sessions]).toEqual([1, 1]);
+    gone.add(7);
+    await world.run(1_000);
+    expect([await files(), world.backend.sessions]).toEqual([[], 0]);
+  });
+
+  test('is on disk once its client says so, and changes nothing without a journal', async () => {
+    const first = await client(1);
+    await world.until(first.lock('a').acquire());
+    await world.until(first.nameCommand(command));
+    const [path = ''] = await files();
+    const file = await disk.open(path, { create: false });
+    expect(JSON.parse((await file.read(0, await file.size())).toString())).toMatchObject({ command });
+    await (await world.client({ endpoints: GATEWAYS }, 1)).nameCommand(command);
+  });
+});
+
 describe('nothing is taken', () => {
   test('from a process that may still be there', async () => {
     const held = await world.until((await client(1)).lock('a').acquire());
@@ -225,9 +266,9 @@ describe('nothing is taken', () => {
   });
 
   test.each([
-    { name: 'of another cluster', contents: { format: 1, cluster: 'other', leases: ['1'] } },
-    { name: 'of a later format', contents: { format: 2, cluster: 'test-cluster', leases: ['1'] } },
-    { name: 'with leases that are none', contents: { format: 1, cluster: 'test-cluster', leases: ['-1'] } },
+    { name: 'of another cluster', contents: { format: 2, cluster: 'other', leases: ['1'] } },
+    { name: 'of a later format', contents: { format: 3, cluster: 'test-cluster', leases: ['1'] } },
+    { name: 'with leases that are none', contents: { format: 2, cluster: 'test-cluster', leases: ['-1'] } },
     { name: 'that is no journal', contents: 'null' },
   ])('by a file $name, which stays', async ({ contents }) => {
     gone.add(9);

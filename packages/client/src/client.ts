@@ -1,4 +1,4 @@
-import { GuidSeries, ServiceError, type Timer } from '@remora/base';
+import { type CommandIdentity, GuidSeries, ServiceError, type Timer } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { lookingSignal } from './abort.ts';
@@ -227,6 +227,17 @@ export class RemoraClient implements AsyncDisposable {
       this.#requester.query({ type: 'status' }, options),
     ]);
     return { view, range: result.type === 'status' ? result.status : undefined };
+  }
+
+  /**
+   * Names, in the journal, a command that is about to run under what this client holds, for programs that run others: if
+   * this process dies, nothing of it is given back while a process of that command may be left. Durably once this resolves;
+   * the command may begin then. A client names one command, the latest. Without a journal it does nothing.
+   *
+   * @throws ServiceError INTERNAL when the journal cannot be written.
+   */
+  async nameCommand(command: CommandIdentity): Promise<void> {
+    await this.#requester.journal?.nameCommand(command);
   }
 
   /** Ends sessions, which releases everything held at once, then watches and connections. Waits 3 s at most, and 1 s for the journal. */

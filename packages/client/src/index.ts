@@ -1,4 +1,10 @@
-export { type ErrorCode, ServiceError, ServiceError as RemoraError } from '@remora/base';
+export {
+  type CommandIdentity,
+  type ErrorCode,
+  type ProcessIdentity,
+  ServiceError,
+  ServiceError as RemoraError,
+} from '@remora/base';
 export type {
   Condition,
   ForcedRelease,
@@ -81,7 +87,6 @@ export type {
   ExitHooks,
   JournalPorts,
   Liveness,
-  ProcessIdentity,
   RenewalStandIn,
   RenewedByStandIn,
 } from './ports.ts';

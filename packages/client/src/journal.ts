@@ -8,11 +8,23 @@
 //     is looked up before each request, which is given up soon: who takes over a lease while it is under way may lose it.
 //     A file that was never finished names none that was asked for (J1): it goes with its process, too.
 // J5. A lease that is left to its TTL is named no more, durably, once its client has been told so: who comes next would end it.
-import { type Disk, type DiskFile, type Logger, type Random, randomGuid, ServiceError, sleep } from '@remora/base';
-import type { JournalPorts, ProcessIdentity } from './ports.ts';
+// J6. A client may run a command under what it holds, and name it before it begins: nothing is ended while a process of that
+//     command may be left, whatever has become of the client's own process. It is looked for until then, as it is being ended.
+import {
+  type CommandIdentity,
+  type Disk,
+  type DiskFile,
+  type Logger,
+  type ProcessIdentity,
+  type Random,
+  randomGuid,
+  ServiceError,
+  sleep,
+} from '@remora/base';
+import type { JournalPorts } from './ports.ts';
 import type { Requester } from './requester.ts';
 
-const FORMAT = 1;
+const FORMAT = 2;
 const EXTENSION = '.json';
 /** Far above what a file of one process can come to; what is larger is none of ours. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
@@ -21,6 +33,8 @@ interface JournalFile {
   readonly format: typeof FORMAT;
   readonly cluster: string;
   readonly process: ProcessIdentity;
+  /** J6. */
+  readonly command?: CommandIdentity;
   /** Their ids, in hexadecimal. */
   readonly leases: readonly string[];
   /** Its client is closed: nobody keeps them. */
@@ -40,6 +54,7 @@ export class LeaseJournal {
   #writing: Promise<void> = Promise.resolve();
   /** The write after that one, for all who came meanwhile. */
   #next: Promise<void> | undefined;
+  #command: CommandIdentity | undefined;
   #closed = false;
 
   constructor(ports: JournalPorts, options: { readonly cluster: string; readonly random: Random }) {
@@ -74,6 +89,12 @@ export class LeaseJournal {
     }
   }
 
+  /** J6, durably once this resolves; instead of a command that was named before. @throws ServiceError INTERNAL when it cannot be written. */
+  async nameCommand(command: CommandIdentity): Promise<void> {
+    this.#command = command;
+    await this.#save().catch((cause) => Promise.reject(notWritten(cause)));
+  }
+
   /** J3. Its client is closed: whoever comes next ends what is still named. If that cannot be written, who comes after the process. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -97,8 +118,11 @@ export class LeaseJournal {
       return disk.syncDir('');
     }
     const leases = [...this.#leases].map((lease) => lease.toString(16));
-    const closed = this.#closed ? { closed: true } : {};
-    const contents: JournalFile = { format: FORMAT, cluster: this.#cluster, process: self, leases, ...closed };
+    const more = {
+      ...(this.#command === undefined ? {} : { command: this.#command }),
+      ...(this.#closed ? { closed: true } : {}),
+    };
+    const contents: JournalFile = { format: FORMAT, cluster: this.#cluster, process: self, leases, ...more };
     await disk.makeDir('');
     await replaceFile(disk, this.#path, Buffer.from(`${JSON.stringify(contents)}\n`));
   }
@@ -113,6 +137,8 @@ interface Leftover {
 const END_TIMEOUT_MS = 1_000;
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
+/** While a command goes on whose client's process is gone (J6). */
+const COMMAND_PAUSE_MS = 500;
 
 interface RecoveryOptions {
   readonly requester: Requester;
@@ -127,10 +153,11 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
   for (let pauseMs = PAUSE_MIN_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
     try {
       const journals = () => readJournals(ports, cluster, logger);
-      const { left } = await journals();
+      const { left, commands } = await journals();
       const ended = await Promise.all(left.map((one) => endLeftover(one, journals, { ...options, disk: ports.disk })));
       // Last, and once: what cannot be removed may be by the next client, and keeps nothing from being given back.
-      if (ended.every((done) => done)) return await removeUnfinished(ports).catch(() => {});
+      if (commands > 0) pauseMs = COMMAND_PAUSE_MS;
+      else if (ended.every((done) => done)) return await removeUnfinished(ports).catch(() => {});
     } catch (error) {
       logger.warn({ error: String(error) }, 'the journal directory could not be read');
     }
@@ -143,21 +170,27 @@ interface Journals {
   readonly left: readonly Leftover[];
   /** What the others name. */
   readonly inUse: ReadonlySet<bigint>;
+  /** How many of those are only in use by a command that goes on (J6). */
+  readonly commands: number;
 }
 
-/** J3. */
+/** J3, J6. */
 async function readJournals({ disk, isGone }: JournalPorts, cluster: string, logger: Logger): Promise<Journals> {
   const left: Leftover[] = [];
   const inUse = new Set<bigint>();
+  let commands = 0;
   for (const path of (await disk.list('')).filter((name) => name.endsWith(EXTENSION))) {
     const file = await readJournal(disk, path);
     if (file === undefined) logger.warn({ path }, 'a file in the journal directory is no journal');
     if (file?.cluster !== cluster) continue;
     const leases = file.leases.map((lease) => BigInt(`0x${lease}`));
-    if (file.closed || isGone(file.process)) left.push({ path, leases });
+    const isOver = file.closed || isGone(file.process);
+    const runs = file.command !== undefined && !isGone(file.command);
+    if (isOver && runs) commands++;
+    if (isOver && !runs) left.push({ path, leases });
     else for (const lease of leases) inUse.add(lease);
   }
-  return { left, inUse };
+  return { left, inUse, commands };
 }
 
 /** J4. One that names no process may be another's, who is about to write it. */
@@ -219,10 +252,16 @@ function parseJournal(text: string): JournalFile | undefined {
   } catch {
     return undefined;
   }
-  const { format, cluster, process: owner, leases, closed } = value ?? {};
+  const { format, cluster, process: owner, command, leases, closed } = value ?? {};
   if (format !== FORMAT || typeof cluster !== 'string' || !isIdentity(owner)) return undefined;
+  if (command !== undefined && !isCommand(command)) return undefined;
   if (!Array.isArray(leases) || !leases.every((lease) => /^[0-9a-f]{1,16}$/.test(String(lease)))) return undefined;
-  return { format, cluster, process: owner, leases, closed: closed === true };
+  return { format, cluster, process: owner, leases, closed: closed === true, ...(command && { command }) };
+}
+
+function isCommand(value: Partial<CommandIdentity> | undefined): value is CommandIdentity {
+  const { session, mark } = value ?? {};
+  return isIdentity(value) && Number.isSafeInteger(session) && typeof mark === 'string';
 }
 
 function isIdentity(value: Partial<ProcessIdentity> | undefined): value is ProcessIdentity {

@@ -1,4 +1,4 @@
-import type { Clock, Disk, Logger, Random } from '@remora/base';
+import type { Clock, CommandIdentity, Disk, Logger, ProcessIdentity, Random } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import type { LinkConnector } from '@remora/protocol';
 
@@ -35,20 +35,8 @@ export interface JournalPorts {
   /** Its root is the directory. */
   readonly disk: Disk;
   readonly self: ProcessIdentity;
-  /** Whether that process has certainly ended; false whenever it cannot be told. */
-  isGone(process: ProcessIdentity): boolean;
-}
-
-/** Tells a process from all others, also from one that was given its id later. Text is empty where it is not known. */
-export interface ProcessIdentity {
-  readonly host: string;
-  /** From one start of the machine to the next. */
-  readonly boot: string;
-  /** Within which process ids are told apart: a container has one of its own. */
-  readonly space: string;
-  readonly pid: number;
-  /** When it started, in whatever the system counts. */
-  readonly start: string;
+  /** Whether that process, or every process of that command, has certainly ended; false whenever it cannot be told. */
+  isGone(process: ProcessIdentity | CommandIdentity): boolean;
 }
 
 /** Renews sessions while the client cannot. */

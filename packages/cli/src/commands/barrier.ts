@@ -12,7 +12,7 @@ import {
   readLockName,
   withClient,
 } from './connection.ts';
-import { type Holding, runChild } from './run-child.ts';
+import { COMMAND_PROMISE, type Holding, runChild } from './run-child.ts';
 
 interface WaitFlags extends ConnectionFlags {
   readonly namespace: string;
@@ -100,8 +100,8 @@ function runCommand(shell: Shell): Command {
   const command = new Command('run')
     .description(
       'Runs a command when so many are there, and ends when the commands of all have ended. Its exit code is the ' +
-        "command's; 75 when the others were not there in time, 76 when it was counted no longer, 126 and 127 when it " +
-        'cannot be run, as of "remora lock run".',
+        "command's; 75 when the others were not there in time, 76 when it was counted no longer, 126, 127 and 128+n as " +
+        `of "remora lock run". ${COMMAND_PROMISE}`,
     )
     .argument('<name>', '', readLockName)
     .argument('<command...>', 'after "--", so that its flags are its own')
@@ -123,7 +123,7 @@ function runCommand(shell: Shell): Command {
       const { namespace, parties, killAfter: killAfterMs } = flags;
       const barrier = client.doubleBarrier(name, { namespace, parties });
       return runChild((signal) => inTime(enter(barrier, { ...waitOf(flags), signal }), name, flags), {
-        ...{ what: name, lost: `${name} counts it no longer`, argv, killAfterMs, shell },
+        ...{ what: name, lost: `${name} counts it no longer`, argv, killAfterMs, ttlMs: flags.ttl, shell },
         env: () => ({ REMORA_BARRIER_NAME: name }),
       });
     });

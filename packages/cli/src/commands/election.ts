@@ -13,6 +13,7 @@ import {
 } from './connection.ts';
 import { journalDir } from './lock-journal.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
+import { COMMAND_PROMISE } from './run-child.ts';
 
 interface ElectionFlags extends ConnectionFlags {
   readonly namespace: string;
@@ -44,8 +45,8 @@ function runCommand(shell: Shell): Command {
   const command = new Command('run')
     .description(
       "Stands as a candidate, and runs a command while leading. Its exit code is the command's; 75 when it was not " +
-        'elected in time, 76 when the leadership was lost, 126 and 127 when it cannot be run, as of "remora lock run". ' +
-        'The command sees REMORA_LOCK_VERSION, the fencing version.',
+        'elected in time, 76 when the leadership was lost, 126, 127 and 128+n as of "remora lock run". ' +
+        `The command sees REMORA_LOCK_VERSION, the fencing version. ${COMMAND_PROMISE}`,
     )
     .argument('<name>', '', readLockName)
     .argument('<command...>', 'after "--", so that its flags are its own')

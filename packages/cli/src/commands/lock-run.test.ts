@@ -18,7 +18,10 @@ test.each([
     onRevoke: () => () => {},
     release: async () => {},
   };
-  const client = { rwLock: () => ({ write: async () => held }) } as unknown as RemoraClient;
+  const client = {
+    rwLock: () => ({ write: async () => held }),
+    nameCommand: async () => {},
+  } as unknown as RemoraClient;
   const flags = { namespace: 'default', endpoints: '', timeout: 1_000 };
   const shell = { err: () => {} } as unknown as Shell;
   const argv = [process.execPath, '-e', SEES, '--', seen];

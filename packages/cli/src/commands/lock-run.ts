@@ -1,9 +1,9 @@
-import type { ChildProcess } from 'node:child_process';
 import { EMPTY_BYTES, formatDurationMs, ServiceError, utf8Text } from '@remora/base';
 import type { HeldLock, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import { askedText } from '../format/lock-event-text.ts';
+import type { RunningCommand } from '../run/running-command.ts';
 import type { Shell } from '../shell.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { type HealthFlags, healthOf } from './health-command.ts';
@@ -55,16 +55,17 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
     }
   };
   return runChild(take, {
-    ...{ what: name, lost: 'the lock was lost', argv, killAfterMs: flags.killAfter, shell },
+    ...{ what: name, lost: 'the lock was lost', argv, killAfterMs: flags.killAfter, ttlMs: flags.ttl, shell },
     env: (lock: HeldLock) => ({
       REMORA_LOCK_NAME: name,
       REMORA_LOCK_NAMESPACE: flags.namespace,
       REMORA_LOCK_VERSION: String(lock.version),
       REMORA_LOCK_PREVIOUS_DATA: variableOf(lock.previousData ?? EMPTY_BYTES),
     }),
-    onStart: (child, lock) => {
+    nameCommand: (identity) => client.nameCommand(identity),
+    onStart: (command, lock) => {
       runs = true;
-      hearRequests(child, lock, request);
+      hearRequests(command, lock, request);
     },
   });
 }
@@ -106,10 +107,10 @@ function variableOf(data: Uint8Array): string {
 }
 
 /** Somebody asks for the lock: the command is told to end, if that is how it agrees; otherwise only people are told. */
-function hearRequests(child: ChildProcess, lock: HeldLock, { name, flags, shell }: RunRequest): void {
+function hearRequests(command: RunningCommand, lock: HeldLock, { name, flags, shell }: RunRequest): void {
   lock.onRevoke((asked) => {
     const agrees = flags.stopOnRevoke === true;
     shell.err(`remora: ${name} is asked for${askedText(asked)}${agrees ? '; stopping the command' : ''}`);
-    if (agrees) child.kill('SIGTERM');
+    if (agrees) command.forward('SIGTERM');
   });
 }

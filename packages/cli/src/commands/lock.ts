@@ -22,6 +22,7 @@ import { lockRevokeCommand } from './lock-revoke.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
 import { lockWatchCommand } from './lock-watch.ts';
 import { operatorName } from './operator-name.ts';
+import { COMMAND_PROMISE } from './run-child.ts';
 
 const readPermits = flagReader(int({ min: 1, max: PERMITS_MAX }));
 
@@ -83,10 +84,11 @@ function namespaced(command: Command, shell: Shell): Command {
 function runCommand(shell: Shell): Command {
   const command = new Command('run')
     .description(
-      "Runs a command while holding a lock. Its exit code is the command's; 75 when the lock was not free in time, " +
-        '76 when it was lost, also when that is found out only at its release; 127 when there is no such command, and ' +
-        '126 when it cannot be run. The command sees REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the fencing version: pass ' +
-        'it to whatever the lock protects. What an earlier holder left with the lock is in REMORA_LOCK_PREVIOUS_DATA.',
+      "Runs a command while holding a lock. Its exit code is the command's, 128+n when signal n ended it; 75 when the lock " +
+        'was not free in time, 76 when it was lost, also when that is found out only at its release; 127 when there is no ' +
+        'such command, and 126 when it cannot be run. The command sees REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the ' +
+        'fencing version: pass it to whatever the lock protects. What an earlier holder left with the lock is in ' +
+        `REMORA_LOCK_PREVIOUS_DATA. ${COMMAND_PROMISE}`,
     )
     .argument('<name>', '', readLockName)
     .argument('<command...>', 'after "--", so that its flags are its own')

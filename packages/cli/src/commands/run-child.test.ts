@@ -1,10 +1,10 @@
-import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ServiceError } from '@remora/base';
+import { nodeClock, nodeRandom, ServiceError, systemProcessTable } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { exitCode } from '../exit-codes.ts';
+import type { RunningCommand } from '../run/running-command.ts';
 import type { Shell } from '../shell.ts';
 import { type Holding, runChild } from './run-child.ts';
 
@@ -25,7 +25,7 @@ function lostAfter(looks: number): Holding {
 async function runUnder(held: Holding, argv = [process.execPath, '-e', '0']): Promise<{ code: number; told: string }> {
   const told: string[] = [];
   const code = await runChild(async () => held, {
-    ...{ what: 'l', lost: 'the lock was lost', argv, killAfterMs: undefined },
+    ...{ what: 'l', lost: 'the lock was lost', argv, killAfterMs: undefined, ttlMs: undefined },
     shell: { err: (text: string) => told.push(text) } as unknown as Shell,
     env: () => ({}),
   });
@@ -36,6 +36,17 @@ test('a command that ended while this process was frozen, and its lock was lost,
   const { code, told } = await runUnder(lostAfter(2));
   expect(code).toBe(exitCode('lockLost'));
   expect(told).toMatch(/^remora: the lock was lost \(lost\)/);
+});
+
+/** Those that end a process which does nothing about them. */
+const DEADLY = Object.keys(constants.signals).filter(
+  (name) => !/^SIG(CHLD|CONT|STOP|TSTP|TTIN|TTOU|URG|WINCH|INFO|UNUSED)$/.test(name),
+);
+
+test.each(DEADLY)('the exit code of a command that %s ended is 128 and its number', async (name) => {
+  const number = constants.signals[name as NodeJS.Signals];
+  const argv = ['sh', '-c', `ulimit -c 0; kill -${number} $$`];
+  expect((await runUnder(lostAfter(Number.POSITIVE_INFINITY), argv)).code).toBe(128 + number);
 });
 
 test('a command does not begin under what is lost by the time it is given (K1)', async () => {
@@ -53,7 +64,14 @@ test('a command does not begin under what is lost by the time it is given (K1)',
 test('a command is not begun, and not taken for one that has failed, where nobody answered for as long as a session lasts', async () => {
   const acquire = () => Promise.reject(new ServiceError('SESSION_EXPIRED', 'the session is lost'));
   const run = runChild<Holding>(acquire, {
-    ...{ what: 'l', lost: 'the lock was lost', argv: ['true'], killAfterMs: undefined, env: () => ({}) },
+    ...{
+      what: 'l',
+      lost: 'the lock was lost',
+      argv: ['true'],
+      killAfterMs: undefined,
+      ttlMs: undefined,
+      env: () => ({}),
+    },
     shell: {} as Shell,
   });
   await expect(run).rejects.toMatchObject({
@@ -112,26 +130,43 @@ test.each([
 );
 
 test('a command that may not be sent signals keeps what it runs under until it has ended', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'remora-run-'));
+  const path = join(directory, 'end');
   const told: string[] = [];
-  let child: ChildProcess | undefined;
+  const lost = new AbortController();
+  let command: RunningCommand | undefined;
   let endedBefore: boolean | undefined;
-  const held: Holding = {
-    signal: new AbortController().signal,
-    release: async () => {
-      endedBefore = child?.exitCode !== null;
-    },
-  };
-  const code = await runChild(async () => held, {
-    ...{ what: 'l', lost: 'the lock was lost', argv: [process.execPath, '-e', '0'], killAfterMs: undefined },
-    shell: { err: (text: string) => told.push(text) } as unknown as Shell,
-    env: () => ({}),
-    onStart: (started) => {
-      child = started;
-      // What Node makes of EPERM; of SIGTERM, and of SIGKILL after it.
-      for (const _ of ['SIGTERM', 'SIGKILL']) setImmediate(() => started.emit('error', new Error('kill EPERM')));
-    },
-  });
-  expect({ code, endedBefore, told: told.length }).toEqual({ code: 0, endedBefore: true, told: 2 });
+  // As of a command that sudo runs: the system refuses to send it signals.
+  const table = { ...systemProcessTable(), signal: () => 'refused' as const };
+  try {
+    const code = await runChild(
+      async () => ({
+        signal: lost.signal,
+        release: async () => {
+          endedBefore = command?.child.exitCode !== null;
+        },
+      }),
+      {
+        ...{ what: 'l', lost: 'the lock was lost', killAfterMs: 10, ttlMs: undefined, env: () => ({}) },
+        argv: ['sh', '-c', 'until test -e "$0"; do sleep 0.05; done', path],
+        system: { table, clock: nodeClock(), random: nodeRandom() },
+        shell: {
+          err: (text: string) => {
+            told.push(text);
+            if (text.includes('runs on')) writeFileSync(path, '');
+          },
+        } as unknown as Shell,
+        onStart: (started) => {
+          command = started;
+          lost.abort(new Error('lost'));
+        },
+      },
+    );
+    expect({ code, endedBefore }).toEqual({ code: exitCode('lockLost'), endedBefore: true });
+    expect(told.filter((text) => text.includes('could not be told to stop, and runs on'))).toHaveLength(1);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('a command is not started under what was given although the wait for it was given up', async () => {
@@ -148,7 +183,13 @@ test('a command is not started under what was given although the wait for it was
     return held;
   };
   const code = await runChild(acquire, {
-    ...{ what: 'l', lost: 'the lock was lost', argv: [process.execPath, '-e', '0'], killAfterMs: undefined },
+    ...{
+      what: 'l',
+      lost: 'the lock was lost',
+      argv: [process.execPath, '-e', '0'],
+      killAfterMs: undefined,
+      ttlMs: undefined,
+    },
     shell: { err: () => {} } as unknown as Shell,
     env: () => ({}),
     onStart: () => {
@@ -162,23 +203,23 @@ test('a command whose lock was lost has as long to end as it was given, also whe
   const directory = mkdtempSync(join(tmpdir(), 'remora-run-'));
   const ready = join(directory, 'ready');
   const lost = new AbortController();
-  let child: ChildProcess | undefined;
+  let command: RunningCommand | undefined;
   try {
     await runChild(async () => ({ signal: lost.signal, release: async () => {} }), {
-      ...{ what: 'l', lost: 'the lock was lost', killAfterMs: 40 * 24 * 3_600_000 },
+      ...{ what: 'l', lost: 'the lock was lost', killAfterMs: 40 * 24 * 3_600_000, ttlMs: undefined },
       argv: ['sh', '-c', 'trap "" TERM; : > "$READY"; sleep 0.5; exit 5'],
       shell: { err: () => {} } as unknown as Shell,
       env: () => ({ READY: ready }),
       onStart: (started) => {
-        child = started;
+        command = started;
         const looking = setInterval(() => {
           if (existsSync(ready)) lost.abort(new Error('lost'));
         }, 5);
-        started.once('exit', () => clearInterval(looking));
+        started.child.once('exit', () => clearInterval(looking));
       },
     });
   } finally {
     rmSync(directory, { recursive: true });
   }
-  expect([lost.signal.aborted, child?.exitCode, child?.signalCode]).toEqual([true, 5, null]);
+  expect([lost.signal.aborted, command?.child.exitCode, command?.child.signalCode]).toEqual([true, 5, null]);
 });

@@ -1,7 +1,17 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { ConnectionOptions } from 'node:tls';
-import { type Logger, nodeClock, nodeDisk, nodeRandom, ServiceError, silentLogger } from '@remora/base';
+import {
+  identityOf,
+  isGone,
+  type Logger,
+  nodeClock,
+  nodeDisk,
+  nodeRandom,
+  ServiceError,
+  silentLogger,
+  systemProcessTable,
+} from '@remora/base';
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import { type ClientOptions, endpointsOf, RemoraClient } from '../client.ts';
 import { type Duration, durationMs } from '../duration.ts';
@@ -12,7 +22,6 @@ import type { ClientPorts, JournalPorts } from '../ports.ts';
 import { StandInClient } from '../stand-in-client.ts';
 import { processExitHooks } from './exit-hooks.ts';
 import { processLiveness } from './liveness.ts';
-import { identityOf, isGone, systemProcessTable } from './process-identity.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 
 export interface ConnectOptions extends ClientOptions {

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import type { ProcessIdentity } from '../ports.ts';
-import { identityOf, isGone, type ProcessTable, systemProcessTable } from './process-identity.ts';
+import type { ProcessIdentity } from '../../process-identity.ts';
+import { identityOf, isGone } from './process-identity.ts';
+import { type ProcessTable, systemProcessTable } from './process-table.ts';
 
 /** Sees process 10, started at 500, and no other. */
 const table: ProcessTable = {
@@ -11,6 +12,9 @@ const table: ProcessTable = {
   space: 's',
   pid: 10,
   startOf: (pid) => (pid === 10 ? '500' : undefined),
+  list: () => undefined,
+  hasVariable: () => false,
+  signal: () => 'gone',
 };
 const one: ProcessIdentity = { host: 'h', boot: 'b', space: 's', pid: 10, start: '500' };
 

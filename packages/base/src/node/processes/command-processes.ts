@@ -1,0 +1,139 @@
+/**
+ * The processes of a command: who they are, and how all of them are ended.
+ *
+ * CP1. Only processes of the command are named. The session of a command that has one of its own is its first process's id,
+ *      which the system gives to nobody else while a process of that session is left. So when that id belongs to a process
+ *      that started at another time, the command is over. In a session that the command shares with others, its processes
+ *      are the first one, known by id and start, those that descend from it, and those whose environment has the mark.
+ * CP2. No process of the command is missed, but for those that it gave up: by a session of their own (setsid, as daemons
+ *      have), or, in a shared session, by an environment without the mark once their parents have ended. Where the system
+ *      does not tell sessions, the process group of the first process stands for a session of its own. Where it does not tell
+ *      environments, descendants are known only while their parents live.
+ * CP3. Ending does not trust one look: a process may start another one meanwhile, so SIGKILL is sent until none is found.
+ */
+import { type Clock, sleep } from '../../clock.ts';
+import type { CommandIdentity } from '../../process-identity.ts';
+import type { ProcessRow, ProcessTable } from './process-table.ts';
+
+/** Their ids. @throws Error when the system fails to tell: then some may be left. */
+export function processesOf(command: CommandIdentity, table: ProcessTable): readonly number[] {
+  return rowsOf(command, table).map(({ pid }) => pid);
+}
+
+/** Sends a signal to every process of it that is found. Returns false when one of them may not be sent any. */
+function signalAll(command: CommandIdentity, signal: NodeJS.Signals, table: ProcessTable): boolean {
+  const rows = orNone(() => rowsOf(command, table)) ?? [];
+  // A group at once, so that none of it can start another one in between. A group never reaches beyond its session.
+  const targets = hasOwnSession(command) ? rows.map(({ group }) => -group) : rows.map(({ pid }) => pid);
+  const outcomes = [...new Set(targets)].map((target) => table.signal(target, signal));
+  return !outcomes.includes('refused');
+}
+
+export interface Ending {
+  readonly table: ProcessTable;
+  readonly clock: Clock;
+  /** From SIGTERM to SIGKILL. */
+  readonly graceMs: number;
+  /** Once, when a process may not be sent signals, as one of another user: it is waited for all the same. */
+  readonly onRefused?: () => void;
+}
+
+/** Asks every process of it to end, then kills them (CP3). Resolves when none is left. */
+export async function endCommand(command: CommandIdentity, ending: Ending): Promise<void> {
+  const { table, clock, graceMs } = ending;
+  let refused = !signalAll(command, 'SIGTERM', table);
+  // One that is stopped does not hear it before it goes on.
+  signalAll(command, 'SIGCONT', table);
+  if (refused) ending.onRefused?.();
+  const killAtMs = clock.monotonicMs() + graceMs;
+  if (await isOver(command, table, clock, killAtMs)) return;
+  do {
+    if (!signalAll(command, 'SIGKILL', table) && !refused) {
+      refused = true;
+      ending.onRefused?.();
+    }
+  } while (!(await isOver(command, table, clock, clock.monotonicMs() + KILL_AGAIN_MS)));
+}
+
+/** Resolves when no process of it is left. */
+export async function commandOver(command: CommandIdentity, table: ProcessTable, clock: Clock): Promise<void> {
+  await isOver(command, table, clock, Number.POSITIVE_INFINITY);
+}
+
+const KILL_AGAIN_MS = 200;
+const LOOK_MIN_MS = 10;
+/** Reading the table of a busy machine takes some milliseconds. */
+const LOOK_MAX_MS = 500;
+
+/** Looks until none is left, or until that time: false then. */
+async function isOver(command: CommandIdentity, table: ProcessTable, clock: Clock, untilMs: number): Promise<boolean> {
+  for (let pauseMs = LOOK_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, LOOK_MAX_MS)) {
+    if (orNone(() => processesOf(command, table))?.length === 0) return true;
+    const leftMs = untilMs - clock.monotonicMs();
+    if (leftMs <= 0) return false;
+    await sleep(clock, Math.min(pauseMs, leftMs));
+  }
+}
+
+/** Undefined when the system fails to tell, as where too many files are open: nothing is known then, and it is asked again. */
+function orNone<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
+function hasOwnSession({ pid, session }: CommandIdentity): boolean {
+  return session === pid;
+}
+
+function rowsOf(command: CommandIdentity, table: ProcessTable): readonly ProcessRow[] {
+  const start = table.startOf(command.pid);
+  const isFirst = start !== undefined && (start === command.start || start === '' || command.start === '');
+  if (hasOwnSession(command)) {
+    if (start !== undefined && !isFirst) return []; // CP1
+    return ownSession(command, table);
+  }
+  const rows = table.list() ?? [];
+  const found = sharedSession(command, rows, table, isFirst);
+  const listed = found.some(({ pid }) => pid === command.pid);
+  // It may be hidden from the list, and is there.
+  return isFirst && !listed ? [...found, rowFor(command)] : found;
+}
+
+function ownSession(command: CommandIdentity, table: ProcessTable): readonly ProcessRow[] {
+  const rows = table.list();
+  const found = rows?.filter(({ session, group }) => (session ?? group) === command.pid) ?? [];
+  if (found.length > 0) return found;
+  // Nobody is listed: the system lists nothing, or hides the processes of other users.
+  const isThere =
+    rows === undefined ? table.signal(-command.pid, 0) !== 'gone' : table.startOf(command.pid) !== undefined;
+  return isThere ? [rowFor(command)] : [];
+}
+
+function sharedSession(
+  { pid: first, session, mark }: CommandIdentity,
+  all: readonly ProcessRow[],
+  table: ProcessTable,
+  isFirst: boolean,
+): readonly ProcessRow[] {
+  const descendants = isFirst ? descendantsOf(first, all) : new Set<number>();
+  return all.filter((row) => {
+    if (row.session !== undefined && row.session !== session) return false; // CP2
+    return descendants.has(row.pid) || (mark !== '' && table.hasVariable(row.pid, mark));
+  });
+}
+
+/** With itself. */
+function descendantsOf(first: number, all: readonly ProcessRow[]): ReadonlySet<number> {
+  const children = new Map<number, number[]>();
+  for (const { pid, parent } of all) children.set(parent, [...(children.get(parent) ?? []), pid]);
+  const found = new Set([first]);
+  for (const pid of found) for (const child of children.get(pid) ?? []) found.add(child);
+  return found;
+}
+
+function rowFor({ pid, session }: CommandIdentity): ProcessRow {
+  return { pid, parent: 0, group: pid, session };
+}

@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+export interface ProcessRow {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  /** Undefined where the system does not say. */
+  readonly session: number | undefined;
+}
+
+export type SignalOutcome = 'sent' | 'gone' | 'refused';
+
+/** What is asked of the system about processes; empty text where the system does not tell. */
+export interface ProcessTable {
+  readonly host: string;
+  readonly boot: string;
+  readonly space: string;
+  readonly pid: number;
+  /** When the process of this id started; undefined when there is none (any more). */
+  startOf(pid: number): string | undefined;
+  /** All processes that have not ended; undefined where the system does not tell. @throws Error when it fails to. */
+  list(): readonly ProcessRow[] | undefined;
+  /** Whether this entry was in the environment that the process began with; false where the system does not tell. */
+  hasVariable(pid: number, entry: string): boolean;
+  /** To a process, or to a group of that id where it is negative. Signal 0 only looks. */
+  signal(target: number, signal: NodeJS.Signals | 0): SignalOutcome;
+}
+
+/**
+ * Linux tells all through `/proc`. Elsewhere `ps` lists processes with their parents and groups, and a process is known by
+ * its id alone: it counts as alive while that is in use.
+ */
+export function systemProcessTable(): ProcessTable {
+  const hasProc = orEmpty(() => readFileSync('/proc/self/stat', 'utf8')) !== '';
+  return {
+    host: hostname(),
+    boot: orEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
+    space: orEmpty(() => readlinkSync('/proc/self/ns/pid')),
+    pid: process.pid,
+    startOf: (pid) => (signal(pid, 0) === 'gone' ? undefined : startOfTaken(pid)),
+    list: hasProc ? listByProc : listByPs,
+    hasVariable: (pid, entry) =>
+      orEmpty(() => readFileSync(`/proc/${pid}/environ`, 'latin1'))
+        .split('\0')
+        .includes(entry),
+    signal,
+  };
+}
+
+/** Whether the terminal sends this process the signals of its keys: it is in the foreground of one. */
+export function isInForeground(): boolean {
+  const fields = fieldsOf(orEmpty(() => readFileSync('/proc/self/stat', 'utf8')));
+  // Where the system does not tell: it mostly is, while it has a terminal.
+  return fields === undefined || fields[TERMINAL_GROUP_FIELD] === fields[GROUP_FIELD];
+}
+
+/** Where the fields of `/proc/PID/stat` are that come after the program's name (proc(5)). */
+const STATE_FIELD = 0;
+const PARENT_FIELD = 1;
+const GROUP_FIELD = 2;
+const SESSION_FIELD = 3;
+const TERMINAL_GROUP_FIELD = 5;
+const START_FIELD = 19;
+
+function startOfTaken(pid: number): string | undefined {
+  const fields = fieldsOf(orEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8')));
+  return fields !== undefined && hasEnded(fields) ? undefined : (fields?.[START_FIELD] ?? '');
+}
+
+function fieldsOf(stat: string): readonly string[] | undefined {
+  // The name is in parentheses, and may have any character in it.
+  return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** Of a process that is gone, or hidden from this user. */
+const UNSEEN: ReadonlySet<unknown> = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
+
+/** Undefined for a process that is not seen. @throws Error when it is not known whether there is one. */
+function listedFields(pid: string): readonly string[] | undefined {
+  try {
+    return fieldsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && UNSEEN.has(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/** One that has ended and was not waited for yet does nothing any more. */
+function hasEnded(fields: readonly string[]): boolean {
+  return ['Z', 'X', 'x'].includes(fields[STATE_FIELD] ?? '');
+}
+
+function listByProc(): readonly ProcessRow[] {
+  return readdirSync('/proc').flatMap((name) => {
+    const fields = /^\d+$/.test(name) ? listedFields(name) : undefined;
+    if (fields === undefined || hasEnded(fields)) return [];
+    const [parent, group, session] = [PARENT_FIELD, GROUP_FIELD, SESSION_FIELD].map((field) => Number(fields[field]));
+    return [{ pid: Number(name), parent: parent ?? 0, group: group ?? 0, session }];
+  });
+}
+
+const PS_TIMEOUT_MS = 5_000;
+const PS_BYTES_MAX = 16 * 1024 * 1024;
+
+function listByPs(): readonly ProcessRow[] | undefined {
+  const text = orEmpty(() =>
+    execFileSync('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat='], {
+      ...{ timeout: PS_TIMEOUT_MS, maxBuffer: PS_BYTES_MAX },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).toString(),
+  );
+  return text === '' ? undefined : rowsOfPs(text);
+}
+
+/** Of lines of `PID PPID PGID STAT`. */
+export function rowsOfPs(text: string): readonly ProcessRow[] {
+  return text.split('\n').flatMap((line) => {
+    const [pid, parent, group, state] = line.trim().split(/\s+/);
+    if (state === undefined || /^[ZX]/.test(state)) return [];
+    return [{ pid: Number(pid), parent: Number(parent), group: Number(group), session: undefined }];
+  });
+}
+
+function signal(target: number, name: NodeJS.Signals | 0): SignalOutcome {
+  try {
+    process.kill(target, name);
+    return 'sent';
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH' ? 'gone' : 'refused';
+  }
+}
+
+function orEmpty(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,42 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { CommandError } from '../exit-codes.ts';
+import { printableText } from '../format/bytes-text.ts';
+
+/**
+ * Makes sure that there is such a program, so that people hear from us, and not from a shell, when there is none.
+ *
+ * @throws CommandError `notFound` or `cannotRun`.
+ */
+export function requireProgram(program: string, path: string | undefined): void {
+  if (program === '') throw cannotRun(program, 'ENOENT');
+  if (program.includes('/')) {
+    const problem = problemOf(program);
+    if (problem !== undefined) throw cannotRun(program, problem);
+    return;
+  }
+  // The system's own list of directories applies: the shell finds out.
+  if (path === undefined) return;
+  // As execvp(3) does: what is found and may not be run is told only when nothing else is found.
+  const problems = path.split(':').map((directory) => problemOf(join(directory || '.', program)));
+  if (problems.includes(undefined)) return;
+  throw cannotRun(program, problems.includes('EACCES') ? 'EACCES' : 'ENOENT');
+}
+
+/** The system's code for what is wrong with it; undefined when it can be run. */
+function problemOf(path: string): string | undefined {
+  try {
+    if (!statSync(path).isFile()) return 'EACCES';
+    accessSync(path, constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  }
+}
+
+function cannotRun(program: string, code: string): CommandError {
+  const text = `cannot run ${program === '' ? "''" : printableText(program)}`;
+  if (code === 'ENOENT') return new CommandError('notFound', `${text}: there is no such command`);
+  if (code === 'EACCES') return new CommandError('cannotRun', `${text}: it is not executable`);
+  return new CommandError('cannotRun', `${text}: ${code}`);
+}

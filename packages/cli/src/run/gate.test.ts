@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startGated } from './gate.ts';
+
+let directory: string;
+let file: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'remora-gate-'));
+  file = join(directory, 'seen');
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+/** Prints its environment, by a program that changes nothing in it. */
+const WRITES_ENV = [
+  process.execPath,
+  '-e',
+  'require("fs").writeFileSync(process.argv[1], JSON.stringify(process.env))',
+];
+
+test('a command sees the environment that it was given, entries included whose names no shell knows', async () => {
+  const env = { PATH: process.env.PATH, 'a.b': 'x y', 'c-d': '', 'e%f': "'$(g)\n", PLAIN: '1' };
+  const gated = startGated({ argv: [...WRITES_ENV, file], env, ownSession: true });
+  gated.open();
+  expect(await once(gated.child, 'exit')).toEqual([0, null]);
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject(env);
+});
+
+test('arguments reach a command as they are', async () => {
+  const program = 'require("fs").writeFileSync(process.argv[1], JSON.stringify(process.argv.slice(2)))';
+  const args = ['', 'a b', '$HOME', '*', '--', '-n', "it's", 'a=b', 'line\nline'];
+  const env = { PATH: process.env.PATH, 'a.b': '1' };
+  const gated = startGated({ argv: [process.execPath, '-e', program, '--', file, ...args], env, ownSession: true });
+  gated.open();
+  await once(gated.child, 'exit');
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(args);
+});
+
+test('a command whose gate is closed never begins (GA1)', async () => {
+  const gated = startGated({ argv: [...WRITES_ENV, file], env: { PATH: process.env.PATH }, ownSession: true });
+  gated.close();
+  expect(await once(gated.child, 'exit')).toEqual([1, null]);
+  expect(() => readFileSync(file)).toThrow('ENOENT');
+});

@@ -1,0 +1,43 @@
+// GA1. A command waits behind its gate, as a process that has its id, its start time and its session already and runs a
+//      shell that waits for one line; then that process becomes the command (exec). So the command can be named and
+//      guarded before it does anything, and it never begins when this process dies before it has opened the gate: the shell
+//      reads the end of its pipe instead.
+// GA2. The command's environment is the given one. Shells drop entries whose names are no names of shell variables, such as
+//      `a.b`: env(1) adds those again.
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Writable } from 'node:stream';
+
+export interface GatedCommand {
+  readonly child: ChildProcess;
+  open(): void;
+  /** The command does not begin any more. */
+  close(): void;
+}
+
+const GATE = 3;
+const SCRIPT = `read -r REMORA_GATE <&${GATE} || exit 1; exec ${GATE}<&-; exec "$@"`;
+
+export interface GatedRequest {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether the command gets a session, and so a process group, of its own. */
+  readonly ownSession: boolean;
+}
+
+export function startGated({ argv, env, ownSession }: GatedRequest): GatedCommand {
+  const odd = Object.entries(env).filter(([name, value]) => value !== undefined && !/^[A-Za-z_]\w*$/.test(name));
+  const added = odd.length === 0 ? [] : ['env', ...odd.map(([name, value]) => `${name}=${value}`)];
+  const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...added, ...argv], {
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    detached: ownSession,
+    env,
+  });
+  const gate = child.stdio[GATE] as Writable | null | undefined;
+  // Broken when the shell was killed at the gate: its end tells.
+  gate?.on('error', () => {});
+  return {
+    child,
+    open: () => gate?.end('\n'),
+    close: () => gate?.destroy(),
+  };
+}

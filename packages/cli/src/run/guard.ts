@@ -1,0 +1,109 @@
+// G1. A command has a guard from before it begins (gate.ts GA1) until none of its processes is left: a process that reads a
+//     pipe whose other end only this process has, and ends the command when that closes. However this process ends, the
+//     system closes the pipe.
+// G2. Nothing but SIGKILL ends the guard: it is in a session of its own, where no terminal reaches it, and ignores all
+//     signals that can be ignored. When it was killed all the same, another one is started.
+// G3. While it waits the guard is a shell, which is small. It starts the program that ends the command only then.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type Clock, type CommandIdentity, sleep } from '@remora/base';
+
+export interface GuardRequest {
+  readonly command: CommandIdentity;
+  /** From SIGTERM to SIGKILL. */
+  readonly graceMs: number;
+  readonly clock: Clock;
+  /** Another one had to be started, or could not be yet. */
+  onLost(text: string): void;
+}
+
+/**
+ * $1 is what kill(1) takes to kill the command, should the program that ends it be gone, as after an upgrade; the others are
+ * the call of that program. One line says that nothing is left to do; the end of the pipe says that there is.
+ */
+const SCRIPT = `
+trap '' HUP INT QUIT TERM USR1 USR2 ALRM PIPE TSTP TTIN TTOU
+echo ready
+read -r REMORA_GUARD && exit 0
+command=$1
+shift
+"$@" || kill -KILL "$command"
+`;
+
+const RESTART_MIN_MS = 50;
+const RESTART_MAX_MS = 5_000;
+
+/** Beside this file as it is compiled. */
+const PROGRAM = fileURLToPath(new URL('./guard-main.js', import.meta.url));
+
+export class Guard {
+  readonly #request: GuardRequest;
+  #child: ChildProcess;
+  #dismissed = false;
+
+  private constructor(request: GuardRequest, child: ChildProcess) {
+    this.#request = request;
+    this.#child = child;
+    this.#watch(child);
+  }
+
+  /** Resolves once it guards the command. @throws Error when it cannot be started. */
+  static async start(request: GuardRequest): Promise<Guard> {
+    return new Guard(request, await startGuard(request));
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** The command is over. */
+  dismiss(): void {
+    this.#dismissed = true;
+    this.#child.stdin?.end('over\n');
+  }
+
+  #watch(child: ChildProcess): void {
+    const onExit = () => void this.#restart();
+    if (child.exitCode === null && child.signalCode === null) child.once('exit', onExit);
+    else onExit();
+  }
+
+  /** G2. */
+  async #restart(): Promise<void> {
+    const { clock, onLost } = this.#request;
+    for (let pauseMs = RESTART_MIN_MS; !this.#dismissed; pauseMs = Math.min(2 * pauseMs, RESTART_MAX_MS)) {
+      try {
+        const child = await startGuard(this.#request);
+        onLost('the guard of the command was killed; another one is in its place');
+        this.#child = child;
+        if (this.#dismissed) this.dismiss();
+        return this.#watch(child);
+      } catch (error) {
+        onLost(`the guard of the command was killed, and none could take its place yet: ${String(error)}`);
+        await sleep(clock, pauseMs);
+      }
+    }
+  }
+}
+
+function startGuard({ command, graceMs }: GuardRequest): Promise<ChildProcess> {
+  const { pid, session } = command;
+  const last = String(session === pid ? -pid : pid);
+  const program = [process.execPath, PROGRAM, JSON.stringify({ command, graceMs })];
+  const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', last, ...program], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    detached: true,
+    cwd: '/',
+    env: { PATH: process.env.PATH },
+  });
+  child.stdin.on('error', () => {});
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => reject(new Error(`it ended with ${signal ?? code} before it was ready`)));
+    child.stdout.once('data', () => {
+      child.off('error', reject);
+      child.on('error', () => {});
+      resolve(child);
+    });
+  });
+}

@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Whether there is a process of this id: one that has ended and was not waited for does not count. Linux. */
+export function isRunning(pid: number): boolean {
+  return !['', 'Z', 'X'].includes(stateOf(pid));
+}
+
+export function isStopped(pid: number): boolean {
+  return stateOf(pid) === 'T';
+}
+
+function stateOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2)[0] ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** The processes of this parent whose command line contains the text. */
+export function childrenOf(parent: number, text: string): readonly number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+      const [, found] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const line = readFileSync(`/proc/${name}/cmdline`, 'utf8');
+      return Number(found) === parent && line.includes(text) ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
