@@ -138,14 +138,14 @@ describe('the exit code', () => {
 
 describe('when the process that holds the lock dies', () => {
   test.each([
-    { kind: 'lock', signal: 'SIGKILL' },
-    { kind: 'lock', signal: 'SIGSEGV' },
-    { kind: 'lock', signal: 'SIGABRT' },
-    { kind: 'election', signal: 'SIGKILL' },
-    { kind: 'barrier', signal: 'SIGKILL' },
+    ['SIGKILL', 'lock'],
+    ['SIGSEGV', 'lock'],
+    ['SIGABRT', 'lock'],
+    ['SIGKILL', 'election'],
+    ['SIGKILL', 'barrier'],
   ] as const)(
-    'by $signal under $kind run, its command is ended with all that it started, whatever it ignores',
-    async ({ kind, signal }) => {
+    'by %s under %s run, its command is ended with all that it started, whatever it ignores',
+    async (signal, kind) => {
       const run = begin(runOf(kind, `dies/${kind}`, STUBBORN));
       const pids = await pidsOf(run, 2);
       run.child.kill(signal);
@@ -224,9 +224,9 @@ describe('when the process that holds the lock dies', () => {
       },
     },
   ];
-  test.each(CASES)(
-    'of a run $name, the next one on this machine begins when the command is gone, and not before',
-    async ({ name, script, count, first }) => {
+  test.each(CASES.map((each) => [each.name, each] as const))(
+    'of a run %s, the next one on this machine begins when the command is gone, and not before',
+    async (name, { script, count, first }) => {
       const lock = `left/${name}`;
       // It would be free by itself long after this test.
       const run = begin(['lock', 'run', '--ttl', '10m', lock, '--', 'sh', '-c', script]);

@@ -94,7 +94,7 @@ function startGuard({ command, graceMs }: GuardRequest): Promise<ChildProcess> {
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true,
     cwd: '/',
-    env: { PATH: process.env.PATH },
+    env: { ...process.env, NODE_OPTIONS: undefined },
   });
   child.stdin.on('error', () => {});
   return new Promise((resolve, reject) => {

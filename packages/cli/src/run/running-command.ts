@@ -2,7 +2,7 @@
 //      whatever that has started, but for what has left the session (command-processes.ts CP2).
 // RC2. Without a terminal the command has a session of its own, so all its processes are known and ended together. With one
 //      it stays in this process's session and process group: only so can it read from the terminal, whose keys then reach
-//      it as they reach this process. Nothing that reaches both is passed on.
+//      it as they reach this process, and are not passed on a second time.
 // RC3. Signals go to the first process, which answers for the others. SIGINT and SIGQUIT go to its whole process group, as
 //      from a terminal: shells rely on that. When the first process has ended and was asked to, what it left behind is ended
 //      as well; otherwise it is waited for, as it may still work.
@@ -67,7 +67,7 @@ export interface CommandSystem {
   readonly random: Random;
 }
 
-export interface CommandRequest {
+interface CommandRequest {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** What it runs under, for people. */
@@ -80,7 +80,7 @@ export interface CommandRequest {
   readonly system: CommandSystem;
 }
 
-export interface FirstEnd {
+interface FirstEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }

@@ -81,7 +81,7 @@ describe('the processes of a command in a session of its own', () => {
       found: [10],
     },
   ];
-  test.each(rows)('$name', ({ entries, change, found }) => {
+  test.each(rows.map((row) => [row.name, row] as const))('%s', (_, { entries, change, found }) => {
     const table = tableOf(entries, change);
     expect(processesOf(own, table)).toEqual(found);
     expect(isGone(own, table)).toBe(found.length === 0);
@@ -130,7 +130,7 @@ describe('the processes of a command that shares a session', () => {
       found: [10],
     },
   ];
-  test.each(rows)('$name', ({ entries, change, found }) => {
+  test.each(rows.map((row) => [row.name, row] as const))('%s', (_, { entries, change, found }) => {
     expect(processesOf(shared, tableOf(entries, change))).toEqual(found);
   });
 });

@@ -47,12 +47,12 @@ export async function endCommand(command: CommandIdentity, ending: Ending): Prom
   if (refused) ending.onRefused?.();
   const killAtMs = clock.monotonicMs() + graceMs;
   if (await isOver(command, table, clock, killAtMs)) return;
-  do {
-    if (!signalAll(command, 'SIGKILL', table) && !refused) {
-      refused = true;
-      ending.onRefused?.();
-    }
-  } while (!(await isOver(command, table, clock, clock.monotonicMs() + KILL_AGAIN_MS)));
+  for (let againMs = KILL_AGAIN_MIN_MS; ; againMs = Math.min(2 * againMs, KILL_AGAIN_MAX_MS)) {
+    const isRefused = !signalAll(command, 'SIGKILL', table);
+    if (isRefused && !refused) ending.onRefused?.();
+    refused ||= isRefused;
+    if (await isOver(command, table, clock, clock.monotonicMs() + againMs)) return;
+  }
 }
 
 /** Resolves when no process of it is left. */
@@ -60,7 +60,8 @@ export async function commandOver(command: CommandIdentity, table: ProcessTable,
   await isOver(command, table, clock, Number.POSITIVE_INFINITY);
 }
 
-const KILL_AGAIN_MS = 200;
+const KILL_AGAIN_MIN_MS = 100;
+const KILL_AGAIN_MAX_MS = 10_000;
 const LOOK_MIN_MS = 10;
 /** Reading the table of a busy machine takes some milliseconds. */
 const LOOK_MAX_MS = 500;

@@ -1,4 +1,4 @@
-export { commandOver, type Ending, endCommand, processesOf } from './command-processes.ts';
+export { commandOver, endCommand, processesOf } from './command-processes.ts';
 export { identityOf, isGone } from './process-identity.ts';
 export {
   isInForeground,
