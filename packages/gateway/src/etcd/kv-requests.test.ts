@@ -61,6 +61,17 @@ describe('toRangeOp', () => {
       given: { minModRevision: max },
       expect: { minModRevision: 2 ** 53 - 1 },
     },
+    {
+      name: 'a negative upper bound of mod revisions excludes all, as in etcd',
+      given: { minModRevision: 3n, maxModRevision: -1n },
+      expect: { minModRevision: 2 ** 53 - 1, maxModRevision: 0 },
+    },
+    {
+      name: 'a negative upper bound of create revisions excludes all, as in etcd',
+      given: { maxCreateRevision: -max - 1n },
+      expect: { minCreateRevision: 2 ** 53 - 1, maxCreateRevision: 0 },
+    },
+    { name: 'a negative lower bound is none', given: { minCreateRevision: -1n }, expect: { minCreateRevision: 0 } },
   ];
   for (const row of numbers) it(row.name, () => expect(range(row.given)).toMatchObject(row.expect));
 });

@@ -23,6 +23,8 @@ export function toRangeOp(request: pb.RangeRequest): RangeOp {
   if (sortOrder === undefined || sortTarget === undefined) {
     throw invalid('the sort order or target is unknown', 'invalidSortOption');
   }
+  const mod = toBounds(request.minModRevision, request.maxModRevision);
+  const create = toBounds(request.minCreateRevision, request.maxCreateRevision);
   return {
     type: 'range',
     ...toKeyRange(request),
@@ -33,10 +35,10 @@ export function toRangeOp(request: pb.RangeRequest): RangeOp {
     sortTarget,
     keysOnly: request.keysOnly,
     countOnly: request.countOnly,
-    minModRevision: atLeastZero(request.minModRevision),
-    maxModRevision: upperBound(request.maxModRevision),
-    minCreateRevision: atLeastZero(request.minCreateRevision),
-    maxCreateRevision: upperBound(request.maxCreateRevision),
+    minModRevision: mod.min,
+    maxModRevision: mod.max,
+    minCreateRevision: create.min,
+    maxCreateRevision: create.max,
   };
 }
 
@@ -151,10 +153,10 @@ function atLeastZero(value: bigint): number {
   return value <= 0n ? 0 : safe(value);
 }
 
-/** Q1. No revision is above 2^53, so a larger bound is none; below zero it would exclude everything. */
-function upperBound(value: bigint): number {
-  if (value < 0n) throw invalid('a revision bound must not be negative');
-  return value > MAX_SAFE ? 0 : Number(value);
+/** Q1. No revision is above 2^53, so a larger upper bound excludes nothing; one below 0 excludes all. */
+function toBounds(min: bigint, max: bigint): { readonly min: number; readonly max: number } {
+  if (max < 0n) return { min: Number.MAX_SAFE_INTEGER, max: 0 };
+  return { min: atLeastZero(min), max: max > MAX_SAFE ? 0 : Number(max) };
 }
 
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
