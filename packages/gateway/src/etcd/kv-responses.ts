@@ -26,14 +26,44 @@ export function fromDelete(result: DeleteResult, header: pb.ResponseHeader): pb.
   return { header, deleted: result.deleted, prevKvs: result.prev.map(fromKeyValue) };
 }
 
+/**
+ * Each part names the revision of what it shows: parts before the first change show what was there before the transaction. A
+ * nested transaction names none (etcd `newTxnResp`).
+ */
 export function fromTxn(result: TxnResult, header: pb.ResponseHeader): pb.TxnResponse {
-  // In a transaction only the revision is set in inner headers.
-  const inner = { clusterId: 0n, memberId: 0, revision: header.revision, raftTerm: 0 };
-  return {
-    header,
-    succeeded: result.succeeded,
-    responses: result.results.map((each) => ({ response: fromResult(each, inner) })),
-  };
+  const now = { revision: changesAnything(result) ? header.revision - 1 : header.revision };
+  return { header, succeeded: result.succeeded, responses: fromParts(result.results, now, header.revision) };
+}
+
+/** `now`: as the parts before have left it. `after`: the revision of the whole. */
+function fromParts(results: readonly KvResult[], now: { revision: number }, after: number): pb.ResponseOp[] {
+  return results.map((result) => {
+    if (result.type === 'txn') {
+      const responses = fromParts(result.results, now, after);
+      const value = { header: innerHeader(0), succeeded: result.succeeded, responses };
+      return { response: { $case: 'responseTxn', value } };
+    }
+    if (changesAnything(result)) now.revision = after;
+    return { response: fromResult(result, innerHeader(now.revision)) };
+  });
+}
+
+function changesAnything(result: KvResult): boolean {
+  switch (result.type) {
+    case 'range':
+      return false;
+    case 'put':
+      return true;
+    case 'delete':
+      return result.deleted > 0;
+    case 'txn':
+      return result.results.some(changesAnything);
+  }
+}
+
+/** Only the revision is set in the headers of parts. */
+function innerHeader(revision: number): pb.ResponseHeader {
+  return { clusterId: 0n, memberId: 0, revision, raftTerm: 0 };
 }
 
 export function fromEvent(event: KvEvent): pb.Event {
@@ -51,7 +81,7 @@ export function eventBytes(event: KvEvent): number {
   return prev === undefined ? own : own + prev.key.length + prev.value.length + 32;
 }
 
-function fromResult(result: KvResult, header: pb.ResponseHeader): pb.ResponseOp['response'] {
+function fromResult(result: Exclude<KvResult, TxnResult>, header: pb.ResponseHeader): pb.ResponseOp['response'] {
   switch (result.type) {
     case 'range':
       return { $case: 'responseRange', value: fromRange(result, header) };
@@ -59,8 +89,6 @@ function fromResult(result: KvResult, header: pb.ResponseHeader): pb.ResponseOp[
       return { $case: 'responsePut', value: fromPut(result, header) };
     case 'delete':
       return { $case: 'responseDeleteRange', value: fromDelete(result, header) };
-    case 'txn':
-      return { $case: 'responseTxn', value: fromTxn(result, header) };
     default:
       return unreachable(result);
   }
