@@ -5,6 +5,7 @@ import { LongestFirst } from './test/support/longest-first.ts';
 const SYSTEM = [
   'test/e2e/**/*.test.ts',
   'test/chaos/*.test.ts',
+  'test/etcd-diff/etcd-diff.test.ts',
   'test/fixtures/**/*.test.ts',
   'test/soak/growth.test.ts',
   'test/soak/overload.test.ts',

@@ -1,0 +1,87 @@
+/** A real etcd of one member, as it is installed, with its defaults. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually, FinalError } from '../../e2e/eventually.ts';
+import { freePorts } from '../../e2e/free-ports.ts';
+
+const PROGRAM = '/usr/bin/etcd';
+const HOST = '127.0.0.1';
+const READY_MS = 60_000;
+const PROBE_TIMEOUT_MS = 1_000;
+const LOG_SHOWN = 2_000;
+
+/** On Debian: apt-get install etcd-server. */
+export function isEtcdThere(): boolean {
+  return existsSync(PROGRAM);
+}
+
+export const ETCD_MISSING = `${PROGRAM} is not there; on Debian: apt-get install etcd-server`;
+
+const alive = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of alive) child.kill('SIGKILL');
+});
+
+export class EtcdProcess {
+  /** `host:port` for clients. */
+  readonly client: string;
+  readonly #dir: string;
+  readonly #child: ChildProcess;
+  readonly #exit: Promise<void>;
+  #log = '';
+
+  private constructor(dir: string, { client, peer }: { readonly client: number; readonly peer: number }) {
+    this.client = `${HOST}:${client}`;
+    this.#dir = dir;
+    const peerUrl = `http://${HOST}:${peer}`;
+    const flags = {
+      name: 'etcd',
+      'data-dir': dir,
+      'listen-client-urls': `http://${this.client}`,
+      'advertise-client-urls': `http://${this.client}`,
+      'listen-peer-urls': peerUrl,
+      'initial-advertise-peer-urls': peerUrl,
+      'initial-cluster': `etcd=${peerUrl}`,
+      logger: 'zap',
+      'log-outputs': 'stderr',
+    };
+    const args = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]);
+    this.#child = spawn(PROGRAM, args, { stdio: ['ignore', 'ignore', 'pipe'], env: {} });
+    alive.add(this.#child);
+    this.#child.stderr?.on('data', (chunk: Buffer) => {
+      this.#log = (this.#log + chunk.toString()).slice(-LOG_SHOWN);
+    });
+    this.#exit = new Promise((resolve) => {
+      this.#child.once('close', () => {
+        alive.delete(this.#child);
+        resolve();
+      });
+    });
+  }
+
+  static async start(): Promise<EtcdProcess> {
+    const [client = 0, peer = 0] = await freePorts(HOST, 2);
+    const server = new EtcdProcess(mkdtempSync(join(tmpdir(), 'remora-etcd-')), { client, peer });
+    try {
+      await eventually('etcd is ready', () => server.#isReady(), { timeoutMs: READY_MS, pollMs: 50 });
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#exit;
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+
+  async #isReady(): Promise<boolean> {
+    if (!alive.has(this.#child)) throw new FinalError(`etcd ended instead of getting ready:\n${this.#log}`);
+    const health = await fetch(`http://${this.client}/health`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    return health.ok && (await health.text()).includes('"true"');
+  }
+}
