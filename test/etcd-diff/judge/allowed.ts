@@ -78,6 +78,17 @@ export const DIFFERENCES: readonly AllowedDifference[] = [
       step.do === 'put' && path === 'error' && etcd === LEASE_NOT_FOUND && remora === KEY_NOT_FOUND,
   },
   {
+    name: 'negative start of a watch',
+    why: 'refused as compacted when the watch is created, as etcd does since 3.6; 3.4 creates the watch and then ends it',
+    source: 'etcd 3.6, server/etcdserver/api/v3rpc/watch.go, recvLoop',
+    covers: (step, _, { remora }) =>
+      step.do === 'watch' &&
+      step.start !== undefined &&
+      'raw' in step.start &&
+      step.start.raw < 0n &&
+      (remora as { readonly reason?: unknown }).reason === 'etcdserver: mvcc: required revision has been compacted',
+  },
+  {
     name: 'which of several faults of a transaction is told',
     why: 'Remora tells of the first one in the order of operations, as etcd does since 3.6; 3.4 looks at puts before reads',
     source: 'etcd 3.6, server/etcdserver/txn/txn.go, checkTxn',

@@ -190,6 +190,12 @@ describe('a watch stream', () => {
     expect(bed.watches).toHaveLength(1);
   });
 
+  it('refuses a negative start revision as compacted, as etcd does since 3.6', () => {
+    bed.create({ startRevision: -1n });
+    expect(bed.told).toEqual(['-1@0 created canceled(etcdserver: mvcc: required revision has been compacted)']);
+    expect(bed.watches).toHaveLength(0);
+  });
+
   it('says nothing for a watch after canceled, and lets its id be used again (W2)', () => {
     bed.create({ watchId: 4n });
     bed.watch(0).listener.onCreated(5);

@@ -1,4 +1,4 @@
-import { type Clock, compareBytes, type ServiceError, type Timer } from '@remora/base';
+import { type Clock, compareBytes, ServiceError, type Timer } from '@remora/base';
 import type { KvEvent } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend, WatchControl } from '../backend.ts';
@@ -172,6 +172,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     if (range.end !== undefined && range.end.length > 0 && compareBytes(range.key, range.end) >= 0) {
       return 'mvcc: watcher range is empty';
     }
+    if (request.startRevision < 0n) return COMPACTED;
     return undefined;
   }
 
@@ -365,6 +366,7 @@ function newWatch(id: bigint | undefined, request: pb.WatchCreateRequest): Watch
 
 type WatchRange = ReturnType<typeof toKeyRange>;
 
+const COMPACTED = etcdStatus(new ServiceError('COMPACTED', 'revisions are not negative')).message;
 const FIRST_KEY = Buffer.from([0]);
 
 /** No key means the smallest one. */
@@ -372,8 +374,7 @@ function toWatchRange(request: pb.WatchCreateRequest): WatchRange {
   return toKeyRange(request.key.length > 0 ? request : { key: FIRST_KEY, rangeEnd: request.rangeEnd });
 }
 
-/** Below 0: from now on. A watch may start in the future. */
+/** A watch may start in the future. Negative revisions are refused as compacted before (etcd 3.6, `recvLoop`). */
 function toStartRevision(revision: bigint): number {
-  if (revision <= 0n) return 0;
   return revision > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(revision);
 }
