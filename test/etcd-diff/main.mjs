@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';
 import { build } from '../../scripts/build.mjs';
 
+// Servers under test end with this process, if it is let end.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
 await build();
 const conditions = ['source'];
 const { module } = await runnerImport(fileURLToPath(new URL('main.ts', import.meta.url)), {

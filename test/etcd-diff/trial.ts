@@ -56,8 +56,8 @@ export class Trial {
     this.#servers = servers;
     this.#allowed = allowed;
     const logs = {
-      etcd: new WatchLog(servers.etcd, this.#left),
-      remora: new WatchLog(this.#node(0), this.#right),
+      etcd: new WatchLog(servers.etcd, this.#left, { keepsProgress: false }),
+      remora: new WatchLog(this.#node(0), this.#right, { keepsProgress: true }),
     };
     this.#watches = new Watches(logs, this.#revisions);
   }

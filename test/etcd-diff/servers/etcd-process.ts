@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually, FinalError } from '../../e2e/eventually.ts';
+import { eventually } from '../../e2e/eventually.ts';
 import { freePorts } from '../../e2e/free-ports.ts';
 
 const PROGRAM = '/usr/bin/etcd';
@@ -19,10 +19,8 @@ export function isEtcdThere(): boolean {
 
 export const ETCD_MISSING = `${PROGRAM} is not there; on Debian: apt-get install etcd-server`;
 
-const alive = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of alive) child.kill('SIGKILL');
-});
+/** Ends the server when the pipe closes that it reads from, so that no server outlives the test, however that ends. */
+const GUARD = '"$@" & read _; kill -9 $!; wait $!';
 
 export class EtcdProcess {
   /** `host:port` for clients. */
@@ -48,16 +46,17 @@ export class EtcdProcess {
       'log-outputs': 'stderr',
     };
     const args = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]);
-    this.#child = spawn(PROGRAM, args, { stdio: ['ignore', 'ignore', 'pipe'], env: {} });
-    alive.add(this.#child);
+    this.#child = spawn('/bin/sh', ['-c', GUARD, 'etcd', PROGRAM, ...args], {
+      stdio: ['pipe', 'ignore', 'pipe'],
+      env: {},
+      // Ctrl-C at a terminal is for the test, which ends its servers itself.
+      detached: true,
+    });
     this.#child.stderr?.on('data', (chunk: Buffer) => {
       this.#log = (this.#log + chunk.toString()).slice(-LOG_SHOWN);
     });
     this.#exit = new Promise((resolve) => {
-      this.#child.once('close', () => {
-        alive.delete(this.#child);
-        resolve();
-      });
+      this.#child.once('close', () => resolve());
     });
   }
 
@@ -67,20 +66,19 @@ export class EtcdProcess {
     try {
       await eventually('etcd is ready', () => server.#isReady(), { timeoutMs: READY_MS, pollMs: 50 });
       return server;
-    } catch (error) {
+    } catch (cause) {
       await server.stop();
-      throw error;
+      throw new Error(`etcd did not get ready; the end of its log:\n${server.#log}`, { cause });
     }
   }
 
   async stop(): Promise<void> {
-    this.#child.kill('SIGKILL');
+    this.#child.stdin?.end();
     await this.#exit;
     rmSync(this.#dir, { recursive: true, force: true });
   }
 
   async #isReady(): Promise<boolean> {
-    if (!alive.has(this.#child)) throw new FinalError(`etcd ended instead of getting ready:\n${this.#log}`);
     const health = await fetch(`http://${this.client}/health`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
     return health.ok && (await health.text()).includes('"true"');
   }

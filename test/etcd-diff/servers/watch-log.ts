@@ -17,6 +17,8 @@ export interface Watched {
   readonly events: Answer[];
   /** Of the last event. */
   reached: number;
+  /** WL1. Of the last progress that was told of since its creation was asked for. */
+  progress: number;
   /** More of the last revision may come: the message was a fragment. */
   isParted: boolean;
   /** How it ended; undefined: it goes on. */
@@ -25,13 +27,17 @@ export interface Watched {
   canceled: boolean;
 }
 
+interface Creation {
+  readonly step: WatchStep;
+  progress: number;
+  done(answer: Answer): void;
+}
+
 interface Stream {
   readonly requests: WatchRequests;
-  readonly creating: ((message: WatchResponse) => void)[];
+  readonly creating: Creation[];
   readonly asking: ((message: WatchResponse) => void)[];
   readonly watches: Map<bigint, Watched>;
-  /** WL1. */
-  progress: number;
   error: string | undefined;
 }
 
@@ -41,6 +47,7 @@ const PATIENCE_MS = 30_000;
 export class WatchLog {
   readonly #server: Server;
   readonly #names: Names;
+  readonly #keepsProgress: boolean;
   readonly #streams = new Map<number, Stream>();
   readonly #watches = new Map<number, Watched>();
   /** WL1. What broke it. */
@@ -48,9 +55,11 @@ export class WatchLog {
   readonly #waiting = new Set<() => void>();
   #closed = false;
 
-  constructor(server: Server, names: Names) {
+  /** `keepsProgress` is false for etcd 3.4.23: its progress overtakes events (etcd-io/etcd#15220). */
+  constructor(server: Server, names: Names, { keepsProgress }: { readonly keepsProgress: boolean }) {
     this.#server = server;
     this.#names = names;
+    this.#keepsProgress = keepsProgress;
   }
 
   get watches(): ReadonlyMap<number, Watched> {
@@ -65,7 +74,7 @@ export class WatchLog {
   async create(step: WatchStep): Promise<Answer> {
     const stream = this.#stream(step.stream);
     const answer = new Promise<Answer>((resolve) => {
-      stream.creating.push((message) => resolve(this.#created(stream, step, message)));
+      stream.creating.push({ step, progress: 0, done: resolve });
     });
     stream.requests.write({ requestUnion: { $case: 'createRequest', value: watchRequest(step, this.#names) } });
     return this.#inTime(stream, answer);
@@ -111,7 +120,7 @@ export class WatchLog {
     const known = this.#streams.get(number);
     if (known !== undefined) return known;
     const stream: Stream = {
-      ...{ creating: [], asking: [], watches: new Map(), progress: 0, error: undefined },
+      ...{ creating: [], asking: [], watches: new Map(), error: undefined },
       requests: this.#server.watch({
         message: (message) => this.#message(stream, message),
         ended: (error) => {
@@ -125,29 +134,33 @@ export class WatchLog {
   }
 
   #message(stream: Stream, message: WatchResponse): void {
-    if (message.created) stream.creating.shift()?.(message);
+    if (message.created) this.#created(stream, message);
     else if (message.watchId === -1n) {
-      stream.progress = message.header?.revision ?? 0;
+      const progress = message.header?.revision ?? 0;
+      for (const watch of [...stream.creating, ...stream.watches.values()]) watch.progress = progress;
       stream.asking.shift()?.(message);
     } else this.#ofWatch(stream, message);
     for (const look of [...this.#waiting]) look();
   }
 
-  #created(stream: Stream, step: WatchStep, { header, watchId, canceled, cancelReason }: WatchResponse): Answer {
+  #created(stream: Stream, { header, watchId, canceled, cancelReason }: WatchResponse): void {
+    const creation = stream.creating.shift();
+    if (creation === undefined) return this.#fault('a watch was created that nobody asked for');
+    const { step, progress, done } = creation;
     const answer = { header: headerOf(header), id: Number(watchId), canceled, reason: cancelReason };
     const watched: Watched = {
-      ...{ step, id: watchId, events: [], reached: 0, isParted: false, canceled: false },
+      ...{ step, id: watchId, events: [], reached: 0, progress, isParted: false, canceled: false },
       end: canceled ? answer : undefined,
     };
     this.#watches.set(step.watch, watched);
     if (!canceled) stream.watches.set(watchId, watched);
-    return answer;
+    done(answer);
   }
 
   #ofWatch(stream: Stream, message: WatchResponse): void {
     const watched = stream.watches.get(message.watchId);
     if (watched === undefined) return this.#fault(`a message for ${message.watchId}, which is no watch`);
-    this.#check(stream, watched, message);
+    this.#check(watched, message);
     for (const event of message.events) {
       watched.reached = event.kv?.modRevision ?? 0;
       watched.events.push(eventAnswer(event, this.#names.nameOf));
@@ -163,7 +176,7 @@ export class WatchLog {
   }
 
   /** WL1. */
-  #check(stream: Stream, { step, reached, isParted }: Watched, { header, events }: WatchResponse): void {
+  #check({ step, reached, progress, isParted }: Watched, { header, events }: WatchResponse): void {
     const name = `watch ${step.watch}`;
     const revision = header?.revision ?? 0;
     let before = reached;
@@ -172,7 +185,7 @@ export class WatchLog {
       if (at < before) this.#fault(`${name} told of ${at} after ${before}`);
       if (i === 0 && at === before && !isParted) this.#fault(`${name} told of ${at} in two messages`);
       if (at > revision) this.#fault(`${name} told of ${at} in a message of ${revision}`);
-      if (at <= stream.progress) this.#fault(`${name} told of ${at} after progress ${stream.progress}`);
+      if (this.#keepsProgress && at <= progress) this.#fault(`${name} told of ${at} after progress ${progress}`);
       before = at;
     }
   }
