@@ -91,6 +91,11 @@ export class KvChanges {
     return pending === undefined ? getCurrent(this.#source, key) : pending.after;
   }
 
+  /** Whether there is any key in a range. */
+  has(range: KeyRange, prefetched: Prefetched): boolean {
+    return this.#current(range, prefetched).length > 0;
+  }
+
   evaluate(op: KvOp, prefetched: Prefetched): KvResult {
     switch (op.type) {
       case 'put':

@@ -101,6 +101,16 @@ function thrownBy(check: () => void): ServiceError | undefined {
   }
 }
 
+/** Branches of which an operation would change something: a put does, and a delete of keys that are there. */
+export function changingBranches({ ops }: TxnPart, changes: KvChanges, prefetched: Prefetched): readonly number[] {
+  const changing = new Set<number>();
+  for (const { branch, op } of ops) {
+    if (changing.has(branch) || op.type === 'range') continue;
+    if (op.type === 'put' || changes.has(op, prefetched)) changing.add(branch);
+  }
+  return [...changing];
+}
+
 /** What the branches that commit are executed with. */
 export interface CommitMeans {
   readonly changes: KvChanges;

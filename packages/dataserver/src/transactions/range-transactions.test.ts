@@ -69,6 +69,29 @@ describe('a transaction over two ranges', () => {
     expect(results?.map(({ result }) => show(result))).toEqual(['put', 'b=else@9/3/2']);
   });
 
+  test('says at prepare which branches would change something; one that does not may commit at the floor', async () => {
+    const [left] = neighbours();
+    await write(left, 3, put('b', 'old'));
+    const ops = [
+      { number: 0, branch: 0, op: del('e', 'g') },
+      { number: 1, branch: 1, op: del('a', 'c') },
+      { number: 2, branch: 2, op: put('d', '1') },
+      { number: 3, branch: 3, op: range('a', 'c') },
+      { number: 4, branch: 4, op: del('a') },
+    ];
+    expect(await prepared(left, prepare('t', 0, ops))).toMatchObject({ floor: 3, changing: [1, 2] });
+    const { results } = await txnResult(left, decide('t', commitAt(3, [0, 3, 4])), 'txnDecide');
+    expect(results?.map(({ result }) => result.type)).toEqual(['delete', 'range', 'delete']);
+    expect(left.state.revision).toBe(3);
+  });
+
+  test('that changes something does not commit at the floor of a part', async () => {
+    const [left] = neighbours();
+    await write(left, 3, put('b', 'old'));
+    await prepared(left, prepare('t', 0, [del('a', 'c')]));
+    expect(await left.run(decide('t', commitAt(3)))).toMatchObject({ ok: false, code: 'INVALID_ARGUMENT' });
+  });
+
   test('that is aborted leaves nothing', async () => {
     const [left, right] = neighbours();
     await prepared(left, prepare('t', 0, [put('a', '1')]));

@@ -28,7 +28,7 @@ import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outc
 import type { Outcomes } from '../state/outcomes.ts';
 import { conflictWith, joinedResults, rememberedResults } from './answers.ts';
 import { holderOf, holderOfQuery } from './holders.ts';
-import { answerCompares, executeBranches, opFailures } from './part-execution.ts';
+import { answerCompares, changingBranches, executeBranches, opFailures } from './part-execution.ts';
 import {
   decodeRecord,
   encodeRecord,
@@ -207,7 +207,8 @@ export class RangeTransactions {
     const prepared = preparedPart(command, deadlineMs, floor);
     this.#parts.add(prepared);
     if (part === 0) this.#begin(prepared);
-    return { type: 'txnPrepare', answer: 'prepared', floor, compares, failures };
+    const changing = changingBranches(command, changes, prefetched);
+    return { type: 'txnPrepare', answer: 'prepared', floor, compares, failures, changing };
   }
 
   #checkPrepare({ txnId, part, expiresMs, compares, ops }: TxnPrepare): void {
@@ -283,16 +284,14 @@ export class RangeTransactions {
   /** T5. Executes all that the range has of a transaction, at its revision. */
   #commit(txnId: string, commit: TxnCommit, prefetched: Prefetched): readonly PartResult[] | undefined {
     const parts = this.#parts.of(txnId);
-    if (parts.some(({ floor }) => commit.revision <= floor)) {
-      throw new ServiceError(
-        'INVALID_ARGUMENT',
-        `revision ${commit.revision} is not above what was applied at prepare`,
-      );
-    }
     const changes = this.#host.changesAt(commit.revision);
     const ops = parts.flatMap((part) => part.ops).sort((a, b) => a.number - b.number);
     const { compactRevision } = this.#host;
     const results = executeBranches(ops, commit.branches, { changes, prefetched, compactRevision });
+    const lowest = parts.reduce((high, { floor }) => Math.max(high, floor), 0) + (changes.any ? 1 : 0);
+    if (commit.revision < lowest) {
+      throw new ServiceError('INVALID_ARGUMENT', `revision ${commit.revision} is below ${lowest}, since the prepare`);
+    }
     this.#release(txnId);
     this.#host.commitAt(commit.revision, changes);
     const [first] = parts;

@@ -129,7 +129,7 @@ export class RangeBackend implements Backend {
       call: (request, done) => new RoutedCall(this.#callDeps, request, done),
     };
     this.#coordinator = new Coordinator({
-      ...{ ...rangeCalls, random, draw: master.draw },
+      ...{ ...rangeCalls, random, draw: master.draw, newest },
       newTxnId: () => this.#newRequestId(),
     });
     this.peers = new TransactionPeers(rangeCalls);

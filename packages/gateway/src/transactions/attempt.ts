@@ -19,10 +19,16 @@ import { outcomes, type Part } from './parts.ts';
 import type { TxnPlan } from './plan.ts';
 import { at, type Place, type Settling, type TxnName } from './settling.ts';
 
+export interface TxnRevisions {
+  /** Gives revisions that nobody else is given. */
+  readonly unique: NewestRevision;
+  /** Tells which revision is the newest. */
+  readonly newest: NewestRevision;
+}
+
 export interface AttemptDeps {
   readonly calls: RangeCalls;
-  /** Gives revisions that nobody else is given. */
-  readonly revisions: NewestRevision;
+  readonly revisions: TxnRevisions;
   readonly settling: Settling;
 }
 
@@ -57,7 +63,8 @@ const PARTS_AT_A_TIME = 8;
  * One attempt at a transaction over several ranges, from the first prepare to the decision (decision 19).
  *
  * AT1. The primary's part is prepared and answered before another is sent (T1), and the revision is drawn when all are
- *      prepared, above their floors (T4).
+ *      prepared, above their floors (T4). A transaction that changes nothing uses no revision up: it shows the state at the
+ *      newest one, which its answer carries.
  * AT2. It commits only what all parts were prepared for, under the outcome of all comparisons together. If an operation
  *      of a branch that would be executed cannot be, the transaction fails with that.
  * AT3. An attempt that does not commit is aborted before another begins: in its record, and wherever a prepare was sent.
@@ -123,10 +130,11 @@ export class Attempt {
     });
     const { calls, revisions } = this.#deps;
     const floor = prepared.reduce((highest, one) => Math.max(highest, one.floor), 0);
-    const revision = await revisions.draw(floor, calls.signal); // AT1
     const branches = this.#plan.branches(this.#compared(prepared));
     const failure = firstFailure(prepared, branches);
     if (failure !== undefined) throw failure;
+    const source = changesAny(prepared, branches) ? revisions.unique : revisions.newest;
+    const revision = await source.draw(floor, calls.signal); // AT1
     return { type: 'commit', revision, branches };
   }
 
@@ -238,6 +246,11 @@ class NotPrepared extends Error {
     super(`a part was answered ${answer.answer}`);
     this.answer = answer;
   }
+}
+
+/** AT1. */
+function changesAny(prepared: readonly Prepared[], branches: readonly number[]): boolean {
+  return prepared.some(({ changing }) => changing?.some((branch) => branches.includes(branch)) ?? true);
 }
 
 /** AT2. */

@@ -32,6 +32,30 @@ test('a transaction counts as under way until ranges have nothing of it any more
   expect(ranges.ranges.flatMap(({ prepared, records }) => [...prepared, ...records])).toEqual([]);
 });
 
+test('a transaction that changes nothing uses no revision up (AT1)', async () => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);
+  const coordinator = new Coordinator({ ...ranges.calls(), newTxnId: () => `t${++attempts}` });
+  let attempts = 0;
+  const answered: (number | undefined)[] = [];
+  const send = async (command: Parameters<Coordinator['command']>[0]): Promise<void> => {
+    const before = answered.length;
+    const identity = { requestId: `r${before}`, deadlineMs: 9_000, timeoutMs: 1_000 };
+    coordinator.command(command, identity, (_error, reply) => answered.push(reply?.revision), undefined);
+    for (let steps = 0; answered.length === before && steps < 1_000; steps++) {
+      for (let turn = 0; turn < 25; turn++) await Promise.resolve();
+      clock.fireNext();
+    }
+  };
+  const remove = {
+    type: 'kv',
+    op: { type: 'delete', key: Buffer.from('a'), end: Buffer.from('zz'), prevKv: false },
+  } as const;
+  for (const command of [remove, BOTH, remove, remove]) await send(command);
+  expect(answered).toEqual([100, 101, 102, 102]);
+  expect([ranges.revision, ranges.pairs.size]).toEqual([102, 0]);
+});
+
 test('what it fails for says that it is not remembered (AT5)', async () => {
   const clock = new ManualClock({ monotonicMs: 1_000 });
   const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);

@@ -3,6 +3,7 @@ import type { CommandResult, TxnPartOutcome } from '@remora/protocol';
 import type { BackendDone } from '../backend.ts';
 import { type DrawNewest, NewestRevision } from '../routing/newest-revision.ts';
 import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from '../routing/range-calls.ts';
+import type { TxnRevisions } from './attempt.ts';
 import type { KvCommand } from './plan.ts';
 import { Settling } from './settling.ts';
 import { TxnRequest } from './txn-request.ts';
@@ -11,6 +12,7 @@ export interface CoordinatorDeps extends RangeCallsDeps {
   readonly random: Random;
   /** Asks the master once for a revision above `floor` that nobody else is given. */
   readonly draw: DrawNewest;
+  readonly newest: NewestRevision;
   /** Another one each time, unique in the cluster. */
   readonly newTxnId: () => string;
 }
@@ -26,13 +28,14 @@ export interface CoordinatorDeps extends RangeCallsDeps {
  */
 export class Coordinator {
   readonly #deps: CoordinatorDeps;
-  readonly #revisions: NewestRevision;
+  readonly #revisions: TxnRevisions;
   readonly #settling: Settling;
   #requests = 0;
 
   constructor(deps: CoordinatorDeps) {
     this.#deps = deps;
-    this.#revisions = new NewestRevision({ ...deps, newest: deps.draw });
+    const { newest } = deps;
+    this.#revisions = { newest, unique: new NewestRevision({ ...deps, newest: deps.draw }) };
     this.#settling = new Settling(deps);
   }
 

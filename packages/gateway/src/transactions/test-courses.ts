@@ -143,7 +143,8 @@ const DEADLINE_MS = 4_000;
  *
  * W1. A request is applied once, and what was answered is what the requests do one after another in the order of their
  *     revisions; so are the pairs at the end. Each grant of the lock has its place in that order too.
- * W2. A request that failed was not applied; revisions grow from an answer to what begins after it.
+ * W2. A request that failed was not applied; a change has a revision above those of all answers before it began, and any
+ *     other answer has one that is not below them.
  * W3. A request is answered once, unless its coordinator ended; nothing stays locked.
  */
 export class CourseWorld {
@@ -256,7 +257,8 @@ export class CourseWorld {
         if (error?.code === 'RESULT_LOST') this.faults.push(`W2: ${requestId} is said to be applied, and was not`);
         continue;
       }
-      if (revision <= after) this.faults.push(`W2: ${requestId} has ${revision}, after ${after} was answered`);
+      const lowest = this.ranges.changed.has(requestId) ? after + 1 : after;
+      if (revision < lowest) this.faults.push(`W2: ${requestId} has ${revision}, after ${after} was answered`);
       if (error !== undefined && !error.mayBeApplied) {
         this.faults.push(`W2: ${requestId} failed with ${error.code}, and was applied`);
       }
@@ -268,7 +270,7 @@ export class CourseWorld {
   #replay(): ReadonlyMap<string, unknown> {
     const pairs: Pairs = new Map();
     const results = new Map<string, unknown>();
-    const heldAt = (revision: number): number => this.ranges.grants.findLast((grant) => grant < revision) ?? 0;
+    const heldAt = (revision: number): number => this.ranges.grants.findLast((grant) => grant <= revision) ?? 0;
     for (const { requestId, revision } of this.ranges.commits.toSorted((a, b) => a.revision - b.revision)) {
       const command = this.seen.find((one) => one.requestId === requestId)?.command;
       if (command === undefined) continue;

@@ -3,6 +3,7 @@ import {
   type Command,
   type CommandResult,
   isLockCompare,
+  type KeyRange,
   type OpFailure,
   type PartOp,
   type PartResult,
@@ -16,10 +17,11 @@ import {
   type TxnPrepareResult,
   type TxnResolution,
 } from '@remora/protocol';
+import { NewestRevision } from '../routing/newest-revision.ts';
 import type { AskDone, RangeCallsDeps } from '../routing/range-calls.ts';
 import { comparedSpan, keysSpan } from '../routing/request-keys.ts';
 import { Routes } from '../routing/routes.ts';
-import { execute, holds, type Pairs } from './test-pairs.ts';
+import { execute, holds, inside, type Pairs } from './test-pairs.ts';
 
 interface Record {
   readonly expiresMs: number;
@@ -47,6 +49,8 @@ export class FakeRanges {
   readonly pairs: Pairs = new Map();
   /** What was committed, in the order in which it was. */
   readonly commits: { readonly requestId: string; readonly revision: number }[] = [];
+  /** The requests of those that changed something. */
+  readonly changed = new Set<string>();
   readonly ranges: readonly FakeRange[];
   /** What operations of every part cannot be executed for. */
   readonly failures: OpFailure[] = [];
@@ -77,18 +81,25 @@ export class FakeRanges {
   calls(alive: (message: string) => boolean = () => true): RangeCallsDeps & {
     readonly random: Random;
     readonly draw: (floor: number, done: (error: undefined, revision: number | undefined) => void) => void;
+    readonly newest: NewestRevision;
   } {
     const view = { clusterId: 'c', nodes: [], ranges: this.ranges, leaders: [], masterLeader: 0 };
     const routes = new Routes(this.clock, () => view);
+    const tell = (revision: number, done: (error: undefined, revision: number) => void): void => {
+      this.clock.setTimer(this.#random.int(4), () => alive('drawn') && done(undefined, revision));
+    };
     return {
       ...{ clock: this.clock, routes, random: this.#random },
       ask: () => assert(false, 'a coordinator asks no range anything') as never,
       draw: (floor, done) => {
         if (!alive('draw')) return;
         this.revision = Math.max(this.revision, floor) + 1;
-        const { revision } = this;
-        this.clock.setTimer(this.#random.int(4), () => alive('drawn') && done(undefined, revision));
+        tell(this.revision, done);
       },
+      newest: new NewestRevision({
+        ...{ clock: this.clock, random: this.#random },
+        newest: (floor, done) => alive('draw') && tell(Math.max(this.revision, floor), done),
+      }),
       execute: (build, span, { requestId, deadlineMs, timeoutMs }, done) => {
         const nowMs = this.clock.monotonicMs();
         const deadline = deadlineMs ?? nowMs + timeoutMs;
@@ -185,7 +196,14 @@ export class FakeRanges {
       const held = holds(one, this);
       return held === undefined ? 'nothing' : held ? 'holds' : 'fails';
     });
-    return { type: 'txnPrepare', answer: 'prepared', floor: this.revision, compares, failures: this.failures };
+    const changes = ({ op }: PartOp): boolean => op.type === 'put' || (op.type === 'delete' && this.#has(op));
+    const changing = prepare.ops.filter(changes).map(({ branch }) => branch);
+    const { revision: floor, failures } = this;
+    return { type: 'txnPrepare', answer: 'prepared', floor, compares, failures, changing };
+  }
+
+  #has(keys: KeyRange): boolean {
+    return inside(this.pairs, keys).length > 0;
   }
 
   #decide(range: FakeRange, { txnId, requestId, decision }: TxnDecide): CommandResult {
@@ -211,9 +229,12 @@ export class FakeRanges {
     if (resolution.type === 'abort') range.aborted.add(txnId);
     range.prepared.delete(txnId);
     if (part === undefined || resolution.type === 'abort') return;
-    const results: PartResult[] = part.ops
-      .filter(({ branch }) => resolution.branches.includes(branch))
-      .map(({ number, op }) => ({ number, key: op.key, result: execute(op, this.pairs, resolution.revision) }));
+    const executed = part.ops.filter(({ branch }) => resolution.branches.includes(branch));
+    const changed = executed.some(({ op }) => op.type === 'put' || (op.type === 'delete' && this.#has(op)));
+    if (changed) this.changed.add(part.requestId);
+    const results = executed.map(({ number, op }): PartResult => {
+      return { number, key: op.key, result: execute(op, this.pairs, resolution.revision) };
+    });
     range.outcomes.set(part.requestId, { type: 'txnPart', txnId, commit: resolution, results });
   }
 

@@ -8,9 +8,8 @@ import {
   type TxnPartOutcome,
 } from '@remora/protocol';
 import type { BackendReply } from '../backend.ts';
-import type { NewestRevision } from '../routing/newest-revision.ts';
 import type { CommandIdentity, RangeCalls } from '../routing/range-calls.ts';
-import { Attempt, type Attempted, unknownOutcome, unremembered } from './attempt.ts';
+import { Attempt, type Attempted, type TxnRevisions, unknownOutcome, unremembered } from './attempt.ts';
 import { type Part, partsOf } from './parts.ts';
 import { type KvCommand, TxnPlan } from './plan.ts';
 import { Results, saysNothing } from './results.ts';
@@ -20,7 +19,7 @@ export interface TxnMeans {
   /** Of this request alone. */
   readonly calls: RangeCalls;
   readonly random: Random;
-  readonly revisions: NewestRevision;
+  readonly revisions: TxnRevisions;
   readonly settling: Settling;
   readonly newTxnId: () => string;
 }

@@ -78,6 +78,8 @@ export type TxnPrepareResult = { readonly type: 'txnPrepare' } & (
       /** In the order of the part's comparisons. */
       readonly compares: readonly CompareAnswer[];
       readonly failures: readonly OpFailure[];
+      /** Branches that would change something here. Undefined in an answer remembered by an earlier program: any may. */
+      readonly changing: readonly number[] | undefined;
     }
   /** Nothing was prepared: other transactions hold intents here, or commands wait for such. At most `TXN_HOLDERS_MAX`. */
   | { readonly answer: 'conflict'; readonly holders: readonly TxnHolder[] }
@@ -94,7 +96,10 @@ export type TxnPrepareResult = { readonly type: 'txnPrepare' } & (
 /** What a transaction commits with. */
 export interface TxnCommit {
   readonly type: 'commit';
-  /** Drawn from the master after all parts were prepared, above all their floors, and used for nothing else (T4). */
+  /**
+   * Of a commit that changes something: drawn from the master after all parts were prepared, above all their floors, and
+   * used for nothing else (T4). Of any other: the newest that the master had given out by then.
+   */
   readonly revision: number;
   /** Those that are executed, ascending. */
   readonly branches: readonly number[];

@@ -111,7 +111,8 @@ export class SmallCluster {
     const bed = this.#ranges.find(({ state }) => state.rangeId === rangeId);
     if (bed === undefined) throw new Error(`there is no range ${rangeId}`);
     bed.timeMs = this.#timeMs;
-    bed.block = { first: this.#draw(bed.state.revision), count: BLOCK };
+    const isNumbered = bed.state.descriptor.revisionSource === 'master';
+    bed.block = isNumbered ? { first: this.#draw(bed.state.revision), count: BLOCK } : undefined;
     const outcome = await bed.run(body.command, { requestId, deadlineMs });
     this.#revision = Math.max(this.#revision, bed.state.revision);
     this.#underWay--;

@@ -6,6 +6,7 @@ import type { PartOp, TxnCommit, TxnResolve } from '../transaction-api.ts';
 import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
 import { decodeQuery, decodeQueryResult, encodeQuery, encodeQueryResult } from './query.ts';
+import { TXN_COMMAND } from './transaction.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 const txnId = 'a1b2c3/7';
@@ -40,7 +41,7 @@ const results = [{ number: 0, key: Buffer.from('k'), result: { type: 'put', prev
 const part: CommandResult = { type: 'txnPart', txnId, commit, results };
 const RESULTS: readonly CommandResult[] = [
   {
-    ...{ type: 'txnPrepare', answer: 'prepared', floor: 9, compares: ['holds', 'fails', 'nothing'] },
+    ...{ type: 'txnPrepare', answer: 'prepared', floor: 9, compares: ['holds', 'fails', 'nothing'], changing: [0, 3] },
     failures: [
       { number: 0, branch: 0, code: 'LEASE_NOT_FOUND', message: 'no lease' },
       { number: 2, branch: 3, code: 'COMPACTED', message: 'gone', details: { compactRevision: 4 } },
@@ -107,6 +108,12 @@ describe('transactions over several ranges', () => {
     expect(canonical(decodeCommandResult(overTheWire(encodeCommandResult(result))))).toEqual(canonical(result));
   });
 
+  test('an answer to a prepare that an earlier program stored does not say which branches change something', () => {
+    const stored = [TXN_COMMAND.prepare, 0, [9, [], []]];
+    const result = { type: 'txnPrepare', answer: 'prepared', floor: 9, compares: [], failures: [] };
+    expect(decodeCommandResult(overTheWire(stored))).toEqual({ ...result, changing: undefined });
+  });
+
   test('the question how one stands survives the wire, and its answer', () => {
     const query = { type: 'txnStatus', txnId, primaryKey } as const;
     expect(canonical(decodeQuery(overTheWire(encodeQuery(query))))).toEqual(canonical(query));
@@ -117,7 +124,7 @@ describe('transactions over several ranges', () => {
   test('the format is what it was: change it only together with its version', () => {
     const hash = createHash('sha256').update(encodeEntry(BATCH));
     for (const result of RESULTS) hash.update(packVersioned(1, encodeCommandResult(result)));
-    expect(hash.digest('hex')).toBe('88bde8599e60cc06fba894367e311986668e3b187bab61ba887cdea7768f442e');
+    expect(hash.digest('hex')).toBe('7ee945a775df22fdabd22fe10cca14813ce97886fedf26b5dd4884cf50856f4c');
   });
 
   test('a damaged field is INVALID_ARGUMENT, never another error', () => {

@@ -196,6 +196,7 @@ function encodePrepared(result: TxnPrepareResult, nested: (result: CommandResult
           message,
           details ?? null,
         ]),
+        result.changing ?? null,
       ];
     case 'conflict':
       return result.holders.map(({ txnId, requestId, primaryKey }) => [txnId, requestId, primaryKey]);
@@ -215,13 +216,15 @@ function decodePrepared(
 ): TxnPrepareResult {
   switch (answer) {
     case 'prepared': {
-      const f = asFields(raw, 3, 'prepared');
+      const isEarlier = Array.isArray(raw) && raw.length === 3; // A stored row of a program before `changing`.
+      const f = asFields(raw, isEarlier ? 3 : 4, 'prepared');
       return {
         type: 'txnPrepare',
         answer,
         floor: asCount(f[0], 'prepared.floor'),
         compares: asList(f[1], 'prepared.compares', (word): CompareAnswer => COMPARE_ANSWERS.decode(word)),
         failures: asList(f[2], 'prepared.failures', decodeFailure),
+        changing: (f[3] ?? null) === null ? undefined : asList(f[3], 'prepared.changing', asBranch),
       };
     }
     case 'conflict': {
@@ -241,6 +244,10 @@ function decodePrepared(
     default:
       return unreachable(answer);
   }
+}
+
+function asBranch(raw: unknown): number {
+  return asCount(raw, 'branch');
 }
 
 function decodeFailure(raw: unknown): OpFailure {
