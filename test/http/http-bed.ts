@@ -93,6 +93,8 @@ export class HttpBed {
 }
 
 export const LOCKS = '/v1/locks/default';
+/** What a client chooses that wants to repeat its call. */
+export const GUID = '0b6f1f0e-8d1b-4c59-9f0a-3d1b2c4e5f60';
 
 export function lockPath(name: string, action: string): string {
   return `${LOCKS}/${name}/${action}`;
@@ -121,7 +123,7 @@ export interface Listening {
 export interface Shown {
   readonly name: unknown;
   readonly kind: string;
-  readonly holders: readonly { readonly token: string; readonly mode: string; readonly data: unknown }[];
+  readonly holders: readonly { readonly ownerId: string; readonly mode: string; readonly data: unknown }[];
   readonly holderCount: number;
   readonly waiterCount: number;
   readonly permits?: number;

@@ -1,7 +1,7 @@
 /** Over HTTP: sharing, upgrades and downgrades, semaphores, and barriers. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OF_KINDS, unseenAnswers } from './described.ts';
-import { type Grant, HttpBed, LOCKS, lockPath as path, type Shown } from './http-bed.ts';
+import { type Grant, GUID, HttpBed, LOCKS, lockPath as path, type Shown } from './http-bed.ts';
 
 let bed: HttpBed;
 beforeEach(() => {
@@ -135,7 +135,7 @@ describe('a barrier', () => {
   });
 
   test('who has passed is told so again, though it is up again, until it says that it knows', async () => {
-    const body = { token: 'a-guid', wait: '10m' };
+    const body = { token: GUID, wait: '10m' };
     const held = await bed.acquire('l');
     const caller = new AbortController();
     const lost = bed.ask({ ...pass(body), signal: caller.signal });
@@ -147,7 +147,7 @@ describe('a barrier', () => {
     const passed = await bed.done<Grant>(pass(body), 1);
     expect(passed.version).toBeGreaterThan(held.version);
     expect(await bed.done<Grant>(pass(body))).toMatchObject({ version: passed.version });
-    expect(await bed.done(release({ token: 'a-guid' }))).toEqual({ released: true });
+    expect(await bed.done(release({ token: GUID }))).toEqual({ released: true });
     expect(await bed.refused(pass(body))).toBe('410 SESSION_EXPIRED');
   });
 
@@ -186,7 +186,7 @@ describe('a barrier', () => {
   });
 
   test('does not count again who has left, however late a repetition of the entry comes', async () => {
-    const body = { token: 'one', parties: 1, wait: '1m' };
+    const body = { token: GUID, parties: 1, wait: '1m' };
     const one = await bed.acquire('l', body);
     await bed.acquire('l', { parties: 1 });
     const leaving = bed.ask(leave({ ...one, wait: '1s' }));
@@ -199,7 +199,7 @@ describe('a barrier', () => {
   test('is not waited for any more by whoever releases while it leaves, in a session that goes on', async () => {
     const { session } = await bed.done({ target: '/v1/sessions', body: {} });
     const other = bed.ask({ target: path('l', 'acquire'), body: { parties: 2, wait: '1m' } });
-    const one = await bed.acquire('l', { session, token: 'one', parties: 2, wait: '1m' });
+    const one = await bed.acquire('l', { session, token: GUID, parties: 2, wait: '1m' });
     await bed.world.until(other);
     const leaving = bed.ask(leave({ ...one, wait: '1m' }));
     await bed.world.run(100);

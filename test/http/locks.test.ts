@@ -2,10 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ServiceError } from '@remora/base';
 import { OPENAPI } from '@remora/gateway';
+import { ownerId } from '@remora/lock';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OF_KINDS, unseenAnswers } from './described.ts';
-import { type Grant, HttpBed, LOCKS, lockPath as path, type Shown } from './http-bed.ts';
+import { type Grant, GUID, HttpBed, LOCKS, lockPath as path, type Shown } from './http-bed.ts';
 import { REFUSED } from './refusals.ts';
 
 let bed: HttpBed;
@@ -23,7 +24,10 @@ describe('a lock with a session of its own', () => {
     expect(await bed.done({ target: path('orders%2F42', 'renew'), body: held })).toMatchObject({ ttlMs: 30_000 });
     const shown = await bed.done<Shown>({ method: 'GET', target: `${LOCKS}/orders%2F42` });
     const terms = { ttlMs: 30_000, remainingMs: expect.any(Number) };
-    expect(shown).toMatchObject({ name: 'orders/42', holders: [{ token: held.token, data: 'me', ...terms }] });
+    expect(shown).toMatchObject({
+      name: 'orders/42',
+      holders: [{ ownerId: ownerId(held.token), data: 'me', ...terms }],
+    });
     expect(shown.kind).toBe('exclusive');
     expect(await bed.done({ target: path('orders%2F42', 'release'), body: held })).toEqual({ released: true });
     expect(await bed.users('orders%2F42')).toBe('0/0');
@@ -117,7 +121,7 @@ describe('a lock with a session of its own', () => {
 });
 
 describe('an acquire with a token of its own', () => {
-  const body = { token: 'a-guid', ttl: '10s', wait: '1m' };
+  const body = { token: GUID, ttl: '10s', wait: '1m' };
 
   test('finds its grant again when it is repeated, at any node', async () => {
     const held = await bed.acquire('l', body);
@@ -143,16 +147,16 @@ describe('an acquire with a token of its own', () => {
     await bed.world.run(100);
     await bed.done({ target: path('l', 'release'), body: first });
     const { body: grant } = await bed.world.until(again);
-    expect((grant as Grant).token).toBe('a-guid');
+    expect((grant as Grant).token).toBe(GUID);
     await bed.done({ target: path('l', 'release'), body: grant });
     expect((await bed.world.until(later)).status).toBe(200);
   });
 
   test('is left by a release that knows no more than the token, and is over then', async () => {
     await bed.acquire('l', body);
-    expect(await bed.done({ target: path('l', 'release'), body: { token: 'a-guid' } }, 1)).toEqual({ released: true });
+    expect(await bed.done({ target: path('l', 'release'), body: { token: GUID } }, 1)).toEqual({ released: true });
     expect([await bed.users('l'), bed.world.backend.sessions]).toEqual(['0/0', 0]);
-    const again = await bed.done({ target: path('l', 'release'), body: { token: 'a-guid' } });
+    const again = await bed.done({ target: path('l', 'release'), body: { token: GUID } });
     expect(again).toEqual({ released: false, code: 'SESSION_EXPIRED' });
     // However late it is repeated.
     expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('410 SESSION_EXPIRED');
@@ -185,7 +189,7 @@ describe('an acquire with a token of its own', () => {
   );
 
   test('that a release has overtaken is not granted', async () => {
-    const release = { target: path('l', 'release'), body: { token: 'a-guid' } };
+    const release = { target: path('l', 'release'), body: { token: GUID } };
     const unknown = { released: false, code: 'SESSION_EXPIRED' };
     expect([await bed.done(release, 1), bed.world.backend.sessions]).toEqual([unknown, 0]);
     expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('410 SESSION_EXPIRED');
@@ -198,7 +202,7 @@ describe('an acquire with a token of its own', () => {
     await bed.acquire('l');
     const waiting = bed.ask({ target: path('l', 'acquire'), body });
     await bed.world.run(100);
-    const left = await bed.done({ target: path('l', 'release'), body: { token: 'a-guid' } });
+    const left = await bed.done({ target: path('l', 'release'), body: { token: GUID } });
     expect(left).toEqual({ released: false, code: 'LOCK_NOT_HELD' });
     expect(await bed.users('l')).toBe('1/0');
     // Either by the release, or by the end of the session that follows it.
@@ -217,8 +221,8 @@ describe('a session of the client', () => {
     const opened = await bed.done({ target: '/v1/sessions', body: { ttl: '10s', attributes: { client: 'nightly' } } });
     const { session } = opened;
     const [a] = [
-      await bed.acquire('a', { session, token: 'a' }),
-      await bed.acquire('b', { session, token: 'b', wait: '1s' }),
+      await bed.acquire('a', { session, token: `${GUID}a` }),
+      await bed.acquire('b', { session, token: `${GUID}b`, wait: '1s' }),
     ];
     await bed.done({ target: path('a', 'release'), body: a });
     expect([await bed.users('a'), await bed.users('b')]).toEqual(['0/0', '1/0']);
@@ -229,23 +233,30 @@ describe('a session of the client', () => {
     expect(await bed.done({ method: 'DELETE', target: `/v1/sessions/${session}` })).toEqual({ closed: true });
     expect(await bed.users('b')).toBe('0/0');
     expect(await bed.refused({ target: `/v1/sessions/${session}/renew` })).toBe('410 SESSION_EXPIRED');
-    expect(await bed.refused({ target: path('a', 'acquire'), body: { session, token: 'c' } })).toBe(
+    expect(await bed.refused({ target: path('a', 'acquire'), body: { session, token: `${GUID}c` } })).toBe(
       '410 SESSION_EXPIRED',
     );
   });
 
   test('is shown with what it holds and waits for, and listed with all others', async () => {
     const { session } = await bed.done({ target: '/v1/sessions', body: { ttl: '10s' } });
-    const held = await bed.acquire('a', { session, token: 'h', capacity: 3 });
+    const held = await bed.acquire('a', { session, token: `${GUID}h`, capacity: 3 });
     const other = await bed.acquire('b');
-    void bed.ask({ target: path('b', 'acquire'), body: { session, token: 'w', wait: '1m' } });
+    void bed.ask({ target: path('b', 'acquire'), body: { session, token: `${GUID}w`, wait: '1m' } });
     await bed.world.run(100);
     const shown = await bed.done({ method: 'GET', target: `/v1/sessions/${session}` });
     expect(shown).toMatchObject({
       ...{ session, ttlMs: 10_000, more: false },
       locks: [
-        { namespace: 'default', name: 'a', token: held.token, mode: 'permits', permits: 1, version: held.version },
-        { namespace: 'default', name: 'b', token: 'w', mode: 'exclusive', position: 1 },
+        {
+          namespace: 'default',
+          name: 'a',
+          ownerId: ownerId(held.token),
+          mode: 'permits',
+          permits: 1,
+          version: held.version,
+        },
+        { namespace: 'default', name: 'b', ownerId: ownerId(`${GUID}w`), mode: 'exclusive', position: 1 },
       ],
     });
     const page = (query: string) =>
@@ -271,21 +282,21 @@ describe('a session of the client', () => {
     await bed.acquire('l');
     const { session } = await bed.done({ target: '/v1/sessions', body: {} });
     const caller = new AbortController();
-    const body = { session, token: 't', wait: '1m' };
+    const body = { session, token: `${GUID}t`, wait: '1m' };
     const lost = bed.ask({ target: path('l', 'acquire'), body, signal: caller.signal });
     await bed.world.run(100);
     caller.abort();
     await bed.world.until(lost);
     await bed.settled();
     expect(await bed.users('l')).toBe('1/1');
-    await bed.done({ target: path('l', 'release'), body: { session, token: 't' } });
+    await bed.done({ target: path('l', 'release'), body: { session, token: `${GUID}t` } });
     expect(await bed.users('l')).toBe('1/0');
     expect(await bed.done({ target: `/v1/sessions/${session}/renew` })).toMatchObject({ session });
   });
 
   test('refuses a late repetition of what was released', async () => {
     const { session } = await bed.done({ target: '/v1/sessions', body: {} });
-    const body = { session, token: 't' };
+    const body = { session, token: `${GUID}t` };
     await bed.done({ target: path('l', 'release'), body: await bed.acquire('l', body) });
     expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('409 LOCK_CANCELED');
   });
@@ -472,6 +483,38 @@ describe('what is wrong is refused', () => {
       },
     });
   });
+});
+
+test('a token is answered to the client that was granted the lock, and shown to nobody', async () => {
+  const { session } = await bed.done<Grant>({ target: '/v1/sessions', body: {} });
+  const listening = await bed.listen('/v1/events/default?prefix=');
+  const own = await bed.acquire('l');
+  await bed.acquire('s', { session, token: `${GUID}-shared`, shared: true });
+  const waiting = bed.ask({ target: path('l', 'acquire'), body: { session, token: `${GUID}-waiting`, wait: '1s' } });
+  await bed.world.run(100);
+  const looks = [
+    { target: path('l', 'acquire') },
+    { target: path('s', 'acquire'), body: { token: `${GUID}-another` } },
+    { method: 'GET', target: `${LOCKS}/l` },
+    { method: 'GET', target: LOCKS },
+    { method: 'GET', target: '/v1/sessions' },
+    { method: 'GET', target: `/v1/sessions/${session}` },
+    { method: 'GET', target: `/v1/sessions/${own.session}` },
+    { target: path('l', 'force-release'), body: { by: 'me' } },
+  ];
+  const told: unknown[] = [];
+  for (const look of looks) told.push((await bed.world.until(bed.ask(look))).body);
+  await bed.world.until(waiting);
+  await bed.world.run(100);
+  const text = JSON.stringify([told, listening.events]);
+  expect(text).toContain(ownerId(own.token));
+  for (const secret of [own.token, GUID]) expect(text).not.toContain(secret);
+  // By what is shown nobody releases, not even with the session that is shown with it.
+  const { holders } = await bed.done<Shown>({ method: 'GET', target: `${LOCKS}/s` });
+  const stranger = { session, token: holders[0]?.ownerId };
+  expect(await bed.done({ target: path('s', 'release'), body: stranger })).toMatchObject({ released: false });
+  expect(await bed.users('s')).toBe('1/0');
+  listening.close();
 });
 
 describe('the document', () => {

@@ -1,4 +1,4 @@
-import { LOCKS, lockPath as path } from './http-bed.ts';
+import { GUID, LOCKS, lockPath as path } from './http-bed.ts';
 
 /** A request that is refused before anything is asked of the cluster. Unless it says otherwise it is an acquire of `l`. */
 export interface Refused {
@@ -28,11 +28,12 @@ export const REFUSED: readonly Refused[] = [
   { body: { wait: '2h' }, is: '400 INVALID_ARGUMENT' },
   { body: { wait: -1 }, is: '400 INVALID_ARGUMENT' },
   { body: { ttl: 10 }, is: '400 INVALID_ARGUMENT' },
-  { body: { ttl: '1s', session: '1.1', token: 't' }, is: '400 INVALID_ARGUMENT' },
+  { body: { token: 'fifteen letters' }, is: '400 INVALID_ARGUMENT' },
+  { body: { ttl: '1s', session: '1.1', token: GUID }, is: '400 INVALID_ARGUMENT' },
   { body: { session: '1.1' }, is: '400 INVALID_ARGUMENT' },
-  { body: { session: 'x', token: 't' }, is: '400 INVALID_ARGUMENT' },
+  { body: { session: 'x', token: GUID }, is: '400 INVALID_ARGUMENT' },
   { body: { token: '' }, is: '400 INVALID_ARGUMENT' },
-  { body: { token: '\ud800' }, is: '400 INVALID_ARGUMENT' },
+  { body: { token: `${GUID}\ud800` }, is: '400 INVALID_ARGUMENT' },
   { body: { permits: 1 }, is: '400 INVALID_ARGUMENT' },
   { body: { permits: 0, capacity: 1 }, is: '400 INVALID_ARGUMENT' },
   { body: { shared: true, capacity: 1 }, is: '400 INVALID_ARGUMENT' },

@@ -1,14 +1,14 @@
 import { ServiceError } from '@remora/base';
 import type { Command } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { HttpBed, lockPath } from './http-bed.ts';
+import { GUID, HttpBed, lockPath } from './http-bed.ts';
 
 let bed: HttpBed;
 beforeEach(() => {
   bed = new HttpBed();
 });
 
-const BODY = { token: 'a-guid', ttl: '1h' };
+const BODY = { token: GUID, ttl: '1h' };
 const RELEASE = { target: lockPath('l', 'release'), body: { token: BODY.token } };
 
 /** From the given one on, the cluster takes no commands of a type: it says that they were not done. */

@@ -26,6 +26,17 @@ export const OF_LOCKS: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'token-shown-as-id',
+    rule: 'what is shown of an owner releases what it holds (PO1, PO3)',
+    file: 'packages/lock/src/public-owner.ts',
+    find: "return createHash('sha256').update(DOMAIN).update(token).digest('base64url').slice(0, ID_LENGTH);",
+    replace: 'return token;',
+    killedBy: {
+      file: 'test/http/locks.test.ts',
+      test: 'a token is answered to the client that was granted the lock, and shown to nobody',
+    },
+  },
+  {
     name: 'twice-in-the-queue-once-attached',
     rule: 'who has more than one thing in a lock is looked for before its session is let go of (W8)',
     file: 'packages/lock/src/lock-records.ts',
@@ -123,10 +134,18 @@ const ALL_COMMANDS = {
 /** Being told what happens to locks, and asking for them: packages/lock/src/events.ts and revocation.ts. */
 export const OF_LISTENERS: readonly RuleMutation[] = [
   {
+    name: 'holders-in-the-order-of-their-rows',
+    rule: 'holders of one grant stand in another order in a state than in what events make of it (E1)',
+    file: 'packages/lock/src/queries.ts',
+    find: '\n    .sort(byGrant);',
+    replace: ';',
+    killedBy: ALL_COMMANDS,
+  },
+  {
     name: 'an-end-nobody-hears-of',
     rule: 'what a lock shows changes, and who listens is not told (E2)',
     file: 'packages/lock/src/lock-holds.ts',
-    find: 'this.view.onEvent?.({ type: how, owner, version, permits: hold.permits });',
+    find: 'this.view.onEvent?.({ type: how, owner: publicOwner(owner), version, permits: hold.permits });',
     replace: '',
     killedBy: ALL_COMMANDS,
   },

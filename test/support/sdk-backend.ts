@@ -21,7 +21,7 @@ import {
   type LockState,
   type LockView,
   lockOfName,
-  type Owner,
+  type PublicOwner,
   queryLocks,
   type SessionLock,
   type SessionRef,
@@ -207,14 +207,12 @@ export class SdkBackend implements Backend {
   }
 
   #locksOf(id: bigint): SessionLock[] {
-    const isOfIt = ({ owner }: { readonly owner: Owner }): boolean => owner.session.lease === id;
+    const isOfIt = ({ owner }: { readonly owner: PublicOwner }): boolean => owner.session.lease === id;
     return [...(this.#sessions.get(id)?.locks.values() ?? [])].flatMap((lock) => {
       const { holders = [], waiters = [] } = this.#show(lock) ?? {};
       return [
-        ...holders.filter(isOfIt).map(({ owner, ...hold }) => ({ ...hold, lock, token: owner.token, position: 0 })),
-        ...waiters
-          .filter(isOfIt)
-          .map(({ owner, ...at }) => ({ ...at, lock, token: owner.token, version: 0, depth: 0 })),
+        ...holders.filter(isOfIt).map(({ owner, ...hold }) => ({ ...hold, lock, ownerId: owner.id, position: 0 })),
+        ...waiters.filter(isOfIt).map(({ owner, ...at }) => ({ ...at, lock, ownerId: owner.id, version: 0, depth: 0 })),
       ];
     });
   }

@@ -1,5 +1,5 @@
 import { equalBytes, ServiceError } from '@remora/base';
-import type { HolderState, LockId, LockNews, LockState, Owner } from '@remora/lock';
+import type { HolderState, LockId, LockNews, LockState, PublicOwner } from '@remora/lock';
 import { acquireLock } from './acquire-lock.ts';
 import type { Duration } from './duration.ts';
 import type { HeldLock } from './held-lock.ts';
@@ -47,7 +47,7 @@ export interface ResumeOptions {
 export interface Leader {
   readonly value: Uint8Array;
   readonly version: number;
-  readonly owner: Owner;
+  readonly owner: PublicOwner;
   /** The wall time of the server when it was elected, in ms; for display. */
   readonly sinceMs: number;
 }

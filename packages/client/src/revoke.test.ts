@@ -7,10 +7,10 @@ import { revokeLock } from './revoke.ts';
 const LOCK = { namespace: 'n', name: utf8('a') };
 const ASKED: Revocation = { revision: 7, version: 7, by: '', reason: '', untilMs: 1_000, sinceMs: 0 };
 
-function holderOf(token: string, version: number): HolderState {
+function holderOf(id: string, version: number): HolderState {
   return {
     ...{
-      owner: { session: { lease: 1n, incarnation: 1 }, token },
+      owner: { session: { lease: 1n, incarnation: 1 }, id },
       version,
       lockTimeMs: 0,
       data: EMPTY_BYTES,

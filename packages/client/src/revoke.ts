@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { LockId, LockState, Owner } from '@remora/lock';
+import type { LockId, LockState, PublicOwner } from '@remora/lock';
 import { onAbort } from './abort.ts';
 import { lockResult } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
@@ -167,6 +167,6 @@ class AskedHolders {
   }
 }
 
-function keyOf({ session, token }: Owner): string {
-  return `${session.lease}.${session.incarnation}.${token}`;
+function keyOf({ session, id }: PublicOwner): string {
+  return `${session.lease}.${session.incarnation}.${id}`;
 }

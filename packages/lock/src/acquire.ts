@@ -1,4 +1,5 @@
 /** Acquires: the rules are in `procedures.ts`. */
+
 import { assert } from '@remora/base';
 import { enter as enterBarrier, pass, passedBefore } from './barrier.ts';
 import { handOver, letInAfterGrant, tooManyPermits } from './hand-over.ts';
@@ -18,6 +19,7 @@ import {
   tooLate,
   waitIsOver,
 } from './procedure.ts';
+import { publicHolder } from './public-owner.ts';
 import type { Hold } from './records.ts';
 import type { OwnerRecord, WaiterRecord } from './row-records.ts';
 import type { LockResult } from './types.ts';
@@ -173,5 +175,5 @@ function leaveQueue(procedure: Procedure, { owner }: Acquire, record: OwnerRecor
 function busy(rows: LockRows): LockResult {
   const hold = rows.anyHold();
   assert(hold !== undefined, 'W2: where there is no room somebody holds the lock');
-  return { type: 'busy', holder: hold.holder };
+  return { type: 'busy', holder: publicHolder(hold.holder) };
 }

@@ -1,4 +1,5 @@
 /** Waiting at a lock without queueing for it: B1–B5 of `procedures.ts`. */
+
 import { assert } from '@remora/base';
 import { handOver } from './hand-over.ts';
 import { letThrough, partiesHere, passed, takeOutGone } from './let-through.ts';
@@ -14,6 +15,7 @@ import {
   tooLate,
   waitIsOver,
 } from './procedure.ts';
+import { publicHolder } from './public-owner.ts';
 import type { Hold } from './records.ts';
 import { end } from './release.ts';
 import type { LockResult } from './types.ts';
@@ -53,7 +55,7 @@ export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefi
     return tooLate();
   }
   const other = free ? undefined : rows.anyHold()?.holder;
-  if (other !== undefined && !wait) return { type: 'busy', holder: other };
+  if (other !== undefined && !wait) return { type: 'busy', holder: publicHolder(other) };
   const passedVersion = other === undefined ? view.revision : 0;
   rows.passers.put({ owner, attempt, waitUntilMs, parties: 0, passedVersion });
   return passedVersion > 0 ? passed(passedVersion) : { type: 'queued', position: rows.head.passing };

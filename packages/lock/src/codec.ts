@@ -234,8 +234,9 @@ function decodeOwner(raw: unknown): Owner {
 
 function decodeHolder(raw: unknown): Holder {
   const f = fields(raw, 5);
+  const { session, token: id } = decodeOwner(f[0]);
   return {
-    owner: decodeOwner(f[0]),
+    owner: { session, id },
     version: asInt(f[1]),
     depth: asInt(f[2]),
     lockTimeMs: asTime(f[3]),

@@ -5,13 +5,22 @@
  *     owners beyond those that a state names only the numbers are known.
  * E2. Every change that `show` can tell is an event, and nothing else is: an owner that asks again says nothing new.
  */
-import { compareBytes, unreachable, utf8 } from '@remora/base';
-import { sameOwner } from './identity.ts';
-import type { ForcedRelease, HolderState, LockId, LockState, Owner, RefusalCode, Revocation, Waiter } from './types.ts';
+import { unreachable } from '@remora/base';
+import { samePublicOwner } from './identity.ts';
+import type {
+  ForcedRelease,
+  HolderState,
+  LockId,
+  LockState,
+  PublicOwner,
+  RefusalCode,
+  Revocation,
+  Waiter,
+} from './types.ts';
 
 /** An owner that holds the lock no longer. */
 interface Ended {
-  readonly owner: Owner;
+  readonly owner: PublicOwner;
   readonly version: number;
   /** Of a semaphore: the permits that came back. */
   readonly permits: number;
@@ -34,7 +43,7 @@ export type LockEvent =
   | ({ readonly type: 'forced' } & Ended)
   | { readonly type: 'queued'; readonly waiter: Waiter }
   /** Waits no longer, and was not granted what it waited for; `code` says why. */
-  | { readonly type: 'left'; readonly owner: Owner; readonly code: RefusalCode }
+  | { readonly type: 'left'; readonly owner: PublicOwner; readonly code: RefusalCode }
   /** How many permits there are from now on; 0: it is no semaphore any more. */
   | { readonly type: 'capacity'; readonly capacity: number }
   /** Those who hold it are asked to let go; undefined: that is over. */
@@ -92,7 +101,10 @@ function changed(state: LockState, event: LockEvent): LockState {
       return withHolder(withoutHolder(state, event.holder.owner, 0), event.holder);
     case 'changed': {
       const { holder } = event;
-      return { ...state, holders: state.holders.map((one) => (sameOwner(one.owner, holder.owner) ? holder : one)) };
+      return {
+        ...state,
+        holders: state.holders.map((one) => (samePublicOwner(one.owner, holder.owner) ? holder : one)),
+      };
     }
     case 'released':
     case 'expired':
@@ -123,25 +135,26 @@ function withHolder(state: LockState, holder: HolderState): LockState {
   const all = holders.length === holderCount;
   return {
     ...state,
-    holders: all ? [...holders, holder].sort(inOrder) : holders,
+    holders: all ? [...holders, holder].sort(byGrant) : holders,
     holderCount: holderCount + 1,
     permits: permits + holder.permits,
   };
 }
 
-/** As their rows lie: by grant, and those of one command by owner. */
-function inOrder(a: HolderState, b: HolderState): number {
+/** By grant, and those of one command by owner: the order in which states name them. */
+export function byGrant(a: HolderState, b: HolderState): number {
   if (a.version !== b.version) return a.version - b.version;
   const { session: one } = a.owner;
   const { session: other } = b.owner;
   if (one.lease !== other.lease) return one.lease < other.lease ? -1 : 1;
-  return one.incarnation - other.incarnation || compareBytes(utf8(a.owner.token), utf8(b.owner.token));
+  if (one.incarnation !== other.incarnation) return one.incarnation - other.incarnation;
+  return a.owner.id < b.owner.id ? -1 : Number(a.owner.id > b.owner.id);
 }
 
-function withoutHolder(state: LockState, owner: Owner, permits: number): LockState {
+function withoutHolder(state: LockState, owner: PublicOwner, permits: number): LockState {
   return {
     ...state,
-    holders: state.holders.filter((holder) => !sameOwner(holder.owner, owner)),
+    holders: state.holders.filter((holder) => !samePublicOwner(holder.owner, owner)),
     holderCount: state.holderCount - 1,
     permits: state.permits - permits,
   };
@@ -156,8 +169,8 @@ function withWaiter(state: LockState, waiter: Waiter): LockState {
   return { ...state, waiters: placed(queue), waiterCount: waiterCount + 1 };
 }
 
-function withoutWaiter(state: LockState, owner: Owner): LockState {
-  const waiters = placed(state.waiters.filter((waiter) => !sameOwner(waiter.owner, owner)));
+function withoutWaiter(state: LockState, owner: PublicOwner): LockState {
+  const waiters = placed(state.waiters.filter((waiter) => !samePublicOwner(waiter.owner, owner)));
   return { ...state, waiters, waiterCount: state.waiterCount - 1 };
 }
 

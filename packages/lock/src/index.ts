@@ -16,7 +16,7 @@ export {
 export * from './condition.ts';
 export { delayedHolds } from './delay.ts';
 export { type LockEvent, type LockNews, stateAfter } from './events.ts';
-export { sameOwner, sameSession } from './identity.ts';
+export { sameOwner, samePublicOwner, sameSession } from './identity.ts';
 export {
   LOCK_SPACE,
   type LockName,
@@ -35,6 +35,7 @@ export * from './limits.ts';
 export { clearingOfMarks, firstMark, type MarkedUntil, markOfRow } from './marks.ts';
 export type { GrantEnd, LockMeter } from './meter.ts';
 export { applyLockCommand, sessionEnded } from './procedures.ts';
+export { ownerId, publicOwner } from './public-owner.ts';
 export {
   type GrantNews,
   grantNews,

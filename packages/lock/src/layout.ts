@@ -38,6 +38,7 @@ import type {
   LockResult,
   LockState,
   Owner,
+  PublicOwner,
   Revocation,
   SessionRef,
   Waiter,
@@ -94,8 +95,9 @@ type QueryResultOfKinds = Extract<LockQueryResult, { readonly type: 'show' | 'li
 
 const session = struct<SessionRef>({ lease, incarnation: int });
 const owner = struct<Owner>({ session, token: text });
+const shown = struct<PublicOwner>({ session, id: text });
 const lock = struct<LockId>({ namespace: text, name: bytes });
-const holder = struct<Holder>({ owner, version: int, depth: int, lockTimeMs: time, data: bytes });
+const holder = struct<Holder>({ owner: shown, version: int, depth: int, lockTimeMs: time, data: bytes });
 const acquire = {
   ...{ lock, owner, wait: bool, waitUntilMs: time, deadlineMs: time, depthMax: int, data: bytes },
   attempt: optionalInt,
@@ -105,7 +107,7 @@ const PLAIN_HOLD = { keepsData: false, delayMs: 0, delayed: false };
 const alone = { mode: 'exclusive', permits: 0 } as const;
 const holderV1 = completed<Holder, HolderState>(holder, (decoded) => ({ ...decoded, ...alone, ...PLAIN_HOLD }));
 const waiterV1 = completed<Omit<Waiter, 'mode' | 'permits'>, Waiter>(
-  struct({ owner, position: int, sinceMs: time }),
+  struct({ owner: shown, position: int, sinceMs: time }),
   (decoded) => ({ ...decoded, ...alone }),
 );
 const stateV1 = completed<Pick<LockState, 'lock' | 'holders' | 'waiters' | 'waiterCount'>, LockState>(
@@ -122,7 +124,7 @@ const stateV1 = completed<Pick<LockState, 'lock' | 'holders' | 'waiters' | 'wait
   }),
 );
 const holderState = struct<HolderState>({
-  ...{ owner, version: int, depth: int, lockTimeMs: time, data: bytes },
+  ...{ owner: shown, version: int, depth: int, lockTimeMs: time, data: bytes },
   mode: literal(['exclusive', 'shared', 'permits']),
   permits: int,
   keepsData: added(bool, false),
@@ -130,7 +132,7 @@ const holderState = struct<HolderState>({
   delayed: added(bool, false),
 });
 const waiter = struct<Waiter>({
-  ...{ owner, position: int, sinceMs: time },
+  ...{ owner: shown, position: int, sinceMs: time },
   mode: literal(['exclusive', 'shared', 'permits', 'upgrade']),
   permits: int,
 });
@@ -162,7 +164,7 @@ const resultV1 = union<ResultV1>({
   refused: struct({ code: literal(REFUSAL_CODES), message: text }),
 });
 
-const ended = struct({ owner, version: int, permits: int });
+const ended = struct({ owner: shown, version: int, permits: int });
 const event = union<LockEvent>({
   acquired: struct({ holder: holderState, waited: bool }),
   upgraded: struct({ holder: holderState, waited: bool }),
@@ -170,7 +172,7 @@ const event = union<LockEvent>({
   changed: struct({ holder: holderState }),
   ...{ released: ended, expired: ended, forced: ended },
   queued: struct({ waiter }),
-  left: struct({ owner, code: literal(REFUSAL_CODES_OF_KINDS) }),
+  left: struct({ owner: shown, code: literal(REFUSAL_CODES_OF_KINDS) }),
   capacity: struct({ capacity: int }),
   kept: struct({ data: optional(bytes) }),
   recorded: struct({ forced: optional(forced) }),

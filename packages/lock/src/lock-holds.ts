@@ -12,7 +12,8 @@ import { sameOwner } from './identity.ts';
 import { SHARERS_MAX } from './limits.ts';
 import { LockRecords } from './lock-records.ts';
 import type { GrantEnd } from './meter.ts';
-import { type Hold, stateOfHolder } from './records.ts';
+import { publicOwner, stateOfHolder } from './public-owner.ts';
+import type { Hold } from './records.ts';
 import { readRevocation, writeRevocation } from './revocation-row.ts';
 import { encodeShare, shareAt, type WaiterRecord } from './row-records.ts';
 import type { HolderState, Owner, Revocation } from './types.ts';
@@ -129,7 +130,7 @@ export class LockHolds extends LockRecords {
       this.loosen(owner.session);
       this.view.grantEnded?.(version);
     }
-    this.view.onEvent?.({ type: how, owner, version, permits: hold.permits });
+    this.view.onEvent?.({ type: how, owner: publicOwner(owner), version, permits: hold.permits });
     if (hold.keepData) this.keepData(hold.holder.data);
     this.#meterEnd(hold, how);
   }

@@ -7,6 +7,7 @@
  */
 import { assert, type Bytes, keyAfter } from '@remora/base';
 import { LockHolds } from './lock-holds.ts';
+import { publicOwner } from './public-owner.ts';
 import { positionOf } from './records.ts';
 import { decodeWaiter, encodeWaiter, type OwnerRecord, type WaiterRecord } from './row-records.ts';
 import type { Owner } from './types.ts';
@@ -62,7 +63,7 @@ export class LockQueue extends LockHolds {
   }
 
   #tellQueued({ owner, sinceMs, mode, permits }: WaiterRecord, position: number): void {
-    this.view.onEvent?.({ type: 'queued', waiter: { owner, position, sinceMs, mode, permits } });
+    this.view.onEvent?.({ type: 'queued', waiter: { owner: publicOwner(owner), position, sinceMs, mode, permits } });
     this.view.meter?.queued(mode, position);
   }
 

@@ -86,7 +86,7 @@ export class PackableResult extends Packable {
   get size(): number {
     const result = this.#result;
     if (result.type === 'refused') return RESULT_BYTES + result.message.length;
-    if (result.type === 'busy') return COMMAND_BYTES + result.holder.owner.token.length + result.holder.data.length;
+    if (result.type === 'busy') return COMMAND_BYTES + result.holder.owner.id.length + result.holder.data.length;
     return RESULT_BYTES;
   }
 
@@ -156,7 +156,7 @@ function packOwner(out: Packer, { session, token }: Owner): void {
 
 function packHolder(out: Packer, { owner, version, depth, lockTimeMs, data }: Holder): void {
   out.list(5);
-  packOwner(out, owner);
+  packOwner(out, { session: owner.session, token: owner.id });
   out.number(version);
   out.number(depth);
   out.number(lockTimeMs);

@@ -1,9 +1,11 @@
 /** What the procedures have in common; their rules are in `procedures.ts`. */
+
 import { sameOwner } from './identity.ts';
 import type { LockRows } from './lock-rows.ts';
+import { publicOwner } from './public-owner.ts';
 import type { Hold } from './records.ts';
 import type { Mark, OwnerRecord } from './row-records.ts';
-import type { Holder, LockCommand, LockId, LockNotice, LockResult, LockView, Owner } from './types.ts';
+import type { LockCommand, LockId, LockNotice, LockResult, LockView, Owner } from './types.ts';
 
 export type CommandOf<T extends LockCommand['type']> = Extract<LockCommand, { readonly type: T }>;
 export type Refused = Extract<LockResult, { readonly type: 'refused' }>;
@@ -19,7 +21,7 @@ export interface Procedure {
 
 export const SESSION_MESSAGE = 'the session has ended, and its locks were released';
 
-export function granted({ rows }: Pick<Procedure, 'rows'>, { version, depth, lockTimeMs }: Holder): LockResult {
+export function granted({ rows }: Pick<Procedure, 'rows'>, { version, depth, lockTimeMs }: Hold['holder']): LockResult {
   if (!rows.head.keepsData) return { type: 'granted', version, depth, lockTimeMs };
   return { type: 'granted', version, depth, lockTimeMs, keptData: rows.keptData };
 }
@@ -38,7 +40,7 @@ export function notify(procedure: Procedure, owner: Owner, result: LockResult): 
 /** Tells those who listen that an owner waits no longer. */
 export function leaves({ view }: Procedure, owner: Owner, code: Refused['code']): void {
   view.meter?.left(code);
-  view.onEvent?.({ type: 'left', owner, code });
+  view.onEvent?.({ type: 'left', owner: publicOwner(owner), code });
 }
 
 export function waitIsOver(view: LockView, waitUntilMs: number): boolean {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { equalBytes, utf8 } from '@remora/base';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { gist, name, noticeGist } from '../test/gist.ts';
+import { gist, name, noticeGist, shownName } from '../test/gist.ts';
 import { MemoryView } from '../test/memory-view.ts';
 import { NaiveLock } from '../test/naive-lock.ts';
 import type { Now } from '../test/naive-state.ts';
@@ -17,6 +17,7 @@ import {
   lockSpan,
   type Owner,
   ownerStatus,
+  type PublicOwner,
   queryLocks,
   sessionEnded,
   stateAfter,
@@ -211,10 +212,10 @@ function stateOf(view: MemoryView): LockState | undefined {
 
 function expectSame(view: MemoryView, naive: NaiveLock): void {
   const state = stateOf(view);
-  const holder = (h: { owner: Owner; version: number; depth: number; mode: string; permits: number }) =>
-    `${name(h.owner)} ${h.version} ${h.depth} ${h.mode} ${h.permits}`;
+  const holder = (h: { owner: Owner | PublicOwner; version: number; depth: number; mode: string; permits: number }) =>
+    `${shownName(h.owner)} ${h.version} ${h.depth} ${h.mode} ${h.permits}`;
   expect((state?.holders ?? []).map((h) => `${holder(h)} ${textOf(h.data)} ${h.keepsData} ${h.delayed}`)).toEqual(
-    naive.holders.map((h) => `${holder(h)} ${h.data} ${h.keepData} ${h.delayed}`),
+    naive.holders.toSorted(byGrant).map((h) => `${holder(h)} ${h.data} ${h.keepData} ${h.delayed}`),
   );
   expect(textOf(state?.keptData ?? utf8(''))).toBe(naive.kept);
   expect(state?.passing ?? 0).toBe(naive.passers.filter(({ passed }) => passed === 0).length);
@@ -227,9 +228,9 @@ function expectSame(view: MemoryView, naive: NaiveLock): void {
   }
   const { forced } = state ?? {};
   expect(forced === undefined ? '' : `${forced.by} ${forced.reason} ${forced.version}`).toBe(naive.forced);
-  const queue = naive.queue.map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`);
-  if (naive.upgrader !== undefined) queue.unshift(`${name(naive.upgrader.owner)} upgrade 0`);
-  expect((state?.waiters ?? []).map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`)).toEqual(queue);
+  const queue = naive.queue.map((w) => `${shownName(w.owner)} ${w.mode} ${w.permits}`);
+  if (naive.upgrader !== undefined) queue.unshift(`${shownName(naive.upgrader.owner)} upgrade 0`);
+  expect((state?.waiters ?? []).map((w) => `${shownName(w.owner)} ${w.mode} ${w.permits}`)).toEqual(queue);
   expect([state?.waiterCount ?? 0, state?.holderCount ?? 0]).toEqual([queue.length, naive.holders.length]);
   expect(state?.revocation?.version).toBe(naive.asked?.version);
   expect([state?.permits ?? 0, state?.capacity ?? 0]).toEqual([naive.permits, naive.capacity]);
@@ -246,6 +247,10 @@ function expectSame(view: MemoryView, naive: NaiveLock): void {
     const status = upgrades ? { type: 'queued', position: 1 } : { type: 'granted', version, depth };
     expect(ownerStatus(view, LOCK, who)).toMatchObject(status);
   }
+}
+
+function byGrant(a: NaiveLock['holders'][number], b: NaiveLock['holders'][number]): number {
+  return a.version - b.version || (shownName(a.owner) < shownName(b.owner) ? -1 : 1);
 }
 
 /** E1, E2. What a listener makes of the events is what the lock shows, and no event says nothing. */

@@ -12,6 +12,7 @@ import {
   type LockState,
   markOfRow,
   type Owner,
+  publicOwner,
   queryLocks,
   type SessionRef,
   sessionEnded,
@@ -74,7 +75,7 @@ describe('acquire and release', () => {
       result: { type: 'granted', version: 2, depth: 1, lockTimeMs: 50_000 },
       notices: [],
     });
-    const holder = { owner: A, version: 2, depth: 1, lockTimeMs: 50_000, data: utf8('x') };
+    const holder = { owner: publicOwner(A), version: 2, depth: 1, lockTimeMs: 50_000, data: utf8('x') };
     expect(state()?.holders).toMatchObject([{ ...holder, mode: 'exclusive', permits: 0 }]);
   });
 
@@ -90,7 +91,10 @@ describe('acquire and release', () => {
 
   it('a try on a taken lock is answered with its holder and queues nobody', () => {
     acquire(A);
-    expect(acquire(B, { wait: false }).result).toMatchObject({ type: 'busy', holder: { owner: A, version: 2 } });
+    expect(acquire(B, { wait: false }).result).toMatchObject({
+      type: 'busy',
+      holder: { owner: publicOwner(A), version: 2 },
+    });
     expect(state()?.waiterCount).toBe(0);
   });
 
@@ -129,7 +133,7 @@ describe('acquire and release', () => {
     expect(release({ ...A, session: { ...S1, incarnation: 6 } }).result).toEqual(refusal('SESSION_EXPIRED'));
     acquire(B);
     expect(release(B).result).toEqual(refusal('LOCK_NOT_HELD'));
-    expect(state()).toMatchObject({ holders: [{ owner: A }], waiterCount: 1 });
+    expect(state()).toMatchObject({ holders: [{ owner: publicOwner(A) }], waiterCount: 1 });
   });
 
   it('a waiter that asks again keeps its place, and may extend its wait', () => {
@@ -273,7 +277,7 @@ describe('sessions', () => {
     expect(end(S1)).toEqual([notice(A2, { code: 'SESSION_EXPIRED' }), notice(B, { type: 'granted', version: 5 })]);
     expect(view.attachedLocks(S1)).toEqual([]);
     expect(sessionEnded(view, S1, LOCK)).toEqual({ notices: [], delayed: [] });
-    expect(state()).toMatchObject({ holders: [{ owner: B }], waiterCount: 0 });
+    expect(state()).toMatchObject({ holders: [{ owner: publicOwner(B) }], waiterCount: 0 });
   });
 
   it('a waiter whose session died unheard is skipped at hand-over', () => {
@@ -382,7 +386,7 @@ describe('marks, with numbers', () => {
     acquire(A, { attempt: 3 });
     expect(cancel(A, { attempt: 3 }).result).toEqual({ type: 'canceled', released: true });
     expect(cancel(A, { attempt: 3 }).result).toEqual({ type: 'canceled', released: false });
-    expect(state()?.holders[0]).toMatchObject({ owner: A, depth: 1, version: 2 });
+    expect(state()?.holders[0]).toMatchObject({ owner: publicOwner(A), depth: 1, version: 2 });
   });
 
   it('a late release or cancel does not touch a later grant of the same owner', () => {
@@ -391,7 +395,7 @@ describe('marks, with numbers', () => {
     acquire(A, { attempt: 2, data: utf8('second') });
     expect(release(A, { attempt: 1, all: true }).result).toEqual(refusal('LOCK_NOT_HELD'));
     expect(cancel(A, { attempt: 1, deadlineMs: 0 }).result).toEqual({ type: 'canceled', released: false });
-    expect(state()?.holders[0]).toMatchObject({ owner: A, depth: 1, data: utf8('second') });
+    expect(state()?.holders[0]).toMatchObject({ owner: publicOwner(A), depth: 1, data: utf8('second') });
     expect(release(A, { attempt: 2 }).result).toMatchObject({ type: 'released', depth: 0 });
   });
 

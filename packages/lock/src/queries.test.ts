@@ -1,7 +1,7 @@
 import { utf8 } from '@remora/base';
 import { expect, it } from 'vitest';
 import { MemoryView } from '../test/memory-view.ts';
-import { applyLockCommand, type LockId, queryLocks, type SessionRef } from './index.ts';
+import { applyLockCommand, type LockId, ownerId, queryLocks, type SessionRef } from './index.ts';
 import { LIST_OWNERS_MAX } from './limits.ts';
 
 const LOCK: LockId = { namespace: 'default', name: utf8('orders/42') };
@@ -29,7 +29,7 @@ it.each([
   const about = { namespace: LOCK.namespace, prefix: utf8(''), after: utf8(''), limit: 1 };
   const listed = queryLocks(view, { type: 'list', ...about });
   const state = listed.type === 'list' ? listed.locks[0] : undefined;
-  expect(state?.waiters.map(({ owner, position }) => `${position} ${owner.token}`)).toEqual(
-    named.map((token, i) => `${i + 1} ${token}`),
+  expect(state?.waiters.map(({ owner, position }) => `${position} ${owner.id}`)).toEqual(
+    named.map((token, i) => `${i + 1} ${ownerId(token)}`),
   );
 });

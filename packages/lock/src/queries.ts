@@ -5,13 +5,16 @@
  * Q1. Work is bounded by the answer: a list reads one head per lock and the first few waiters of each, never a queue.
  *     Those whose wait is over are passed by, up to QUEUE_PAGES_MAX times as many as are asked for.
  */
+
 import { type Bytes, compareBytes, keyAfter, prefixEnd, unreachable } from '@remora/base';
+import { byGrant } from './events.ts';
 import { sameOwner } from './identity.ts';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts';
 import { forcedRelease, keptData } from './left-behind.ts';
 import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from './limits.ts';
 import { decodePasser } from './passer-record.ts';
-import { decodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
+import { publicOwner, stateOfHolder } from './public-owner.ts';
+import { decodeHead, type Head, type Hold, positionOf } from './records.ts';
 import { liveRevocation } from './revocation-row.ts';
 import { decodeOwner, decodeWaiter, shareAt, type WaiterRecord } from './row-records.ts';
 import type {
@@ -242,14 +245,17 @@ function someoneWaits({ waiters, upgrading }: Head): boolean {
 function firstSharers(view: LockReadView, keys: LockKeys, { head, ownersMax }: Source): readonly HolderState[] {
   if (head.sharers === 0) return [];
   const { start, end } = keys.shares();
-  return view.scan(start, end, ownersMax).map((row) => stateOfHolder(shareAt(keys, row)));
+  return view
+    .scan(start, end, ownersMax)
+    .map((row) => stateOfHolder(shareAt(keys, row)))
+    .sort(byGrant);
 }
 
 function firstWaiters(view: LockReadView, keys: LockKeys, { head, ownersMax }: Source): readonly Waiter[] {
   const waiters: Waiter[] = [];
   const add = ({ owner, waitUntilMs, sinceMs, mode, permits }: WaiterRecord): void => {
     if (waitUntilMs > 0 && view.timeMs > waitUntilMs) return;
-    waiters.push({ owner, position: waiters.length + 1, sinceMs, mode, permits });
+    waiters.push({ owner: publicOwner(owner), position: waiters.length + 1, sinceMs, mode, permits });
   };
   const upgrade = head.upgrading ? view.get(keys.upgrade()) : undefined;
   if (upgrade !== undefined) add(decodeWaiter(upgrade));

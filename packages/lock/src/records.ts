@@ -25,7 +25,7 @@ import {
   writeTail,
   writeTerms,
 } from './record-parts.ts';
-import type { Holder, HolderState, HoldMode } from './types.ts';
+import type { Holder, HoldMode, Owner } from './types.ts';
 
 export const RECORD_VERSION = 1;
 const REENTERED_VERSION = 2;
@@ -71,7 +71,7 @@ export interface Head {
 
 /** A grant, and the numbers of the acquires that it answers: the one that was granted, and the latest. */
 export interface Hold extends HoldTerms {
-  readonly holder: Holder;
+  readonly holder: Omit<Holder, 'owner'> & { readonly owner: Owner };
   readonly mode: HoldMode;
   /** 0 unless of a semaphore. */
   readonly permits: number;
@@ -79,10 +79,6 @@ export interface Hold extends HoldTerms {
   readonly attempt: number;
   /** The latest upgrade that was granted or given up; 0: none. It is none of the levels. */
   readonly upgradeAttempt: number;
-}
-
-export function stateOfHolder({ holder, mode, permits, keepData: keepsData, delayMs, delayed }: Hold): HolderState {
-  return { ...holder, mode, permits, keepsData, delayMs, delayed };
 }
 
 /** Of a lock of which nothing is known. Field by field: put together of others it would cost most of an acquire. */

@@ -1,6 +1,8 @@
 /** What a session has to do with a lock, from the side of the session. */
+
 import { sameSession } from './identity.ts';
 import { headKey, LockKeys } from './keys.ts';
+import { ownerId } from './public-owner.ts';
 import { decodeHead, type Head, type Hold, positionOf } from './records.ts';
 import { decodeOwner, decodeWaiter, shareAt } from './row-records.ts';
 import type { LockId, LockView, SessionLock, SessionRef } from './types.ts';
@@ -34,13 +36,21 @@ export function sessionLocks(view: ReadView, lock: LockId, session: SessionRef):
   const upgrade = head.upgrading ? view.get(keys.upgrade()) : undefined;
   if (upgrade === undefined) return found;
   const { owner, permits } = decodeWaiter(upgrade);
-  const waits = { lock, token: owner.token, mode: 'upgrade', permits, version: 0, depth: 0, position: 1 } as const;
+  const waits = {
+    lock,
+    ownerId: ownerId(owner.token),
+    mode: 'upgrade',
+    permits,
+    version: 0,
+    depth: 0,
+    position: 1,
+  } as const;
   return sameSession(owner.session, session) ? [...found, waits] : found;
 }
 
 function held(lock: LockId, { holder, mode, permits }: Hold): SessionLock {
   const { owner, version, depth } = holder;
-  return { lock, token: owner.token, mode, permits, version, depth, position: 0 };
+  return { lock, ownerId: ownerId(owner.token), mode, permits, version, depth, position: 0 };
 }
 
 function waiting(
@@ -52,5 +62,5 @@ function waiting(
   if (row === undefined) return [];
   const { owner, mode, permits } = decodeWaiter(row);
   const position = positionOf(head, sequence);
-  return [{ lock, token: owner.token, mode, permits, version: 0, depth: 0, position }];
+  return [{ lock, ownerId: ownerId(owner.token), mode, permits, version: 0, depth: 0, position }];
 }

@@ -20,8 +20,18 @@ export interface SessionRef {
 /** Who acquires: a handle's token, unique per handle, within a session. */
 export interface Owner {
   readonly session: SessionRef;
-  /** A GUID that the client made for this handle (SharkLock's `lockBy`). 1 to 128 bytes of UTF-8. */
+  /**
+   * A GUID that the client made for this handle (SharkLock's `lockBy`). 1 to 128 bytes of UTF-8. It is a secret: whoever
+   * names it may release what the owner holds.
+   */
   readonly token: string;
+}
+
+/** An owner as it is shown to others (PO1 of `public-owner.ts`). */
+export interface PublicOwner {
+  readonly session: SessionRef;
+  /** Tells the owners of one session apart: a digest of the token. */
+  readonly id: string;
 }
 
 /**
@@ -170,7 +180,7 @@ export type LockQuery =
 
 /** One grant. `version` is the fencing version: the revision of the command that granted. */
 export interface Holder {
-  readonly owner: Owner;
+  readonly owner: PublicOwner;
   readonly version: number;
   readonly depth: number;
   /** The wall time that the granting leader stamped, in ms; for display. */
@@ -194,7 +204,7 @@ export interface HolderState extends Holder {
 }
 
 export interface Waiter {
-  readonly owner: Owner;
+  readonly owner: PublicOwner;
   /** 1 is next. */
   readonly position: number;
   /** The wall time that the leader stamped when it joined the queue, in ms; for display. */
@@ -207,7 +217,8 @@ export interface Waiter {
 /** A hold or a place in a queue, as seen from its session. */
 export interface SessionLock {
   readonly lock: LockId;
-  readonly token: string;
+  /** As in `PublicOwner`. */
+  readonly ownerId: string;
   readonly mode: Waiter['mode'];
   readonly permits: number;
   /** Of the grant, and how deep; 0 while it waits. */

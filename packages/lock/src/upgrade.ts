@@ -1,4 +1,5 @@
 /** From shared to alone and back: U1–U4 of `procedures.ts`. */
+
 import { handOver } from './hand-over.ts';
 import { sameOwner } from './identity.ts';
 import {
@@ -14,6 +15,7 @@ import {
   tooLate,
   waitIsOver,
 } from './procedure.ts';
+import { publicHolder } from './public-owner.ts';
 import type { Hold } from './records.ts';
 import type { LockResult } from './types.ts';
 
@@ -45,7 +47,7 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
     const alone = rows.convert(still, { mode: 'exclusive', upgradeAttempt: attempt });
     return granted(procedure, alone.holder);
   }
-  if (!wait) return { type: 'busy', holder: (rows.anyHold(owner) ?? still).holder };
+  if (!wait) return { type: 'busy', holder: publicHolder((rows.anyHold(owner) ?? still).holder) };
   const { data } = still.holder;
   const sinceMs = mine ? upgrader.sinceMs : view.wallMs;
   rows.setUpgrader({

@@ -1,10 +1,15 @@
-import type { LockNotice, LockResult, Owner } from '../src/index.ts';
+import { type LockNotice, type LockResult, type Owner, ownerId, type PublicOwner } from '../src/index.ts';
 
 /** What an outcome says apart from texts and times for display. */
 export type Gist = string;
 
-export function name(owner: Owner): string {
-  return `${owner.session.lease}/${owner.token}`;
+export function name({ session, token }: Owner): string {
+  return `${session.lease}/${token}`;
+}
+
+/** The same of an owner and of what is shown of it. */
+export function shownName(owner: Owner | PublicOwner): string {
+  return `${owner.session.lease}/${'id' in owner ? owner.id : ownerId(owner.token)}`;
 }
 
 export function byOwner(a: { readonly owner: Owner }, b: { readonly owner: Owner }): number {
@@ -26,7 +31,7 @@ export function gist(result: LockResult): Gist {
     case 'queued':
       return 'queued';
     case 'busy':
-      return `busy ${name(result.holder.owner)}`;
+      return `busy ${shownName(result.holder.owner)}`;
     case 'released':
       return `released ${result.depth} ${result.version}`;
     case 'revoking':

@@ -1,5 +1,5 @@
 import type { HoldMode, LockCommand, Owner } from '../src/index.ts';
-import { type Gist, name } from './gist.ts';
+import { type Gist, name, shownName } from './gist.ts';
 
 export interface Waiting {
   readonly owner: Owner;
@@ -76,7 +76,7 @@ export class NaiveState {
   }
 
   busy(): Gist {
-    return `busy ${this.holders[0] === undefined ? 'nobody' : name(this.holders[0].owner)}`;
+    return `busy ${this.holders[0] === undefined ? 'nobody' : shownName(this.holders[0].owner)}`;
   }
 
   grant({ owner, mode, permits, attempt, keepData, delayMs, ...waiting }: Waiting): void {

@@ -1,5 +1,5 @@
 /** A shared hold that becomes exclusive, and back. */
-import { type Gist, name } from './gist.ts';
+import { type Gist, name, shownName } from './gist.ts';
 import { handOver } from './naive-hand-over.ts';
 import type { CommandOf, Holding, NaiveState } from './naive-state.ts';
 
@@ -26,7 +26,7 @@ export function upgrade(
     lock.toExclusive(held, attempt);
     return lock.granted(held);
   }
-  if (!wait) return `busy ${name(lock.holders.find((h) => h !== held)?.owner ?? owner)}`;
+  if (!wait) return `busy ${shownName(lock.holders.find((h) => h !== held)?.owner ?? owner)}`;
   lock.upgrader = { owner, attempt, waitUntilMs };
   return 'queued';
 }

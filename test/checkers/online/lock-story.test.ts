@@ -4,7 +4,7 @@ import { LockStoryCheck, runCheck, type StoryEvent } from '../index.ts';
 
 const lock = 'l';
 const ID = { namespace: 'default', name: new Uint8Array([1]) };
-const owner = (token: string) => ({ session: { lease: 7n, incarnation: 1 }, token });
+const owner = (id: string) => ({ session: { lease: 7n, incarnation: 1 }, id });
 const holder = (token: string, version: number): HolderState => ({
   ...{ owner: owner(token), version, depth: 1, lockTimeMs: 0, data: new Uint8Array(), mode: 'exclusive', permits: 0 },
   ...{ keepsData: false, delayMs: 0, delayed: false },

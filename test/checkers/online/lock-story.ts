@@ -188,7 +188,7 @@ function wrongOf(state: LockState | undefined, revision: number, event: LockEven
   const excluded = others.find(({ mode }) => mode !== holder.mode || mode === 'exclusive');
   return excluded === undefined
     ? ''
-    : `${holder.owner.token} (${holder.mode}) beside ${excluded.owner.token} (${excluded.mode})`;
+    : `${holder.owner.id} (${holder.mode}) beside ${excluded.owner.id} (${excluded.mode})`;
 }
 
 /** T5. */
@@ -196,9 +196,9 @@ function overtaken(state: LockState | undefined, event: LockEvent): string {
   if (event.type !== 'acquired') return '';
   const first = (state?.waiters ?? []).find(({ mode }) => mode !== 'upgrade');
   if (first === undefined) return '';
-  const { token } = event.holder.owner;
-  if (!event.waited) return `${token} did not wait, and ${first.owner.token} did`;
-  return isSame(first.owner, event.holder.owner) ? '' : `${token} was granted before ${first.owner.token}`;
+  const { id } = event.holder.owner;
+  if (!event.waited) return `${id} did not wait, and ${first.owner.id} did`;
+  return isSame(first.owner, event.holder.owner) ? '' : `${id} was granted before ${first.owner.id}`;
 }
 
 /** T3. Empty: `told` is what `made` says. */
@@ -217,16 +217,16 @@ function difference(made: LockState | undefined, told: LockState | undefined): s
 function factsOf(state: LockState | undefined): object {
   if (state === undefined) return { holders: [], waiterCount: 0, permits: 0, capacity: 0 };
   const { holders, waiterCount, permits, capacity, keptData, forced } = state;
-  const sorted = holders.toSorted((a, b) => (a.owner.token < b.owner.token ? -1 : 1));
+  const sorted = holders.toSorted((a, b) => (a.owner.id < b.owner.id ? -1 : 1));
   return plain({ holders: sorted, waiterCount, permits, capacity, keptData, forced });
 }
 
 function nameOf({ owner, mode }: Waiter): string {
-  return `${owner.token} (${mode})`;
+  return `${owner.id} (${mode})`;
 }
 
 function isSame(a: Waiter['owner'], b: Waiter['owner']): boolean {
-  return a.token === b.token && isDeepStrictEqual(a.session, b.session);
+  return a.id === b.id && isDeepStrictEqual(a.session, b.session);
 }
 
 function textOf(events: readonly LockEvent[]): string {

@@ -1,4 +1,5 @@
 /** Locks of every kind over HTTP, each call repeated at one node after the other while it is not answered. */
+import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { eventually, FinalError } from '../eventually.ts';
 import { type Courses, shown, WHILE, type World, waiters } from './course.ts';
@@ -6,10 +7,10 @@ import { type Courses, shown, WHILE, type World, waiters } from './course.ts';
 export const OVER_HTTP: Courses = {
   async *'locks are acquired, waited for, renewed and released over HTTP'(world) {
     const { client, name } = world;
-    const held = await ask(world, 'acquire', { ttl: '30s', token: 'first' });
+    const held = await ask(world, 'acquire', { ttl: '30s', token: guid('first') });
     yield 'held';
     expect(await ask(world, 'renew', held)).toMatchObject({ ttlMs: 30_000 });
-    const waiting = ask(world, 'acquire', { ttl: '30s', wait: '60s', token: 'second' });
+    const waiting = ask(world, 'acquire', { ttl: '30s', wait: '60s', token: guid('second') });
     await waiters(world, name, 1);
     yield 'waiting';
     expect(await client.locks.check([{ name, version: Number(held.version) }])).toEqual([true]);
@@ -22,7 +23,10 @@ export const OVER_HTTP: Courses = {
 
   async *'a reader writes and reads again over HTTP'(world) {
     const { name } = world;
-    const [one, other] = [await ask(world, 'acquire', reader('one')), await ask(world, 'acquire', reader('other'))];
+    const [one, other] = [
+      await ask(world, 'acquire', reader(guid('one'))),
+      await ask(world, 'acquire', reader(guid('other'))),
+    ];
     yield 'held';
     const upgrading = ask(world, 'upgrade', { ...one, wait: '60s' });
     await waiters(world, name, 1);
@@ -41,10 +45,10 @@ export const OVER_HTTP: Courses = {
   async *'permits are taken, waited for and given back over HTTP'(world) {
     const { name } = world;
     const permits = (token: string) => ({ capacity: 3, permits: 2, ttl: '30s', token });
-    const held = await ask(world, 'acquire', permits('first'));
+    const held = await ask(world, 'acquire', permits(guid('first')));
     yield 'held';
     expect(await ask(world, 'renew', held)).toMatchObject({ ttlMs: 30_000 });
-    const waiting = ask(world, 'acquire', { ...permits('second'), wait: '60s' });
+    const waiting = ask(world, 'acquire', { ...permits(guid('second')), wait: '60s' });
     await waiters(world, name, 1);
     yield 'waiting';
     expect(await shown(world, name)).toMatchObject({ kind: 'semaphore', permits: 2, capacity: 3, waiterCount: 1 });
@@ -56,11 +60,11 @@ export const OVER_HTTP: Courses = {
   async *'parties meet at a barrier, leave it, and others pass over HTTP'(world) {
     const { name } = world;
     const enters = (token: string) => ask(world, 'acquire', { parties: 2, ttl: '30s', token, wait: '60s' });
-    const stays = await Promise.all([enters('one'), enters('other')]);
+    const stays = await Promise.all([enters(guid('one')), enters(guid('other'))]);
     yield 'held';
     for (const stay of stays) expect(await ask(world, 'renew', stay)).toMatchObject({ ttlMs: 30_000 });
     const leaving = ask(world, 'leave', { ...stays[0], wait: '60s' });
-    const passing = ask(world, 'acquire', { pass: true, ttl: '30s', token: 'passer', wait: '60s' });
+    const passing = ask(world, 'acquire', { pass: true, ttl: '30s', token: guid('passer'), wait: '60s' });
     await eventually('two wait to pass', async () => (await shown(world, name))?.passing === 2);
     yield 'waiting';
     const left = await ask(world, 'leave', { ...stays[1], wait: '60s' });
@@ -72,6 +76,11 @@ export const OVER_HTTP: Courses = {
 
 function reader(token: string) {
   return { shared: true, ttl: '30s', token };
+}
+
+/** A token that nobody guesses, by which a failing test still says whose it is. */
+function guid(who: string): string {
+  return `${who} ${randomUUID()}`;
 }
 
 type Answer = Readonly<Record<string, unknown>>;

@@ -1,4 +1,6 @@
 /** How one waits: in order, for a time, until told to stop; and how waiters that are gone are passed over. */
+
+import { ownerId } from '@remora/lock';
 import type { HeldLock } from 'remora';
 import { expect } from 'vitest';
 import { type Courses, code, shown, waiters } from './course.ts';
@@ -108,10 +110,10 @@ export const WAITING: Courses = {
     await waiters(world, name, 2);
     const before = await shown(world, name);
     expect(before).toMatchObject({
-      holders: [{ owner: { token: 'holder' }, version: held.version, mode: 'exclusive' }],
+      holders: [{ owner: { id: ownerId('holder') }, version: held.version, mode: 'exclusive' }],
       waiters: [
-        { owner: { token: 'first' }, position: 1, mode: 'exclusive' },
-        { owner: { token: 'second' }, position: 2, mode: 'shared' },
+        { owner: { id: ownerId('first') }, position: 1, mode: 'exclusive' },
+        { owner: { id: ownerId('second') }, position: 2, mode: 'shared' },
       ],
     });
     yield 'waiting';

@@ -7,7 +7,7 @@
  * KL4. In the end nothing is left of any lock.
  */
 import type { Random } from '@remora/base';
-import type { AcquireAs, LockCommand, LockResult, LockState } from '@remora/lock';
+import { type AcquireAs, type LockCommand, type LockResult, type LockState, ownerId } from '@remora/lock';
 import { LockCheck, type LockEvent, type LockMode } from '../../checkers/index.ts';
 import { inconsistencies } from '../common/lock-state.ts';
 import type { RangeCluster } from './bed.ts';
@@ -245,7 +245,9 @@ export class KindsLoad {
     const { waiters } = state;
     this.#forgetLosers();
     for (const { owner, mode } of waiters) {
-      const use = this.#open.get(`${owner.session.lease}/${owner.token}`);
+      const use = [...this.#open.values()].find(({ session, token }) => {
+        return session.ref.lease === owner.session.lease && ownerId(token) === owner.id;
+      });
       if (use === undefined || use.version > 0 || mode === 'upgrade') continue;
       this.figures.queued++;
       this.#see({ type: 'queued', lock, owner: use.name });

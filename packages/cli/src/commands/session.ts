@@ -137,10 +137,10 @@ function sessionText(session: SessionDetails): string {
     lock.mode === 'permits' ? counted(lock.permits, 'permit') : lock.mode,
     lock.position === 0 ? 'holds' : `waits, ${lock.position}.`,
     lock.position === 0 ? lock.version : '',
-    printableText(lock.token),
+    lock.ownerId,
   ]);
   sections.push(
-    rows.length === 0 ? 'no locks' : table(['NAMESPACE', 'NAME', 'MODE', 'STATE', 'VERSION', 'TOKEN'], rows),
+    rows.length === 0 ? 'no locks' : table(['NAMESPACE', 'NAME', 'MODE', 'STATE', 'VERSION', 'OWNER'], rows),
   );
   if (more) sections.push('and more');
   return sections.join('\n\n');
@@ -156,11 +156,11 @@ function jsonSession({ id, incarnation, attributes, ...terms }: SessionInfo) {
   return { session: id.toString(16), incarnation, ...jsonTerms(terms), attributes };
 }
 
-function jsonLock({ lock, token, mode, permits, version, depth, position }: SessionLock) {
+function jsonLock({ lock, ownerId, mode, permits, version, depth, position }: SessionLock) {
   return {
     namespace: lock.namespace,
     name: jsonBytes(lock.name),
-    token,
+    ownerId,
     mode,
     ...(mode === 'permits' ? { permits } : {}),
     ...(position === 0 ? { version, depth } : { position }),

@@ -12,7 +12,7 @@ export function leaderText(leader: Leader | undefined): string {
 export function jsonLeader(leader: Leader | undefined): unknown {
   if (leader === undefined) return null;
   const { version, value, owner, sinceMs } = leader;
-  const { token, session } = owner;
+  const { id: ownerId, session } = owner;
   const since = new Date(sinceMs).toISOString();
-  return { version, value: jsonBytes(value), token, session: session.lease.toString(16), since };
+  return { version, value: jsonBytes(value), ownerId, session: session.lease.toString(16), since };
 }

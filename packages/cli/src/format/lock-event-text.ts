@@ -1,6 +1,6 @@
 import { jsonBytes, unreachable } from '@remora/base';
 import type { ForcedRelease, HolderState, LockState, LocksWatchEvent, LockWatchEvent, Revocation } from 'remora';
-import { printable, printableText } from './bytes-text.ts';
+import { printable } from './bytes-text.ts';
 
 type OwnerOf = HolderState['owner'];
 
@@ -56,8 +56,8 @@ function holderText({ owner, version, depth, mode, permits, data, delayed }: Hol
   return `${ownerText(owner)}, ${how}, version ${version}${level}${data.length > 0 ? `, ${printable(data)}` : ''}`;
 }
 
-function ownerText({ token, session }: OwnerOf): string {
-  return `${printableText(token)} (session ${session.lease.toString(16)})`;
+function ownerText({ id, session }: OwnerOf): string {
+  return `${id} (session ${session.lease.toString(16)})`;
 }
 
 export function forcedText({ atMs, by, reason, version }: ForcedRelease): string {
@@ -130,6 +130,6 @@ export function jsonRevocation({ by, reason, version, sinceMs }: Revocation): ob
   return { by, reason, version, since: new Date(sinceMs).toISOString() };
 }
 
-function jsonOwner({ token, session }: OwnerOf): object {
-  return { token, session: session.lease.toString(16) };
+function jsonOwner({ id: ownerId, session }: OwnerOf): object {
+  return { ownerId, session: session.lease.toString(16) };
 }

@@ -1,7 +1,7 @@
 /** What is shown of a lock: as text, and as JSON. */
 import { formatDurationMs, jsonBytes } from '@remora/base';
 import type { Holder, HolderDetails, HolderState, LockDetails, LockState } from 'remora';
-import { printable, printableText } from './bytes-text.ts';
+import { printable } from './bytes-text.ts';
 import { askedText, forcedText, jsonForced } from './lock-event-text.ts';
 import { table } from './table.ts';
 import { conditionText, jsonTerms, leftText, timeText } from './terms-text.ts';
@@ -18,7 +18,7 @@ export function lockText(state: LockDetails): string {
   if (waiterCount > 0) {
     const queue = waiters.map((waiter) => [
       waiter.position,
-      printableText(waiter.owner.token),
+      waiter.owner.id,
       modeText(waiter),
       waiter.owner.session.lease.toString(16),
       new Date(waiter.sinceMs).toISOString(),
@@ -33,11 +33,11 @@ function holdersText(holders: readonly HolderDetails[]): string {
   const rows = holders.map((holder) => {
     const { owner, depth, terms } = holder;
     const times = terms === undefined ? ['', ''] : [timeText(terms.ttlMs), leftText(terms.remainingMs)];
-    return [printableText(owner.token), holderText(holder), depth, ...times, ...holderCells(holder)];
+    return [owner.id, holderText(holder), depth, ...times, ...holderCells(holder)];
   });
   const head = ['HOLDER', 'MODE', 'DEPTH', 'TTL', 'REMAINING', 'VERSION', 'SINCE', 'SESSION', 'DATA'];
   const conditions = holders.flatMap(({ owner, terms }) =>
-    terms?.condition === undefined ? [] : [`${printableText(owner.token)}: ${conditionText(terms.condition)}`],
+    terms?.condition === undefined ? [] : [`${owner.id}: ${conditionText(terms.condition)}`],
   );
   return [table(head, rows), ...conditions].join('\n');
 }
@@ -78,7 +78,7 @@ export function jsonLock(state: LockState | LockDetails) {
     holders: holders.map(jsonHolder),
     holderCount,
     waiters: waiters.map(({ owner, position, sinceMs, mode, permits: wanted }) => ({
-      token: owner.token,
+      ownerId: owner.id,
       session: owner.session.lease.toString(16),
       mode,
       ...(mode === 'permits' ? { permits: wanted } : {}),
@@ -92,7 +92,7 @@ export function jsonLock(state: LockState | LockDetails) {
 function jsonHolder(holder: HolderState | HolderDetails) {
   const { owner, version, depth, lockTimeMs, data, mode, permits, keepsData, delayMs, delayed } = holder;
   return {
-    token: owner.token,
+    ownerId: owner.id,
     session: owner.session.lease.toString(16),
     mode,
     ...(mode === 'permits' ? { permits } : {}),

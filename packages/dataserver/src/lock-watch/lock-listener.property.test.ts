@@ -6,6 +6,7 @@ import {
   type LockState,
   lockSpan,
   namespaceSpan,
+  ownerId,
   queryLocks,
   stateAfter,
 } from '@remora/lock';
@@ -180,17 +181,17 @@ it('when those who were named have left, the next ones are named, holders as wel
   for (let i = 0; i < 25; i++) await acquire(token('w', i));
   bed.listen();
   const told = () => bed.told.get(binaryString(at.lock.name));
-  const names = () => [told()?.holders[0]?.owner.token, told()?.waiters[0]?.owner.token];
-  expect([told()?.holders.length, told()?.waiters.length, names()]).toEqual([10, 10, ['h00', 'w00']]);
+  const names = () => [told()?.holders[0]?.owner.id, told()?.waiters[0]?.owner.id];
+  expect([told()?.holders.length, told()?.waiters.length, names()]).toEqual([10, 10, [ownerId('h00'), ownerId('w00')]]);
   for (let i = 0; i < 10; i++) {
     await bed.run({ type: 'cancel', ...at, owner: { session, token: token('w', i) }, attempt: 0 });
   }
-  expect([told()?.waiters.length, names()]).toEqual([15, ['h00', 'w10']]);
+  expect([told()?.waiters.length, names()]).toEqual([15, [ownerId('h00'), ownerId('w10')]]);
   for (let i = 0; i < 25; i++) {
-    expect(names()).toEqual([token('h', i), 'w10']);
+    expect(names()).toEqual([ownerId(token('h', i)), ownerId('w10')]);
     await bed.run({ type: 'release', ...at, owner: { session, token: token('h', i) }, all: true });
   }
-  expect([told()?.waiterCount, names()]).toEqual([14, ['w10', 'w11']]);
+  expect([told()?.waiterCount, names()]).toEqual([14, [ownerId('w10'), ownerId('w11')]]);
 });
 
 it('what happened while an entry is applied is told before a state that knows of it (LL1)', async () => {
@@ -214,7 +215,7 @@ it('what happened while an entry is applied is told before a state that knows of
   bed.clock.advance(0);
   bed.listeners.flush();
   const told = bed.told.get(binaryString(at.lock.name));
-  expect([told?.holderCount, told?.holders[0]?.owner.token]).toEqual([16, 't09']);
+  expect([told?.holderCount, told?.holders[0]?.owner.id]).toEqual([16, ownerId('t09')]);
 });
 
 it('with more locks than are remembered for one who is behind, it begins anew', async () => {

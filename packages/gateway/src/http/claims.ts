@@ -35,6 +35,8 @@ export const TTL_MIN_MS = 1_000;
 export const TTL_MAX_MS = 86_400_000;
 /** Connections do not stay open for ever. */
 export const WAIT_MAX_MS = 600_000;
+/** A token releases, so it must not be guessed; a GUID has 36 characters. */
+export const TOKEN_LENGTH_MIN = 16;
 /** A token is for one acquire: the first of its owner. */
 export const ATTEMPT = 1;
 /** Who leaves a barrier has entered it by that. */
@@ -51,6 +53,9 @@ export function readClaim(lock: LockId, fields: Fields, random: Random): Claim {
   const session = fields.text('session');
   const ttlMs = fields.durationMs('ttl', { min: TTL_MIN_MS, max: TTL_MAX_MS });
   const token = fields.text('token');
+  if (token !== undefined && token.length < TOKEN_LENGTH_MIN) {
+    throw invalid(`token: at least ${TOKEN_LENGTH_MIN} characters that nobody can guess, such as a new GUID`);
+  }
   const attributes = fields.textMap('attributes');
   if (session !== undefined && (ttlMs !== undefined || attributes !== undefined)) {
     throw invalid('ttl and attributes are those of a session that is opened for the lock: leave them out, or session');

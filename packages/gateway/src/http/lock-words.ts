@@ -7,7 +7,7 @@ import type {
   HolderState,
   LockResult,
   LockState,
-  Owner,
+  PublicOwner,
   SessionRef,
   Waiter,
 } from '@remora/lock';
@@ -86,7 +86,8 @@ export interface LockJson {
 
 interface OwnerJson {
   readonly session: string;
-  readonly token: string;
+  /** Of its token, which is told to nobody but its client. */
+  readonly ownerId: string;
 }
 
 /** How long a session outlives its last heartbeat, and what was agreed about those. */
@@ -161,8 +162,8 @@ function leftBehind({ keepsData, delayMs, delayed }: HolderState): Partial<Holde
   };
 }
 
-export function ownerJson({ session, token }: Owner): OwnerJson {
-  return { session: sessionText(session), token };
+export function ownerJson({ session, id }: PublicOwner): OwnerJson {
+  return { session: sessionText(session), ownerId: id };
 }
 
 export function waiterJson({ owner, position, sinceMs, ...how }: Waiter): WaiterJson {

@@ -25,7 +25,7 @@ interface SessionsPage {
 interface SessionLockJson {
   readonly namespace: string;
   readonly name: JsonBytes;
-  readonly token: string;
+  readonly ownerId: string;
   readonly mode: string;
   readonly permits?: number;
   /** Of the grant; or the place in the queue. */
@@ -99,9 +99,9 @@ function infoJson(session: SessionInfo): SessionInfoJson {
   return { session: sessionText({ lease: id, incarnation }), ...termsJson(session), attributes };
 }
 
-function lockJson({ lock, token, mode, permits, version, position }: SessionLock): SessionLockJson {
+function lockJson({ lock, ownerId, mode, permits, version, position }: SessionLock): SessionLockJson {
   return {
-    ...{ namespace: lock.namespace, name: jsonBytes(lock.name), token, mode },
+    ...{ namespace: lock.namespace, name: jsonBytes(lock.name), ownerId, mode },
     ...(mode === 'permits' ? { permits } : {}),
     ...(position === 0 ? { version } : { position }),
   };

@@ -7,8 +7,9 @@ import type {
   LockQueryResult,
   LockResult,
   LockState,
-  Owner,
+  PublicOwner,
   Revocation,
+  SessionRef,
   Waiter,
 } from '@remora/lock';
 import type * as pb from '@remora/protocol/remora';
@@ -175,12 +176,12 @@ export function fromLockId(lock: LockId): pb.LockId {
   return { namespace: lock.namespace, name: asBuffer(lock.name) };
 }
 
-export function fromSession({ lease, incarnation }: Owner['session']): pb.Session {
+export function fromSession({ lease, incarnation }: SessionRef): pb.Session {
   return { id: lease, incarnation: BigInt(incarnation) };
 }
 
-function fromOwner({ session, token }: Owner): pb.Owner {
-  return { session: fromSession(session), token };
+function fromOwner({ session, id }: PublicOwner): pb.PublicOwner {
+  return { session: fromSession(session), id };
 }
 
 /** Of a holder, to who finds the lock taken. */

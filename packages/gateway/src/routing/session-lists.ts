@@ -59,8 +59,8 @@ export async function showSession(
   return { result: { ...home, locks: [...locks.values()], more }, replies: [reply, ...others] };
 }
 
-function nameOf({ lock, token, mode }: ShowResult['locks'][number]): string {
-  return `${lock.namespace}/${Buffer.from(lock.name).toString('latin1')}/${token}/${mode}`;
+function nameOf({ lock, ownerId, mode }: ShowResult['locks'][number]): string {
+  return `${lock.namespace}/${Buffer.from(lock.name).toString('latin1')}/${ownerId}/${mode}`;
 }
 
 function showResult({ result }: RangeReply): ShowResult {

@@ -33,7 +33,7 @@ const WATCH_MESSAGES: PipeWatchMessage[] = [
 ];
 
 const LOCK = { namespace: 'n', name: utf8('l') };
-const OWNER = { session: { lease: 5n, incarnation: 3 }, token: 't' };
+const OWNER = { session: { lease: 5n, incarnation: 3 }, id: 't' };
 const NEWS: readonly LockNews[] = [
   { type: 'begin', from: utf8('a'), to: utf8('z') },
   { type: 'state', lock: LOCK, revision: 4, state: undefined },

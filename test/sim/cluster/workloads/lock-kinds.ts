@@ -243,7 +243,7 @@ class LockKinds implements Workload {
     if (asked.type !== 'answer' || asked.value === undefined) return;
     for (const what of inconsistencies(asked.value)) throw new Violation('lock: shown as it is', `${lock}: ${what}`);
     const waiting = asked.value.waiters.filter(({ mode }) => mode !== 'upgrade');
-    this.#uses.queued(lock, new Set(waiting.map(({ owner }) => owner.token)));
+    this.#uses.queued(lock, new Set(waiting.map(({ owner }) => owner.id)));
   }
 
   /** One after another; not any more once it is not known how many there are. */

@@ -9,6 +9,7 @@
  *     any time from the asking on: it may have been granted and taken away unheard. One that is never answered stays
  *     under way. A grant that arrives after a newer one is over already.
  */
+import { ownerId } from '@remora/lock';
 import type { ClientSession, HeldLock } from 'remora';
 import { LockCheck, type LockEvent, type LockMode } from '../../../checkers/index.ts';
 import type { ClientLife } from '../sdk-client.ts';
@@ -81,10 +82,10 @@ export class LockUses {
     this.#see({ type: 'asked', lock, owner, mode, permits });
   }
 
-  /** Somebody saw these owners in the lock's queue. */
-  queued(lock: string, owners: ReadonlySet<string>): void {
+  /** Somebody saw owners with these ids in the lock's queue. */
+  queued(lock: string, ids: ReadonlySet<string>): void {
     for (const [use, state] of this.#open) {
-      if (use.lock !== lock || !owners.has(use.owner) || state.place !== 'waits') continue;
+      if (use.lock !== lock || !ids.has(ownerId(use.owner)) || state.place !== 'waits') continue;
       if (!use.patient || !staysAlive(use) || state.forcedBefore !== this.#forcedOf(lock).begun) continue;
       state.place = 'queued';
       this.#see({ type: 'queued', lock, owner: use.owner });

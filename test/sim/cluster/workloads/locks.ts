@@ -258,7 +258,7 @@ class LockLoad implements Workload {
     if (holder !== undefined && holder.version < known) {
       throw new Violation('lock: versions grow', `${lock} is shown with ${holder.version}, after ${known} was granted`);
     }
-    this.#uses.queued(lock, new Set(waiters.map(({ owner }) => owner.token)));
+    this.#uses.queued(lock, new Set(waiters.map(({ owner }) => owner.id)));
   }
 
   /** V1. */

@@ -19,7 +19,7 @@ import {
   TOKEN_BYTES_MAX,
 } from '@remora/lock';
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
-import { TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../claims.ts';
+import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../claims.ts';
 
 /** As much of JSON Schema as is used here. */
 export interface Schema {
@@ -78,10 +78,13 @@ function bytes(description: string, more: Schema = {}): Schema {
 }
 
 const session = text('Names a session. Opaque.', { pattern: '^[0-9a-f]+\\.[0-9]+$' });
-const token = text('The owner within its session: unique for each acquire.', {
+const token = text('The secret of the owner: unique for each acquire, and shown to nobody else.', {
   minLength: 1,
   maxLength: TOKEN_BYTES_MAX,
 });
+const ownerId = text(
+  'Tells the owners of one session apart. Follows from the token; the token does not follow from it.',
+);
 const ttl = duration('How long the session outlives its last renewal. 30 s unless given.', {
   min: TTL_MIN_MS,
   max: TTL_MAX_MS,
@@ -126,6 +129,7 @@ const capacity = count('How many permits a semaphore has in all.', { maximum: PE
 const passing = count('How many wait until it is free, or until enough share it, without queueing for it.');
 const echoed = { ttlMs, validMs, lockTimeMs, keptData };
 const owner = { session, token };
+const shownOwner = { session, ownerId };
 /** Of a session; with a holder, where one lock is shown, for the first 16 of them. */
 const terms = {
   ttlMs,
@@ -140,7 +144,7 @@ const terms = {
   },
 };
 const holder = {
-  ...owner,
+  ...shownOwner,
   mode: { type: 'string', enum: ['exclusive', 'shared', 'permits'] },
   permits: count('How many of them it has.', { minimum: 1 }),
   version,
@@ -153,7 +157,7 @@ const holder = {
 };
 const waiter = answer(
   {
-    ...owner,
+    ...shownOwner,
     mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] },
     permits: holder.permits,
     position: count('1 is next.', { minimum: 1 }),
@@ -164,7 +168,7 @@ const waiter = answer(
 const sessionState = { session, ...terms, attributes };
 const sessionLock = answer(
   {
-    ...{ namespace, name, token, mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] } },
+    ...{ namespace, name, ownerId, mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] } },
     ...{ permits: holder.permits, version },
     position: count('Of one that waits, in place of the version.', { minimum: 1 }),
   },
@@ -188,8 +192,9 @@ export const SCHEMAS = {
     }),
     token: {
       ...token,
+      minLength: TOKEN_LENGTH_MIN,
       description:
-        'Unique for each acquire, a GUID for instance. With one of your own the call can be repeated after a lost answer, at ' +
+        'Unique for each acquire, and not to be guessed: a GUID. Whoever knows it may release the lock. With one of your own the call can be repeated after a lost answer, at ' +
         'any node: it keeps its place in the queue, and its grant. Without, the call ends with its connection.',
     },
     session: {
@@ -355,9 +360,9 @@ export const SCHEMAS = {
     oneOf: [
       event('acquired, upgraded', { holder: HOLDER, waited: { type: 'boolean', description: 'It was in the queue.' } }),
       event('downgraded, changed', { holder: HOLDER }),
-      event('released, expired, forced', { ...owner, version }),
+      event('released, expired, forced', { ...shownOwner, version }),
       event('queued', { waiter }),
-      event('left', { ...owner, code: text('Why it waits no longer.') }),
+      event('left', { ...shownOwner, code: text('Why it waits no longer.') }),
       event('capacity', { capacity }),
       event('kept', { data: { oneOf: [keptData, { type: 'null' }] } }),
       event('revoking', { revocation: { oneOf: [revocation, { type: 'null' }] } }),

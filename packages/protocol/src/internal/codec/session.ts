@@ -95,8 +95,8 @@ function decodeInfo(raw: unknown): SessionInfo {
   };
 }
 
-function encodeLock({ lock, token, mode, permits, version, depth, position }: SessionLock): unknown[] {
-  return [lock.namespace, lock.name, token, MODES.indexOf(mode), permits, version, depth, position];
+function encodeLock({ lock, ownerId, mode, permits, version, depth, position }: SessionLock): unknown[] {
+  return [lock.namespace, lock.name, ownerId, MODES.indexOf(mode), permits, version, depth, position];
 }
 
 function decodeLock(raw: unknown): SessionLock {
@@ -105,7 +105,7 @@ function decodeLock(raw: unknown): SessionLock {
   if (mode === undefined) throw invalid('lock mode');
   return {
     lock: { namespace: asText(f[0], 'lock namespace'), name: asBytes(f[1], 'lock name') },
-    token: asText(f[2], 'owner token'),
+    ownerId: asText(f[2], 'owner id'),
     mode,
     permits: asCount(f[4], 'lock permits'),
     version: asCount(f[5], 'lock version'),

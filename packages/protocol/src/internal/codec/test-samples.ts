@@ -1,5 +1,5 @@
 import { utf8 } from '@remora/base';
-import type { LockId, Owner } from '@remora/lock';
+import type { LockId, Owner, PublicOwner } from '@remora/lock';
 import type { CheckReport, NodesOverview, RangesOverview, SettingInfo } from '../admin-api.ts';
 import type { Command, CommandResult, Query, QueryResult, RangeStatus } from '../command.ts';
 import type { NodeDescriptor, RangeDescriptor } from '../descriptor.ts';
@@ -15,6 +15,7 @@ const LEASE = 0x1234_5678_9abc_def0n;
 const key = utf8('orders/42');
 const lock: LockId = { namespace: 'default', name: utf8('orders/42') };
 const owner: Owner = { session: { lease: LEASE, incarnation: 17 }, token: '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d' };
+const shown: PublicOwner = { session: owner.session, id: owner.token };
 
 const kv: KeyValue = { key, value: utf8('v'), createRevision: 5, modRevision: 2 ** 53 - 1, version: 3, lease: LEASE };
 
@@ -122,7 +123,10 @@ export const COMMAND_RESULTS: readonly CommandResult[] = [
   { type: 'leaseRevoke' },
   { type: 'lock', result: { type: 'granted', version: 12, depth: 1, lockTimeMs: 1_700_000_000_000 } },
   { type: 'lock', result: { type: 'queued', position: 3 } },
-  { type: 'lock', result: { type: 'busy', holder: { owner, version: 12, depth: 1, lockTimeMs: 5, data: utf8('d') } } },
+  {
+    type: 'lock',
+    result: { type: 'busy', holder: { owner: shown, version: 12, depth: 1, lockTimeMs: 5, data: utf8('d') } },
+  },
   { type: 'lock', result: { type: 'released', depth: 0, version: 12 } },
   { type: 'lock', result: { type: 'canceled', released: false } },
   { type: 'lock', result: { type: 'capacity', permits: 2, capacity: 3 } },
@@ -400,7 +404,7 @@ export const STATUS: RangeStatus = {
 const SESSION_INFO = { id: -7n, incarnation: 17, ttlMs: 2_000, remainingMs: 12.5, attributes: { host: 'a', '': 'b' } };
 const SESSION_LOCK = {
   lock: { namespace: 'n', name: Buffer.from([0, 255]) },
-  token: 't',
+  ownerId: 't',
   permits: 2,
   depth: 1,
   position: 0,
