@@ -4,6 +4,7 @@ export * from './bytes.ts';
 export * from './clock.ts';
 export * from './disk.ts';
 export * from './disk-failure.ts';
+export * from './endpoints.ts';
 export * from './engine.ts';
 export * from './errors.ts';
 export * from './joined-signal.ts';

@@ -1,4 +1,4 @@
-import { parseAddress, ServiceError } from '@remora/base';
+import { readEndpoints, ServiceError } from '@remora/base';
 import { DEFAULT_CALLER_LIMITS, ReconnectingChannel } from '@remora/protocol';
 import type { ClientPorts } from './ports.ts';
 
@@ -22,17 +22,7 @@ export class Gateways {
   #doubtful = false;
 
   constructor(ports: ClientPorts, { endpoints, requestBytesMax }: GatewayOptions) {
-    this.#addresses = [...new Set(endpoints.map(addressOf).filter((address) => address !== ''))];
-    if (this.#addresses.length === 0) {
-      throw new ServiceError('INVALID_ARGUMENT', 'endpoints: name at least one gateway');
-    }
-    const wrong = this.#addresses.find((address) => parseAddress(address) === undefined);
-    if (wrong !== undefined) {
-      throw new ServiceError(
-        'INVALID_ARGUMENT',
-        `endpoints: '${wrong}' is no host:port, such as 127.0.0.1:7480 or [::1]:7480`,
-      );
-    }
+    this.#addresses = readEndpoints(endpoints).addresses;
     this.#channels = this.#addresses.map((address) => {
       return new ReconnectingChannel(
         {
@@ -111,11 +101,4 @@ export class Gateways {
     this.#current = index;
     this.#doubtful = false;
   }
-}
-
-function addressOf(endpoint: string): string {
-  return endpoint
-    .trim()
-    .replace(/^https?:\/\//, '')
-    .replace(/\/$/, '');
 }

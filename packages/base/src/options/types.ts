@@ -218,7 +218,8 @@ export function address(): OptionType<Address> {
   const expected = 'an address as host:port, such as 127.0.0.1:7480 or [::1]:7480';
   const parse = (text: string): Reading<Address> => {
     const value = parseAddress(text);
-    return value === undefined ? { ok: false, expected } : { ok: true, value };
+    if (value !== undefined) return { ok: true, value };
+    return { ok: false, expected: text.includes('://') ? `${expected}; without a scheme` : expected };
   };
   return {
     placeholder: '<host:port>',
@@ -230,7 +231,7 @@ export function address(): OptionType<Address> {
 
 /** Reads `host:port`, IPv6 hosts in brackets; undefined when it is not that or the port is outside 1 to 65535. */
 export function parseAddress(text: string): Address | undefined {
-  const match = /^(?:\[([0-9a-fA-F:.%\w]+)\]|([^\s:[\]/,=]+)):(\d{1,5})$/.exec(text.trim());
+  const match = /^(?:\[([0-9a-fA-F:.%\w]+)\]|([^\s:[\]/,=@?#]+)):(\d{1,5})$/.exec(text.trim());
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   return host === undefined || port < 1 || port > 65_535 ? undefined : { host, port };

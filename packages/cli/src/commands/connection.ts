@@ -1,12 +1,4 @@
-import {
-  address,
-  durationMs,
-  formatAddress,
-  formatDurationMs,
-  list,
-  type OptionType,
-  ServiceError,
-} from '@remora/base';
+import { durationMs, formatDurationMs, type OptionType, readPlainEndpoints, ServiceError } from '@remora/base';
 import { NAME_BYTES_MAX } from '@remora/lock';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConnectOptions, connect, type RemoraClient } from 'remora';
@@ -81,9 +73,12 @@ export function noNodeAnswers(endpoints: readonly string[], triedMs: number, cau
 
 /** Whether it came by flag, variable or default. */
 export function endpointsOf(text: string): readonly string[] {
-  const reading = list(address(), { minLength: 1 }).parse(text);
-  if (reading.ok) return reading.value.map(formatAddress);
-  throw new CommandError('usage', `--endpoints or REMORA_ENDPOINTS: expected ${reading.expected}`);
+  try {
+    return readPlainEndpoints(text.split(','), 'the command line');
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    throw new CommandError('usage', `--endpoints or REMORA_ENDPOINTS: ${error.message.replace(/^endpoints: /, '')}`);
+  }
 }
 
 /** The examples at the end of a command's help: what it does, and how. */

@@ -1,5 +1,5 @@
 import { Client, credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
-import { formatDurationMs, isErrorCode, ServiceError } from '@remora/base';
+import { formatDurationMs, isErrorCode, readPlainEndpoints, ServiceError } from '@remora/base';
 import { admin } from '@remora/protocol/remora';
 import { bytes, flag, object, requireRevision, text } from '../option-kinds.ts';
 import { requireCount } from '../options.ts';
@@ -38,8 +38,9 @@ export class AdminClient {
   #connecting: Promise<Client> | undefined;
   #next = 0;
 
+  /** @throws ServiceError INVALID_ARGUMENT for endpoints that are none, or are `https://`. */
   constructor(options: AdminClientOptions) {
-    this.#options = options;
+    this.#options = { ...options, endpoints: readPlainEndpoints(options.endpoints, 'the client for administration') };
   }
 
   nodes(): Promise<admin.ListNodesResponse> {

@@ -8,6 +8,7 @@ import {
   nodeClock,
   nodeDisk,
   nodeRandom,
+  readEndpoints,
   ServiceError,
   silentLogger,
   systemProcessTable,
@@ -25,7 +26,10 @@ import { processLiveness } from './liveness.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 
 export interface ConnectOptions extends ClientOptions {
-  /** For gateways behind something that ends TLS: options of `node:tls`. Plain text without it. */
+  /**
+   * For gateways behind something that ends TLS: options of `node:tls`. Endpoints with `https://` use TLS without it, too, and
+   * those with `http://` are refused with it. Endpoints without a scheme use TLS if this is given.
+   */
   readonly tls?: ConnectionOptions | undefined;
   readonly logger?: Logger | undefined;
   /**
@@ -62,26 +66,42 @@ const OPTIONS = checksOf<ConnectOptions>({
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   requireOptions(options, 'connect', OPTIONS);
+  const tls = tlsOf(options);
   const clock = nodeClock();
   const ports: ClientPorts = {
     clock,
     random: nodeRandom(),
     logger: options.logger ?? silentLogger,
-    connectLink: ({ address }) => dialPipe(address, { clock, tls: options.tls }),
+    connectLink: ({ address }) => dialPipe(address, { clock, tls }),
     liveness: processLiveness,
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
-  const standIn = options.renewInWorker ? { standIn: renewalThread(options, ports) } : {};
+  const standIn = options.renewInWorker ? { standIn: renewalThread({ ...options, tls }, ports) } : {};
   return RemoraClient.open(
     { ...ports, ...standIn },
     { ...options, attributes: { host: hostname(), pid: String(process.pid), ...options.attributes } },
   );
 }
 
+/** The scheme of the endpoints decides. @throws ServiceError INVALID_ARGUMENT when the options say something else. */
+function tlsOf(options: ConnectOptions): ConnectionOptions | undefined {
+  const schemes = readEndpoints(endpointsOf(options));
+  if (schemes.tls === undefined) return options.tls;
+  if (schemes.tls) return options.tls ?? {};
+  if (options.tls === undefined) return undefined;
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    'endpoints: http:// is plain text, but tls is given; use https://, or leave tls out',
+  );
+}
+
 function renewalThread(options: ConnectOptions, ports: ClientPorts): StandInClient {
   if (options.tls !== undefined) {
-    throw new ServiceError('INVALID_ARGUMENT', 'renewInWorker: another thread cannot use the TLS options of this one');
+    throw new ServiceError(
+      'INVALID_ARGUMENT',
+      'renewInWorker: the renewal thread cannot speak TLS; leave it out, or connect without TLS',
+    );
   }
   const settings = {
     endpoints: endpointsOf(options),

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { readEndpoints, readPlainEndpoints } from './endpoints.ts';
+
+test.each([
+  { given: ['a:1'], expected: { addresses: ['a:1'], tls: undefined } },
+  { given: [' a:1 ', '', 'a:1/', '[::1]:2'], expected: { addresses: ['a:1', '[::1]:2'], tls: undefined } },
+  { given: ['http://a:1/', 'b:2'], expected: { addresses: ['a:1', 'b:2'], tls: false } },
+  { given: ['b:2', 'https://a:1'], expected: { addresses: ['b:2', 'a:1'], tls: true } },
+  { given: ['https://[::1]:1', 'https://a:1'], expected: { addresses: ['[::1]:1', 'a:1'], tls: true } },
+])('$given are read with what their schemes say', ({ given, expected }) => {
+  expect(readEndpoints(given)).toEqual(expected);
+});
+
+test.each([
+  { given: [], says: 'name at least one' },
+  { given: ['a'], says: "'a' is no host:port" },
+  { given: ['https://a'], says: "'https://a' is no host:port" },
+  { given: ['https://a:1/path'], says: 'is no host:port' },
+  { given: ['https://user@a:1'], says: 'is no host:port' },
+  { given: ['grpc://a:1'], says: 'has the scheme grpc' },
+  { given: ['HTTPS://a:1'], says: 'has the scheme HTTPS' },
+  { given: ['constructor://a:1'], says: 'has the scheme constructor' },
+  { given: ['http://a:1', 'https://b:1'], says: 'some are http:// and some https://' },
+])('$given are refused', ({ given, says }) => {
+  expect(() => readEndpoints(given)).toThrow(says);
+});
+
+test('what cannot speak TLS refuses https and takes the rest', () => {
+  expect(readPlainEndpoints(['http://a:1', 'b:2'], 'it')).toEqual(['a:1', 'b:2']);
+  expect(() => readPlainEndpoints(['b:2', 'https://a:1'], 'it')).toThrow('it cannot speak TLS');
+});

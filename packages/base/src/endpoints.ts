@@ -1,0 +1,58 @@
+import { ServiceError } from './errors.ts';
+import { formatAddress, parseAddress } from './options/types.ts';
+
+/** Where a client connects to. */
+export interface Endpoints {
+  /** `host:port` each, once, in the order given. */
+  readonly addresses: readonly string[];
+  /** What their schemes say: TLS for `https://`, plain text for `http://`. Undefined: none has one. */
+  readonly tls: boolean | undefined;
+}
+
+/**
+ * Reads endpoints: `host:port`, with `http://` or `https://` before it or not.
+ *
+ * EN1. A scheme is never dropped: who writes `https://` is not answered in plain text. One client speaks one way to all its
+ *      endpoints, so they agree.
+ *
+ * @throws ServiceError INVALID_ARGUMENT
+ */
+export function readEndpoints(texts: readonly string[]): Endpoints {
+  const addresses = new Set<string>();
+  let tls: boolean | undefined;
+  for (const text of texts) {
+    const endpoint = text.trim();
+    if (endpoint === '') continue;
+    const [, scheme, rest = ''] = ENDPOINT.exec(endpoint) ?? [];
+    const address = parseAddress(rest);
+    if (scheme !== undefined && !Object.hasOwn(TLS_OF, scheme)) {
+      throw invalid(`'${endpoint}' has the scheme ${scheme}; use http:// for plain text or https:// for TLS`);
+    }
+    if (address === undefined) {
+      throw invalid(`'${endpoint}' is no host:port, such as 127.0.0.1:7480, [::1]:7480 or https://db1:7480`);
+    }
+    const isTls = scheme === undefined ? undefined : TLS_OF[scheme];
+    if (tls !== undefined && isTls !== undefined && isTls !== tls) {
+      throw invalid('some are http:// and some https://; one client speaks to all of them in the same way');
+    }
+    tls ??= isTls;
+    addresses.add(formatAddress(address));
+  }
+  if (addresses.size === 0) throw invalid('name at least one, such as 127.0.0.1:7480');
+  return { addresses: [...addresses], tls };
+}
+
+/** For what cannot speak TLS. @throws ServiceError INVALID_ARGUMENT also for `https://`. */
+export function readPlainEndpoints(texts: readonly string[], who: string): readonly string[] {
+  const { addresses, tls } = readEndpoints(texts);
+  if (tls !== true) return addresses;
+  throw invalid(`${who} cannot speak TLS, so it does not connect to https://; use http:// or host:port for plain text`);
+}
+
+const TLS_OF: Readonly<Record<string, boolean>> = { http: false, https: true };
+/** Schemes are compared as they are written everywhere, in lower case. */
+const ENDPOINT = /^(?:([A-Za-z][A-Za-z0-9+.-]*):\/\/)?(.*?)\/?$/;
+
+function invalid(problem: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', `endpoints: ${problem}`);
+}

@@ -1,0 +1,65 @@
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { AdminClient } from './admin-client.ts';
+import { type ConnectOptions, connect } from './connect.ts';
+
+/** The first byte of a TLS record with a handshake (RFC 8446, 5.1). */
+const TLS_HANDSHAKE = 0x16;
+
+let server: Server;
+let port: number;
+/** The first byte that each connection sent. */
+let heard: (number | undefined)[];
+
+beforeEach(async () => {
+  heard = [];
+  server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', (data) => {
+      heard.push(data[0]);
+      socket.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  ({ port } = server.address() as AddressInfo);
+});
+afterEach(() => new Promise((resolve) => server.close(resolve)));
+
+/** Whether it speaks TLS to a server that hangs up on whatever it says. */
+async function speaksTls(options: ConnectOptions): Promise<boolean> {
+  await expect(connect({ connectTimeout: '300ms', ...options })).rejects.toThrow();
+  expect(new Set(heard).size).toBe(1);
+  return heard[0] === TLS_HANDSHAKE;
+}
+
+test.each([
+  { name: 'https://', scheme: 'https://', tls: undefined, expected: true },
+  { name: 'https:// and options for TLS', scheme: 'https://', tls: {}, expected: true },
+  { name: 'options for TLS and no scheme', scheme: '', tls: {}, expected: true },
+  { name: 'http://', scheme: 'http://', tls: undefined, expected: false },
+  { name: 'no scheme', scheme: '', tls: undefined, expected: false },
+])('with $name a client speaks TLS: $expected', async ({ scheme, tls, expected }) => {
+  expect(await speaksTls({ endpoints: `${scheme}127.0.0.1:${port}`, tls })).toBe(expected);
+});
+
+test.each([
+  { name: 'http:// with options for TLS', options: { endpoints: 'http://a:1', tls: {} }, says: 'tls is given' },
+  { name: 'both schemes', options: { endpoints: ['http://a:1', 'https://b:1'] }, says: 'some are http://' },
+  {
+    name: 'https:// in a renewal thread',
+    options: { endpoints: 'https://a:1', renewInWorker: true },
+    says: 'renewInW',
+  },
+])('$name is refused', async ({ options, says }) => {
+  await expect(connect(options)).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringContaining(says),
+  });
+});
+
+test('the client for administration, which cannot speak TLS, refuses https:// and says nothing to it', () => {
+  const limits = { timeoutMs: 100, connectTimeoutMs: 100 };
+  expect(() => new AdminClient({ endpoints: [`https://127.0.0.1:${port}`], ...limits })).toThrow('cannot speak TLS');
+  new AdminClient({ endpoints: [`http://127.0.0.1:${port}`], ...limits }).close();
+  expect(heard).toEqual([]);
+});
