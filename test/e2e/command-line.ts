@@ -4,7 +4,11 @@ import type { Shell } from '../../packages/cli/src/shell.ts';
 import type { Ended } from './command.ts';
 
 /** Runs one command against a cluster. Nobody can be asked, as in a script. */
-export async function runHere(endpoints: readonly string[], args: readonly string[]): Promise<Ended> {
+export async function runHere(
+  endpoints: readonly string[],
+  args: readonly string[],
+  options: { readonly shown?: boolean; readonly signal?: AbortSignal } = {},
+): Promise<Ended> {
   let out = '';
   let err = '';
   const shell: Shell = {
@@ -18,6 +22,7 @@ export async function runHere(endpoints: readonly string[], args: readonly strin
     err: (text) => {
       err += `${text}\n`;
     },
+    shown: options.shown ?? false,
     terminal: false,
     ask: () => Promise.resolve(undefined),
   };

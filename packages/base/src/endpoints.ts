@@ -1,5 +1,6 @@
 import { ServiceError } from './errors.ts';
 import { formatAddress, parseAddress } from './options/types.ts';
+import { escapeHidden } from './terminal-text.ts';
 
 /** Where a client connects to. */
 export interface Endpoints {
@@ -26,10 +27,14 @@ export function readEndpoints(texts: readonly string[]): Endpoints {
     const [, scheme, rest = ''] = ENDPOINT.exec(endpoint) ?? [];
     const address = parseAddress(rest);
     if (scheme !== undefined && !Object.hasOwn(TLS_OF, scheme)) {
-      throw invalid(`'${endpoint}' has the scheme ${scheme}; use http:// for plain text or https:// for TLS`);
+      throw invalid(
+        `'${escapeHidden(endpoint)}' has the scheme ${scheme}; use http:// for plain text or https:// for TLS`,
+      );
     }
     if (address === undefined) {
-      throw invalid(`'${endpoint}' is no host:port, such as 127.0.0.1:7480, [::1]:7480 or https://db1:7480`);
+      throw invalid(
+        `'${escapeHidden(endpoint)}' is no host:port, such as 127.0.0.1:7480, [::1]:7480 or https://db1:7480`,
+      );
     }
     const isTls = scheme === undefined ? undefined : TLS_OF[scheme];
     if (tls !== undefined && isTls !== undefined && isTls !== tls) {

@@ -23,4 +23,5 @@ export * from './random.ts';
 export * from './sim/manual-clock.ts';
 export * from './sim/sim-disk.ts';
 export * from './sim/timer-queue.ts';
+export * from './terminal-text.ts';
 export * from './transient-map.ts';

@@ -139,7 +139,15 @@ test('nodes of a local cluster are ten ports apart', () => {
   expect(localPorts(7480, 3)).toEqual({ client: 7500, peer: 7501, http: 7502, health: 7503 });
 });
 
-const QUIET: Shell = { env: {}, out() {}, raw() {}, err() {}, terminal: false, ask: async () => undefined };
+const QUIET: Shell = {
+  env: {},
+  out() {},
+  raw() {},
+  err() {},
+  shown: false,
+  terminal: false,
+  ask: async () => undefined,
+};
 
 describe('the command line', () => {
   async function run(args: readonly string[], env: Record<string, string> = {}): Promise<string> {

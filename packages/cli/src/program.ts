@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { NodeCommandDeps } from './commands/node.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import type { StartNode } from './node/running-node.ts';
-import { reportFailure, type Shell } from './shell.ts';
+import { guarded, reportFailure, type Shell } from './shell.ts';
 import { VERSION } from './version.ts';
 
 /**
@@ -49,9 +49,10 @@ export async function createProgram(deps: NodeCommandDeps, name = ''): Promise<C
 /** Runs the command line and gives the exit code. */
 export async function runCommandLine(
   argv: readonly string[],
-  shell: Shell,
+  given: Shell,
   loadStartNode: () => Promise<StartNode>,
 ): Promise<number> {
+  const shell = guarded(given);
   try {
     const program = await createProgram({ shell, loadStartNode }, argv[0]);
     await program.parseAsync([...argv], { from: 'user' });

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { type ErrorCode, OptionsError, ServiceError } from '@remora/base';
+import { type ErrorCode, escapeHidden, OptionsError, ServiceError } from '@remora/base';
 import { CommanderError } from 'commander';
 import { CommandError, type ExitName, exitCode } from './exit-codes.ts';
 
@@ -12,6 +12,8 @@ export interface Shell {
   raw(bytes: string | Uint8Array): void;
   /** Everything else: progress, hints, errors. */
   err(text: string): void;
+  /** Whether results are shown by a terminal. */
+  readonly shown: boolean;
   /** Whether a person looks on and can be asked. */
   readonly terminal: boolean;
   /** Asks the person; the answer is one line, undefined when there is none. */
@@ -23,9 +25,26 @@ export const processShell: Shell = {
   out: (text) => process.stdout.write(`${text}\n`),
   raw: (bytes) => process.stdout.write(bytes),
   err: (text) => process.stderr.write(`${text}\n`),
+  shown: process.stdout.isTTY,
   terminal: process.stdin.isTTY && process.stdout.isTTY,
   ask: askPerson,
 };
+
+/** What texts of our own are laid out with. */
+const LAYOUT = '\n\t';
+
+/**
+ * A shell whose terminal acts upon nothing that others said, whichever command prints it. Names and values in texts are
+ * escaped where they are put in (format/bytes-text.ts), as here line ends have to stay; JSON stays the same value.
+ */
+export function guarded(shell: Shell): Shell {
+  return {
+    ...shell,
+    out: (text) => shell.out(escapeHidden(text, LAYOUT)),
+    err: (text) => shell.err(escapeHidden(text, LAYOUT)),
+    ask: (question) => shell.ask(escapeHidden(question, LAYOUT)),
+  };
+}
 
 /**
  * Whoever read what is printed has gone, as in `remora … | head -1`: the process ends, in good order where it has something
@@ -82,7 +101,7 @@ export function reportFailure(error: unknown, shell: Shell): number {
     return exitCode(error.exit);
   }
   if (error instanceof ServiceError) {
-    shell.err(`remora: ${error.message} (${error.code})`);
+    shell.err(`remora: ${escapeHidden(error.message)} (${error.code})`);
     return exitCode(EXIT_OF[error.code] ?? 'failed');
   }
   shell.err(`remora: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);

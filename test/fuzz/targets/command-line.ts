@@ -8,7 +8,14 @@ import type { Target } from '../target.ts';
 
 type Program = Awaited<ReturnType<typeof createProgram>>;
 
-const quiet = { out: () => {}, raw: () => {}, err: () => {}, terminal: false, ask: async () => undefined };
+const quiet = {
+  out: () => {},
+  raw: () => {},
+  err: () => {},
+  shown: false,
+  terminal: false,
+  ask: async () => undefined,
+};
 const shell: Shell = { ...quiet, env: {} };
 const loadStartNode = () => Promise.reject(new CommandError('usage', 'not here'));
 

@@ -26,7 +26,15 @@ const AGAIN_MS = 100;
 const BOUND_MS = 120_000;
 const REVISION = 5_000;
 
-const shell: Shell = { env: {}, out() {}, raw() {}, err() {}, terminal: false, ask: async () => undefined };
+const shell: Shell = {
+  env: {},
+  out() {},
+  raw() {},
+  err() {},
+  shown: false,
+  terminal: false,
+  ask: async () => undefined,
+};
 
 /** Every tenth key belonged to a lease. */
 const pairs: readonly KvPair[] = Array.from({ length: PAIRS }, (_, i) => ({

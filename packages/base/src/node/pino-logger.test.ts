@@ -32,6 +32,17 @@ test('an error is written with its stack and its cause', () => {
   expect(error.stack).toContain('inner');
 });
 
+test('the readable form has nothing that a terminal acts upon, wherever it comes from', () => {
+  const { logger, lines } = capture({ level: 'info', pretty: true });
+  const hostile = '\u001b[2J\u009b\u202e\u200b\u007f';
+  const error = new Error(`${hostile}\nforged`);
+  logger.warn({ [hostile]: 1, name: hostile, nested: { name: `${hostile}\n` }, error }, `${hostile}\nforged`);
+  const text = lines.join('');
+  expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(text).toContain('\\u001b[2J\\u009b\\u202e\\u200b\\u007f');
+  expect(text.match(/^forged/gm)).toBeNull();
+});
+
 test('the readable form is one line with the fields behind the message', () => {
   const { logger, lines } = capture({ level: 'info', pretty: true });
   logger.info({ node: 'n1', text: 'two words' }, 'started');

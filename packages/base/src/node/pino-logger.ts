@@ -1,5 +1,6 @@
 import { type DestinationStream, pino } from 'pino';
 import type { Logger } from '../logger.ts';
+import { escapeHidden } from '../terminal-text.ts';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -35,7 +36,10 @@ export function createPinoLogger(options: PinoLoggerOptions): Logger {
 
 const HIDDEN = new Set(['time', 'level', 'msg']);
 
-/** `12:00:00.123 INFO  message  key=value ...`, with a stack on lines of its own. */
+/**
+ * `12:00:00.123 INFO  message  key=value ...`, with a stack on lines of its own. Names and messages of others are in it, so it
+ * has nothing that a terminal would act upon (`escapeHidden`).
+ */
 export function prettyLine(json: string): string {
   let record: Record<string, unknown>;
   try {
@@ -55,8 +59,9 @@ export function prettyLine(json: string): string {
   }
   const time = String(record.time).slice(11, 23);
   const head = `${time} ${String(record.level).toUpperCase().padEnd(5)} ${String(record.msg ?? '')}`;
-  const line = fields.length === 0 ? head : `${head}  ${fields.join(' ')}`;
-  return `${[line, ...stacks.map((stack) => stack.replace(/^/gm, '    '))].join('\n')}\n`;
+  const line = escapeHidden(fields.length === 0 ? head : `${head}  ${fields.join(' ')}`);
+  const indented = stacks.map((stack) => escapeHidden(stack, '\n').replace(/^/gm, '    '));
+  return `${[line, ...indented].join('\n')}\n`;
 }
 
 function isError(value: unknown): value is { readonly message: string; readonly stack: string } {

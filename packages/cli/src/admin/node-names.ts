@@ -1,6 +1,7 @@
 import { namedNode } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { CommandError } from '../exit-codes.ts';
+import { printableText } from '../format/bytes-text.ts';
 
 /** Finds nodes by what people call them: id or name. */
 export class NodeNames {
@@ -19,7 +20,7 @@ export class NodeNames {
       removed: node.duty === 'removed',
     }));
     const found = namedNode(nodes, text);
-    if ('problem' in found) throw new CommandError('failed', found.problem);
+    if ('problem' in found) throw new CommandError('failed', printableText(found.problem));
     return found.node.node;
   }
 

@@ -10,7 +10,15 @@ import { REVISIONS_AHEAD, restoreBackup } from './restore.ts';
 
 const REVISION = 40;
 const ABOVE = REVISION + REVISIONS_AHEAD;
-const shell: Shell = { env: {}, out() {}, raw() {}, err() {}, terminal: false, ask: async () => undefined };
+const shell: Shell = {
+  env: {},
+  out() {},
+  raw() {},
+  err() {},
+  shown: false,
+  terminal: false,
+  ask: async () => undefined,
+};
 
 function pair(key: string, value: string, lease = 0n): KvPair {
   const revisions = { createRevision: 3, modRevision: 5, version: 2 };

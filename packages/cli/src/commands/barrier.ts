@@ -3,6 +3,7 @@ import { SHARERS_MAX } from '@remora/lock';
 import { Command } from 'commander';
 import type { BarrierStay, DoubleBarrier, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
+import { printableText } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
 import {
   addConnectionFlags,
@@ -75,7 +76,7 @@ function waitCommand(shell: Shell): Command {
   return namespaced(command, shell).action((name: string, flags: WaitFlags) =>
     withClient(flags, async (client) => {
       await inTime(pass(client, { name, flags, shell }), name, flags);
-      shell.out(flags.json ? JSON.stringify({ passed: true }) : `passed ${name}`);
+      shell.out(flags.json ? JSON.stringify({ passed: true }) : `passed ${printableText(name)}`);
     }),
   );
 }
@@ -91,7 +92,7 @@ export async function pass(
   // Until all have heard of it: who waits again would be counted with those who are still there.
   await stay.leave(waitOf(flags)).catch((error: unknown) => {
     shell.err(
-      `remora: others are perhaps still at ${name}, and would be counted with who waits again: ${String(error)}`,
+      `remora: others are perhaps still at ${printableText(name)}, and would be counted with who waits again: ${String(error)}`,
     );
   });
 }
@@ -123,7 +124,14 @@ function runCommand(shell: Shell): Command {
       const { namespace, parties, killAfter: killAfterMs } = flags;
       const barrier = client.doubleBarrier(name, { namespace, parties });
       return runChild((signal) => inTime(enter(barrier, { ...waitOf(flags), signal }), name, flags), {
-        ...{ what: name, lost: `${name} counts it no longer`, argv, killAfterMs, ttlMs: flags.ttl, shell },
+        ...{
+          what: name,
+          lost: `${printableText(name)} counts it no longer`,
+          argv,
+          killAfterMs,
+          ttlMs: flags.ttl,
+          shell,
+        },
         env: () => ({ REMORA_BARRIER_NAME: name }),
       });
     });
@@ -153,7 +161,7 @@ function liftCommand(shell: Shell): Command {
       const { namespace, reason = '' } = flags;
       const lifted = await client.barrier(name, { namespace }).lift({ reason });
       if (flags.json) return shell.out(JSON.stringify({ lifted }));
-      shell.out(lifted ? `lifted ${name}` : `nobody held ${name}`);
+      shell.out(lifted ? `lifted ${printableText(name)}` : `nobody held ${printableText(name)}`);
     }),
   );
 }
@@ -168,6 +176,8 @@ async function inTime<T>(waiting: Promise<T>, name: string, { wait = 0 }: WaitFl
   } catch (error) {
     const late = error instanceof ServiceError && (error.code === 'LOCK_TIMEOUT' || error.code === 'LOCK_BUSY');
     if (!late) throw error;
-    throw new CommandError('lockBusy', `${name} was not passed within ${formatDurationMs(wait)}`, { cause: error });
+    throw new CommandError('lockBusy', `${printableText(name)} was not passed within ${formatDurationMs(wait)}`, {
+      cause: error,
+    });
   }
 }

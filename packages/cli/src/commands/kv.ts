@@ -2,7 +2,7 @@ import { int, jsonBytes } from '@remora/base';
 import { Command } from 'commander';
 import type { KeySelector, KvPair, PutOptions, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { printable } from '../format/bytes-text.ts';
+import { printable, printableText, printableValue } from '../format/bytes-text.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 
@@ -77,8 +77,10 @@ function getCommand(shell: Shell): Command {
       }
       if (flags.prefix) for (const pair of answer.kvs) shell.out(pairLine(pair, flags.keysOnly === true));
       else if (first === undefined) throw noKey(key);
+      else if (flags.keysOnly) shell.out(shell.shown ? printableText(key) : key);
+      else if (shell.shown) shell.out(printableValue(first.value));
       // The very bytes, so that what was put from a file can be got into one.
-      else shell.raw(flags.keysOnly ? `${key}\n` : withNewline(first.value));
+      else shell.raw(first.value);
       if (flags.prefix && answer.more)
         shell.err(`these are ${answer.kvs.length} of ${answer.count}: --limit ends the list here`);
     });
@@ -86,7 +88,7 @@ function getCommand(shell: Shell): Command {
 }
 
 function noKey(key: string): CommandError {
-  return new CommandError('failed', `there is no key ${key}`);
+  return new CommandError('failed', `there is no key ${printableText(key)}`);
 }
 
 function putCommand(shell: Shell): Command {
@@ -204,11 +206,6 @@ function pairLine(pair: KvPair, keysOnly: boolean): string {
 
 function jsonPair({ key, value, createRevision, modRevision, version, lease }: KvPair) {
   return { key: jsonBytes(key), value: jsonBytes(value), createRevision, modRevision, version, lease: String(lease) };
-}
-
-/** A line at a terminal, the bare bytes into a file or a pipe. */
-function withNewline(value: Buffer): Buffer {
-  return process.stdout.isTTY ? Buffer.concat([value, Buffer.from('\n')]) : value;
 }
 
 async function readStdin(): Promise<Buffer> {

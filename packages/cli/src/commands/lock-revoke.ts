@@ -1,6 +1,7 @@
 import { formatDurationMs } from '@remora/base';
 import { Command } from 'commander';
 import { CommandError } from '../exit-codes.ts';
+import { printableText } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
 import { type ConnectionFlags, durationOption, examples, readLockName, withClient } from './connection.ts';
 
@@ -34,9 +35,10 @@ export function lockRevokeCommand(shell: Shell, namespaced: (command: Command, s
       });
       if (flags.json) shell.out(JSON.stringify({ outcome }));
       if (outcome === 'declined') {
-        throw new CommandError('lockBusy', `${name} was not let go of within ${formatDurationMs(wait)}`);
+        throw new CommandError('lockBusy', `${printableText(name)} was not let go of within ${formatDurationMs(wait)}`);
       }
-      if (!flags.json) shell.out(outcome === 'free' ? `nobody held ${name}` : `${name} was let go of`);
+      if (!flags.json)
+        shell.out(outcome === 'free' ? `nobody held ${printableText(name)}` : `${printableText(name)} was let go of`);
     }),
   );
 }

@@ -1,7 +1,7 @@
 import { EMPTY_BYTES, formatDurationMs, ServiceError, utf8Text } from '@remora/base';
 import type { HeldLock, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { printable } from '../format/bytes-text.ts';
+import { printable, printableText } from '../format/bytes-text.ts';
 import { askedText } from '../format/lock-event-text.ts';
 import type { RunningCommand } from '../run/running-command.ts';
 import type { Shell } from '../shell.ts';
@@ -97,7 +97,7 @@ async function refusalOf(
   const { namespace, wait = 0 } = flags;
   const waited = wait === 0 ? '' : ` and was not free within ${formatDurationMs(wait)}`;
   const held = await heldByText(client, { name, namespace }, signal);
-  return new CommandError('lockBusy', `${name} is taken${waited}${held}`, { cause: error });
+  return new CommandError('lockBusy', `${printableText(name)} is taken${waited}${held}`, { cause: error });
 }
 
 /** Text as it was left, in several lines too, so that it can be left again. A variable cannot carry all other bytes. */
@@ -110,7 +110,9 @@ function variableOf(data: Uint8Array): string {
 function hearRequests(command: RunningCommand, lock: HeldLock, { name, flags, shell }: RunRequest): void {
   lock.onRevoke((asked) => {
     const agrees = flags.stopOnRevoke === true;
-    shell.err(`remora: ${name} is asked for${askedText(asked)}${agrees ? '; stopping the command' : ''}`);
+    shell.err(
+      `remora: ${printableText(name)} is asked for${askedText(asked)}${agrees ? '; stopping the command' : ''}`,
+    );
     if (agrees) command.forward('SIGTERM');
   });
 }

@@ -3,7 +3,7 @@ import { LOCK_DELAY_MAX_MS, PERMITS_MAX } from '@remora/lock';
 import { Command } from 'commander';
 import type { LockState, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { printable } from '../format/bytes-text.ts';
+import { printable, printableText } from '../format/bytes-text.ts';
 import { heldText, holderCells, jsonLock, lockText } from '../format/lock-text.ts';
 import { counted } from '../format/sizes.ts';
 import { table } from '../format/table.ts';
@@ -235,7 +235,7 @@ function showCommand(shell: Shell): Command {
     withClient(flags, async (client) => {
       const state = await client.locks.details(name, { namespace: flags.namespace });
       if (flags.json) return shell.out(JSON.stringify(state === undefined ? null : jsonLock(state)));
-      shell.out(state === undefined ? `${name} is free` : lockText(state));
+      shell.out(state === undefined ? `${printableText(name)} is free` : lockText(state));
     }),
   );
 }
@@ -255,7 +255,7 @@ function releaseCommand(shell: Shell): Command {
     return withClient(flags, async (client) => {
       const { namespace, reason = '', by = operatorName() } = flags;
       await client.locks.forceRelease(name, { namespace, reason, by: by.slice(0, 128) });
-      shell.out(flags.json ? JSON.stringify({ released: true }) : `released ${name}`);
+      shell.out(flags.json ? JSON.stringify({ released: true }) : `released ${printableText(name)}`);
     });
   });
 }
@@ -275,7 +275,11 @@ function capacityCommand(shell: Shell): Command {
       const semaphore = client.semaphore(name, { namespace: flags.namespace, permits: Math.max(1, permits) });
       await (permits === 0 ? semaphore.resetPermits() : semaphore.setPermits(permits));
       if (flags.json) return shell.out(JSON.stringify({ capacity: permits }));
-      shell.out(permits === 0 ? `forgot the capacity of ${name}` : `${name} has ${counted(permits, 'permit')}`);
+      shell.out(
+        permits === 0
+          ? `forgot the capacity of ${printableText(name)}`
+          : `${printableText(name)} has ${counted(permits, 'permit')}`,
+      );
     }),
   );
 }
@@ -292,7 +296,9 @@ function forgetCommand(shell: Shell): Command {
     withClient(flags, async (client) => {
       const forgotten = await client.locks.forget(name, { namespace: flags.namespace });
       if (flags.json) return shell.out(JSON.stringify({ forgotten }));
-      shell.out(forgotten ? `forgot what was left with ${name}` : `nothing was left with ${name}`);
+      shell.out(
+        forgotten ? `forgot what was left with ${printableText(name)}` : `nothing was left with ${printableText(name)}`,
+      );
     }),
   );
 }

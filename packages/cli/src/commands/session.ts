@@ -107,7 +107,7 @@ function closeCommand(shell: Shell): Command {
 /** In hex, as is printed here, or with its incarnation behind it, as HTTP answers it; 0: whichever there is. */
 function readSession(text: string): SessionRef {
   const match = /^(?:0x)?(-?)([0-9a-f]{1,16})(?:\.(\d{1,15}))?$/i.exec(text);
-  if (match === null) throw new CommandError('usage', `${text} is no session: expected its id in hex`);
+  if (match === null) throw new CommandError('usage', `${printableText(text)} is no session: expected its id in hex`);
   const [, sign, hex, incarnation = '0'] = match;
   const id = BigInt.asIntN(64, BigInt(`0x${hex}`));
   return { lease: sign === '-' ? -id : id, incarnation: Number(incarnation) };
@@ -121,7 +121,7 @@ async function sessionOf(client: RemoraClient, { lease, incarnation }: SessionRe
 
 function readAttribute(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const at = text.indexOf('=');
-  if (at < 1) throw new CommandError('usage', `--attribute ${text}: expected name=text`);
+  if (at < 1) throw new CommandError('usage', `--attribute ${printableText(text)}: expected name=text`);
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 

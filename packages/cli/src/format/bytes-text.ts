@@ -1,4 +1,4 @@
-import { utf8Text } from '@remora/base';
+import { escapeHidden, utf8Text } from '@remora/base';
 
 /** Text of others as a terminal can show it, in one line. */
 export function printableText(text: string): string {
@@ -8,15 +8,26 @@ export function printableText(text: string): string {
 /** Bytes as a terminal can show them: text where they are text, `\xNN` for the rest. */
 export function printable(bytes: Uint8Array): string {
   const text = utf8Text(bytes);
-  if (text !== undefined) {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these must not reach a terminal.
-    return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (char) =>
-      Array.from(Buffer.from(char), hexEscape).join(''),
-    );
-  }
+  if (text !== undefined) return escapeHidden(text, '', (char) => Array.from(Buffer.from(char), hexEscape).join(''));
   return Array.from(bytes, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : hexEscape(byte))).join(
     '',
   );
+}
+
+/** A value as a person reads it: like `printable`, but text keeps its lines and tabs. */
+export function printableValue(bytes: Uint8Array): string {
+  const text = utf8Text(bytes);
+  return text === undefined
+    ? printable(bytes)
+    : text
+        .split(/(?<=[\n\t])/)
+        .map(lineOf)
+        .join('');
+}
+
+function lineOf(part: string): string {
+  const end = /[\n\t]$/.exec(part)?.[0] ?? '';
+  return printableText(part.slice(0, part.length - end.length)) + end;
 }
 
 function hexEscape(byte: number): string {

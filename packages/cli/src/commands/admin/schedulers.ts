@@ -2,6 +2,7 @@ import { formatDurationMs, suggest } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import { CommandError } from '../../exit-codes.ts';
+import { printableText } from '../../format/bytes-text.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, durationOption, examples } from '../connection.ts';
@@ -99,7 +100,10 @@ function find(schedulers: readonly admin.Scheduler[], name: string): admin.Sched
   const names = schedulers.map((scheduler) => scheduler.name);
   const meant = suggest(name, names);
   const hint = meant === undefined ? '.' : `, did you mean ${meant}?`;
-  throw new CommandError('failed', `there is no scheduler "${name}"${hint} There are: ${names.join(', ')}`);
+  throw new CommandError(
+    'failed',
+    `there is no scheduler "${printableText(name)}"${hint} There are: ${names.join(', ')}`,
+  );
 }
 
 function schedulersView(schedulers: readonly admin.Scheduler[]): View {

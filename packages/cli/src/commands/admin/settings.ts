@@ -2,6 +2,7 @@ import { suggest } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import { CommandError } from '../../exit-codes.ts';
+import { printableText } from '../../format/bytes-text.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples } from '../connection.ts';
@@ -90,7 +91,10 @@ function find(settings: readonly admin.Setting[], name: string): admin.Setting {
   const names = settings.map((setting) => setting.name);
   const meant = suggest(name, names);
   const hint = meant === undefined ? '.' : `, did you mean ${meant}?`;
-  throw new CommandError('failed', `there is no setting "${name}"${hint} There are: ${names.join(', ')}`);
+  throw new CommandError(
+    'failed',
+    `there is no setting "${printableText(name)}"${hint} There are: ${names.join(', ')}`,
+  );
 }
 
 function settingsView(settings: readonly admin.Setting[]): View {
