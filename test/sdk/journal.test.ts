@@ -183,7 +183,10 @@ describe('a command that a client names (J6)', () => {
     const [path = ''] = await files();
     const file = await disk.open(path, { create: false });
     expect(JSON.parse((await file.read(0, await file.size())).toString())).toMatchObject({ command });
-    await (await world.client({ endpoints: GATEWAYS }, 1)).nameCommand(command);
+    const bare = await world.client({ endpoints: GATEWAYS }, 1);
+    await bare.nameCommand(command);
+    expect(await codeOf(bare.nameCommand({ ...command, session: '7' } as never))).toBe('INVALID_ARGUMENT');
+    expect(await codeOf(bare.nameCommand(undefined as never))).toBe('INVALID_ARGUMENT');
   });
 });
 

@@ -8,7 +8,7 @@ import { Election } from './election.ts';
 import { Fence } from './fence.ts';
 import { GrantWatches } from './grant-watch.ts';
 import { type HealthCheck, healthPlan, watchHealth } from './health.ts';
-import { endLeftovers, LeaseJournal } from './journal.ts';
+import { endLeftovers, isCommand, LeaseJournal } from './journal.ts';
 import type { BytesLike } from './keys.ts';
 import { checkOptions } from './known-options.ts';
 import { Kv } from './kv.ts';
@@ -237,6 +237,12 @@ export class RemoraClient implements AsyncDisposable {
    * @throws ServiceError INTERNAL when the journal cannot be written.
    */
   async nameCommand(command: CommandIdentity): Promise<void> {
+    if (!isCommand(command)) {
+      throw new ServiceError(
+        'INVALID_ARGUMENT',
+        'nameCommand: expected the identity of a command, with all its fields',
+      );
+    }
     await this.#requester.journal?.nameCommand(command);
   }
 

@@ -259,7 +259,7 @@ function parseJournal(text: string): JournalFile | undefined {
   return { format, cluster, process: owner, leases, closed: closed === true, ...(command && { command }) };
 }
 
-function isCommand(value: Partial<CommandIdentity> | undefined): value is CommandIdentity {
+export function isCommand(value: Partial<CommandIdentity> | undefined): value is CommandIdentity {
   const { session, mark } = value ?? {};
   return isIdentity(value) && Number.isSafeInteger(session) && typeof mark === 'string';
 }
