@@ -236,7 +236,7 @@ describe('a name that a call does not take is refused: a misspelt fence would be
     ['delete has no option prefx', (c) => c.kv.delete('k', t({ prefx: true }))],
     ['watch has no option prevKV; did you mean prevKv?', (c) => c.kv.watch('k', t({ prevKV: true }))],
     [
-      'lease: the id of one, a bigint from 1n to 9223372036854775807n, not object',
+      'lease: the id of one, a bigint of 64 bits other than 0n, not object',
       (c) => c.kv.put('k', 'v', { lease: untyped({ id: 5n }) }),
     ],
     ['the options of lock are an object, such as { namespace', (c) => c.lock('n', untyped('orders'))],
@@ -273,7 +273,10 @@ describe('a name that a call does not take is refused: a misspelt fence would be
       (c) => c.lock('n').acquire({ condition: untyped({ heartbeats: '1s', serverMisses: 3 }) }),
     ],
     ['the id of a session: a bigint, or hexadecimal text', (c) => c.sessions.show('5f3a.1')],
-    ['the id of a session: a bigint, or hexadecimal text', (c) => c.sessions.close(0n)],
+    ['session: the id of one, a bigint of 64 bits other than 0n, not 0', (c) => c.sessions.close(0n)],
+    ['session: the id of one, a bigint of 64 bits', (c) => c.sessions.close(2n ** 64n + 5n)],
+    ['lease: the id of one, a bigint of 64 bits', (c) => c.lease.revoke(2n ** 64n + 5n)],
+    ['lease: the id of one, a bigint of 64 bits', (c) => c.kv.put('k', 'v', { lease: 2n ** 64n })],
   ])('%s', async (message, call) => {
     const world = new World();
     const client = await world.client();

@@ -36,6 +36,10 @@ const ANYTHING: readonly unknown[] = [
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 const isDuration = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value < 2 ** 53;
+/** Of 64 bits, with a sign. */
+const isLease = (value: unknown): boolean => typeof value === 'bigint' && BigInt.asIntN(64, value) === value;
+const isSession = (value: unknown): boolean =>
+  isLease(value) || (typeof value === 'string' && /^[0-9a-f]+$/.test(value));
 const isList = (value: unknown): boolean => Array.isArray(value);
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !isList(value);
 const isNothingIn = (value: unknown): boolean => isObject(value) && Object.keys(value as object).length === 0;
@@ -48,9 +52,8 @@ const RIGHT = {
   data: isText,
   selector: isText,
   count: isCount,
-  lease: never,
-  cursor: never,
-  session: never,
+  lease: isLease,
+  session: isSession,
   duration: isDuration,
   ttl: never,
   ttlOrNever: never,
@@ -380,7 +383,7 @@ const KIND_OF_OPTION: Record<string, Kind> = {
 };
 /** Where a name means something else. */
 const KIND_OF: Record<string, Kind> = {
-  'list of sessions.after': 'cursor',
+  'list of sessions.after': 'lease',
   'a put of a transaction.value': 'data',
   'forceRelease.reason': 'text',
   'sort.by': 'one',

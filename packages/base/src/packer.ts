@@ -11,6 +11,8 @@
 import type { Bytes } from './bytes.ts';
 import { ServiceError } from './errors.ts';
 
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
 const START_BYTES = 256;
 /** A larger buffer is given back when the next message begins. */
 const KEEP_BYTES = 1 << 22;
@@ -92,8 +94,15 @@ export class Packer {
     }
   }
 
-  /** Of 64 bits, whatever its value. */
+  /**
+   * Of 64 bits, with its sign: more would be cut off, and be another number.
+   *
+   * @throws ServiceError INVALID_ARGUMENT for one that does not fit.
+   */
   integer(value: bigint): void {
+    if (value < INT64_MIN || value > INT64_MAX) {
+      throw new ServiceError('INVALID_ARGUMENT', `the number ${value} has more than 64 bits`);
+    }
     this.#reserve(9);
     this.#target[this.#at] = 0xd3;
     this.#view.setBigInt64(this.#at + 1, value);

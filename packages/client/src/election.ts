@@ -8,6 +8,7 @@ import { type BytesLike, toBytes } from './keys.ts';
 import { checkOptions } from './known-options.ts';
 import type { LockDeps } from './lock.ts';
 import { LockEvents, type LockEventsOptions, LockStates, lockWatchEvents } from './lock-events.ts';
+import { requireLease } from './option-kinds.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -98,7 +99,7 @@ export class Election {
     checkOptions('resume', options);
     const { value = '', ...rest } = options;
     const { token, attempt } = handle;
-    const ref = { lease: BigInt(`0x${handle.lease}`), incarnation: handle.incarnation };
+    const ref = { lease: requireLease(BigInt(`0x${handle.lease}`), 'handle.lease'), incarnation: handle.incarnation };
     // The same number asks about the same acquire: a holder, or a candidate, is what it was. The session is taken up within
     // the acquire: it ends with that, if what was asked for is refused, rather than being renewed for nobody.
     const openLease = (): Promise<Session> => this.#deps.resumeSession(ref);

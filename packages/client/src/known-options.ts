@@ -27,11 +27,11 @@ import {
   capacity,
   checkedByCall,
   count,
-  cursor,
   duration,
   fencing,
   flag,
   leaseId,
+  leaseOrNone,
   list,
   misses,
   object,
@@ -63,7 +63,7 @@ const range: ChecksOf<RangeOptions> = {
   ...{ limit: count(0, Number.MAX_SAFE_INTEGER), keysOnly: flag, countOnly: flag, sort: object },
 };
 const write: ChecksOf<WriteOptions> = { ...operation, fence: checkedByCall };
-const put: ChecksOf<PutOptions> = { ...write, lease: leaseId, prevKv: flag };
+const put: ChecksOf<PutOptions> = { ...write, lease: leaseOrNone, prevKv: flag };
 const acquire: ChecksOf<AcquireOptions> = {
   ...{ wait: duration, signal, ttl: ttlOrNever, renew: flag, maxHold: duration, condition: object, data: bytes },
   ...{ keepData: flag, lockDelay: duration, token: text, depthMax: count(1, DEPTH_MAX), onRevoke: callback },
@@ -106,7 +106,7 @@ export const KNOWN = {
   'list of locks': checksOf({ ...namespace, ...page }),
   'events of a lock': checksOf<LockEventsOptions>({ signal }),
   'events of locks': checksOf({ ...namespace, prefix: bytes, signal }),
-  'list of sessions': checksOf({ after: cursor, limit: count(1, SESSIONS_LIMIT_MAX), attributes }),
+  'list of sessions': checksOf({ after: leaseOrNone, limit: count(1, SESSIONS_LIMIT_MAX), attributes }),
   'close of a session': checksOf({ incarnation: revision }),
   'grant of a lease': checksOf({ id: leaseId }),
   timeToLive: checksOf({ keys: flag }),
@@ -124,7 +124,7 @@ export const KNOWN = {
     ...{ key: checkedByCall, target: checkedByCall, is: checkedByCall, than: checkedByCall },
   }),
   'a comparison of a grant': checksOf({ held: checkedByCall }),
-  'a put of a transaction': checksOf({ put: bytes, value: bytes, lease: leaseId, prevKv: flag }),
+  'a put of a transaction': checksOf({ put: bytes, value: bytes, lease: leaseOrNone, prevKv: flag }),
   'a delete of a transaction': checksOf({ delete: checkedByCall, prevKv: flag }),
   'a read of a transaction': checksOf({
     ...{ get: checkedByCall, revision, limit: range.limit, keysOnly: flag, countOnly: flag, sort: object },

@@ -13,7 +13,7 @@ import { type Duration, requestMsOf } from './duration.ts';
 import { type BytesLike, type KeySelector, type KvPair, keyRange, requireBytes, toBytes, toPair } from './keys.ts';
 import { checkOptions } from './known-options.ts';
 import { type LockVersion, lockCompare, notHeld } from './lock-version.ts';
-import { object, requireLease, requireRevision, sortOrder, sortTarget } from './option-kinds.ts';
+import { leaseOrNone, object, requireRevision, sortOrder, sortTarget } from './option-kinds.ts';
 import { shown } from './options.ts';
 import type { Requester } from './requester.ts';
 import { KvWatch, type WatchOptions } from './watch.ts';
@@ -298,7 +298,7 @@ function compareOf(compare: TxnCompare): Compare {
   }
   // 0: of a key without one.
   if (target === 'lease' && typeof than === 'bigint') {
-    if (than !== 0n) requireLease(than, 'a lease to compare with');
+    leaseOrNone(than, 'a lease to compare with');
     return { ...base, target: { of: target, value: than } };
   }
   if ((target === 'version' || target === 'create' || target === 'mod') && typeof than === 'number') {

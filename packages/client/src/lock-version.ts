@@ -3,6 +3,7 @@ import type { LockCompare } from '@remora/protocol';
 import type { HeldLock } from './held-lock.ts';
 import { checkOptions } from './known-options.ts';
 import { type LockName, lockId } from './locks.ts';
+import { object } from './option-kinds.ts';
 import { requireCount } from './options.ts';
 
 /**
@@ -16,10 +17,10 @@ export function lockCompare(held: LockVersion): LockCompare {
   if (typeof held !== 'object' || held === null) {
     throw new ServiceError('INVALID_ARGUMENT', 'fence: a lock that is held, or { name, version } of one');
   }
-  if ('id' in held) return { lock: held.id, version: held.version };
-  checkOptions('fence', held);
+  if ('id' in held) object(held.id, 'the id of a lock that is held');
+  else checkOptions('fence', held);
   const version = requireCount(held.version, 'the version of a fence', { min: 1, max: Number.MAX_SAFE_INTEGER });
-  return { lock: lockId(held), version };
+  return { lock: lockId('id' in held ? held.id : held), version };
 }
 
 export function notHeld({ version }: LockCompare): ServiceError {

@@ -20,6 +20,7 @@ export type ArgumentCheck = (value: unknown, name: string) => void;
 export type ChecksOf<T> = Readonly<Record<keyof T & string, ArgumentCheck>>;
 
 const COUNT_MAX = Number.MAX_SAFE_INTEGER;
+const LEASE_MIN = -(2n ** 63n);
 
 export const flag: ArgumentCheck = (value, name) => {
   if (typeof value !== 'boolean') throw wrong(name, 'true or false', value);
@@ -44,6 +45,11 @@ export const callback: ArgumentCheck = (value, name) => requireFunction(value, n
 export const attributes: ArgumentCheck = (value) => requireAttributes(value as Record<string, string>);
 
 export const leaseId: ArgumentCheck = (value, name) => void requireLease(value, name);
+
+/** Of what belongs to one, or to none (0n), as what was read says. */
+export const leaseOrNone: ArgumentCheck = (value, name) => {
+  if (value !== 0n) requireLease(value, name);
+};
 
 /** 0 stands for the newest, or for none. */
 export const revision: ArgumentCheck = (value, name) => void requireRevision(value, name);
@@ -70,11 +76,6 @@ export const capacity: ArgumentCheck = (value) => {
 
 export const parties: ArgumentCheck = (value) => {
   requireCount(value as number, 'the parties of a double barrier', { min: 1, max: SHARERS_MAX });
-};
-
-/** An id behind which a list goes on; 0: from the first. */
-export const cursor: ArgumentCheck = (value, name) => {
-  if (value !== 0n) requireLease(value, name);
 };
 
 export const fencing: ArgumentCheck = (value) => {
@@ -105,10 +106,13 @@ export function requireList<Item>(value: readonly Item[], name: string): readonl
   return value;
 }
 
-/** The id of a lease, or of a session: as etcd, ids have 63 bits, and 0 is none. */
+/**
+ * The id of a lease, or of a session, which is one. etcd's clients may choose any of 64 bits with a sign; 0 is none. More bits
+ * would be cut off, and be the id of another lease.
+ */
 export function requireLease(value: unknown, name: string): bigint {
-  if (typeof value === 'bigint' && value > 0n && value <= LEASE_MAX) return value;
-  throw wrong(name, `the id of one, a bigint from 1n to ${LEASE_MAX}n`, value);
+  if (typeof value === 'bigint' && value !== 0n && value >= LEASE_MIN && value <= LEASE_MAX) return value;
+  throw wrong(name, `the id of one, a bigint of 64 bits other than 0n`, value);
 }
 
 export function requireRevision(value: unknown, name: string, min = 0): number {

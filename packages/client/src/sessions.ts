@@ -1,7 +1,8 @@
 import { ServiceError } from '@remora/base';
-import { LEASE_MAX, type SessionLock } from '@remora/lock';
+import type { SessionLock } from '@remora/lock';
 import type { SessionInfo } from '@remora/protocol';
 import { checkOptions } from './known-options.ts';
+import { requireLease } from './option-kinds.ts';
 import { shown } from './options.ts';
 import type { Requester } from './requester.ts';
 
@@ -62,12 +63,12 @@ export class Sessions {
   }
 }
 
-/** As people are shown ids. */
+/** As people are shown ids: 64 bits without a sign, though etcd's clients may have chosen one below 0. */
 const HEX = /^[0-9a-f]{1,16}$/i;
 
 function idOf(id: bigint | string): bigint {
-  if (typeof id === 'bigint' && id > 0n && id <= LEASE_MAX) return id;
-  if (typeof id === 'string' && HEX.test(id)) return idOf(BigInt(`0x${id}`));
+  if (typeof id === 'bigint') return requireLease(id, 'session');
+  if (typeof id === 'string' && HEX.test(id)) return idOf(BigInt.asIntN(64, BigInt(`0x${id}`)));
   throw new ServiceError(
     'INVALID_ARGUMENT',
     `the id of a session: a bigint, or hexadecimal text as 'remora session ls' prints it, not ${shown(id)}`,

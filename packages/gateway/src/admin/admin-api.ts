@@ -18,7 +18,7 @@ import {
 import type { admin } from '@remora/protocol/remora';
 import type { Backend, BackendReply } from '../backend.ts';
 import type { CallInfo, UnaryHandler } from '../calls.ts';
-import { toRevision } from '../etcd/kv-requests.ts';
+import { toCount } from '../lock/lock-requests.ts';
 import {
   fromCheck,
   fromNodes,
@@ -105,7 +105,7 @@ export class AdminApi {
   }
 
   async compact(request: admin.CompactRequest, call: CallInfo): Promise<admin.CompactResponse> {
-    const wanted = toRevision(request.revision);
+    const wanted = toCount(request.revision, 'revision');
     const revision = wanted === 0 ? (await this.#query({ type: 'status' }, call)).revision : wanted;
     await this.#command({ type: 'compact', revision }, call);
     return { revision };
@@ -116,7 +116,7 @@ export class AdminApi {
    * could not be told.
    */
   async beginRestore(request: admin.BeginRestoreRequest, call: CallInfo): Promise<admin.BeginRestoreResponse> {
-    const to = toRevision(request.revision);
+    const to = toCount(request.revision, 'revision');
     if (to > REVISION_FLOOR_MAX) {
       throw new ServiceError('INVALID_ARGUMENT', `the revision ${to} is too high; at most ${REVISION_FLOOR_MAX}`);
     }

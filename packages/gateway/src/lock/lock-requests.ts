@@ -172,7 +172,9 @@ export function toRequestId(requestId: string): string | undefined {
 }
 
 export function toCount(value: bigint, what: string): number {
-  if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw invalid(`${what} is out of bounds`);
+  if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw invalid(`${what}: a whole number from 0 to ${Number.MAX_SAFE_INTEGER}, not ${value}`);
+  }
   return Number(value);
 }
 
