@@ -299,6 +299,7 @@ export class MemoryBackend implements Backend {
       remainingMs: lease === undefined ? -1 : lease.endsMs - this.#clock.monotonicMs(),
       keys: held,
       attributes: {},
+      endsEmpty: false,
     };
   }
 

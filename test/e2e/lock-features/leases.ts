@@ -49,6 +49,9 @@ export const LEASES: Courses = {
     expect(await shown(world, name)).toMatchObject({ holders: [{ version: held.version }], waiterCount: 1 });
     await other.locks.forceRelease(name);
     await (await waiting).release();
+    // Its session was for that lock alone, and nobody else would ever end it.
+    const isGone = async () => (await other.sessions.show(held.handle.lease)) === undefined;
+    await eventually('its session has ended', isGone);
   },
 
   async *'a lock that is left to its TTL is free when that is over, and not before'(world) {

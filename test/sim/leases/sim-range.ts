@@ -150,7 +150,15 @@ export class SimRange {
     if (!this.serving || this.gone) return undefined;
     const { id } = query;
     const { incarnation = 0, ttlMs = -1 } = this.state.leases.get(id) ?? {};
-    const lease = { id, incarnation, grantedTtlMs: ttlMs, remainingMs: ttlMs, keys: [], attributes: {} };
+    const lease = {
+      id,
+      incarnation,
+      grantedTtlMs: ttlMs,
+      remainingMs: ttlMs,
+      keys: [],
+      attributes: {},
+      endsEmpty: false,
+    };
     return { type: 'leaseTimeToLive', lease };
   }
 

@@ -20,6 +20,10 @@ class AuditBed {
   readonly references = new Map([7, 8].map((id) => [id, { id: BigInt(id), incarnation: 5 }]));
   readonly asked: Asked[] = [];
   givenUp = 0;
+  /** Leases that have nothing here, and those that were found to be looked at for that. */
+  readonly nothingOf = new Set<bigint>();
+  readonly empty: string[] = [];
+  endsEmpty = false;
   readonly ended: string[] = [];
   /** How often there is more to be taken away. */
   more = 0;
@@ -33,10 +37,12 @@ class AuditBed {
       expect(span).toEqual(SPAN);
       done(this.more-- > 0);
     },
+    isEmpty: (id) => this.nothingOf.has(id),
+    onEmpty: ({ id, incarnation }) => this.empty.push(`${id}/${incarnation}`),
     others: {
       query: (query, _options, done) => {
         const answer = (incarnation: number): void => {
-          const lease = { ...NOTHING, incarnation };
+          const lease = { ...NOTHING, incarnation, endsEmpty: this.endsEmpty };
           done(undefined, { result: { type: 'leaseTimeToLive', lease } });
         };
         const fail = (): void => done(new ServiceError('UNAVAILABLE', 'nobody answers'), undefined);
@@ -57,7 +63,15 @@ class AuditBed {
   }
 }
 
-const NOTHING: LeaseInfo = { id: 0n, incarnation: 0, grantedTtlMs: 0, remainingMs: -1, keys: [], attributes: {} };
+const NOTHING: LeaseInfo = {
+  id: 0n,
+  incarnation: 0,
+  grantedTtlMs: 0,
+  remainingMs: -1,
+  keys: [],
+  attributes: {},
+  endsEmpty: false,
+};
 
 describe('the audit of leases of other ranges', () => {
   let bed: AuditBed;
@@ -89,6 +103,18 @@ describe('the audit of leases of other ranges', () => {
     bed.clock.advance(SOON_MS);
     expect(bed.ended).toEqual(['7/5', '7/5', '7/5']);
     expect(bed.ids).toEqual([7n, 8n]);
+  });
+
+  test('has those looked at that have nothing here, and end when they have nothing anywhere', () => {
+    bed.nothingOf.add(8n);
+    bed.answer(5);
+    bed.answer(5);
+    expect(bed.empty).toEqual([]); // neither of them ends so
+    bed.endsEmpty = true;
+    bed.clock.advance(ROUND_MS);
+    bed.answer(5);
+    bed.answer(5);
+    expect([bed.empty, bed.ended]).toEqual([['8/5'], []]);
   });
 
   test('concludes nothing from an answer that does not come (LA3)', () => {

@@ -26,6 +26,10 @@ export interface LeaseAuditDeps {
   readonly span: () => Span | undefined;
   /** Told whether there is more to be taken away; undefined when it was not applied. */
   readonly propose: (command: End, done: (more: boolean | undefined) => void) => void;
+  /** Whether nothing here belongs to it. */
+  readonly isEmpty: (id: bigint) => boolean;
+  /** It has nothing here, and is one that ends when it has nothing anywhere. */
+  readonly onEmpty: (lease: Named) => void;
   /** From the end of one round, or the beginning of a term, to the next round. */
   readonly intervalMs?: number | undefined;
 }
@@ -83,8 +87,11 @@ export class LeaseAudit {
     const query = { type: 'leaseTimeToLive', id, keys: false } as const;
     this.#giveUp = this.#deps.others.query(query, { timeoutMs: ASK_TIMEOUT_MS }, (error, reply) => {
       if (life !== this.#life) return; // LA3
-      if (isUnknown(incarnation, error, reply?.result)) this.#end({ id, incarnation }, done);
-      else done();
+      const result = reply?.result;
+      if (isUnknown(incarnation, error, result)) return this.#end({ id, incarnation }, done);
+      const mayEnd = result?.type === 'leaseTimeToLive' && result.lease.endsEmpty;
+      if (mayEnd && this.#deps.isEmpty(id)) this.#deps.onEmpty({ id, incarnation });
+      done();
     });
   }
 

@@ -1,5 +1,5 @@
 import { type Clock, type Engine, type ServiceError, spanContains } from '@remora/base';
-import type { DelayedHold, MarkedUntil } from '@remora/lock';
+import type { DelayedHold, MarkedUntil, SessionRef } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { attachableSpan } from '../state/bounds.ts';
 import type { AppliedEnd } from '../state/effects.ts';
@@ -9,6 +9,7 @@ import type { Lease } from '../state/leases.ts';
 import type { Outcome } from '../state/outcome-codec.ts';
 import type { RangeState } from '../state/range-state.ts';
 import type { Commands, RangeDone } from './commands.ts';
+import { EmptyLeases } from './empty-leases.ts';
 import { EndedMarks } from './ended-marks.ts';
 import { LeaseAudit } from './lease-audit.ts';
 import { LeaseEndRevision, type LeaseEndRevisionDeps } from './lease-end-revision.ts';
@@ -46,6 +47,7 @@ export class LeaseDuties {
   readonly #endings: LeaseEndings;
   readonly #endRevision: LeaseEndRevision;
   readonly #audit: LeaseAudit;
+  readonly #empty: EmptyLeases;
   readonly #delays: LockDelays;
   readonly #marks: EndedMarks;
   #isLookDue = false;
@@ -78,9 +80,12 @@ export class LeaseDuties {
       propose: (command, done) => commands.propose(command, (outcome) => soon(done, outcome)),
     });
     this.#endRevision = new LeaseEndRevision(deps);
+    this.#empty = new EmptyLeases({ clock, others, leases: state.leases, intervalMs: auditMs });
     this.#audit = new LeaseAudit({
       ...{ clock, others, references: state.references, intervalMs: auditMs },
       span: () => attachableSpan(state.bounds),
+      isEmpty: (id) => !state.references.attached.any(id),
+      onEmpty: (lease) => this.#empty.look(lease),
       propose: (command, done) => {
         this.#registrar.void(command.id); // RG3
         commands.propose(command, (outcome) => {
@@ -103,6 +108,7 @@ export class LeaseDuties {
     this.#delays.start();
     this.#marks.start();
     this.#audit.start();
+    this.#empty.start();
   }
 
   stop(error: ServiceError): void {
@@ -111,6 +117,7 @@ export class LeaseDuties {
     this.#delays.stop();
     this.#marks.stop();
     this.#audit.stop();
+    this.#empty.stop();
     this.#registrar.abandon(error);
   }
 
@@ -139,6 +146,11 @@ export class LeaseDuties {
       this.#isLookDue = false;
       this.#endings.look();
     });
+  }
+
+  /** A lock was taken from a session by force (EM3 of empty-leases.ts). */
+  taken({ lease: id, incarnation }: SessionRef): void {
+    this.#empty.look({ id, incarnation });
   }
 
   holdDelayed(hold: DelayedHold): void {

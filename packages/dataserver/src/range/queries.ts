@@ -13,6 +13,7 @@ import {
   wantedByTxn,
 } from '../state/kv-read.ts';
 import { scanPlainKeys } from '../state/kv-scan.ts';
+import { endsEmpty } from '../state/leases.ts';
 import { queryWithin } from '../state/request-bounds.ts';
 import type { IntentWaits } from '../transactions/intent-waits.ts';
 import type { PreparedPart } from '../transactions/prepared-part.ts';
@@ -407,7 +408,7 @@ export class Queries {
 
   #leaseInfo(id: bigint, withKeys: boolean): LeaseInfo {
     const lease = this.#replica.state.leases.get(id);
-    if (lease === undefined) return { id, incarnation: 0, grantedTtlMs: 0, remainingMs: -1, keys: [], attributes: {} };
+    if (lease === undefined) return { id, ...UNKNOWN_LEASE };
     return {
       id,
       incarnation: lease.incarnation,
@@ -415,9 +416,14 @@ export class Queries {
       remainingMs: this.#deps.keeper.remainingMs(id) ?? lease.ttlMs,
       keys: withKeys ? this.#replica.state.leases.attached.keys(id) : [],
       attributes: lease.attributes,
+      endsEmpty: endsEmpty(lease),
     };
   }
 }
+
+const UNKNOWN_LEASE = {
+  ...{ incarnation: 0, grantedTtlMs: 0, remainingMs: -1, keys: [], attributes: {}, endsEmpty: false },
+} as const;
 
 function isSerializable(query: Query): query is Extract<Query, { type: 'range' | 'readTxn' }> {
   return (query.type === 'range' || query.type === 'readTxn') && query.serializable;

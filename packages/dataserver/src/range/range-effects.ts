@@ -27,6 +27,8 @@ export function rangeEffects(replica: RangeReplica, deps: RangeEffectsDeps): Eff
       replica.hub.publish(revision, events);
     },
     onNotice: (notice) => {
+      // Nobody but one who takes a lock by force tells its holder that it is released.
+      if (notice.result.type === 'released') leases().taken(notice.owner.session);
       waits.notify(notice);
       grants.notify(notice);
     },

@@ -278,6 +278,14 @@ export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
   });
 }
 
+/**
+ * Whether a lease that never expires is ended when nothing belongs to it any more: its client changed its TTL to never when it
+ * had what the lease is for (range/empty-leases.ts EM1).
+ */
+export function endsEmpty({ change, ttlMs }: Pick<Lease, 'change' | 'ttlMs'>): boolean {
+  return change > 0 && ttlMs >= TTL_NEVER_MS;
+}
+
 function checkTtl(ttlMs: number): void {
   if (ttlMs > LEASE_TTL_MAX_MS) throw new ServiceError('LEASE_TTL_TOO_LARGE', 'the TTL of the lease is too large');
 }

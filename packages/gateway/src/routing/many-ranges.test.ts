@@ -163,7 +163,7 @@ test('a range that was split since is asked again in parts', async () => {
 
 test('the keys of a lease are those of all ranges, in order, each once', async () => {
   const bed = new ManyBed();
-  const lease = { id: 7n, incarnation: 4, grantedTtlMs: 900, remainingMs: 500, attributes: {} };
+  const lease = { id: 7n, incarnation: 4, grantedTtlMs: 900, remainingMs: 500, attributes: {}, endsEmpty: false };
   const key = (text: string) => Buffer.from(text);
   bed.answer = (query, rangeId) => {
     if (query.type === 'leaseTimeToLive') return { type: query.type, lease: { ...lease, keys: [key('n')] } };
@@ -178,7 +178,15 @@ test('the keys of a lease are those of all ranges, in order, each once', async (
 
 test('nobody is asked for the keys of a lease that is gone', async () => {
   const bed = new ManyBed();
-  const lease = { id: 7n, incarnation: 0, grantedTtlMs: 0, remainingMs: -1, attributes: {}, keys: [] };
+  const lease = {
+    id: 7n,
+    incarnation: 0,
+    grantedTtlMs: 0,
+    remainingMs: -1,
+    attributes: {},
+    keys: [],
+    endsEmpty: false,
+  };
   bed.answer = () => ({ type: 'leaseTimeToLive', lease });
   await bed.query({ type: 'leaseTimeToLive', id: 7n, keys: true });
   expect([bed.result, bed.asked]).toEqual([{ type: 'leaseTimeToLive', lease }, ['leaseTimeToLive 2']]);
@@ -186,7 +194,7 @@ test('nobody is asked for the keys of a lease that is gone', async () => {
 
 describe('sessions', () => {
   const info = (id: bigint) => ({ id, incarnation: 4, ttlMs: 900, remainingMs: 500, attributes: {} });
-  const list = { type: 'sessions', after: 0n, limit: 3, attributes: {} } as const;
+  const list = { type: 'sessions', after: 0n, limit: 3, attributes: {}, endsEmpty: false } as const;
 
   test('are listed range by range, until there are as many as were asked for', async () => {
     const bed = new ManyBed();

@@ -163,6 +163,8 @@ export interface LeaseInfo {
   readonly remainingMs: number;
   readonly keys: readonly Uint8Array[];
   readonly attributes: Readonly<Record<string, string>>;
+  /** It never expires, and is ended when no lock and no key belongs to it any more. */
+  readonly endsEmpty: boolean;
 }
 
 export type CommandResult =

@@ -276,8 +276,9 @@ function decodeLockRef(raw: unknown): { lock: LockId; owner: Owner } {
   };
 }
 
+/** One that does not end when it is empty is what it was before there were any that do. */
 function encodeLeaseInfo(lease: LeaseInfo): unknown[] {
-  return [
+  const fields = [
     leaseToWire(lease.id),
     lease.incarnation,
     lease.grantedTtlMs,
@@ -285,10 +286,11 @@ function encodeLeaseInfo(lease: LeaseInfo): unknown[] {
     lease.keys.slice(),
     textMapToWire(lease.attributes),
   ];
+  return lease.endsEmpty ? [...fields, true] : fields;
 }
 
 function decodeLeaseInfo(raw: unknown): LeaseInfo {
-  const f = asFields(raw, 6, 'lease info');
+  const f = asFields(raw, Array.isArray(raw) && raw.length === 7 ? 7 : 6, 'lease info');
   return {
     id: asLease(f[0], 'lease id'),
     incarnation: asCount(f[1], 'lease incarnation'),
@@ -296,6 +298,7 @@ function decodeLeaseInfo(raw: unknown): LeaseInfo {
     remainingMs: asMs(f[3], 'lease remainingMs'),
     keys: asList(f[4], 'lease keys', (key) => asBytes(key, 'lease key')),
     attributes: asTextMap(f[5], 'lease attributes'),
+    endsEmpty: f.length === 7 && asBool(f[6], 'lease endsEmpty'),
   };
 }
 

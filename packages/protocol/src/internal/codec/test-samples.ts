@@ -140,7 +140,27 @@ export const QUERY_RESULTS: readonly QueryResult[] = [
   { type: 'leaseKeepAlive', id: LEASE, incarnation: 4, ttlMs: -1 },
   {
     type: 'leaseTimeToLive',
-    lease: { id: LEASE, incarnation: 4, grantedTtlMs: 9, remainingMs: -1, keys: [key], attributes: { a: 'b' } },
+    lease: {
+      id: LEASE,
+      incarnation: 4,
+      grantedTtlMs: 9,
+      remainingMs: -1,
+      keys: [key],
+      attributes: { a: 'b' },
+      endsEmpty: false,
+    },
+  },
+  {
+    type: 'leaseTimeToLive',
+    lease: {
+      id: LEASE,
+      incarnation: 4,
+      grantedTtlMs: 9,
+      remainingMs: -1,
+      keys: [key],
+      attributes: { a: 'b' },
+      endsEmpty: true,
+    },
   },
   { type: 'leases', ids: [1n, LEASE] },
   { type: 'lock', result: { type: 'check', current: [true, false] } },
