@@ -19,7 +19,7 @@ import { parseSession } from './http/lock-words.ts';
 import { LockApi } from './lock/lock-service.ts';
 import { SessionApi } from './lock/session-service.ts';
 
-const CALL = { timeoutMs: 1_000, callerMs: undefined };
+const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } };
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 
