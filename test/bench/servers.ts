@@ -1,6 +1,7 @@
 /** The kinds of servers that can be measured, with the settings that they have in production. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { isUsable } from '../e2e/node-process.ts';
 import { type MemberAddress, ProcessCluster, type ServerKind } from './process-cluster.ts';
 import type { EntryChoice } from './system.ts';
 
@@ -35,7 +36,10 @@ export function remora({ name, root, profileDir, ...settings }: RemoraSettings):
     workloads: ['put', 'get', 'lock', 'unary-put', 'unary-get', 'handoff'],
     cwd: settings.dir,
     command: (member, all) => [...node(member.name), program, 'node', ...remoraFlags(member, all)],
-    isReady: async ({ http }) => (await get(http, '/ready')) !== undefined,
+    isReady: async ({ http }) => {
+      const body = await get(http, '/ready');
+      return body !== undefined && isUsable(body);
+    },
     isLeader: async ({ http }) => /^remora_range_leader(\{.*\})? 1$/m.test((await get(http, '/metrics')) ?? ''),
     api: (workload) => (workload.startsWith('unary') ? 'etcd' : 'sdk'),
     loadProgram: [...node('client'), join(root, LOAD_PROGRAM)],

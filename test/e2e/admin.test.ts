@@ -227,10 +227,10 @@ describe('a node that is killed', () => {
     await cluster.node(3).end('SIGKILL');
     const report = await eventually('the silence is noticed', async () => {
       const { code, out } = await admin('check', '--json');
-      const { problems } = JSON.parse(out) as { problems: readonly { kind: string; nodeId: number }[] };
-      return code === 1 && problems.some(({ kind }) => kind === 'silentNode') ? problems : undefined;
+      const { conditions } = JSON.parse(out) as { conditions: readonly { name: string; nodeId: number }[] };
+      return code === 1 && conditions.some(({ name }) => name === 'silentNode') ? conditions : undefined;
     });
-    expect(report).toContainEqual(expect.objectContaining({ kind: 'silentReplica', nodeId: 3 }));
+    expect(report).toContainEqual(expect.objectContaining({ name: 'silentReplica', nodeId: 3 }));
     const { id } = await settledLeader();
     expect(await admin('transfer-leader', String(id), 'n3')).toMatchObject({ code: 1 });
     await cluster.restart(3);

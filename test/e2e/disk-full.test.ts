@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { SmallDisk } from '../chaos/nodes/small-disk.ts';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
+import { eventuallyShown } from './health-views.ts';
 
 /** `remora --help`: the disk is full, or failed. */
 const DISK = 74;
@@ -49,7 +50,11 @@ test.skipIf(disk === undefined)('below its reserve a node takes in no values, an
   const metrics = await (await fetch(`http://127.0.0.1:${ports.health}/metrics`)).text();
   expect(metrics).toMatch(/^remora_disk_refusals_total [1-9]/m);
   expect(metrics).toMatch(/^remora_disk_available_bytes [1-9]/m);
+  const full = { name: 'diskReserve', severity: 'critical', scope: 'node', nodeId: 1 };
+  // The only node there is goes on taking clients: no other one would serve better.
+  await eventuallyShown(cluster.node(1), [expect.objectContaining(full)]);
   disk?.free();
+  await eventuallyShown(cluster.node(1), []);
   await eventually('it takes values again', () =>
     client.kv.put('more', 'v').then(
       () => true,

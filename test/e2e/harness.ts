@@ -20,6 +20,8 @@ const HOST = '127.0.0.1';
 export interface ClusterOptions {
   /** Founding members; 3 unless given. */
   readonly nodes?: number;
+  /** How many of the founding members are started; all unless given. */
+  readonly started?: number;
   /** Nodes that join while it is founded, beside the founding members; they are no masters. None unless given. */
   readonly joining?: number;
   /** Flags of every node, without the dashes. */
@@ -53,7 +55,7 @@ export class Cluster {
       for (const each of await portsOf(options.joining ?? 0)) {
         cluster.#add(`n${cluster.#nodes.length + 1}`, each, { join: seeds.map((peer) => `${HOST}:${peer}`).join(',') });
       }
-      for (const node of cluster.#nodes) node.start();
+      for (const node of cluster.#nodes.slice(0, options.started)) node.start();
       if (options.awaitReady !== false) await cluster.untilReady();
       return cluster;
     } catch (error) {

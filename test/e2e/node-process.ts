@@ -147,7 +147,8 @@ export class NodeProcess {
   async untilReady(timeoutMs = 30_000): Promise<void> {
     const probe = async (): Promise<boolean> => {
       if (!this.running) throw new FinalError(`${this.name} ended instead of getting ready:\n${this.logTail(10)}`);
-      return (await fetch(`http://${this.health}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })).ok;
+      const response = await fetch(`http://${this.health}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+      return isUsable(await response.text());
     };
     await eventually(`${this.name} is ready`, probe, { timeoutMs, pollMs: 50 }).catch((cause: unknown) => {
       throw new Error(`${this.name} did not get ready; the end of its log:\n${this.logTail(10)}`, { cause });
@@ -190,6 +191,15 @@ export class NodeProcess {
     };
     return Object.entries(all).flatMap(([flag, value]) => [`--${flag}`, value]);
   }
+}
+
+/** What keeps clients waiting wherever they are, or says that the node does not know yet. */
+const NOT_YET: ReadonlySet<string> = new Set(['starting', 'stopping', 'notInformed']);
+
+/** It runs and, as far as it knows, the cluster serves; one that drains does. `body`: what `/ready` answered. */
+export function isUsable(body: string): boolean {
+  const { conditions } = JSON.parse(body) as { conditions: readonly { name: string; severity: string }[] };
+  return conditions.every(({ name, severity }) => severity !== 'critical' && !NOT_YET.has(name));
 }
 
 export function nodePaths(dir: string, name: string): { readonly dataDir: string; readonly logPath: string } {

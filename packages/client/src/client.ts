@@ -1,6 +1,13 @@
 import { type CommandIdentity, GuidSeries, ServiceError, type Timer } from '@remora/base';
 import type { LockId } from '@remora/lock';
-import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
+import {
+  type ClusterView,
+  type HealthCondition,
+  PIPE_REQUEST_BYTES_MAX,
+  pipeConditions,
+  pipeView,
+  type RangeStatus,
+} from '@remora/protocol';
 import { lookingSignal } from './abort.ts';
 import { Barrier, DoubleBarrier } from './barrier.ts';
 import { type Duration, durationMs, requestMsOf, ttlMsOf } from './duration.ts';
@@ -17,7 +24,7 @@ import { Lock, type LockDeps } from './lock.ts';
 import type { LockChoice } from './lock-choice.ts';
 import { LockSet } from './lock-set.ts';
 import { Locks, lockIdOf } from './locks.ts';
-import { clientClosed } from './operation.ts';
+import { clientClosed, isNoAnswer } from './operation.ts';
 import { capacity, parties } from './option-kinds.ts';
 import { requireAttributes } from './options.ts';
 import { lockText } from './outcomes.ts';
@@ -91,6 +98,17 @@ const JOURNAL_TIMEOUT_MS = 1_000;
 /** Sessions of one client, those of single locks included: each has heartbeats of its own. */
 const SESSIONS_MAX = 10_000;
 /** Of a lock's name, as it is shown with a session of its own. */
+
+/** An election takes less. */
+const STATUS_WAIT_MS = 3_000;
+
+/** A cluster as a client sees it. */
+export interface ClientStatus {
+  readonly view: ClusterView;
+  /** The worst first. */
+  readonly conditions: readonly HealthCondition[];
+  readonly range: RangeStatus | undefined;
+}
 
 /** A connection to a cluster. Close it, or use `await using`: open connections keep the process alive. */
 export class RemoraClient implements AsyncDisposable {
@@ -219,14 +237,28 @@ export class RemoraClient implements AsyncDisposable {
     return new ClientSession(session, deps, this.#timeoutMs);
   }
 
-  /** What the gateway knows of the cluster, and the state of the first range as its leader tells it. */
-  async status(): Promise<{ readonly view: ClusterView; readonly range: RangeStatus | undefined }> {
+  /**
+   * What the gateway knows of the cluster, what is wrong with it, and the state of the first range as its leader tells it:
+   * undefined while none does. The leader is waited for only as long as somebody may become it.
+   */
+  async status(): Promise<ClientStatus> {
     const options = { timeoutMs: this.#timeoutMs };
-    const [view, { result }] = await Promise.all([
+    const [view, conditions] = await Promise.all([
       this.#requester.request(pipeView, undefined, options),
-      this.#requester.query({ type: 'status' }, options),
+      this.#requester.request(pipeConditions, undefined, options),
     ]);
-    return { view, range: result.type === 'status' ? result.status : undefined };
+    return { view, conditions, range: view.ranges.length === 0 ? undefined : await this.#rangeStatus() };
+  }
+
+  async #rangeStatus(): Promise<RangeStatus | undefined> {
+    const timeoutMs = Math.min(this.#timeoutMs, STATUS_WAIT_MS);
+    try {
+      const { result } = await this.#requester.query({ type: 'status' }, { timeoutMs });
+      return result.type === 'status' ? result.status : undefined;
+    } catch (error) {
+      if (error instanceof ServiceError && isNoAnswer(error)) return undefined; // The conditions say why.
+      throw error;
+    }
   }
 
   /**

@@ -24,6 +24,7 @@ export { Barrier, type BarrierOptions, BarrierStay, DoubleBarrier } from './barr
 export {
   type ClientOptions,
   ClientSession,
+  type ClientStatus,
   type DoubleBarrierOptions,
   RemoraClient,
   type SessionOptions,

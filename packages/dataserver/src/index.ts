@@ -2,7 +2,7 @@ export { Checkpointer, type CheckpointOptions, type CheckpointParticipant } from
 export * from './engine/index.ts';
 export { discardUnfinishedSnapshots } from './install/installer.ts';
 export type { AppliedCommand, OnApplied } from './range/applied-command.ts';
-export { DiskRoom } from './range/disk-room.ts';
+export { DiskRoom, isBelowReserve } from './range/disk-room.ts';
 export { LOCK_LIMITS, type LockLimitOptions } from './range/lock-limits.ts';
 export type { OtherRanges } from './range/other-ranges.ts';
 export type { RangeOptions, RangeUnderWay } from './range/range-options.ts';

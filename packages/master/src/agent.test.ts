@@ -60,11 +60,13 @@ class AgentBed {
           hasMaster: true,
           ranges: [],
           results: [],
+          conditions: [],
         }),
         changedSince: () => this.changed,
         onTask: (task) => this.tasks.push(task),
         onView: () => {},
         onSplitPolicy: (policy) => this.policies.push(policy),
+        onConditions: () => {},
         onRefused: (error) => {
           this.refused = error.code;
         },

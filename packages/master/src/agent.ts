@@ -1,6 +1,7 @@
 import { type Clock, type Logger, type Random, ServiceError, type Timer } from '@remora/base';
 import {
   type ClusterView,
+  type HealthCondition,
   type JoinReply,
   masterHeartbeat,
   masterJoin,
@@ -27,6 +28,8 @@ export interface AgentDeps {
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView) => void;
   readonly onSplitPolicy: (policy: SplitPolicy) => void;
+  /** What the masters find wrong with the cluster. */
+  readonly onConditions: (conditions: readonly HealthCondition[]) => void;
   /** The cluster will never take this node (wiped data, another cluster): the process should end. */
   readonly onRefused: (error: ServiceError) => void;
 }
@@ -121,6 +124,7 @@ export class NodeAgent {
       this.#deps.finder.viewed(reply.view);
       this.#deps.onView(reply.view);
       this.#deps.onSplitPolicy(reply.splits);
+      this.#deps.onConditions(reply.conditions);
       for (const task of reply.tasks) this.#deps.onTask(task);
       this.#tellChanges(reply.view);
       this.#after(pauseAfter(reply), () => this.#beat());

@@ -91,6 +91,7 @@ class CareBed {
         hasMaster: true,
         ranges: [],
         results: [],
+        conditions: [],
       };
       this.reports.heard(heartbeat, this.clock.monotonicMs());
     }

@@ -16,15 +16,15 @@
 import { type Clock, formatDurationMs, type Logger, ServiceError } from '@remora/base';
 import type {
   AskSplitRequest,
-  ClusterProblem,
   Done,
+  HealthCondition,
   NodeDescriptor,
   OrderResult,
   PauseSchedulerRequest,
   RangeInstruction,
   SetNodeDutyRequest,
 } from '@remora/protocol';
-import { schedulingProblems } from './admin/scheduling-check.ts';
+import { schedulingConditions } from './admin/scheduling-check.ts';
 import { type ClusterSettings, schedulingSettings } from './admin/settings.ts';
 import type { MasterCommand } from './master-commands.ts';
 import type { NodeReports } from './node-reports.ts';
@@ -109,8 +109,8 @@ export class ClusterCare implements RangeDirector {
   }
 
   /** What it finds wrong. */
-  problems(): readonly ClusterProblem[] {
-    return this.#informed ? schedulingProblems(this.scheduling, this.nowMs) : [];
+  conditions(): readonly HealthCondition[] {
+    return this.#informed ? schedulingConditions(this.scheduling, this.nowMs) : [];
   }
 
   /** That it is possible was found before, as far as what is known goes. */

@@ -98,6 +98,22 @@ describe('who looks for the leader of the masters', () => {
     }
   });
 
+  test('knows since when no leader answers, and which of those that were asked are there', () => {
+    const bed = new Bed({ 1: { names: 0 }, 2: 'gone', 3: { names: 0 } });
+    expect(bed.finder.silence).toBeUndefined();
+    bed.clock.advance(10);
+    bed.ask(1);
+    bed.clock.advance(10);
+    bed.ask(2);
+    expect(bed.finder.silence).toEqual({ sinceMs: 10, answering: new Set([1, 3]) });
+    bed.answers[3] = 'gone';
+    bed.ask(3);
+    expect(bed.finder.silence).toEqual({ sinceMs: 10, answering: new Set([1]) });
+    bed.answers[3] = 'leads';
+    bed.ask(3);
+    expect(bed.finder.silence).toBeUndefined();
+  });
+
   test('asks the only one there is, also when that is gone', () => {
     const bed = new Bed({ 1: 'gone' });
     bed.finder.viewed({ clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 1 });

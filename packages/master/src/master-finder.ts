@@ -1,4 +1,4 @@
-import { type Clock, ServiceError } from '@remora/base';
+import { type Clock, type ErrorCode, ServiceError } from '@remora/base';
 import type { CallHandle, ClusterView, Done, Method, RpcChannel, RpcDialer } from '@remora/protocol';
 
 /**
@@ -20,6 +20,15 @@ export interface MasterFinderDeps {
   readonly leaderHere?: () => number;
 }
 
+/** Since when no leader of the masters has answered, and which of those that were asked since have said anything. */
+export interface MastersSilence {
+  readonly sinceMs: number;
+  readonly answering: ReadonlySet<number>;
+}
+
+/** The node that was asked did not say these itself: nothing was heard of it. */
+const NOT_HEARD: ReadonlySet<ErrorCode> = new Set(['UNAVAILABLE', 'UNKNOWN_OUTCOME', 'DEADLINE_EXCEEDED']);
+
 const NO_MASTER = new ServiceError('UNAVAILABLE', 'the node that was asked is no master');
 
 /** Where a node's calls to the master go: to its leader as far as known, otherwise to one master after the other. */
@@ -35,6 +44,8 @@ export class MasterFinder {
   /** A master that gave no answer, and until when it is left alone. */
   #silent: number | string = 0;
   #silentUntilMs = 0;
+  /** Since the last answer of a leader. */
+  #unanswered: { readonly sinceMs: number; readonly answering: Set<number> } | undefined;
 
   constructor(deps: MasterFinderDeps) {
     this.#deps = deps;
@@ -61,6 +72,12 @@ export class MasterFinder {
   #answered(): void {
     this.#failures = 0;
     this.#silent = 0;
+    this.#unanswered = undefined;
+  }
+
+  /** Undefined while the leader answers. It is asked at each heartbeat of this node, so that this is never old. */
+  get silence(): MastersSilence | undefined {
+    return this.#unanswered;
   }
 
   /** Whom it begins with, for messages. */
@@ -103,6 +120,11 @@ export class MasterFinder {
    */
   #failed(error: ServiceError, to: number | string): void {
     this.#failures++;
+    this.#unanswered ??= { sinceMs: this.#deps.clock.monotonicMs(), answering: new Set() };
+    if (typeof to === 'number') {
+      if (NOT_HEARD.has(error.code)) this.#unanswered.answering.delete(to);
+      else this.#unanswered.answering.add(to);
+    }
     if (error.code !== 'NOT_LEADER' && error.code !== 'UNIMPLEMENTED') this.#isSilent(to);
     const { leaderNode, leaderAddress } = error.code === 'NOT_LEADER' ? (error.details ?? {}) : {};
     if (this.#deps.clock.monotonicMs() >= this.#silentUntilMs) this.#silent = 0;

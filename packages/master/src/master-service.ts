@@ -22,6 +22,7 @@ import {
   type RpcRegistry,
 } from '@remora/protocol';
 import { type ConfState, isMember } from '@remora/raft';
+import type { ClusterHealth } from './admin/cluster-health.ts';
 import { splitPolicyOf } from './admin/range-settings.ts';
 import type { ClusterSettings } from './admin/settings.ts';
 import type { ClusterCare } from './cluster-care.ts';
@@ -47,6 +48,7 @@ export interface MasterServiceDeps {
   readonly reports: NodeReports;
   readonly revisions: RevisionIssuer;
   readonly firstRange: FirstRange;
+  readonly health: Pick<ClusterHealth, 'told'>;
   readonly settings: () => ClusterSettings;
   /** Whether it may answer from its state (master.ts M3). */
   readonly leading: () => boolean;
@@ -150,7 +152,8 @@ export class MasterService {
     for (const result of heartbeat.results) orders.ended(result);
     const own = masterTask(state, heartbeat) ?? [];
     const tasks = [...replicaTasks(state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
-    return { tasks, view: this.view(), splits: splitPolicyOf(settings()) };
+    const conditions = this.#deps.health.told();
+    return { tasks, view: this.view(), splits: splitPolicyOf(settings()), conditions };
   }
 
   #heartbeatRefusal({ nodeId, incarnation }: NodeHeartbeat): ServiceError | undefined {

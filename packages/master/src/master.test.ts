@@ -112,7 +112,7 @@ class MasterBed {
     results: readonly OrderResult[] = [],
   ) {
     const space = { capacityBytes: 1_000, availableBytes: 900 };
-    const heartbeat = { nodeId, incarnation, space, labels: {}, hasMaster: true, ranges, results };
+    const heartbeat = { nodeId, incarnation, space, labels: {}, hasMaster: true, ranges, results, conditions: [] };
     return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, heartbeat);
   }
 

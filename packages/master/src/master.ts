@@ -14,6 +14,7 @@ import {
   type StateMachine,
   type StateMachineSnapshot,
 } from '@remora/raft';
+import { ClusterHealth } from './admin/cluster-health.ts';
 import { MasterAdmin } from './admin/master-admin.ts';
 import type { Knowledge } from './admin/overview.ts';
 import type { RangeSettings } from './admin/range-settings.ts';
@@ -88,6 +89,7 @@ export class Master implements StateMachine {
   readonly #reports = new NodeReports();
   readonly #revisions: RevisionIssuer;
   readonly #masters: MastersCare;
+  readonly #health: ClusterHealth;
   readonly #service: MasterService;
   #group: Group | undefined;
   #schema: { readonly replicas: number; readonly schema: SettingsSchema } | undefined;
@@ -133,6 +135,7 @@ export class Master implements StateMachine {
       refusal,
       window: deps.options.revisionWindow,
     });
+    this.#health = this.#newHealth();
     this.#service = this.#newService();
   }
 
@@ -205,6 +208,7 @@ export class Master implements StateMachine {
     if (term === this.#leaderTerm) return;
     this.#leaderTerm = term;
     this.#reports.termBegan(this.#nowMs);
+    this.#health.termBegan();
     this.orders.termBegan(change.term);
     this.replicaIds.termBegan(change.term);
     this.#proposals.loseAll(); // M5
@@ -250,7 +254,7 @@ export class Master implements StateMachine {
     const { nodeId, clusterId, clock, logger } = this.#deps;
     return new MasterService({
       ...{ nodeId, clusterId, clock, logger, state: this.state, orders: this.orders },
-      ...{ reports: this.#reports, revisions: this.#revisions, firstRange: this.#firstRange },
+      ...{ reports: this.#reports, revisions: this.#revisions, firstRange: this.#firstRange, health: this.#health },
       settings: () => this.settings,
       leading: () => this.leading,
       leader: () => this.leader,
@@ -273,8 +277,20 @@ export class Master implements StateMachine {
       confirm: (done) => this.#confirm(done),
       leadingMs: () => this.#reports.leadingMs(this.#nowMs),
       knowledge: () => this.#knowledge(),
-      schedulingProblems: () => this.#term?.care.problems() ?? [],
+      health: this.#health,
       propose: (command, done) => this.#propose(command, (error) => done(error)),
+    });
+  }
+
+  #newHealth(): ClusterHealth {
+    const { clock, options } = this.#deps;
+    return new ClusterHealth({
+      clock,
+      knowledge: () => this.#knowledge(),
+      replicas: () => this.settings.replicas,
+      firstReplicas: options.replicas,
+      unheard: (id) => this.#reports.last(id) === undefined && !this.#reports.isSilent(id, this.#nowMs, this.settings),
+      more: () => this.#term?.care.conditions() ?? [],
     });
   }
 

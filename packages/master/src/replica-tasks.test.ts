@@ -24,6 +24,7 @@ function answerTo(state: MasterState, ...reports: readonly Partial<RangeReport>[
     hasMaster: true,
     ranges,
     results: [],
+    conditions: [],
   };
   return replicaTasks(state, heartbeat);
 }

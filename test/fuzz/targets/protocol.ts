@@ -100,7 +100,11 @@ const METHODS: readonly Target[] = [
   ),
   ...method(rangeInfo, [{ rangeId: 2 }], [{ rangeId: 2, leaderNode: 1, rangeTimeMs: 5, revision: 4, term: 3 }]),
   ...method(masterJoin, [{ nodeId: 0, descriptor }], [{ nodeId: 4, clusterId: 'c' }]),
-  ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: samples.TASKS, view: VIEW, splits: samples.SPLITS }]),
+  ...method(
+    masterHeartbeat,
+    [samples.HEARTBEAT],
+    [{ tasks: samples.TASKS, view: VIEW, splits: samples.SPLITS, conditions: samples.HEALTH }],
+  ),
   ...method(masterDrawRevisions, [samples.DRAWS], [samples.DRAWN]),
   ...method(masterView, [undefined], [VIEW]),
   ...method(nodeGroups, [undefined], [{ nodeId: 3, groups: [HELD, { ...HELD, groupId: 1, range: undefined }] }]),

@@ -147,8 +147,8 @@ export class SimPlatform implements NodePlatform {
     this.admin = new AdminApi(entry);
     const seen = withTransactions(backend, onTransaction);
     const registry = createPipeRegistry(checkedBackend(checkedLimits(seen, fail), answers), {
-      requestBytesMax,
-      txnOpsMax,
+      requestLimits: { requestBytesMax, txnOpsMax },
+      conditions: () => entry.health.conditions(),
     });
     const held = new HeldBytes(HELD_BYTES_MAX);
     const served = new Served();

@@ -1,6 +1,7 @@
 import { formatBytes } from '@remora/base';
 import { Command } from 'commander';
-import type { RemoraClient } from 'remora';
+import type { ClientStatus } from 'remora';
+import { conditionTable } from '../format/condition-table.ts';
 import { counted } from '../format/sizes.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
@@ -12,7 +13,7 @@ export function statusCommand(shell: Shell): Command {
   const command = new Command('status')
     .summary('show the nodes and ranges of a cluster')
     .description(
-      'Shows the nodes of a cluster, its ranges and who leads them, and how many log entries each replica is behind.',
+      'Shows the nodes of a cluster, its ranges and who leads them, how many log entries each replica is behind, and what is wrong.',
     )
     .addHelpText('after', EXAMPLES);
   return addConnectionFlags(command, shell).action((flags: ConnectionFlags) =>
@@ -23,10 +24,10 @@ export function statusCommand(shell: Shell): Command {
   );
 }
 
-type ClusterStatus = Awaited<ReturnType<RemoraClient['status']>>;
+type ClusterStatus = ClientStatus;
 type RangeStatus = NonNullable<ClusterStatus['range']>;
 
-export function statusText({ view, range }: ClusterStatus): string {
+export function statusText({ view, conditions, range }: ClusterStatus): string {
   const names = new Map(view.nodes.map(({ descriptor }) => [descriptor.nodeId, descriptor.name]));
   const nameOf = (nodeId: number) => names.get(nodeId) ?? (nodeId === 0 ? 'none' : `node ${nodeId}`);
   const byId = [...view.nodes].sort((a, b) => a.descriptor.nodeId - b.descriptor.nodeId);
@@ -59,6 +60,7 @@ export function statusText({ view, range }: ClusterStatus): string {
       table(['REPLICA', 'NODE', 'STATE', 'LOG BEHIND', 'COMMIT BEHIND'], replicaRows(range, nameOf)),
     );
   }
+  if (conditions.length > 0) sections.push(conditionTable(conditions));
   return sections.join('\n\n');
 }
 

@@ -7,6 +7,7 @@ import { formatDurationMs, type Random } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
 import { localPorts } from '../local-ports.ts';
 import { type DirLock, lockDirectory } from '../node/dir-lock.ts';
+import type { Readiness } from '../node/health.ts';
 import { type ChildEvent, ChildNode, logTail } from './child-node.ts';
 import { firstTakenPort } from './ports.ts';
 import { type DevSettings, loadDevSettings } from './settings.ts';
@@ -178,12 +179,15 @@ async function checkPorts(basePort: number, nodes: number): Promise<void> {
   throw new CommandError('portTaken', `${what}; choose other ports with --base-port (now ${basePort})`);
 }
 
-/** Asks a node whether it is ready; gives its reasons when not, undefined when it does not answer. */
+/** Asks a node whether its cluster can be used; returns the reasons when not, undefined when it does not answer. */
 async function probe(health: string): Promise<string | undefined> {
   try {
     const response = await fetch(`http://${health}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    const text = await response.text();
-    return response.ok ? 'ready' : text.trim();
+    const { reasons = [], conditions = [] } = (await response.json()) as Partial<Readiness>;
+    // Unready nodes are not usable, and while the masters have not heard of all nodes they know of no fault.
+    const missing = conditions.filter(({ severity, name }) => severity === 'critical' || name === 'notInformed');
+    if (response.ok && missing.length === 0) return 'ready';
+    return [...new Set([...reasons, ...missing.map(({ text }) => text)])].join('; ');
   } catch {
     return undefined;
   }

@@ -31,6 +31,7 @@ import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
+import { NodeHealth } from './health.ts';
 import { joinCluster } from './join.ts';
 import { KnownCluster } from './known-cluster.ts';
 import type { MasterSeat } from './master-seat.ts';
@@ -111,6 +112,7 @@ class Node implements AssembledNode {
   readonly #cluster: KnownCluster;
   readonly #standing: Standing;
   #roles: NodeRoles | undefined;
+  #health: NodeHealth | undefined;
   readonly #closers = new Closers();
   #stopping: Promise<void> | undefined;
 
@@ -151,6 +153,7 @@ class Node implements AssembledNode {
     const dialer = this.#dialer(descriptor, registry);
     const seat = this.#seat({ host, engine, checkpointer, recovered }, registry);
     const finder = this.#finder(dialer, seat);
+    const health = this.#newHealth(host, finder);
     const drawer = this.#drawer(finder);
     const admission = new Admission({ clock, logger }, options);
     const ranges = new RangeBackend({
@@ -189,14 +192,14 @@ class Node implements AssembledNode {
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
     this.#closers.add('leaderships that came back', handOverAll);
-    this.#agent(descriptor, finder, { store, seat });
+    this.#agent(descriptor, finder, { store, seat, health });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
       ...{ dialer, master: finder, lookups: ranges.lookups, space: () => platform.space() },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
-      view: () => this.#cluster.view,
+      health,
       nodes: () => this.#cluster.nodes,
     });
     this.#closers.add('entry', () => entry.stop());
@@ -213,6 +216,7 @@ class Node implements AssembledNode {
 
   async #stop(): Promise<void> {
     const { logger } = this.#parts;
+    this.#health?.stopping();
     await this.#closers.close(logger);
     logger.info({}, 'node has stopped');
   }
@@ -371,6 +375,18 @@ class Node implements AssembledNode {
     return store;
   }
 
+  #newHealth(host: NodeRaftHost, finder: MasterFinder): NodeHealth {
+    const { clock, founders, options, platform } = this.#parts;
+    this.#health = new NodeHealth({
+      ...{ clock, founders, nodeId: this.#nodeId, name: options.name, cluster: this.#cluster },
+      space: () => platform.space(),
+      reserveBytes: options.diskReserve,
+      logHangs: () => host.logHangs,
+      mastersSilence: () => finder.silence,
+    });
+    return this.#health;
+  }
+
   #finder(dialer: ClosableDialer, seat: MasterSeat): MasterFinder {
     const { options, clock } = this.#parts;
     return new MasterFinder({
@@ -385,8 +401,9 @@ class Node implements AssembledNode {
   #agent(
     descriptor: NodeDescriptor,
     finder: MasterFinder,
-    { store, seat }: { readonly store: Store | undefined; readonly seat: MasterSeat },
+    parts: { readonly store: Store | undefined; readonly seat: MasterSeat; readonly health: NodeHealth },
   ): void {
+    const { store, seat, health } = parts;
     const { clock, random, logger, options, platform } = this.#parts;
     const agent = new NodeAgent(
       {
@@ -398,6 +415,7 @@ class Node implements AssembledNode {
           space: platform.space(),
           labels: labelsOf(options),
           hasMaster: seat.master !== undefined,
+          conditions: health.own(),
           ...(store?.talk.report() ?? { ranges: [], results: [] }),
         }),
         changedSince: ({ ranges }) => {
@@ -407,6 +425,7 @@ class Node implements AssembledNode {
         onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
         onView: (view) => this.#cluster.learn(view),
         onSplitPolicy: (policy) => store?.splitBy(policy),
+        onConditions: (conditions) => health.learn(conditions),
         // The cluster will not have this node: going on could only do harm.
         onRefused: (cause) =>
           this.#fail(new CommandError('dataDir', `the cluster refuses this node: ${cause.message}`, { cause })),

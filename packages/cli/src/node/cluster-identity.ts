@@ -28,3 +28,8 @@ export function foundersOf(options: NodeOptions): Founders | undefined {
     ownNodeId: members.findIndex(({ name }) => name === options.name) + 1,
   };
 }
+
+/** What gateways of one cluster have in common, for clients. It must not tell the cluster's id: peers are trusted by that. */
+export function gatewayCluster(clusterId: string): string {
+  return createHash('sha256').update(`gateways of ${clusterId}`).digest('hex').slice(0, 16);
+}

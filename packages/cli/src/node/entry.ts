@@ -15,6 +15,7 @@ import {
 import { pipeFrameBytesMax } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
 import { httpNames } from '../node-options.ts';
+import { gatewayCluster } from './cluster-identity.ts';
 import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import type { EntryDeps, NodeEntry } from './platform.ts';
@@ -27,7 +28,6 @@ export class Entry implements NodeEntry {
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
   readonly #http: RunningHttpServer[] = [];
-  #stopping = false;
 
   constructor(deps: EntryDeps, metrics: MetricsRegistry) {
     this.#deps = deps;
@@ -40,7 +40,7 @@ export class Entry implements NodeEntry {
   }
 
   async #startClients(): Promise<void> {
-    const { options, clock, random, logger, backend, admission, master, dialer, nodes } = this.#deps;
+    const { options, clock, random, logger, backend, admission, master, dialer, nodes, health, clusterId } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
     const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
@@ -50,11 +50,13 @@ export class Entry implements NodeEntry {
     const server = new ClientServer({ logger, clock, limits, onBusy, onMalformed });
     this.#pipe = createPipeService({
       ...{ backend, clock, logger, requestLimits, onBusy },
+      cluster: gatewayCluster(clusterId),
+      conditions: () => health.conditions(),
       onMalformed: () => admission.countMalformed('pipe'),
     });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
-    server.add(adminService({ backend, clock, random, master, dialer, nodes }, server.guard));
+    server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
     server.addFrames(this.#pipe);
     this.#server = server;
     try {
@@ -86,23 +88,15 @@ export class Entry implements NodeEntry {
     this.#http.push(await startHttpServer({ ...both, listen, flag: '--http-port', limits: API_LIMITS, handlers }));
   }
 
-  /** Ready: it has heard the masters, and every range had a leader when it last did. It goes on without them, so their silence counts for nothing. */
+  /** 503 only where another node would serve better; the body lists everything that is wrong (health.ts NH2). */
   #ready(): Report {
-    const view = this.#deps.view();
-    const reasons: string[] = [];
-    if (this.#stopping) reasons.push('the node is stopping');
-    if (view === undefined) reasons.push('no answer from the master yet');
-    else {
-      if (view.ranges.length === 0) reasons.push('the cluster has no range yet');
-      const led = new Set(view.leaders.map(([rangeId]) => rangeId));
-      for (const { rangeId } of view.ranges) if (!led.has(rangeId)) reasons.push(`range ${rangeId} has no leader`);
-    }
-    return { ok: reasons.length === 0, reasons, details: { cluster: this.#deps.clusterId } };
+    const { health, nodeId, options } = this.#deps;
+    const { ready, reasons, conditions } = health.readiness();
+    return { ok: ready, reasons, details: { node: options.name, nodeId, conditions } };
   }
 
   /** Refuses what is new, lets what is under way end, then closes the ports. */
   async stop(): Promise<void> {
-    this.#stopping = true;
     this.#pipe?.close();
     await Promise.all([this.#server?.stop(SHUTDOWN_GRACE_MS), this.#endpoint?.stop()]);
     await Promise.all(this.#http.map((server) => server.stop()));

@@ -1,10 +1,15 @@
 import type { MetricsRegistry } from '@remora/base/node';
+import { HEALTH_CONDITIONS } from '@remora/protocol';
+import type { NodeCondition } from './health.ts';
 import type { EntryDeps } from './platform.ts';
 
 /** What a node shows of itself besides process metrics; read when asked for, so that it costs nothing otherwise. */
 export function nodeMetrics(
   metrics: MetricsRegistry,
-  deps: Pick<EntryDeps, 'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'underWay' | 'lookups'>,
+  deps: Pick<
+    EntryDeps,
+    'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'underWay' | 'lookups' | 'health'
+  >,
 ): void {
   const gauge = (name: string, help: string, labels: readonly string[] = []) =>
     metrics.gauge({ name: `remora_${name}`, help, labels });
@@ -36,6 +41,11 @@ export function nodeMetrics(
   ]);
   const lookups = gauge('gateway_lookups_total', 'Questions of this gateway for the way to ranges since the start.', [
     'of',
+  ]);
+  const conditions = gauge('condition', 'How often something is wrong, by its name; own: with this node itself.', [
+    'name',
+    'severity',
+    'own',
   ]);
   const underWay = gauge('under_way', 'Begun and not ended on this node, by what it is: 0 at rest.', ['what']);
   metrics.onRender(() => {
@@ -78,7 +88,21 @@ export function nodeMetrics(
     diskBytes.set(capacityBytes);
     diskAvailable.set(availableBytes);
     pendingBytes.set(deps.engine.pending().bytes);
+    for (const { labels, count } of conditionCounts(deps.health.conditions())) conditions.labels(...labels).set(count);
     for (const [name, value] of Object.entries(deps.host.stats()))
       if (typeof value === 'number') host.labels(name).set(value);
   });
+}
+
+/** Of every name, so that one that has passed falls to 0. */
+function conditionCounts(
+  conditions: readonly NodeCondition[],
+): readonly { readonly labels: readonly [string, string, string]; readonly count: number }[] {
+  const named = Object.entries(HEALTH_CONDITIONS).flatMap(([name, { severity, scope }]) =>
+    (scope === 'node' ? [true, false] : [false]).map((own) => ({ name, severity, own })),
+  );
+  return named.map(({ name, severity, own }) => ({
+    labels: [name, severity, own ? 'yes' : 'no'],
+    count: conditions.filter((each) => each.name === name && each.own === own).length,
+  }));
 }

@@ -14,7 +14,7 @@ import type {
   MasterCaller,
 } from '@remora/gateway';
 import type { MasterOptions } from '@remora/master';
-import type { ClusterView, FrameLink, LinkIdentity, NodeSpace, RpcDialer, RpcDispatcher } from '@remora/protocol';
+import type { FrameLink, LinkIdentity, NodeSpace, RpcDialer, RpcDispatcher } from '@remora/protocol';
 import type {
   GroupLog,
   GroupLogOptions,
@@ -25,6 +25,7 @@ import type {
   Transport,
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
+import type { NodeHealth } from './health.ts';
 
 export interface NodePlatform {
   readonly clock: Clock;
@@ -134,7 +135,7 @@ export interface EntryDeps {
   readonly engine: Engine;
   readonly space: () => NodeSpace;
   readonly store: Store | undefined;
-  readonly view: () => ClusterView | undefined;
+  readonly health: NodeHealth;
   /** The nodes of the cluster, also while no master can be reached. */
   readonly nodes: () => readonly ClusterNode[];
 }

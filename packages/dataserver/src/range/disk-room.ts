@@ -40,8 +40,9 @@ export class DiskRoom {
   refusal(command: Command): OverLimit | undefined {
     if (!putsValues(command)) return undefined;
     const { nodeId, reserveBytes } = this.#deps;
-    const { capacityBytes, availableBytes } = this.#look();
-    if (capacityBytes === 0 || availableBytes >= reserveBytes) return undefined;
+    const space = this.#look();
+    if (!isBelowReserve(space, reserveBytes)) return undefined;
+    const { availableBytes } = space;
     const message =
       `the disk of node ${nodeId} has ${Math.floor(availableBytes / MIB)} MiB free, and ${Math.ceil(reserveBytes / MIB)} MiB ` +
       'are kept (--disk-reserve) for locks and for what makes room: delete keys and compact, or give it more space';
@@ -56,4 +57,9 @@ export class DiskRoom {
     this.#space = this.#deps.space();
     return this.#space;
   }
+}
+
+/** DR3. */
+export function isBelowReserve({ capacityBytes, availableBytes }: NodeSpace, reserveBytes: number): boolean {
+  return capacityBytes > 0 && availableBytes < reserveBytes;
 }

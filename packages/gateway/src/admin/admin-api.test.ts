@@ -1,10 +1,12 @@
 import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
 import {
   type CallContext,
+  type CheckReport,
   type Command,
   createLocalChannel,
   createRpcRegistry,
   type Done,
+  healthCondition,
   type Method,
   masterNodes,
   masterRanges,
@@ -24,6 +26,8 @@ import { AdminApi } from './admin-api.ts';
 const CALL = { timeoutMs: 5_000, callerMs: undefined, seen: { newest: 0 } };
 const NODES = { clusterId: 'c', masterLeader: 1, leadingMs: 9.5, nodes: [] };
 const notLeader = (leaderNode: number) => new ServiceError('NOT_LEADER', 'not here', { details: { leaderNode } });
+
+const OWN = healthCondition('diskReserve', { nodeId: 1 }, 'no room');
 
 const RANGE: RangeOverview = {
   descriptor: {
@@ -52,6 +56,8 @@ class World {
   readonly clock = new ManualClock();
   leader = 1;
   masterAnswer: <Request>(method: string, request: Request) => unknown = () => NODES;
+  /** What this node says of the cluster when no master answers. */
+  withoutMasters: CheckReport | undefined;
   /** Whether a transfer that begins succeeds. */
   handsOver = true;
   readonly transfersAsked: number[] = [];
@@ -70,6 +76,10 @@ class World {
       nodes: () => [],
       dialer,
       backend: this.#backend(),
+      health: {
+        completed: (report) => ({ ...report, conditions: [...report.conditions, OWN] }),
+        withoutMasters: () => this.withoutMasters,
+      },
       master: {
         call: <Request, Reply>(method: Method<Request, Reply>, request: Request, _: unknown, done: Done<Reply>) => {
           const answer = this.masterAnswer(method.name, request);
@@ -289,6 +299,27 @@ describe('a transfer', () => {
   ])('of range %s to node %s is refused', async (rangeId, toNode) => {
     expect(await transfer(toNode, rangeId)).toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(world.transfersAsked).toEqual([]);
+  });
+});
+
+describe('a check', () => {
+  const found = healthCondition('noLeader', { rangeId: 2 }, 'range 2 has no leader');
+  const check = () => world.settle(world.api.checkCluster({}, CALL));
+
+  test('tells what the masters find, and what the node knows better', async () => {
+    world.masterAnswer = () => ({ nodes: 3, ranges: 1, conditions: [found] });
+    expect(await check()).toEqual({ nodes: 3, ranges: 1, conditions: [found, OWN] });
+  });
+
+  test('tells what the node knows when the masters have no leader', async () => {
+    world.masterAnswer = () => notLeader(0);
+    world.withoutMasters = { nodes: 3, ranges: 0, conditions: [healthCondition('noMasters', {}, '1 of 3')] };
+    expect(await check()).toEqual(world.withoutMasters);
+  });
+
+  test('fails when the masters do not answer it, although they answer the node', async () => {
+    world.masterAnswer = () => notLeader(0);
+    expect(await check()).toMatchObject({ code: 'UNAVAILABLE' });
   });
 });
 

@@ -1,5 +1,6 @@
 import { ServiceError, toServiceError } from '@remora/base';
 import {
+  type CheckReport,
   type Command,
   type CommandResult,
   masterCheck,
@@ -35,7 +36,20 @@ import { SteeringApi } from './steering-api.ts';
 
 export interface AdminApiDeps extends ClusterCallsDeps, RecoveryApiDeps {
   readonly backend: Backend;
+  readonly health: HealthKnowledge;
 }
+
+/** What this node knows of conditions. */
+export interface HealthKnowledge {
+  /** What the masters answered, with what this node knows better. */
+  completed(report: CheckReport): CheckReport;
+  /** What is known while no leader of the masters answers; undefined when one does. */
+  withoutMasters(): CheckReport | undefined;
+}
+
+/** How long the masters are waited for: longer than an election takes, or a moment where nobody has led for longer. */
+const CHECK_MS = 3_000;
+const CHECK_AGAIN_MS = 500;
 
 /** How long a leader may take to hand over: Raft gives a transfer up after an election time-out. */
 const TRANSFER_MS = 5_000;
@@ -76,7 +90,17 @@ export class AdminApi {
   }
 
   async checkCluster(_request: admin.CheckClusterRequest, call: CallInfo): Promise<admin.CheckClusterResponse> {
-    return fromCheck(await this.#calls.master(masterCheck, undefined, call.timeoutMs));
+    const { health } = this.#deps;
+    let report: CheckReport | undefined;
+    try {
+      const patienceMs = health.withoutMasters() === undefined ? CHECK_MS : CHECK_AGAIN_MS;
+      const timeoutMs = Math.min(call.timeoutMs, patienceMs);
+      report = health.completed(await this.#calls.master(masterCheck, undefined, timeoutMs));
+    } catch (error) {
+      report = health.withoutMasters();
+      if (report === undefined) throw error;
+    }
+    return fromCheck(report);
   }
 
   async listSettings(_request: admin.ListSettingsRequest, call: CallInfo): Promise<admin.ListSettingsResponse> {

@@ -127,8 +127,8 @@ function fromStatus(status: RangeStatus): admin.RangeState {
   return { term, commit, applied, revision, compactRevision, bytes, keys, leases, watches };
 }
 
-export function fromCheck({ nodes, ranges, problems }: CheckReport): admin.CheckClusterResponse {
-  return { nodes, ranges, problems: [...problems] };
+export function fromCheck({ nodes, ranges, conditions }: CheckReport): admin.CheckClusterResponse {
+  return { nodes, ranges, conditions: [...conditions] };
 }
 
 export function fromSettings(settings: readonly SettingInfo[]): admin.ListSettingsResponse {

@@ -1,15 +1,21 @@
 import { type Clock, ServiceError } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import {
+  type ClusterView,
   createRpcRegistry,
   DEFAULT_SERVER_LIMITS,
   type FrameLink,
+  GATEWAYS_TOLD_MAX,
+  type HealthCondition,
   type HeldBytes,
+  type NodeState,
   type PipeLockWatchRequest,
   type PipeReply,
   type PipeWatchMessage,
   type PipeWatchRequest,
   pipeCommand,
+  pipeConditions,
+  pipeGateways,
   pipeLockWatch,
   pipeQuery,
   pipeView,
@@ -35,8 +41,17 @@ export const PIPE_LIMITS: ServerLimits = {
 /** Of all connections together. */
 export const PIPE_HELD_BYTES_MAX = 256 << 20;
 
+export interface PipeRegistryOptions {
+  readonly requestLimits?: RequestLimits | undefined;
+  /** What gateways of the cluster have in common (`PipeGateways`). */
+  readonly cluster?: string | undefined;
+  /** What is wrong with the cluster and this node; nothing unless given. */
+  readonly conditions?: (() => readonly HealthCondition[]) | undefined;
+}
+
 /** The Pipe's methods on a backend; one registry serves all connections. */
-export function createPipeRegistry(backend: Backend, requestLimits: RequestLimits = REQUEST_LIMITS): RpcDispatcher {
+export function createPipeRegistry(backend: Backend, options: PipeRegistryOptions = {}): RpcDispatcher {
+  const { requestLimits = REQUEST_LIMITS, cluster = '', conditions = () => [] } = options;
   const registry = createRpcRegistry();
 
   registry.handle(pipeCommand, (request, context, done) => {
@@ -50,9 +65,21 @@ export function createPipeRegistry(backend: Backend, requestLimits: RequestLimit
     context.onCancel(giveUp);
   });
   registry.handle(pipeView, (_request, _context, done) => done(undefined, backend.view()));
+  registry.handle(pipeGateways, (_request, _context, done) =>
+    done(undefined, { cluster, addresses: gatewayAddresses(backend.view()) }),
+  );
+  registry.handle(pipeConditions, (_request, _context, done) => done(undefined, conditions()));
   registry.handleStream(pipeWatch, (first, context) => openWatch(backend, first, context));
   registry.handleStream(pipeLockWatch, (request, context) => openLockWatch(backend, request, context));
   return registry;
+}
+
+/** Those that are up first; none that is down or removed. */
+function gatewayAddresses({ nodes }: ClusterView): readonly string[] {
+  const gateways = nodes.filter(({ descriptor }) => descriptor.roles.includes('gateway'));
+  const inState = (wanted: NodeState): string[] =>
+    gateways.filter(({ state }) => state === wanted).map(({ descriptor }) => descriptor.clientAddress);
+  return [...inState('up'), ...inState('suspect'), ...inState('draining')].slice(0, GATEWAYS_TOLD_MAX);
 }
 
 /** Serves one client's connection. */

@@ -1,13 +1,22 @@
-/** What is wrong with a cluster: a pure function of what the master knows. */
+/**
+ * What is wrong with a cluster: a pure function of what the masters' leader knows.
+ *
+ * CK1. A leader that is new says nothing of nodes from which it has not heard yet, nor of what only they can tell: for as
+ *      long as a node may be silent, it is only said that they have not been heard (`notInformed`).
+ * CK2. A range has a leader only if the node that says so is still heard.
+ * CK3. What a node finds wrong with itself is told as it says, while it is heard.
+ */
 import { type Bytes, formatDurationMs } from '@remora/base';
 import {
-  type ClusterProblem,
+  type HealthCondition,
+  healthCondition,
   type NodeOverview,
   type RangeDescriptor,
   type RangeOverview,
   type RangeReport,
   type ReplicaDescriptor,
   routingKeyText,
+  worstFirst,
 } from '@remora/protocol';
 import { wasRemoved } from '../replica-tasks.ts';
 import { coverageFaults } from '../scheduling/cluster-check.ts';
@@ -19,11 +28,17 @@ export interface CheckInput {
   readonly ranges: readonly RangeOverview[];
   /** Voters that a range should have. */
   readonly replicas: number;
+  /** Nodes that the first range needs. */
+  readonly firstReplicas: number;
+  /** This leader has not heard from the node, and has not waited long enough for it (CK1). */
+  readonly unheard: (nodeId: number) => boolean;
+  /** What nodes say of themselves. */
+  readonly reported: readonly HealthCondition[];
   readonly held: readonly HeldReplica[];
   /** The range into which one was merged; undefined when it was not, or is not known yet. */
   readonly mergedInto: (rangeId: number) => number | undefined;
   /** What the scheduling finds. */
-  readonly more: readonly ClusterProblem[];
+  readonly more: readonly HealthCondition[];
 }
 
 /** A replica that a node says it has. */
@@ -33,26 +48,36 @@ export interface HeldReplica {
 }
 
 /** The worst first. */
-export function findProblems(input: CheckInput): readonly ClusterProblem[] {
-  const problems = [
+export function findConditions(input: CheckInput): readonly HealthCondition[] {
+  return worstFirst([
+    ...noRanges(input),
     ...coverage(input.ranges.map(({ descriptor }) => descriptor)),
     ...ranges(input),
     ...nodes(input),
     ...orphans(input),
     ...input.more,
-  ];
-  const critical = problems.filter(({ severity }) => severity === 'critical');
-  return [...critical, ...problems.filter(({ severity }) => severity !== 'critical')];
+  ]);
+}
+
+/** Until the first range is there, nothing can be stored. */
+function* noRanges({ ranges, nodes, firstReplicas }: CheckInput): Generator<HealthCondition> {
+  if (ranges.length > 0) return;
+  const able = nodes.filter(
+    ({ descriptor, state, duty }) => descriptor.roles.includes('data') && state === 'up' && duty === 'serving',
+  );
+  const names = able.length === 0 ? '' : ` (${able.map(({ descriptor }) => descriptor.name).join(', ')})`;
+  const have = `${able.length} of ${firstReplicas} nodes that store data ${able.length === 1 ? 'is' : 'are'} up${names}`;
+  yield healthCondition('noRanges', {}, `the cluster has no range yet: ${have}`);
 }
 
 /** Every key belongs to one range, once there is any. */
-function coverage(descriptors: readonly RangeDescriptor[]): readonly ClusterProblem[] {
+function coverage(descriptors: readonly RangeDescriptor[]): readonly HealthCondition[] {
   return coverageFaults(descriptors).map(({ type, start, end, rangeIds }) => {
     const keys = `the keys from ${keyText(start, 'the first')} to ${keyText(end, 'the last')}`;
     const about = { rangeId: rangeIds.at(-1) ?? 0 };
     return type === 'hole'
-      ? problem('hole', 'critical', about, `no range has ${keys}, beside range ${rangeIds.join(' and ')}`)
-      : problem('overlap', 'critical', about, `ranges ${rangeIds.join(' and ')} both have ${keys}`);
+      ? healthCondition('hole', about, `no range has ${keys}, beside range ${rangeIds.join(' and ')}`)
+      : healthCondition('overlap', about, `ranges ${rangeIds.join(' and ')} both have ${keys}`);
   });
 }
 
@@ -60,36 +85,40 @@ function keyText(key: Bytes, none: string): string {
   return key.length === 0 ? none : routingKeyText(key);
 }
 
-function* ranges({ ranges, nodes, replicas }: CheckInput): Generator<ClusterProblem> {
+function* ranges({ ranges, nodes, replicas, unheard }: CheckInput): Generator<HealthCondition> {
   const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
   for (const range of ranges) {
     const { rangeId } = range.descriptor;
     const voters = range.descriptor.replicas.filter(({ type }) => type === 'voter');
-    const present = voters.filter((voter) => isPresent(voter, range, byId));
+    const present = voters.filter((voter) => unheard(voter.nodeId) || isPresent(voter, range, byId)); // CK1
+    const isUnheard = voters.some(({ nodeId }) => unheard(nodeId));
     const named = (list: readonly ReplicaDescriptor[]) => list.map(({ nodeId }) => nodeName(byId, nodeId)).join(', ');
     if (present.length <= voters.length / 2) {
       const text = `range ${rangeId}: only ${present.length} of its ${voters.length} voters are there; its keys cannot be used`;
-      yield problem('quorumLost', 'critical', { rangeId }, text);
-    } else if (range.leaderNode === 0) {
-      yield problem('noLeader', 'critical', { rangeId }, `range ${rangeId} has no leader; its keys cannot be used`);
+      yield healthCondition('quorumLost', { rangeId }, text);
+    } else if (!isUnheard && byId.get(range.leaderNode)?.state !== 'up') {
+      // CK2
+      yield healthCondition('noLeader', { rangeId }, `range ${rangeId} has no leader; its keys cannot be used`);
     }
     if (voters.length < replicas) {
       const text = `range ${rangeId} has ${voters.length} voters, not ${replicas}: on ${named(voters)}`;
-      yield problem('underReplicated', 'warning', { rangeId }, text);
+      yield healthCondition('underReplicated', { rangeId }, text);
     }
     for (const voter of voters) {
       if (present.includes(voter)) continue;
       const text = `range ${rangeId}: nothing is heard of its replica ${voter.replicaId} on ${nodeName(byId, voter.nodeId)}`;
-      yield problem('silentReplica', 'warning', { rangeId, nodeId: voter.nodeId }, text);
+      yield healthCondition('silentReplica', { rangeId, nodeId: voter.nodeId }, text);
     }
+    const sizeRemark = leaderReport(range)?.sizeRemark ?? '';
+    if (sizeRemark !== '') yield healthCondition('rangeTooLarge', { rangeId }, `range ${rangeId}: ${sizeRemark}`);
     if (leaderReport(range)?.joint === true) {
       const text = `range ${rangeId} is between two memberships: a change is under way, or was left so`;
-      yield problem('joint', 'warning', { rangeId }, text);
+      yield healthCondition('joint', { rangeId }, text);
     }
     for (const { replicaId, nodeId, type } of range.descriptor.replicas) {
       if (type !== 'learner') continue;
       const text = `range ${rangeId}: its replica ${replicaId} on ${nodeName(byId, nodeId)} is a learner: it joins, or was left so`;
-      yield problem('learner', 'warning', { rangeId, nodeId }, text);
+      yield healthCondition('learner', { rangeId, nodeId }, text);
     }
   }
 }
@@ -101,18 +130,32 @@ function isPresent(voter: ReplicaDescriptor, range: RangeOverview, nodes: Readon
   return reported && state === 'up';
 }
 
-function* nodes({ nodes }: CheckInput): Generator<ClusterProblem> {
+function* nodes({ nodes, unheard, reported }: CheckInput): Generator<HealthCondition> {
+  const missing: string[] = [];
   for (const { descriptor, state, duty, silentMs } of nodes) {
-    if (state === 'up' || duty === 'removed') continue;
-    const since =
-      silentMs < 0 ? 'since this master leads' : `for ${formatDurationMs(Math.round(silentMs / 1_000) * 1_000)}`;
-    const text = `node ${descriptor.nodeId} (${descriptor.name}) is ${state}: nothing was heard of it ${since}`;
-    yield problem('silentNode', 'warning', { nodeId: descriptor.nodeId }, text);
+    const { nodeId, name } = descriptor;
+    if (duty === 'removed') continue;
+    if (duty !== 'serving') {
+      const text = `node ${nodeId} (${name}) takes nothing new and gives its leaders away: its duty is ${duty}`;
+      yield healthCondition('draining', { nodeId }, text);
+    }
+    if (unheard(nodeId)) missing.push(`${nodeId} (${name})`);
+    else if (state === 'up')
+      yield* reported.filter((condition) => condition.nodeId === nodeId); // CK3
+    else {
+      const since =
+        silentMs < 0 ? 'since this master leads' : `for ${formatDurationMs(Math.round(silentMs / 1_000) * 1_000)}`;
+      const text = `node ${nodeId} (${name}) is ${state}: nothing was heard of it ${since}`;
+      yield healthCondition('silentNode', { nodeId }, text);
+    }
   }
+  if (missing.length === 0) return;
+  const text = `the masters' leader is new, and has not heard from node ${missing.join(', ')} yet`;
+  yield healthCondition('notInformed', {}, text); // CK1
 }
 
 /** Replicas that nobody needs any more, and that have asked whether they are: they are told so, and are still there. */
-function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<ClusterProblem> {
+function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<HealthCondition> {
   const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
   const descriptors = new Map(ranges.map(({ descriptor }) => [descriptor.rangeId, descriptor]));
   for (const { nodeId, report } of held) {
@@ -124,20 +167,11 @@ function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<Cl
     if (into === undefined && (range === undefined || !wasRemoved(range, report))) continue;
     const since = into === undefined ? 'the range goes on without it' : `that was merged into range ${into}`;
     const text = `${nodeName(byId, nodeId)} still holds replica ${replicaId} of range ${rangeId}: ${since}`;
-    yield problem('orphan', 'warning', { rangeId, nodeId }, text);
+    yield healthCondition('orphan', { rangeId, nodeId }, text);
   }
 }
 
 function nodeName(nodes: ReadonlyMap<number, NodeOverview>, nodeId: number): string {
   const name = nodes.get(nodeId)?.descriptor.name;
   return name === undefined ? `node ${nodeId}` : `node ${nodeId} (${name})`;
-}
-
-function problem(
-  kind: ClusterProblem['kind'],
-  severity: ClusterProblem['severity'],
-  about: { readonly rangeId?: number; readonly nodeId?: number },
-  text: string,
-): ClusterProblem {
-  return { kind, severity, rangeId: about.rangeId ?? 0, nodeId: about.nodeId ?? 0, text };
 }

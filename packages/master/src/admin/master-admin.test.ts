@@ -1,8 +1,9 @@
 import { ManualClock, ServiceError } from '@remora/base';
 import {
-  type ClusterProblem,
   createLocalChannel,
   createRpcRegistry,
+  type HealthCondition,
+  healthCondition,
   type LeaderReport,
   type LoadMeasure,
   type Method,
@@ -22,8 +23,9 @@ import { describe, expect, test } from 'vitest';
 import type { MasterCommand } from '../master-commands.ts';
 import { MasterState } from '../state.ts';
 import { CONF, descriptor } from '../test-kit.ts';
+import { ClusterHealth } from './cluster-health.ts';
 import { MasterAdmin } from './master-admin.ts';
-import type { LastHeard } from './overview.ts';
+import type { Knowledge, LastHeard } from './overview.ts';
 import { SettingsSchema } from './settings.ts';
 
 const NODES = [1, 2, 3, 4].map((nodeId) => descriptor(nodeId));
@@ -62,14 +64,20 @@ class AdminBed {
   /** What nodes report beside the replicas that their ranges have. */
   readonly orphans = new Map<number, RangeReport>();
   readonly merged = new Map<number, number>();
-  found: readonly ClusterProblem[] = [];
+  found: readonly HealthCondition[] = [];
+  /** What nodes find wrong with themselves. */
+  readonly said = new Map<number, readonly HealthCondition[]>();
   leading = true;
+  /** It has not waited yet for those that are silent. */
+  isNew = false;
   readonly #channel;
 
   constructor(ranges: readonly RangeDescriptor[] = [range(2, '', '')]) {
     this.ranges = ranges;
     const registry = createRpcRegistry();
     const schema = new SettingsSchema({ replicas: 3 });
+    const clock = new ManualClock();
+    const knowledge = (): Knowledge => this.#knowledge();
     new MasterAdmin({
       nodeId: 1,
       clusterId: 'c',
@@ -77,20 +85,28 @@ class AdminBed {
       state: this.state,
       confirm: (done) => done(this.leading ? undefined : new ServiceError('NOT_LEADER', 'not here')),
       leadingMs: () => 5_000,
-      knowledge: () => ({
-        nodes: NODES,
-        ranges: this.ranges,
-        heard: this.#heard(),
-        wallMs: 0,
-        isMaster: () => true,
-        mergedInto: (rangeId) => this.merged.get(rangeId),
-        dutyOf: (nodeId) => ({ nodeId, duty: this.duties.get(nodeId) ?? 'serving', untilMs: 0 }),
-        stateOf: (nodeId) => this.states.get(nodeId) ?? (this.silent.includes(nodeId) ? 'suspect' : 'up'),
+      knowledge,
+      health: new ClusterHealth({
+        ...{ clock, knowledge, replicas: () => 3, firstReplicas: 3 },
+        unheard: (nodeId) => this.isNew && this.silent.includes(nodeId),
+        more: () => this.found,
       }),
-      schedulingProblems: () => this.found,
       propose: (command, done) => this.proposed.push({ command, done }),
     }).register(registry);
-    this.#channel = createLocalChannel({ registry, clock: new ManualClock() });
+    this.#channel = createLocalChannel({ registry, clock });
+  }
+
+  #knowledge(): Knowledge {
+    return {
+      nodes: NODES,
+      ranges: this.ranges,
+      heard: this.#heard(),
+      wallMs: 0,
+      isMaster: () => true,
+      mergedInto: (rangeId) => this.merged.get(rangeId),
+      dutyOf: (nodeId) => ({ nodeId, duty: this.duties.get(nodeId) ?? 'serving', untilMs: 0 }),
+      stateOf: (nodeId) => this.states.get(nodeId) ?? (this.silent.includes(nodeId) ? 'suspect' : 'up'),
+    };
   }
 
   #heard(): Map<number, LastHeard> {
@@ -107,6 +123,7 @@ class AdminBed {
           hasMaster: true,
           ranges: this.#reports(nodeId),
           results: [],
+          conditions: this.said.get(nodeId) ?? [],
         },
       });
     }
@@ -154,10 +171,10 @@ class AdminBed {
     return this.settings().find((setting) => setting.name === name)?.value;
   }
 
-  problems(): readonly string[] {
+  conditions(): readonly string[] {
     const report = this.call(masterCheck, undefined);
     if (report === undefined || report instanceof ServiceError) throw new Error('no report');
-    return report.problems.map(({ kind, severity, rangeId, nodeId }) => `${severity} ${kind} ${rangeId} ${nodeId}`);
+    return report.conditions.map(({ name, severity, rangeId, nodeId }) => `${severity} ${name} ${rangeId} ${nodeId}`);
   }
 }
 
@@ -244,7 +261,7 @@ describe('the check', () => {
       given: (bed) => {
         bed.ranges = [];
       },
-      expect: [],
+      expect: ['critical noRanges 0 0'],
     },
     {
       name: 'holes at the start, between and at the end',
@@ -347,7 +364,7 @@ describe('the check', () => {
     {
       name: 'what the scheduling finds',
       given: (bed) => {
-        bed.found = [{ kind: 'stuck', severity: 'warning', rangeId: 2, nodeId: 0, text: 'it cannot be mended' }];
+        bed.found = [healthCondition('stuck', { rangeId: 2 }, 'it cannot be mended')];
       },
       expect: ['warning stuck 2 0'],
     },
@@ -356,13 +373,45 @@ describe('the check', () => {
       given: (bed) => {
         bed.duties.set(3, 'draining');
       },
-      expect: [],
+      expect: ['info draining 0 3'],
+    },
+    {
+      name: 'what a node that is heard says of itself, and of nobody else',
+      given: (bed) => {
+        const full = (nodeId: number) => healthCondition('diskReserve', { nodeId }, 'no room');
+        bed.said.set(2, [full(2), full(1)]);
+        bed.said.set(3, [full(3)]);
+        bed.states.set(3, 'down');
+      },
+      expect: ['critical diskReserve 0 2', 'warning silentReplica 2 3', 'warning silentNode 0 3'],
+    },
+    {
+      name: 'no leader in a node that said that it leads and is not heard any more',
+      given: (bed) => {
+        bed.states.set(1, 'suspect');
+      },
+      expect: ['critical noLeader 2 0', 'warning silentReplica 2 1', 'warning silentNode 0 1'],
+    },
+    {
+      name: 'nothing but its own newness, where it has not heard from nodes because it is new',
+      given: (bed) => {
+        bed.isNew = true;
+        bed.silent = [1, 2];
+      },
+      expect: ['info notInformed 0 0'],
+    },
+    {
+      name: 'a range that its leader finds too large',
+      given: (bed) => {
+        bed.lead = { ...LEAD, sizeRemark: 'writes are refused for now' };
+      },
+      expect: ['warning rangeTooLarge 2 0'],
     },
   ];
   test.each(cases)('finds $name', ({ given, expect: expected }) => {
     const bed = new AdminBed();
     given(bed);
-    expect(bed.problems()).toEqual(expected);
+    expect(bed.conditions()).toEqual(expected);
   });
 });
 

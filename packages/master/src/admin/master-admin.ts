@@ -1,6 +1,5 @@
 import { ServiceError } from '@remora/base';
 import {
-  type ClusterProblem,
   type Done,
   type Method,
   masterCheck,
@@ -15,8 +14,8 @@ import {
 } from '@remora/protocol';
 import type { MasterCommand } from '../master-commands.ts';
 import type { MasterState } from '../state.ts';
-import { findProblems } from './check.ts';
-import { hotRanges, type Knowledge, nodeOverviews, rangeOverviews, rangesPage } from './overview.ts';
+import type { ClusterHealth } from './cluster-health.ts';
+import { hotRanges, type Knowledge, nodeOverviews, rangesPage } from './overview.ts';
 import type { SettingsSchema } from './settings.ts';
 
 export interface MasterAdminDeps {
@@ -29,8 +28,7 @@ export interface MasterAdminDeps {
   /** Since this master leads, in ms. */
   readonly leadingMs: () => number;
   readonly knowledge: () => Knowledge;
-  /** What the scheduling finds wrong. */
-  readonly schedulingProblems: () => readonly ClusterProblem[];
+  readonly health: Pick<ClusterHealth, 'report'>;
   readonly propose: (command: MasterCommand, done: (error: ServiceError | undefined) => void) => void;
 }
 
@@ -62,17 +60,7 @@ export class MasterAdmin {
       return page;
     });
     this.#answer(registry, masterHotRanges, (request) => hotRanges(knowledge(), request));
-    this.#answer(registry, masterCheck, () => {
-      const known = knowledge();
-      const [nodes, ranges] = [nodeOverviews(known), rangeOverviews(known)];
-      const { replicas } = this.#deps.settings().effective(this.#deps.state.settings.texts);
-      const held = [...known.heard].flatMap(([node, { heartbeat }]) =>
-        heartbeat.ranges.map((report) => ({ nodeId: node, report })),
-      );
-      const more = this.#deps.schedulingProblems();
-      const problems = findProblems({ nodes, ranges, replicas, held, mergedInto: known.mergedInto, more });
-      return { nodes: nodes.length, ranges: ranges.length, problems };
-    });
+    this.#answer(registry, masterCheck, () => this.#deps.health.report());
     this.#answer(registry, masterSettings, () => this.#settings());
     registry.handle(masterSetSetting, (request, _context, done) =>
       this.#deps.confirm((error) => (error === undefined ? this.#setSetting(request, done) : done(error, undefined))),

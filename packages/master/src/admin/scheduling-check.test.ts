@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { requestMove } from '../scheduling/requests.ts';
 import { NOW_MS, nodeInfo, rangeInfo, schedulingBed, upNodes } from '../scheduling/test-kit.ts';
-import { schedulingProblems } from './scheduling-check.ts';
+import { schedulingConditions } from './scheduling-check.ts';
 
 const WHOLE = rangeInfo(1, { voters: [1, 2, 3] });
 
-function problems(given: Parameters<typeof schedulingBed>[0]): readonly string[] {
-  return schedulingProblems(schedulingBed(given), NOW_MS).map(({ kind, text }) => `${kind} ${text}`);
+function found(given: Parameters<typeof schedulingBed>[0]): readonly string[] {
+  return schedulingConditions(schedulingBed(given), NOW_MS).map(({ name, text }) => `${name} ${text}`);
 }
 
 describe('the scheduling finds', () => {
@@ -41,7 +41,7 @@ describe('the scheduling finds', () => {
       expect: [],
     },
   ])('$name', ({ given, expect: expected }) => {
-    expect(problems(given)).toEqual(expected.map((text) => expect.stringMatching(text)));
+    expect(found(given)).toEqual(expected.map((text) => expect.stringMatching(text)));
   });
 
   test('an operator that has used up half of its time, with what it waits for', () => {
@@ -49,10 +49,10 @@ describe('the scheduling finds', () => {
     scheduling.request(requestMove(scheduling.view(NOW_MS), 1, { from: 3, to: 4 }), NOW_MS);
     scheduling.rangeReported(WHOLE, NOW_MS);
     scheduling.controller.refused(1, 'its disk is full', NOW_MS);
-    expect(schedulingProblems(scheduling, NOW_MS + 29_000)).toEqual([]);
-    expect(schedulingProblems(scheduling, NOW_MS + 30_000)).toMatchObject([
+    expect(schedulingConditions(scheduling, NOW_MS + 29_000)).toEqual([]);
+    expect(schedulingConditions(scheduling, NOW_MS + 30_000)).toMatchObject([
       {
-        kind: 'stuckOperator',
+        name: 'stuckOperator',
         rangeId: 1,
         text:
           'operator 1 of range 1 (requested: move from node 3 to node 4) is at "add a learner on node 4" for 30s: refused so ' +

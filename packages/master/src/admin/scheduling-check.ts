@@ -1,6 +1,6 @@
 /** What is wrong with a cluster in the eyes of its scheduling: what it cannot mend, and what does not get on. */
 import { formatDurationMs } from '@remora/base';
-import type { ClusterProblem } from '@remora/protocol';
+import { type HealthCondition, healthCondition } from '@remora/protocol';
 import { hasLiveQuorum, type RangeInfo, voterNodes } from '../scheduling/cluster-model.ts';
 import { isolationCost } from '../scheduling/labels.ts';
 import type { OperatorRecord } from '../scheduling/operator.ts';
@@ -9,31 +9,31 @@ import type { Scheduling } from '../scheduling/scheduling.ts';
 import { describeStep, stepTimeoutMs } from '../scheduling/step.ts';
 import type { SchedulingView } from '../scheduling/view.ts';
 
-export function schedulingProblems(scheduling: Scheduling, nowMs: number): readonly ClusterProblem[] {
+export function schedulingConditions(scheduling: Scheduling, nowMs: number): readonly HealthCondition[] {
   const view = scheduling.view(nowMs);
   return [
-    ...[...view.model.ranges()].flatMap((range) => [...rangeProblems(range, view)]),
-    ...scheduling.controller.active().flatMap((operator) => [...operatorProblems(operator, view)]),
+    ...[...view.model.ranges()].flatMap((range) => [...rangeConditions(range, view)]),
+    ...scheduling.controller.active().flatMap((operator) => [...operatorConditions(operator, view)]),
   ];
 }
 
-function* rangeProblems(range: RangeInfo, view: SchedulingView): Generator<ClusterProblem> {
+function* rangeConditions(range: RangeInfo, view: SchedulingView): Generator<HealthCondition> {
   const { rangeId } = range.descriptor;
   const voters = voterNodes(range);
   // Without a leader or a quorum it is in a worse state than any that is told here, and nothing else can be said.
   if (range.leader === undefined || !hasLiveQuorum(view.model, range, voters)) return;
   const verdict = checkRange(range, view);
   if (verdict.type === 'stuck' && !range.changePending) {
-    yield warning('stuck', { rangeId }, `range ${rangeId} cannot be mended now: ${verdict.reason}`);
+    yield healthCondition('stuck', { rangeId }, `range ${rangeId} cannot be mended now: ${verdict.reason}`);
   }
   if (isolationCost(view.model, voters, view.settings.isolationLevels) > view.bestIsolation(voters.length)) {
     const text = `range ${rangeId}: its replicas on nodes ${voters.join(', ')} could be further apart, by their labels`;
-    yield warning('misplaced', { rangeId }, text);
+    yield healthCondition('misplaced', { rangeId }, text);
   }
 }
 
 /** One that has used up half of the time after which its step is given up. */
-function* operatorProblems(operator: OperatorRecord, view: SchedulingView): Generator<ClusterProblem> {
+function* operatorConditions(operator: OperatorRecord, view: SchedulingView): Generator<HealthCondition> {
   const { operatorId, rangeId, status, stepSinceMs, outcome, reason } = operator;
   const step = operator.steps[operator.step];
   const atMs = view.nowMs - stepSinceMs;
@@ -42,13 +42,5 @@ function* operatorProblems(operator: OperatorRecord, view: SchedulingView): Gene
   const waits = outcome === '' ? '' : `: ${outcome}`;
   const since = formatDurationMs(Math.round(atMs / 1_000) * 1_000);
   const text = `operator ${operatorId} of range ${rangeId} (${reason}) is at "${describeStep(step)}" for ${since}${waits}`;
-  yield warning('stuckOperator', { rangeId }, text);
-}
-
-function warning(
-  kind: ClusterProblem['kind'],
-  { rangeId }: { readonly rangeId: number },
-  text: string,
-): ClusterProblem {
-  return { kind, severity: 'warning', rangeId, nodeId: 0, text };
+  yield healthCondition('stuckOperator', { rangeId }, text);
 }

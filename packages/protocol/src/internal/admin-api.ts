@@ -1,5 +1,6 @@
 import type { Bytes } from '@remora/base';
 import type { NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
+import type { HealthCondition } from './health.ts';
 import type { NodeSpace, RangeReport } from './master-api.ts';
 import type { NodeDuty } from './steering-api.ts';
 
@@ -74,41 +75,11 @@ export interface ReplicaReport {
   readonly report: RangeReport;
 }
 
-export type ProblemKind =
-  | 'hole'
-  | 'overlap'
-  | 'noLeader'
-  | 'quorumLost'
-  | 'underReplicated'
-  | 'silentReplica'
-  | 'learner'
-  | 'joint'
-  | 'silentNode'
-  /** Something is wrong with a range, and nothing can be done about it now. */
-  | 'stuck'
-  /** Its replicas could be further apart. */
-  | 'misplaced'
-  /** An operator makes no progress. */
-  | 'stuckOperator'
-  /** A node holds a replica that is none of its range's any more. */
-  | 'orphan';
-
-/** Something that is not as it should be. Some of it passes by itself: while a range splits, moves or elects. */
-export interface ClusterProblem {
-  readonly kind: ProblemKind;
-  /** `critical`: keys that nobody can write, or that two ranges have. */
-  readonly severity: 'critical' | 'warning';
-  /** 0: it is about no single one. */
-  readonly rangeId: number;
-  readonly nodeId: number;
-  /** For people. */
-  readonly text: string;
-}
-
 export interface CheckReport {
   readonly nodes: number;
   readonly ranges: number;
-  readonly problems: readonly ClusterProblem[];
+  /** The worst first. */
+  readonly conditions: readonly HealthCondition[];
 }
 
 /** One setting of the cluster, with values as they are written. */

@@ -1,5 +1,6 @@
 import type { Bytes } from '@remora/base';
 import type { Epoch, NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
+import type { HealthCondition } from './health.ts';
 
 /** A node that is not in the initial cluster asks for an id; a known one confirms itself. */
 export interface JoinRequest {
@@ -113,6 +114,8 @@ export interface NodeHeartbeat {
   readonly ranges: readonly RangeReport[];
   /** Of what the answer to the last heartbeat asked for. */
   readonly results: readonly OrderResult[];
+  /** What the node finds wrong with itself; at most `CONDITIONS_OF_NODE_MAX`. */
+  readonly conditions: readonly HealthCondition[];
 }
 
 /** What a node is to do; repeated until its reports show it done. */
@@ -177,4 +180,6 @@ export interface NodeHeartbeatReply {
   readonly tasks: readonly NodeTask[];
   readonly view: ClusterView;
   readonly splits: SplitPolicy;
+  /** What is wrong with the cluster, the worst first; at most `CONDITIONS_TOLD_MAX`. */
+  readonly conditions: readonly HealthCondition[];
 }

@@ -3,13 +3,23 @@ import { ServiceError, utf8 } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { COMMAND_RESULTS, COMMANDS, EVENTS, QUERIES, QUERY_RESULTS, VIEW } from '../internal/codec/test-samples.ts';
+import {
+  COMMAND_RESULTS,
+  COMMANDS,
+  EVENTS,
+  HEALTH,
+  QUERIES,
+  QUERY_RESULTS,
+  VIEW,
+} from '../internal/codec/test-samples.ts';
 import { packVersioned, unpackVersioned } from '../internal/codec/wire.ts';
 import type { Method } from '../rpc/rpc.ts';
 import {
   type PipeWatchMessage,
   type PipeWatchRequest,
   pipeCommand,
+  pipeConditions,
+  pipeGateways,
   pipeLockWatch,
   pipeQuery,
   pipeView,
@@ -68,6 +78,8 @@ const CASES = [
   ),
   methodCase<PipeWatchRequest, PipeWatchMessage>(pipeWatch, [WATCH, { kind: 'progress' }], WATCH_MESSAGES),
   methodCase(pipeView, [undefined], [VIEW]),
+  methodCase(pipeGateways, [undefined], [{ cluster: 'c', addresses: ['10.0.0.1:7480', '[::1]:7480'] }]),
+  methodCase(pipeConditions, [undefined], [HEALTH]),
   methodCase(pipeLockWatch, [{ namespace: 'n', name: utf8('l'), single: true }], [NEWS]),
 ];
 
@@ -113,7 +125,7 @@ test('the public format is what it was: what older peers would misread needs a n
     for (const request of requests) hash.update(packVersioned(1, method.encodeRequest(request)));
     for (const reply of replies) hash.update(packVersioned(1, method.encodeReply(reply)));
   }
-  expect(hash.digest('hex')).toBe('129c025bef42a6ea25b34858158c5508859a37a7e206e6b06212bd1e7f6cf733');
+  expect(hash.digest('hex')).toBe('3c7b94a6e86be14813ab1bb22e2957c9a3d07228eb58189b2d940eeb1dfc96c3');
 });
 
 test('the place in the queue comes after all that was there before it, and only with acquires that had one', () => {

@@ -2,11 +2,13 @@ import type { Bytes } from '@remora/base';
 import { decodeLockNews, encodeLockNews, type LockNews } from '@remora/lock';
 import { asBool, asBytes, asCount, asFields, asList, asMs, asText, invalid } from '../internal/codec/check.ts';
 import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from '../internal/codec/command.ts';
+import { decodeHealthConditions, encodeHealthCondition } from '../internal/codec/health.ts';
 import { decodeKvEvent, encodeKvEvent } from '../internal/codec/kv.ts';
 import { decodeClusterView, encodeClusterView } from '../internal/codec/master.ts';
 import { decodeQuery, decodeQueryResult, encodeQuery, encodeQueryResult } from '../internal/codec/query.ts';
 import { asRequestId } from '../internal/codec/range.ts';
 import type { Command, CommandResult, Query, QueryResult } from '../internal/command.ts';
+import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, type HealthCondition } from '../internal/health.ts';
 import type { KvEvent } from '../internal/kv-types.ts';
 import type { ClusterView } from '../internal/master-api.ts';
 import type { Method } from '../rpc/rpc.ts';
@@ -158,6 +160,42 @@ export const pipeView: Method<undefined, ClusterView> = {
   decodeRequest: () => undefined,
   encodeReply: encodeClusterView,
   decodeReply: decodeClusterView,
+};
+
+/** Where else a client of this cluster may go. */
+export interface PipeGateways {
+  /** What gateways of this cluster have in common, for the hello (`PIPE_CLUSTER`); it does not tell the cluster's id. */
+  readonly cluster: string;
+  /** As gateways advertise themselves, `host:port`; at most `GATEWAYS_TOLD_MAX`. */
+  readonly addresses: readonly string[];
+}
+
+export const GATEWAYS_TOLD_MAX = 64;
+/** What is longer is no address. */
+const ADDRESS_CHARACTERS_MAX = 300;
+
+export const pipeGateways: Method<undefined, PipeGateways> = {
+  name: 'gateways',
+  encodeRequest: () => null,
+  decodeRequest: () => undefined,
+  encodeReply: ({ cluster, addresses }) => [cluster, [...addresses]],
+  decodeReply(raw) {
+    const f = asFields(raw, 2, 'gateways');
+    const addresses = asList(f[1], 'gateways', (address) => asText(address, 'gateway'));
+    if (addresses.length > GATEWAYS_TOLD_MAX || addresses.some(({ length }) => length > ADDRESS_CHARACTERS_MAX)) {
+      throw invalid('gateways');
+    }
+    return { cluster: asText(f[0], 'cluster'), addresses };
+  },
+};
+
+/** What is wrong with the cluster, and with the gateway's own node, the worst first. */
+export const pipeConditions: Method<undefined, readonly HealthCondition[]> = {
+  name: 'conditions',
+  encodeRequest: () => null,
+  decodeRequest: () => undefined,
+  encodeReply: (conditions) => conditions.map(encodeHealthCondition),
+  decodeReply: (raw) => decodeHealthConditions(raw, CONDITIONS_TOLD_MAX + CONDITIONS_OF_NODE_MAX),
 };
 
 function encodeReply<Result>(reply: PipeReply<Result>, encode: (result: Result) => unknown[]): unknown[] {

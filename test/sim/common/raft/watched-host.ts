@@ -48,6 +48,9 @@ export function watchedHost(options: RaftHostOptions, watch: HostWatch): NodeRaf
     logFailed: (error) => host.logFailed(error),
     stats: () => host.stats(),
     underWay: () => host.underWay(),
+    get logHangs() {
+      return host.logHangs;
+    },
     stop: () => host.stop(),
   };
 }

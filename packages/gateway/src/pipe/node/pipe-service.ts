@@ -1,6 +1,7 @@
 import { type Clock, type FrameService, type Logger, ServiceError, silentLogger } from '@remora/base';
 import {
   acceptedLink,
+  clusterRefusal,
   HeldBytes,
   PIPE_HELLO,
   PIPE_SERVICE,
@@ -10,9 +11,9 @@ import {
 } from '@remora/protocol';
 import type { Backend } from '../../backend.ts';
 import type { RequestLimits } from '../../request-limits.ts';
-import { createPipeRegistry, PIPE_HELD_BYTES_MAX, servePipe } from '../pipe-server.ts';
+import { createPipeRegistry, PIPE_HELD_BYTES_MAX, type PipeRegistryOptions, servePipe } from '../pipe-server.ts';
 
-export interface PipeServiceOptions {
+export interface PipeServiceOptions extends Omit<PipeRegistryOptions, 'requestLimits'> {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly limits?: ServerLimits;
@@ -38,7 +39,7 @@ const CONNECTIONS_MAX = 10_000;
 
 /** The Pipe for the gateway's port. */
 export function createPipeService(options: PipeServiceOptions): PipeService {
-  const registry = createPipeRegistry(options.backend, options.requestLimits);
+  const registry = createPipeRegistry(options.backend, options);
   const logger = options.logger ?? silentLogger;
   const links = new Set<ServedLink>();
   const held = new HeldBytes(PIPE_HELD_BYTES_MAX);
@@ -53,7 +54,7 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
   return {
     name: PIPE_SERVICE,
     open(hello, stream) {
-      const refusal = closed ?? pipeRefusal(hello) ?? fullness();
+      const refusal = closed ?? pipeRefusal(hello) ?? clusterRefusal(hello, options.cluster ?? '') ?? fullness();
       if (refusal !== undefined) {
         logger.warn({ peer: stream.peerAddress, code: refusal.code, reason: refusal.message }, 'refused a client');
         return stream.end(refusal);

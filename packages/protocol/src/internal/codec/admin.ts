@@ -1,6 +1,5 @@
 import {
   type CheckReport,
-  type ClusterProblem,
   type HotRangesRequest,
   type NodeOverview,
   type NodesOverview,
@@ -33,26 +32,11 @@ import {
   encodeRangeDescriptor,
   NODE_STATES,
 } from './descriptor.ts';
+import { decodeHealthCondition, encodeHealthCondition } from './health.ts';
 import { decodeNodeSpace, decodeRangeReport, encodeNodeSpace, encodeRangeReport } from './master.ts';
 import { NODE_DUTIES } from './steering.ts';
 
-const PROBLEM_KINDS = wireWords('kind of problem', [
-  'hole',
-  'overlap',
-  'noLeader',
-  'quorumLost',
-  'underReplicated',
-  'silentReplica',
-  'learner',
-  'joint',
-  'silentNode',
-  'stuck',
-  'misplaced',
-  'stuckOperator',
-  'orphan',
-]);
 const LOAD_MEASURES = wireWords('measure of load', ['requests', 'reads', 'readBytes', 'writes', 'writeBytes']);
-const SEVERITIES = wireWords('severity', ['critical', 'warning']);
 /** Names and values of settings are short. */
 const SETTING_CHARACTERS_MAX = 1_024;
 
@@ -159,23 +143,8 @@ export function decodeRangesOverview(raw: unknown): RangesOverview {
   return { ranges: asList(f[0], 'ranges', decodeRangeOverview), more: asBool(f[1], 'more') };
 }
 
-function encodeProblem({ kind, severity, rangeId, nodeId, text }: ClusterProblem): unknown[] {
-  return [PROBLEM_KINDS.encode(kind), SEVERITIES.encode(severity), rangeId, nodeId, text];
-}
-
-function decodeProblem(raw: unknown): ClusterProblem {
-  const f = asFields(raw, 5, 'problem');
-  return {
-    kind: PROBLEM_KINDS.decode(f[0]),
-    severity: SEVERITIES.decode(f[1]),
-    rangeId: asCount(f[2], 'rangeId'),
-    nodeId: asCount(f[3], 'nodeId'),
-    text: asText(f[4], 'text'),
-  };
-}
-
-export function encodeCheckReport({ nodes, ranges, problems }: CheckReport): unknown[] {
-  return [nodes, ranges, problems.map(encodeProblem)];
+export function encodeCheckReport({ nodes, ranges, conditions }: CheckReport): unknown[] {
+  return [nodes, ranges, conditions.map(encodeHealthCondition)];
 }
 
 export function decodeCheckReport(raw: unknown): CheckReport {
@@ -183,7 +152,7 @@ export function decodeCheckReport(raw: unknown): CheckReport {
   return {
     nodes: asCount(f[0], 'nodes'),
     ranges: asCount(f[1], 'ranges'),
-    problems: asList(f[2], 'problems', decodeProblem),
+    conditions: asList(f[2], 'conditions', decodeHealthCondition),
   };
 }
 

@@ -35,6 +35,7 @@ import {
   COMMANDS,
   DRAWN,
   DRAWS,
+  HEALTH,
   HEARTBEAT,
   NODE,
   NODES,
@@ -84,7 +85,7 @@ const CASES: readonly Case[] = [
   codecCase('heartbeats', [HEARTBEAT], masterHeartbeat.encodeRequest, masterHeartbeat.decodeRequest),
   codecCase(
     'heartbeat replies',
-    [{ tasks: TASKS, view: VIEW, splits: SPLITS }],
+    [{ tasks: TASKS, view: VIEW, splits: SPLITS, conditions: HEALTH }],
     masterHeartbeat.encodeReply,
     masterHeartbeat.decodeReply,
   ),
@@ -167,7 +168,7 @@ describe('internal messages', () => {
     const hash = createHash('sha256');
     for (const { samples, encode } of CASES)
       for (const sample of samples) hash.update(packVersioned(1, encode(sample)));
-    expect(hash.digest('hex')).toBe('a5451ed97f3706d8b0d1b0ac3e45cd0d8974d8d811e9d28fe2dbf50d9633f139');
+    expect(hash.digest('hex')).toBe('4ee552f0f6f00db9fdb7618d5c4296bb74c27d1d4cf7956f89d5d6b49b987ffe');
   });
 
   test('the format of log entries with a block is what it was: change it only together with its version', () => {

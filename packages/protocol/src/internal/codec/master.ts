@@ -1,4 +1,5 @@
 import { unreachable } from '@remora/base';
+import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX } from '../health.ts';
 import type {
   ClusterView,
   JoinReply,
@@ -40,6 +41,7 @@ import {
   encodeRangeDescriptor,
   NODE_STATES,
 } from './descriptor.ts';
+import { decodeHealthConditions, encodeHealthCondition } from './health.ts';
 
 export function encodeJoinRequest(request: JoinRequest): unknown[] {
   return [request.nodeId, encodeNodeSelf(request.descriptor)];
@@ -165,7 +167,7 @@ export function decodeNodeSpace(raw: unknown): NodeSpace {
 }
 
 export function encodeNodeHeartbeat(beat: NodeHeartbeat): unknown[] {
-  const { nodeId, incarnation, space, labels, hasMaster, ranges, results } = beat;
+  const { nodeId, incarnation, space, labels, hasMaster, ranges, results, conditions } = beat;
   return [
     nodeId,
     incarnation,
@@ -174,11 +176,12 @@ export function encodeNodeHeartbeat(beat: NodeHeartbeat): unknown[] {
     hasMaster,
     ranges.map(encodeRangeReport),
     results.map(encodeOrderResult),
+    conditions.map(encodeHealthCondition),
   ];
 }
 
 export function decodeNodeHeartbeat(raw: unknown): NodeHeartbeat {
-  const f = asFields(raw, 7, 'node heartbeat');
+  const f = asFields(raw, 8, 'node heartbeat');
   return {
     nodeId: asCount(f[0], 'nodeId'),
     incarnation: asText(f[1], 'incarnation'),
@@ -187,6 +190,7 @@ export function decodeNodeHeartbeat(raw: unknown): NodeHeartbeat {
     hasMaster: asBool(f[4], 'hasMaster'),
     ranges: asList(f[5], 'ranges', decodeRangeReport),
     results: asList(f[6], 'results', decodeOrderResult),
+    conditions: decodeHealthConditions(f[7], CONDITIONS_OF_NODE_MAX),
   };
 }
 
@@ -364,15 +368,22 @@ function decodeSplitPolicy(raw: unknown): SplitPolicy {
   };
 }
 
-export function encodeNodeHeartbeatReply({ tasks, view, splits }: NodeHeartbeatReply): unknown[] {
-  return [tasks.map(encodeNodeTask), encodeClusterView(view), encodeSplitPolicy(splits)];
+export function encodeNodeHeartbeatReply(reply: NodeHeartbeatReply): unknown[] {
+  const { tasks, view, splits, conditions } = reply;
+  return [
+    tasks.map(encodeNodeTask),
+    encodeClusterView(view),
+    encodeSplitPolicy(splits),
+    conditions.map(encodeHealthCondition),
+  ];
 }
 
 export function decodeNodeHeartbeatReply(raw: unknown): NodeHeartbeatReply {
-  const f = asFields(raw, 3, 'heartbeat reply');
+  const f = asFields(raw, 4, 'heartbeat reply');
   return {
     tasks: asList(f[0], 'tasks', decodeNodeTask),
     view: decodeClusterView(f[1]),
     splits: decodeSplitPolicy(f[2]),
+    conditions: decodeHealthConditions(f[3], CONDITIONS_TOLD_MAX),
   };
 }

@@ -3,6 +3,7 @@ import type { LockId, Owner, PublicOwner } from '@remora/lock';
 import type { CheckReport, NodesOverview, RangesOverview, SettingInfo } from '../admin-api.ts';
 import type { Command, CommandResult, Query, QueryResult, RangeStatus } from '../command.ts';
 import type { NodeDescriptor, RangeDescriptor } from '../descriptor.ts';
+import { type HealthCondition, healthCondition } from '../health.ts';
 import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types.ts';
 import type { ClusterView, NodeHeartbeat, NodeTask, RangeInstruction, SplitPolicy } from '../master-api.ts';
 import type { RangeReply, RangeRequest, WatchMessage, WatchRequest } from '../range-api.ts';
@@ -232,6 +233,12 @@ export const VIEW: ClusterView = {
 const report = { rangeId: 2, replicaId: 1, epoch: RANGE.epoch, term: 3, applied: 44, bytes: 5 };
 const peer = { lagEntries: 3, lagBytes: 700, caughtUp: true, silentMs: 0 };
 
+export const HEALTH: readonly HealthCondition[] = [
+  healthCondition('hole', { rangeId: 2 }, 'nobody has the keys from a to b'),
+  healthCondition('diskReserve', { nodeId: 3 }, 'the disk is full'),
+  healthCondition('noMasters', {}, 'nobody leads the masters'),
+];
+
 export const HEARTBEAT: NodeHeartbeat = {
   nodeId: 1,
   incarnation: 'abc',
@@ -259,6 +266,7 @@ export const HEARTBEAT: NodeHeartbeat = {
     { orderId: 6, outcome: 'underWay', reason: 'it has not caught up' },
     { orderId: 7, outcome: 'refused', reason: 'there is no such replica' },
   ],
+  conditions: [healthCondition('diskReserve', { nodeId: 1 }, 'the disk is full')],
 };
 
 const INSTRUCTIONS: readonly RangeInstruction[] = [
@@ -399,7 +407,7 @@ export const RANGES: RangesOverview = {
 export const CHECKED: CheckReport = {
   nodes: 3,
   ranges: 2,
-  problems: [{ kind: 'hole', severity: 'critical', rangeId: 2, nodeId: 0, text: 'nobody has the keys from a to b' }],
+  conditions: HEALTH,
 };
 
 export const SETTINGS: readonly SettingInfo[] = [

@@ -2,6 +2,8 @@
  * The *Pipe*: the stream of frames between the SDK and a gateway, by which all operations of a turn go in one frame.
  *
  * PL1. Both ends name the Pipe's version in their hello, and nothing else is said when it is not the same.
+ * PL2. A client that found an address by itself names the cluster that it belongs to, and a gateway of another cluster
+ *      refuses it: behind NAT, the address that a gateway advertises may be somebody else's where the client is.
  */
 import type { ConnectionOptions } from 'node:tls';
 import { type Clock, type Hello, SERVICE, ServiceError } from '@remora/base';
@@ -13,6 +15,8 @@ import { FRAME_BYTES_SOFT } from '../../rpc/outbox.ts';
 export const PIPE_SERVICE = 'pipe';
 /** 2: frames over a socket; 1 was a stream of gRPC. */
 export const PIPE_PROTOCOL_VERSION = '2';
+/** The field of a client's hello that names the cluster it expects (PL2). */
+export const PIPE_CLUSTER = 'cluster';
 /** How either end names itself. */
 export const PIPE_HELLO: Hello = { [SERVICE]: PIPE_SERVICE, protocol: PIPE_PROTOCOL_VERSION };
 /** A gateway takes frames of this size, at least; it ends a stream that brings a larger one. */
@@ -36,12 +40,15 @@ export interface PipeDialOptions {
   readonly clock: Clock;
   /** Plain text without it. */
   readonly tls?: ConnectionOptions | undefined;
+  /** The gateway has to belong to this cluster (PL2); any will do without it. */
+  readonly cluster?: string | undefined;
 }
 
 /** Begins a Pipe to the gateway at `address` (`host:port`). */
-export function dialPipe(address: string, { clock, tls }: PipeDialOptions): FrameLink {
+export function dialPipe(address: string, { clock, tls, cluster }: PipeDialOptions): FrameLink {
+  const hello = cluster === undefined ? PIPE_HELLO : { ...PIPE_HELLO, [PIPE_CLUSTER]: cluster };
   return dialLink(
-    { address, hello: PIPE_HELLO, check: pipeRefusal },
+    { address, hello, check: pipeRefusal },
     { clock, tls, frameBytesMax: FRAME_BYTES_MAX, probeMs: PROBE_MS, probeTimeoutMs: PROBE_TIMEOUT_MS },
   );
 }
@@ -53,4 +60,10 @@ export function pipeRefusal({ protocol = '' }: Hello): ServiceError | undefined 
     'UNIMPLEMENTED',
     `the peer speaks version '${protocol}' of the Pipe, this end '${PIPE_PROTOCOL_VERSION}'`,
   );
+}
+
+/** PL2. What a gateway of the cluster `own` says of a client's hello. */
+export function clusterRefusal({ [PIPE_CLUSTER]: wanted }: Hello, own: string): ServiceError | undefined {
+  if (wanted === undefined || wanted === own) return undefined;
+  return new ServiceError('WRONG_CLUSTER', 'this gateway belongs to another cluster than the client');
 }

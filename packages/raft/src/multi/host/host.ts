@@ -71,6 +71,8 @@ export interface NodeRaftHost extends RaftHost {
   logFailed(error: Error): void;
   stats(): Readonly<HostStats>;
   underWay(): HostUnderWay;
+  /** Its disk neither takes a write nor refuses it. */
+  readonly logHangs: boolean;
 }
 
 export function createRaftHost(options: RaftHostOptions): NodeRaftHost {
@@ -249,6 +251,10 @@ class Host implements NodeRaftHost {
   stats(): Readonly<HostStats> {
     this.#stats.entryCacheBytes = this.#entryCache.bytes;
     return this.#stats;
+  }
+
+  get logHangs(): boolean {
+    return this.#logWatch.hangs;
   }
 
   underWay(): HostUnderWay {

@@ -33,6 +33,11 @@ export class LogWatch {
     this.#options = options;
   }
 
+  /** L1. */
+  get hangs(): boolean {
+    return this.#ticks >= this.#options.stallTicks;
+  }
+
   /** Something became durable. */
   moved(): void {
     if (this.#handedOverAt > 0) this.#options.logger.info({ ticks: this.#ticks }, 'the write-ahead log gets on again');

@@ -1,0 +1,228 @@
+import { ManualClock } from '@remora/base';
+import type { MastersSilence } from '@remora/master';
+import {
+  type ClusterView,
+  healthCondition,
+  type NodeDescriptor,
+  type NodeRole,
+  type NodeState,
+} from '@remora/protocol';
+import { describe, expect, test } from 'vitest';
+import { NodeHealth, type Readiness } from './health.ts';
+
+const MIB = 2 ** 20;
+const ALL: readonly NodeRole[] = ['master', 'data', 'gateway'];
+
+function node(nodeId: number, roles = ALL): NodeDescriptor {
+  const addresses = { peerAddress: 'h:1', clientAddress: 'h:2', httpAddress: 'h:3' };
+  return { nodeId, name: `n${nodeId}`, incarnation: 'i', roles, ...addresses, version: '1' };
+}
+
+/** Node 1 of three that founded a cluster; all three are up unless a test says otherwise. */
+class Bed {
+  readonly clock = new ManualClock();
+  readonly states = new Map<number, NodeState>();
+  roles = ALL;
+  view = true;
+  freeMib = 1_000;
+  logHangs = false;
+  answering: readonly number[] | undefined;
+  silentMs = 5_000;
+  readonly health: NodeHealth;
+
+  constructor() {
+    const members = ['n1', 'n2', 'n3'].map((name) => ({ name, peer: { host: 'h', port: 1 } }));
+    const bed = this;
+    this.health = new NodeHealth({
+      ...{ clock: this.clock, nodeId: 1, name: 'n1', reserveBytes: 100 * MIB },
+      founders: { clusterId: 'c', members, ownNodeId: 1 },
+      cluster: {
+        get view() {
+          return bed.#view();
+        },
+        nodes: members.map(({ name }, i) => ({ nodeId: i + 1, name, removed: false })),
+      },
+      space: () => ({ capacityBytes: 2_000 * MIB, availableBytes: this.freeMib * MIB }),
+      logHangs: () => this.logHangs,
+      mastersSilence: () => this.#silence(),
+    });
+  }
+
+  #view(): ClusterView | undefined {
+    if (!this.view) return undefined;
+    const nodes = [1, 2, 3].map((nodeId) => ({
+      descriptor: node(nodeId, this.roles),
+      state: this.states.get(nodeId) ?? ('up' as const),
+    }));
+    return { clusterId: 'c', nodes, ranges: [], leaders: [], masterLeader: 1 };
+  }
+
+  #silence(): MastersSilence | undefined {
+    if (this.answering === undefined) return undefined;
+    return { sinceMs: this.clock.monotonicMs() - this.silentMs, answering: new Set(this.answering) };
+  }
+
+  get names(): readonly string[] {
+    return this.health.conditions().map(({ name, own }) => (own ? `own ${name}` : name));
+  }
+}
+
+const full = (nodeId: number) => healthCondition('diskReserve', { nodeId }, 'no room');
+const draining = (nodeId: number) => healthCondition('draining', { nodeId }, 'it drains');
+
+describe('a node is unready only where another one would serve better', () => {
+  test.each<{ name: string; given: (bed: Bed) => void; ready: boolean; conditions: readonly string[] }>([
+    { name: 'all is well', given: () => {}, ready: true, conditions: [] },
+    {
+      name: 'it has not heard the masters yet',
+      given: (bed) => {
+        bed.view = false;
+      },
+      ready: false,
+      conditions: ['own starting'],
+    },
+    { name: 'it stops', given: ({ health }) => health.stopping(), ready: false, conditions: ['own stopping'] },
+    {
+      name: 'it stops, and is the only one',
+      given: (bed) => {
+        bed.states.set(2, 'down').set(3, 'down');
+        bed.health.stopping();
+      },
+      ready: false,
+      conditions: ['own stopping'],
+    },
+    {
+      name: 'its disk has no room',
+      given: (bed) => {
+        bed.freeMib = 99;
+      },
+      ready: false,
+      conditions: ['own diskReserve'],
+    },
+    {
+      name: 'no disk has room',
+      given: (bed) => {
+        bed.freeMib = 99;
+        bed.health.learn([full(1), full(2), full(3)]);
+      },
+      ready: true,
+      conditions: ['own diskReserve', 'diskReserve', 'diskReserve'],
+    },
+    {
+      name: 'its disk has room again, which the masters do not know yet',
+      given: ({ health }) => health.learn([full(1)]),
+      ready: true,
+      conditions: [],
+    },
+    {
+      name: 'it drains',
+      given: ({ health }) => health.learn([draining(1)]),
+      ready: false,
+      conditions: ['own draining'],
+    },
+    {
+      name: 'it drains while the others are away or have no room',
+      given: (bed) => {
+        bed.states.set(2, 'suspect');
+        bed.health.learn([draining(1), full(3)]);
+      },
+      ready: true,
+      conditions: ['diskReserve', 'own draining'],
+    },
+    {
+      name: 'another one drains',
+      given: ({ health }) => health.learn([draining(2)]),
+      ready: true,
+      conditions: ['draining'],
+    },
+    {
+      name: 'the others take no clients',
+      given: (bed) => {
+        bed.roles = ['master', 'data'];
+        bed.health.learn([draining(1)]);
+      },
+      ready: true,
+      conditions: ['own draining'],
+    },
+    {
+      name: 'something is wrong with the cluster',
+      given: (bed) => {
+        bed.answering = [1];
+        bed.logHangs = true;
+        bed.health.learn([
+          healthCondition('noLeader', { rangeId: 2 }, 'no leader'),
+          healthCondition('noRanges', {}, 'no ranges'),
+          healthCondition('quorumLost', { rangeId: 3 }, 'lost'),
+        ]);
+      },
+      ready: true,
+      conditions: ['noMasters', 'noLeader', 'noRanges', 'quorumLost', 'own logHangs'],
+    },
+  ])('$name', ({ given, ready, conditions }) => {
+    const bed = new Bed();
+    given(bed);
+    const { reasons, ...readiness }: Readiness = bed.health.readiness();
+    expect([readiness.ready, bed.names]).toEqual([ready, conditions]);
+    expect(reasons.length === 0).toBe(ready);
+  });
+});
+
+describe('masters without a leader', () => {
+  test.each<{ name: string; given: (bed: Bed) => void; text: string | undefined }>([
+    {
+      name: 'one of three founders, before any master was heard',
+      given: (bed) => {
+        bed.view = false;
+        bed.answering = [1];
+      },
+      text: 'no leader of the masters answers for 5s: 1 of 3 founders is there (n1); waiting for n2, n3',
+    },
+    {
+      name: 'two of three are gone from a cluster that was complete',
+      given: (bed) => {
+        bed.answering = [1];
+      },
+      text: 'no leader of the masters answers for 5s: 1 of 3 masters is there (n1); waiting for n2, n3',
+    },
+    {
+      name: 'nobody answers this node',
+      given: (bed) => {
+        bed.answering = [];
+      },
+      text: 'no leader of the masters answers for 5s: 0 of 3 masters are there; waiting for n1, n2, n3',
+    },
+    {
+      name: 'all are there and cannot agree',
+      given: (bed) => {
+        bed.answering = [1, 2, 3];
+      },
+      text: 'no leader of the masters answers for 5s: 3 of 3 masters are there (n1, n2, n3), and none of them leads',
+    },
+    {
+      name: 'no longer than an election takes',
+      given: (bed) => {
+        bed.answering = [];
+        bed.silentMs = 1_999;
+      },
+      text: undefined,
+    },
+  ])('are named: $name', ({ given, text }) => {
+    const bed = new Bed();
+    given(bed);
+    expect(bed.health.conditions().find(({ name }) => name === 'noMasters')?.text).toBe(text);
+    expect(bed.health.withoutMasters()?.conditions[0]?.text).toBe(text);
+  });
+});
+
+test('what the masters answer is completed with what the node knows better', () => {
+  const bed = new Bed();
+  bed.freeMib = 7;
+  const told = [healthCondition('noLeader', { rangeId: 2 }, 'no leader'), full(2), full(1)];
+  const { conditions } = bed.health.completed({ nodes: 3, ranges: 1, conditions: told });
+  expect(conditions.map(({ name, nodeId }) => [name, nodeId])).toEqual([
+    ['diskReserve', 1],
+    ['noLeader', 0],
+    ['diskReserve', 2],
+  ]);
+  expect(conditions[0]?.text).toContain('the disk of node n1 has 7 MiB free, less than the 100 MiB that are kept');
+});

@@ -1,0 +1,190 @@
+/**
+ * How a node and its cluster are, in one list that all views show (`protocol/src/internal/health.ts`).
+ *
+ * NH1. What the node knows better than the masters comes from the node: whether it has heard them, is stopping, has room
+ *      on its disk, and whether anybody leads them. All else is what the masters said last.
+ * NH2. A node is unready only where another would serve better (HC3): `unlessAlone` conditions count while another node
+ *      with the role `gateway` is up and has none that makes it unready.
+ */
+import { type Clock, formatDurationMs } from '@remora/base';
+import { isBelowReserve } from '@remora/dataserver';
+import type { MastersSilence } from '@remora/master';
+import {
+  type CheckReport,
+  type ConditionName,
+  type HealthCondition,
+  healthCondition,
+  makesUnready,
+  type NodeSpace,
+  worstFirst,
+} from '@remora/protocol';
+import type { Founders } from './cluster-identity.ts';
+import type { KnownCluster } from './known-cluster.ts';
+
+export interface NodeHealthDeps {
+  readonly clock: Clock;
+  readonly nodeId: number;
+  readonly name: string;
+  readonly cluster: Pick<KnownCluster, 'view' | 'nodes'>;
+  readonly founders: Founders | undefined;
+  readonly space: () => NodeSpace;
+  /** `--disk-reserve` */
+  readonly reserveBytes: number;
+  readonly logHangs: () => boolean;
+  /** Undefined while the leader of the masters answers. */
+  readonly mastersSilence: () => MastersSilence | undefined;
+}
+
+/** What a load balancer is told, with the list for people. */
+export interface Readiness {
+  readonly ready: boolean;
+  /** Why not; empty when it is. */
+  readonly reasons: readonly string[];
+  readonly conditions: readonly NodeCondition[];
+}
+
+export interface NodeCondition extends HealthCondition {
+  /** It concerns the node that shows it, rather than another one or the cluster. */
+  readonly own: boolean;
+}
+
+/** An election of the masters takes less. */
+const MASTERS_SILENT_MS = 2_000;
+const MIB = 2 ** 20;
+/** NH1. */
+const FOUND_HERE: ReadonlySet<ConditionName> = new Set([
+  'starting',
+  'stopping',
+  'diskReserve',
+  'logHangs',
+  'noMasters',
+]);
+
+export class NodeHealth {
+  readonly #deps: NodeHealthDeps;
+  #told: readonly HealthCondition[] = [];
+  #stopping = false;
+
+  constructor(deps: NodeHealthDeps) {
+    this.#deps = deps;
+  }
+
+  /** The masters said so. */
+  learn(conditions: readonly HealthCondition[]): void {
+    this.#told = conditions;
+  }
+
+  /** Before anything is given up, so that clients are sent elsewhere first. */
+  stopping(): void {
+    this.#stopping = true;
+  }
+
+  /** For the masters, who tell everybody. */
+  own(): readonly HealthCondition[] {
+    return [...this.#disk(), ...this.#log()];
+  }
+
+  /** The worst first. */
+  conditions(): readonly NodeCondition[] {
+    const { nodeId } = this.#deps;
+    return this.#with(this.#told).map((each) => ({ ...each, own: each.scope === 'node' && each.nodeId === nodeId }));
+  }
+
+  /** What the masters answered, with what this node knows better. */
+  completed({ nodes, ranges, conditions }: CheckReport): CheckReport {
+    return { nodes, ranges, conditions: this.#with(conditions) };
+  }
+
+  /** What is known while no leader of the masters answers; undefined when one does, as far as this node knows. */
+  withoutMasters(): CheckReport | undefined {
+    if (this.#masters().length === 0) return undefined;
+    const { view, nodes } = this.#deps.cluster;
+    return { nodes: nodes.length, ranges: view?.ranges.length ?? 0, conditions: this.#with(this.#told) };
+  }
+
+  /** NH2. */
+  readiness(): Readiness {
+    const conditions = this.conditions();
+    const othersServe = this.#othersServe();
+    const against = conditions.filter((condition) => {
+      const unready = condition.own ? makesUnready(condition) : undefined;
+      return unready === 'always' || (unready === 'unlessAlone' && othersServe);
+    });
+    return { ready: against.length === 0, reasons: against.map(({ text }) => text), conditions };
+  }
+
+  /** NH1. */
+  #with(told: readonly HealthCondition[]): readonly HealthCondition[] {
+    const { nodeId } = this.#deps;
+    const others = told.filter(({ name, nodeId: of }) => !(FOUND_HERE.has(name) && (of === nodeId || of === 0)));
+    return worstFirst([...this.#masters(), ...this.#disk(), ...this.#log(), ...others, ...this.#life()]);
+  }
+
+  *#life(): Generator<HealthCondition> {
+    const { nodeId, name, cluster } = this.#deps;
+    if (this.#stopping) yield healthCondition('stopping', { nodeId }, `node ${name} is stopping`);
+    else if (cluster.view === undefined) {
+      yield healthCondition('starting', { nodeId }, `node ${name} is starting: it has not heard the masters yet`);
+    }
+  }
+
+  *#disk(): Generator<HealthCondition> {
+    const { nodeId, name, reserveBytes } = this.#deps;
+    const space = this.#deps.space();
+    if (!isBelowReserve(space, reserveBytes)) return;
+    const text =
+      `the disk of node ${name} has ${Math.floor(space.availableBytes / MIB)} MiB free, less than the ` +
+      `${Math.ceil(reserveBytes / MIB)} MiB that are kept (--disk-reserve): the ranges that it leads take in no values`;
+    yield healthCondition('diskReserve', { nodeId }, text);
+  }
+
+  *#log(): Generator<HealthCondition> {
+    const { nodeId, name } = this.#deps;
+    if (!this.#deps.logHangs()) return;
+    const text = `the disk of node ${name} does not answer: it leads nothing until its log gets on`;
+    yield healthCondition('logHangs', { nodeId }, text);
+  }
+
+  #masters(): readonly HealthCondition[] {
+    const silence = this.#deps.mastersSilence();
+    const silentMs = silence === undefined ? 0 : this.#deps.clock.monotonicMs() - silence.sinceMs;
+    if (silence === undefined || silentMs < MASTERS_SILENT_MS) return [];
+    const since = formatDurationMs(Math.floor(silentMs / 1_000) * 1_000);
+    const text = `no leader of the masters answers for ${since}${this.#whoAnswers(silence)}`;
+    return [healthCondition('noMasters', {}, text)];
+  }
+
+  /** `1 of 3 founders is there (n1); waiting for n2, n3`. */
+  #whoAnswers({ answering }: MastersSilence): string {
+    const { view } = this.#deps.cluster;
+    const masters = this.#masterNames();
+    if (masters.length === 0) return '';
+    const there = masters.filter(({ nodeId }) => answering.has(nodeId)).map(({ name }) => name);
+    const missing = masters.filter(({ nodeId }) => !answering.has(nodeId)).map(({ name }) => name);
+    const what = view === undefined ? 'founders' : 'masters';
+    const names = there.length === 0 ? '' : ` (${there.join(', ')})`;
+    const count = `: ${there.length} of ${masters.length} ${what} ${there.length === 1 ? 'is' : 'are'} there${names}`;
+    return missing.length === 0 ? `${count}, and none of them leads` : `${count}; waiting for ${missing.join(', ')}`;
+  }
+
+  /** As the masters said last; before that those that founded the cluster. */
+  #masterNames(): readonly { readonly nodeId: number; readonly name: string }[] {
+    const { cluster, founders } = this.#deps;
+    if (cluster.view === undefined) return (founders?.members ?? []).map(({ name }, i) => ({ nodeId: i + 1, name }));
+    const masters = cluster.view.nodes.filter(({ descriptor }) => descriptor.roles.includes('master'));
+    return masters.map(({ descriptor }) => descriptor).sort((a, b) => a.nodeId - b.nodeId);
+  }
+
+  /** NH2. */
+  #othersServe(): boolean {
+    const { nodeId, cluster } = this.#deps;
+    const unready = new Set(this.#told.flatMap((each) => (makesUnready(each) === undefined ? [] : [each.nodeId])));
+    return (cluster.view?.nodes ?? []).some(
+      ({ descriptor, state }) =>
+        descriptor.nodeId !== nodeId &&
+        descriptor.roles.includes('gateway') &&
+        state === 'up' &&
+        !unready.has(descriptor.nodeId),
+    );
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * What can be wrong with a cluster: one table of conditions, and one type that every view shows.
+ *
+ * HC1. A condition's severity and scope follow from its name alone, so all views agree on them.
+ * HC2. `admin check`, `status`, the metrics and `/ready` show the same list. docs/operations.md explains each name
+ *      (packages/cli/src/node/health-docs.test.ts).
+ * HC3. A condition makes a node unready only if it is the node's own and another node would serve better. What concerns
+ *      the whole cluster makes no node unready: a load balancer would remove all of them.
+ */
+
+/** `critical`: clients are refused or kept waiting. `warning`: clients are served. `info`: somebody wants it so. */
+export type ConditionSeverity = 'critical' | 'warning' | 'info';
+
+/** `node`: it concerns the node that `nodeId` names. `cluster`: it concerns keys or the whole cluster. */
+export type ConditionScope = 'node' | 'cluster';
+
+interface ConditionKind {
+  readonly severity: ConditionSeverity;
+  readonly scope: ConditionScope;
+  /** Whether the node whose own it is should get no clients. `unlessAlone`: if another node would serve better (HC3). */
+  readonly unready?: 'always' | 'unlessAlone';
+}
+
+export const HEALTH_CONDITIONS = {
+  /** The node has not heard the masters since it started. */
+  starting: { severity: 'info', scope: 'node', unready: 'always' },
+  stopping: { severity: 'info', scope: 'node', unready: 'always' },
+  /** Its duty is another than serving. */
+  draining: { severity: 'info', scope: 'node', unready: 'unlessAlone' },
+  /** Less is free than `--disk-reserve`. */
+  diskReserve: { severity: 'critical', scope: 'node', unready: 'unlessAlone' },
+  /** Its disk neither takes a write nor refuses it. */
+  logHangs: { severity: 'warning', scope: 'node' },
+  silentNode: { severity: 'warning', scope: 'node' },
+  /** No leader of the masters answers. */
+  noMasters: { severity: 'critical', scope: 'cluster' },
+  /** The masters' leader is new, and has not heard from all nodes. */
+  notInformed: { severity: 'info', scope: 'cluster' },
+  noRanges: { severity: 'critical', scope: 'cluster' },
+  hole: { severity: 'critical', scope: 'cluster' },
+  overlap: { severity: 'critical', scope: 'cluster' },
+  quorumLost: { severity: 'critical', scope: 'cluster' },
+  noLeader: { severity: 'critical', scope: 'cluster' },
+  underReplicated: { severity: 'warning', scope: 'cluster' },
+  silentReplica: { severity: 'warning', scope: 'cluster' },
+  /** A range is larger than it should be: its writes are slowed or refused. */
+  rangeTooLarge: { severity: 'warning', scope: 'cluster' },
+  learner: { severity: 'warning', scope: 'cluster' },
+  joint: { severity: 'warning', scope: 'cluster' },
+  /** Something is wrong with a range, and nothing can be done about it now. */
+  stuck: { severity: 'warning', scope: 'cluster' },
+  /** The replicas of a range could be further apart. */
+  misplaced: { severity: 'warning', scope: 'cluster' },
+  /** An operator makes no progress. */
+  stuckOperator: { severity: 'warning', scope: 'cluster' },
+  /** A node holds a replica that does not belong to its range any more. */
+  orphan: { severity: 'warning', scope: 'cluster' },
+} as const satisfies Record<string, ConditionKind>;
+
+export type ConditionName = keyof typeof HEALTH_CONDITIONS;
+
+/** Most conditions that a node reports of itself, and most that the masters tell each node: the worst ones. */
+export const CONDITIONS_OF_NODE_MAX = 8;
+export const CONDITIONS_TOLD_MAX = 100;
+
+/** Something that is not as it should be. Some of it passes by itself: while a range splits, moves or elects. */
+export interface HealthCondition {
+  readonly name: ConditionName;
+  readonly severity: ConditionSeverity;
+  readonly scope: ConditionScope;
+  /** 0: it concerns no single one. */
+  readonly rangeId: number;
+  readonly nodeId: number;
+  /** For people. */
+  readonly text: string;
+}
+
+/** HC1. */
+export function healthCondition(
+  name: ConditionName,
+  about: { readonly rangeId?: number; readonly nodeId?: number },
+  text: string,
+): HealthCondition {
+  const { severity, scope } = HEALTH_CONDITIONS[name];
+  return { name, severity, scope, rangeId: about.rangeId ?? 0, nodeId: about.nodeId ?? 0, text };
+}
+
+/** The worst first; otherwise in their order. */
+export function worstFirst(conditions: readonly HealthCondition[]): readonly HealthCondition[] {
+  const of = (wanted: ConditionSeverity) => conditions.filter(({ severity }) => severity === wanted);
+  return [...of('critical'), ...of('warning'), ...of('info')];
+}
+
+/** HC3. */
+export function makesUnready({ name }: HealthCondition): 'always' | 'unlessAlone' | undefined {
+  const kind: ConditionKind = HEALTH_CONDITIONS[name];
+  return kind.unready;
+}
