@@ -286,7 +286,7 @@ class Run {
       await eventually(
         `the gateway at ${endpoint} serves`,
         async () => {
-          await using remora = await connect({ endpoints: endpoint, requestTimeout: '2s' });
+          await using remora = await connect({ endpoints: endpoint, discover: false, requestTimeout: '2s' });
           return (await remora.kv.put('calm', 'yes')).revision;
         },
         { timeoutMs: SERVED_WITHIN_MS },

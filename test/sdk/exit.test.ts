@@ -26,7 +26,7 @@ test.each(IMPOSSIBLE)(
   'a client that does not come about, for $name, leaves no stand-in behind',
   async ({ options }) => {
     let closed = 0;
-    const standIn: RenewalStandIn = { renew: () => expect.unreachable(), close: () => closed++ };
+    const standIn: RenewalStandIn = { renew: () => expect.unreachable(), learn: () => {}, close: () => closed++ };
     expect(await codeOf(world.client(options, 1, { standIn }))).toBe('INVALID_ARGUMENT');
     expect(closed).toBe(1);
   },

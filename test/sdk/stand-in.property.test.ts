@@ -1,5 +1,6 @@
 // What is held while the client's thread is busy (stand-in.ts, session.ts S6).
 import { SeededRandom, silentLogger } from '@remora/base';
+import type { LinkConnector } from '@remora/protocol';
 import fc from 'fast-check';
 import type { RemoraClient } from 'remora';
 import { describe, expect, test } from 'vitest';
@@ -20,6 +21,11 @@ class Pair {
   /** Heartbeats of the stand-in. */
   beats = 0;
   readonly #reports: StandInReport[] = [];
+  readonly #endpoints: readonly string[];
+
+  constructor(endpoints = GATEWAYS) {
+    this.#endpoints = endpoints;
+  }
 
   async client(options: { readonly ttlMs: number; readonly blockMaxMs: number }): Promise<RemoraClient> {
     const { world, thread } = this;
@@ -31,7 +37,7 @@ class Pair {
     };
     alive();
     const line = { send, receive: () => this.#reports.shift(), close() {} };
-    return world.client({ sessionTtl: options.ttlMs, endpoints: GATEWAYS }, 1, {
+    return world.client({ sessionTtl: options.ttlMs, endpoints: this.#endpoints }, 1, {
       clock: thread,
       standIn: new StandInClient(line),
     });
@@ -39,11 +45,11 @@ class Pair {
 
   #standIn(blockMaxMs: number): StandIn {
     const { clock } = this.world;
-    const connectLink = ({ address }: { readonly address: string }) => this.world.connect(address);
+    const connectLink: LinkConnector = ({ address, cluster }) => this.world.connect(address, cluster);
     const ports = { clock, random: new SeededRandom(77), logger: silentLogger, connectLink };
     const requester = new Requester(
       { ...ports, liveness: { hold() {}, release() {} } },
-      { endpoints: GATEWAYS, requestBytesMax: 1 << 20, retry: retryPolicy() },
+      { endpoints: this.#endpoints, requestBytesMax: 1 << 20, retry: retryPolicy() },
     );
     const attempt: Requester['attempt'] = (...request) => {
       this.beats++;
@@ -51,7 +57,11 @@ class Pair {
     };
     return new StandIn(
       { ports: requester.ports, gateways: requester.gateways, attempt },
-      { blockMaxMs, report: (report) => this.#reports.push(report) },
+      {
+        blockMaxMs,
+        report: (report) => this.#reports.push(report),
+        learn: (told) => requester.discovery.learn(told),
+      },
     );
   }
 
@@ -93,6 +103,21 @@ describe('a client whose thread is busy', () => {
     await world.run(10_000);
     expect([held.state, world.backend.expired]).toEqual(['active', []]);
   });
+
+  test.each(['stands still', 'is cut off'])(
+    'holds its locks all the same when the one gateway that it was given %s',
+    async (how) => {
+      const pair = new Pair(['a:1']);
+      const { world } = pair;
+      world.advertised = ['b:1', 'c:1'];
+      const client = await pair.client({ ttlMs: 3_000, blockMaxMs: 30_000 });
+      const held = await world.until(client.lock('l').acquire());
+      if (how === 'is cut off') world.isolated.add('a:1');
+      else world.freeze('a:1');
+      await pair.beBusy(20_000);
+      expect([held.state, held.signal.aborted, world.backend.expired]).toEqual(['active', false, []]);
+    },
+  );
 
   test('holds its locks all the same while every answer is late', async () => {
     const pair = new Pair();

@@ -1,11 +1,12 @@
 import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { type Backend, type BackendDone, createPipeRegistry, servePipe } from '@remora/gateway';
-import { type ClusterView, createMemoryLink, type MemoryLinkPair } from '@remora/protocol';
+import { type ClusterView, createMemoryLink, type FrameLink, type MemoryLinkPair } from '@remora/protocol';
 import { type ClientOptions, type ClientPorts, RemoraClient } from 'remora';
 import { DriftingClock } from './drifting-clock.ts';
 import { SdkBackend } from './sdk-backend.ts';
 
 export const GATEWAYS = ['a:1', 'b:1'];
+const CLUSTER = 'the-world';
 
 /** Two gateways on one cluster, any number of clients, and a clock that stands still unless moved. */
 export class World {
@@ -13,6 +14,15 @@ export class World {
   readonly backend: SdkBackend;
   readonly links: { readonly address: string; readonly pair: MemoryLinkPair }[] = [];
   readonly down = new Set<string>();
+  /** Where nothing answers, not even that nobody is there: addresses behind NAT. */
+  readonly unreachable = new Set<string>();
+  readonly unreachableTries: string[] = [];
+  /** Gateways that stand still: they take connections and say nothing. */
+  readonly frozen = new Set<string>();
+  /** Gateways that take no client of this cluster, as they belong to another one. */
+  readonly foreign = new Set<string>();
+  /** The addresses that gateways tell clients of. */
+  advertised: readonly string[] = [];
   /** Gateways that are there but cut off from the ranges: their requests time out. */
   readonly isolated = new Set<string>();
   /** Gateways that let no commands in, as they are over their limit. */
@@ -35,7 +45,7 @@ export class World {
       clock: new DriftingClock(this.clock, rate),
       random: new SeededRandom(this.#seed++),
       logger: silentLogger,
-      connectLink: ({ address }) => this.connect(address),
+      connectLink: ({ address, cluster }) => this.connect(address, cluster),
       liveness: {
         hold: () => {
           this.held++;
@@ -49,17 +59,34 @@ export class World {
     return this.until(RemoraClient.open(ports, { endpoints: GATEWAYS, ...options }));
   }
 
-  connect(address: string) {
+  /** `cluster`: what the client looks for there, as its hello says. */
+  connect(address: string, cluster?: string): FrameLink {
+    if (this.unreachable.has(address)) {
+      this.unreachableTries.push(address);
+      return { start() {}, send: () => true, close() {} };
+    }
     const pair = createMemoryLink(this.clock);
     this.links.push({ address, pair });
-    if (this.down.has(address)) this.clock.setImmediate(() => pair.sever());
-    else servePipe({ link: pair.server, registry: createPipeRegistry(this.#backendOf(address)), clock: this.clock });
+    const isRefused = cluster !== undefined && (this.foreign.has(address) || cluster !== CLUSTER);
+    if (this.down.has(address) || isRefused) this.clock.setImmediate(() => pair.sever());
+    else {
+      if (this.frozen.has(address)) pair.stall(true);
+      const registry = createPipeRegistry(this.#backendOf(address), { cluster: CLUSTER });
+      servePipe({ link: pair.server, registry, clock: this.clock });
+    }
     return pair.client;
   }
 
   #view(): ClusterView {
     const view = this.backend.view();
     const [node] = view.nodes;
+    if (node !== undefined && this.advertised.length > 0) {
+      const nodes = this.advertised.map((clientAddress, i) => ({
+        ...node,
+        descriptor: { ...node.descriptor, nodeId: 100 + i, clientAddress },
+      }));
+      return { ...view, nodes };
+    }
     if (this.leader === undefined || node === undefined) return view;
     const descriptor = { ...node.descriptor, nodeId: 9, clientAddress: this.leader };
     return { ...view, leaders: [[1, 9]], nodes: [{ ...node, descriptor }] };
@@ -95,6 +122,16 @@ export class World {
   /** Breaks every link that is open. */
   sever(): void {
     for (const { pair } of this.links.splice(0)) pair.sever();
+  }
+
+  freeze(address: string): void {
+    this.frozen.add(address);
+    for (const link of this.links) if (link.address === address) link.pair.stall(true);
+  }
+
+  thaw(address: string): void {
+    this.frozen.delete(address);
+    for (const link of this.links) if (link.address === address) link.pair.stall(false);
   }
 
   stall(on: boolean): void {

@@ -39,8 +39,14 @@ import { Sessions } from './sessions.ts';
 import { type Tracer, Tracing } from './tracing.ts';
 
 export interface ClientOptions {
-  /** Gateways, as `host:port`. The client uses one and goes over to another when it is gone. */
+  /** Gateways, as `host:port`. The client uses one and goes over to another when it is gone or hangs. */
   readonly endpoints: string | readonly string[];
+  /**
+   * Ask the cluster for its other gateways, and use them when none of `endpoints` is of use: then one endpoint is enough.
+   * They are reached at the addresses that nodes advertise (`--advertise-client`), with or without TLS as `endpoints` are;
+   * what cannot be reached from here is left alone. Default true.
+   */
+  readonly discover?: boolean | undefined;
   /** How long one request may take, retries included, unless it says otherwise. Default 10 s, at most 60 s. */
   readonly requestTimeout?: Duration | undefined;
   /** How requests are repeated until then. */
@@ -178,6 +184,7 @@ export class RemoraClient implements AsyncDisposable {
     const timeoutMs = durationMs(this.#options.connectTimeout ?? 10_000, 'connectTimeout');
     const { clusterId } = await this.#requester.request(pipeView, undefined, { timeoutMs });
     this.#requester.followLeader();
+    if (this.#options.discover ?? true) this.#requester.discovery.begin();
     this.#beginJournal(clusterId);
   }
 

@@ -75,7 +75,7 @@ const page = { prefix: bytes, after: bytes, limit: count(1, LIST_LIMIT_MAX) } as
 
 export const CLIENT_OPTIONS: ChecksOf<ClientOptions> = {
   ...{ endpoints: checkedByCall, requestTimeout: duration, retry: object, connectTimeout: duration, sessionTtl: ttl },
-  ...{ requestBytesMax: count(1, REQUEST_BYTES_MAX), attributes, releaseOnExit: flag, tracer: object },
+  ...{ requestBytesMax: count(1, REQUEST_BYTES_MAX), attributes, releaseOnExit: flag, discover: flag, tracer: object },
 };
 
 /** What calls take, by what they are called in messages: the compiler sees to it that no name is left out. */

@@ -1,6 +1,6 @@
 import type { Clock, CommandIdentity, Disk, Logger, ProcessIdentity, Random } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
-import type { LinkConnector } from '@remora/protocol';
+import type { LinkConnector, PipeGateways } from '@remora/protocol';
 
 /** What the SDK needs of its surroundings; `connect` wires it to Node, the simulator to its virtual world. */
 export interface ClientPorts {
@@ -41,6 +41,8 @@ export interface JournalPorts {
 
 /** Renews sessions while the client cannot. */
 export interface RenewalStandIn {
+  /** Where else gateways may be found, as the client was told. */
+  learn(gateways: PipeGateways): void;
   /** Begins with a session whose last acknowledged heartbeat was sent at `sentMs`, and is to be renewed at that pace. */
   renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedByStandIn;
   close(): void;

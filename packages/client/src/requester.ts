@@ -11,6 +11,7 @@ import {
   type Query,
   type QueryResult,
 } from '@remora/protocol';
+import { Discovery } from './discovery.ts';
 import { type GatewayOptions, Gateways } from './gateways.ts';
 import type { LeaseJournal } from './journal.ts';
 import { LeaseEndings } from './lease-endings.ts';
@@ -44,6 +45,7 @@ const VIEW_TIMEOUT_MS = 1_000;
 export class Requester {
   readonly ports: ClientPorts;
   readonly gateways: Gateways;
+  readonly discovery: Discovery;
   /** Where leases that hold something are named, if anywhere; set before the first of them. */
   journal: LeaseJournal | undefined;
   /** Of leases that could not be ended at once. */
@@ -64,6 +66,8 @@ export class Requester {
     this.ports = ports;
     this.retry = options.retry;
     this.gateways = new Gateways(ports, options);
+    const { clock, random, standIn } = ports;
+    this.discovery = new Discovery({ clock, random, gateways: this.gateways, onTold: (told) => standIn?.learn(told) });
     // 128 random bits name this client's life; a counter its requests. Short, as each entry of a log carries one.
     this.#idPrefix = `${ports.random.bytes(16).toString('base64url')}.`;
   }
@@ -146,6 +150,7 @@ export class Requester {
 
   close(): void {
     this.#closed = true;
+    this.discovery.close();
     this.gateways.close();
   }
 

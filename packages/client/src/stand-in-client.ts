@@ -1,4 +1,5 @@
 import type { SessionRef } from '@remora/lock';
+import type { PipeGateways } from '@remora/protocol';
 import type { AcknowledgedBeat, RenewalStandIn, RenewedByStandIn } from './ports.ts';
 import type { StandInReport, StandInRequest } from './stand-in.ts';
 
@@ -18,6 +19,10 @@ export class StandInClient implements RenewalStandIn {
 
   constructor(line: StandInLine) {
     this.#line = line;
+  }
+
+  learn(gateways: PipeGateways): void {
+    this.#line.send({ type: 'gateways', gateways });
   }
 
   renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedByStandIn {

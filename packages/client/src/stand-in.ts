@@ -1,6 +1,6 @@
 import type { Clock, Random, Timer } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
-import { pipeQuery } from '@remora/protocol';
+import { type PipeGateways, pipeQuery } from '@remora/protocol';
 import type { AcknowledgedBeat } from './ports.ts';
 import type { Requester } from './requester.ts';
 
@@ -18,6 +18,8 @@ export type StandInRequest =
   | { readonly type: 'until'; readonly id: number; readonly atMs: number }
   | { readonly type: 'acknowledged'; readonly id: number; readonly sentMs: number }
   | { readonly type: 'end'; readonly id: number }
+  /** Where else gateways may be found. */
+  | { readonly type: 'gateways'; readonly gateways: PipeGateways }
   /** The client's thread was not busy then. */
   | { readonly type: 'alive'; readonly atMs: number };
 
@@ -28,6 +30,8 @@ export interface StandInOptions {
   /** How long after the last sign of life of the client's thread it goes on. */
   readonly blockMaxMs: number;
   readonly report: (report: StandInReport) => void;
+  /** The client was told of further gateways. */
+  readonly learn: (gateways: PipeGateways) => void;
 }
 
 /** How many intervals without an acknowledged heartbeat make it step in: the client sends one every interval. */
@@ -83,6 +87,7 @@ export class StandIn {
       this.#aliveMs = Math.max(this.#aliveMs, request.atMs);
       return;
     }
+    if (request.type === 'gateways') return this.#options.learn(request.gateways);
     if (request.type === 'renew') {
       const { id, session, intervalMs, sentMs } = request;
       const still = { untilMs: Number.POSITIVE_INFINITY, steppedIn: false, beats: 0, timer: undefined };

@@ -78,7 +78,7 @@ export class ClientFleet {
 
   /** Starts all, the auditor first: no round goes by without it. */
   async start(): Promise<void> {
-    this.#operator = await connect({ endpoints: this.#options.endpoints });
+    this.#operator = await connect({ endpoints: this.#options.endpoints, discover: false });
     this.#auditor = this.#begin('auditor', 0);
     await this.#auditor.ready;
     await this.replaceGone();

@@ -95,11 +95,13 @@ async function begin(given: Pick<Client, 'journal' | 'resource'> & { readonly i:
   };
 }
 
-/** Connects, for as long as it takes: it may be the worst of moments. */
+/** Connects, for as long as it takes: it may be the worst of moments. What nodes advertise would lead around the faults. */
 async function open(requestTimeout: number): Promise<RemoraClient> {
   const { endpoints } = args;
   for (;;) {
-    const opened = await connect({ endpoints, requestTimeout, sessionTtl: SESSION_TTL_MS }).catch(unlessRefused);
+    const opened = await connect({ endpoints, discover: false, requestTimeout, sessionTtl: SESSION_TTL_MS }).catch(
+      unlessRefused,
+    );
     if (opened !== undefined) return opened;
   }
 }

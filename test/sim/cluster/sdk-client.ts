@@ -49,6 +49,7 @@ export function lifeOf({ id, life }: SimClient): ClientLife {
 }
 
 const CONNECT_TIMEOUT_MS = 4_000;
+const KNOWS_ONE_OF = 3;
 /** Sessions, and the locks that they hold, outlive a client that vanished by this. */
 export const SESSION_TTL_MS = 5_000;
 
@@ -68,6 +69,11 @@ export class SimClient {
     this.#deps = deps;
     const rate = ownRate(deps.seed, deps.id, deps.options);
     this.clock = new ProcessClock(deps.loop, deps.id * 1_000_000, () => undefined, rate);
+  }
+
+  /** It is given one endpoint, and finds the others by itself. */
+  get #knowsOne(): boolean {
+    return this.id % KNOWS_ONE_OF === 0;
   }
 
   get running(): boolean {
@@ -127,7 +133,7 @@ export class SimClient {
     };
     for (;;) {
       const opened = await RemoraClient.open(ports, {
-        endpoints,
+        endpoints: this.#knowsOne ? [endpoints[random.int(endpoints.length)] ?? ''] : endpoints,
         requestTimeout: options.requestTimeoutMs,
         connectTimeout: CONNECT_TIMEOUT_MS,
         sessionTtl: SESSION_TTL_MS,

@@ -5,7 +5,7 @@ import { pass } from './barrier.ts';
 
 type Barriers = Pick<RemoraClient, 'barrier' | 'doubleBarrier'>;
 
-const flags = { namespace: 'default', parties: 2, wait: 5_000, endpoints: '', timeout: 1_000 };
+const flags = { namespace: 'default', parties: 2, wait: 5_000, endpoints: '', timeout: 1_000, discover: true };
 
 function barriers(parts: { readonly enter?: ServiceError; readonly leave?: ServiceError }): Barriers {
   const settle = <T>(error: ServiceError | undefined, value: T): Promise<T> =>

@@ -10,6 +10,7 @@ import type { Shell } from '../shell.ts';
 export interface ConnectionFlags {
   readonly endpoints: string;
   readonly timeout: number;
+  readonly discover: boolean;
   readonly json?: true;
 }
 
@@ -26,7 +27,11 @@ export function addConnectionFlags(command: Command, shell: Shell): Command {
   ).default(shell.env.REMORA_ENDPOINTS || DEFAULT_ENDPOINTS);
   const limits = { min: 1, max: 60_000 };
   const timeout = durationOption('--timeout', { desc: 'how long one request may take', defaultMs: 10_000, limits });
-  return command.addOption(endpoints).addOption(timeout).option('--json', 'print JSON');
+  return command
+    .addOption(endpoints)
+    .addOption(timeout)
+    .option('--no-discover', 'use these endpoints alone, and no other gateways of their cluster')
+    .option('--json', 'print JSON');
 }
 
 /** Connects, does the work and closes again, whatever came of it. */
@@ -53,6 +58,7 @@ async function connected(
     return await connect({
       ...options,
       endpoints,
+      discover: flags.discover,
       requestTimeout: flags.timeout,
       connectTimeout,
       ...(flags.ttl === undefined ? {} : { sessionTtl: flags.ttl }),

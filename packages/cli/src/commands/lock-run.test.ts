@@ -22,7 +22,7 @@ test.each([
     rwLock: () => ({ write: async () => held }),
     nameCommand: async () => {},
   } as unknown as RemoraClient;
-  const flags = { namespace: 'default', endpoints: '', timeout: 1_000 };
+  const flags = { namespace: 'default', endpoints: '', timeout: 1_000, discover: true };
   const shell = { err: () => {} } as unknown as Shell;
   const argv = [process.execPath, '-e', SEES, '--', seen];
   expect(await runUnderLock(client, { name: 'l', argv, flags, shell })).toBe(0);

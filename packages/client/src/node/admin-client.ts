@@ -3,6 +3,7 @@ import { formatDurationMs, isErrorCode, readPlainEndpoints, ServiceError } from 
 import { admin } from '@remora/protocol/remora';
 import { bytes, flag, object, requireRevision, text } from '../option-kinds.ts';
 import { requireCount } from '../options.ts';
+import { askGateways } from './ask-gateways.ts';
 
 /** What a generated service says of one of its methods. */
 interface UnaryMethod<Request, Response> {
@@ -24,19 +25,36 @@ export interface AdminClientOptions {
   readonly timeoutMs: number;
   /** How long one node may take to take a connection. */
   readonly connectTimeoutMs: number;
+  /** Go on at gateways that were not given when none of those is of use. Default true. */
+  readonly discover?: boolean;
 }
+
+/** A node that hangs is noticed after both: what is asked of it is then asked of another one. */
+const KEEPALIVE_MS = 2_000;
+const KEEPALIVE_TIMEOUT_MS = 2_000;
+/** How often the cluster is asked for its gateways, and how many of them are kept. */
+const LEARN_MS = 60_000;
+const FOUND_MAX = 5;
+const FOUND_TIMEOUT_MS = 1_000;
 
 /**
  * The calls of `remora.v1.Admin`. Each is asked of one node, and of the next one when that is gone: all of them may be
- * repeated; after one that nobody answered in time, the next call goes to the next node. They throw the `ServiceError` that
- * the node answered, or UNAVAILABLE with the detail `unreached` when there is none to be found; those that change something,
+ * repeated; after one that nobody answered in time, the next call goes to the next node. The endpoints that were given come
+ * first; behind them, other gateways of the same cluster, for which a client that makes more than one call asks. They throw
+ * the `ServiceError` that the node answered, or UNAVAILABLE with the detail `unreached` when there is none to be found; those that change something,
  * UNKNOWN_OUTCOME when a node was asked and its answer was lost.
  */
 export class AdminClient {
   readonly #options: AdminClientOptions;
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
+  /** The endpoint to which it is connected, or was last. */
+  #endpoint = '';
   #next = 0;
+  #found: readonly string[] = [];
+  #cluster = '';
+  /** When the cluster is asked for its gateways next; undefined before the first answer. */
+  #learnAtMs: number | undefined;
 
   /** @throws ServiceError INVALID_ARGUMENT for endpoints that are none, or are `https://`. */
   constructor(options: AdminClientOptions) {
@@ -212,10 +230,12 @@ export class AdminClient {
     for (let tries = 1; ; tries++) {
       const client = await this.#connected();
       try {
-        return await this.#once(client, method, request);
+        const response = await this.#once(client, method, request);
+        this.#learnLater();
+        return response;
       } catch (error) {
         if (isLost(error)) onLost();
-        const last = !isGone(error) || tries >= this.#options.endpoints.length;
+        const last = !isGone(error) || tries >= this.endpoints.length;
         if (!last || isSilent(error)) this.close();
         if (last) throw this.#toServiceError(error);
       }
@@ -231,19 +251,54 @@ export class AdminClient {
     return this.#connecting;
   }
 
+  /** Those that were given, and those found behind them. */
+  get endpoints(): readonly string[] {
+    return [...this.#options.endpoints, ...this.#found];
+  }
+
   async #connect(): Promise<Client> {
-    const { endpoints, connectTimeoutMs } = this.#options;
+    const endpoints = this.endpoints;
     for (let tries = 0; tries < endpoints.length; tries++) {
       const endpoint = endpoints[this.#next++ % endpoints.length] ?? '';
-      const client = new Client(endpoint, credentials.createInsecure());
-      if (await isReady(client, connectTimeoutMs)) {
-        this.#client = client;
-        return client;
-      }
-      client.close();
+      const client = await this.#connectTo(endpoint);
+      if (client === undefined) continue;
+      this.#client = client;
+      this.#endpoint = endpoint;
+      return client;
     }
     throw new ServiceError('UNAVAILABLE', `no node answers at ${endpoints.join(', ')}`, {
       details: { unreached: true },
+    });
+  }
+
+  async #connectTo(endpoint: string): Promise<Client | undefined> {
+    const { connectTimeoutMs } = this.#options;
+    const isFound = this.#found.includes(endpoint);
+    // The address may be another cluster's where this process is.
+    if (
+      isFound &&
+      (await askGateways(endpoint, { timeoutMs: FOUND_TIMEOUT_MS, cluster: this.#cluster })) === undefined
+    ) {
+      return undefined;
+    }
+    const client = new Client(endpoint, credentials.createInsecure(), KEEPALIVE);
+    if (await isReady(client, isFound ? FOUND_TIMEOUT_MS : connectTimeoutMs)) return client;
+    client.close();
+    return undefined;
+  }
+
+  /** At the second call, as most clients make one; in the background, and without telling of failures. */
+  #learnLater(): void {
+    const nowMs = performance.now();
+    const isFirst = this.#learnAtMs === undefined;
+    this.#learnAtMs ??= nowMs;
+    if (this.#options.discover === false || isFirst || nowMs < this.#learnAtMs) return;
+    this.#learnAtMs = nowMs + LEARN_MS;
+    void askGateways(this.#endpoint, { timeoutMs: FOUND_TIMEOUT_MS }).then((told) => {
+      if (told === undefined) return;
+      const { endpoints } = this.#options;
+      this.#cluster = told.cluster;
+      this.#found = told.addresses.filter((address) => !endpoints.includes(address)).slice(0, FOUND_MAX);
     });
   }
 
@@ -300,6 +355,11 @@ function bytesOf(value: Uint8Array, name: string): Buffer {
   bytes(value, name);
   return Buffer.from(value);
 }
+
+const KEEPALIVE = {
+  'grpc.keepalive_time_ms': KEEPALIVE_MS,
+  'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
+};
 
 function isReady(client: Client, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {

@@ -72,7 +72,7 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
     clock,
     random: nodeRandom(),
     logger: options.logger ?? silentLogger,
-    connectLink: ({ address }) => dialPipe(address, { clock, tls }),
+    connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls, cluster }),
     liveness: processLiveness,
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),

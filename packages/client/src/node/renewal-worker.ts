@@ -27,13 +27,17 @@ function standIn({ endpoints, requestBytesMax, blockMaxMs, monotonicOffsetMs, li
       clock,
       random: nodeRandom(),
       logger: silentLogger,
-      connectLink: ({ address }) => dialPipe(address, { clock }),
+      connectLink: ({ address, cluster }) => dialPipe(address, { clock, cluster }),
       // The thread lives as long as the line to the one that started it.
       liveness: { hold() {}, release() {} },
     },
     { endpoints, requestBytesMax, retry: retryPolicy() },
   );
-  const stand = new StandIn(requester, { blockMaxMs, report: (report) => line.postMessage(report) });
+  const stand = new StandIn(requester, {
+    blockMaxMs,
+    learn: (told) => requester.discovery.learn(told),
+    report: (report) => line.postMessage(report),
+  });
   line.on('message', (request: StandInRequest) => stand.receive(request));
 }
 

@@ -1,7 +1,6 @@
 import { type Clock, ServiceError } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import {
-  type ClusterView,
   createRpcRegistry,
   DEFAULT_SERVER_LIMITS,
   type FrameLink,
@@ -66,7 +65,7 @@ export function createPipeRegistry(backend: Backend, options: PipeRegistryOption
   });
   registry.handle(pipeView, (_request, _context, done) => done(undefined, backend.view()));
   registry.handle(pipeGateways, (_request, _context, done) =>
-    done(undefined, { cluster, addresses: gatewayAddresses(backend.view()) }),
+    done(undefined, { cluster, addresses: otherGateways(backend) }),
   );
   registry.handle(pipeConditions, (_request, _context, done) => done(undefined, conditions()));
   registry.handleStream(pipeWatch, (first, context) => openWatch(backend, first, context));
@@ -74,9 +73,11 @@ export function createPipeRegistry(backend: Backend, options: PipeRegistryOption
   return registry;
 }
 
-/** Those that are up first; none that is down or removed. */
-function gatewayAddresses({ nodes }: ClusterView): readonly string[] {
-  const gateways = nodes.filter(({ descriptor }) => descriptor.roles.includes('gateway'));
+/** Those that are up first; none that is down or removed, nor this node: whoever asks has a way to it. */
+function otherGateways(backend: Backend): readonly string[] {
+  const gateways = backend
+    .view()
+    .nodes.filter(({ descriptor: { nodeId, roles } }) => nodeId !== backend.nodeId && roles.includes('gateway'));
   const inState = (wanted: NodeState): string[] =>
     gateways.filter(({ state }) => state === wanted).map(({ descriptor }) => descriptor.clientAddress);
   return [...inState('up'), ...inState('suspect'), ...inState('draining')].slice(0, GATEWAYS_TOLD_MAX);

@@ -166,7 +166,7 @@ export const pipeView: Method<undefined, ClusterView> = {
 export interface PipeGateways {
   /** What gateways of this cluster have in common, for the hello (`PIPE_CLUSTER`); it does not tell the cluster's id. */
   readonly cluster: string;
-  /** As gateways advertise themselves, `host:port`; at most `GATEWAYS_TOLD_MAX`. */
+  /** As the other gateways advertise themselves, `host:port`; at most `GATEWAYS_TOLD_MAX`. */
   readonly addresses: readonly string[];
 }
 

@@ -5,8 +5,15 @@ import { createLocalChannel } from './local-channel.ts';
 import type { RpcDispatcher } from './registry.ts';
 import type { CallHandle, CallOptions, Done, Method, RpcChannel, RpcDialer, StreamHandle } from './rpc.ts';
 
-/** Begins a link; the link itself tells whether it opens. `nodeId` 0: whoever answers there. */
-export type LinkConnector = (target: { readonly address: string; readonly nodeId: number }) => FrameLink;
+/**
+ * Begins a link; the link itself tells whether it opens. `nodeId` 0: whoever answers there; of the Pipe, a gateway of
+ * `cluster` if that is given.
+ */
+export type LinkConnector = (target: {
+  readonly address: string;
+  readonly nodeId: number;
+  readonly cluster?: string;
+}) => FrameLink;
 
 export interface DialerPorts {
   readonly localNodeId: number;

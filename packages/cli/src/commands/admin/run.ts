@@ -18,7 +18,8 @@ export async function withAdmin<T>(flags: ConnectionFlags, work: (client: AdminC
   const triedMs = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
   // One node after the other is asked.
   const connectTimeoutMs = Math.ceil(triedMs / endpoints.length);
-  const client = new AdminClient({ endpoints, timeoutMs: flags.timeout, connectTimeoutMs });
+  const { timeout: timeoutMs, discover } = flags;
+  const client = new AdminClient({ endpoints, timeoutMs, connectTimeoutMs, discover });
   try {
     return await work(client);
   } catch (error) {

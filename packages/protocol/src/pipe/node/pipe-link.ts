@@ -62,8 +62,11 @@ export function pipeRefusal({ protocol = '' }: Hello): ServiceError | undefined 
   );
 }
 
-/** PL2. What a gateway of the cluster `own` says of a client's hello. */
+/** PL2. What a gateway of the cluster `own` says of a client's hello: to the client, nobody whom it looks for is there. */
 export function clusterRefusal({ [PIPE_CLUSTER]: wanted }: Hello, own: string): ServiceError | undefined {
   if (wanted === undefined || wanted === own) return undefined;
-  return new ServiceError('WRONG_CLUSTER', 'this gateway belongs to another cluster than the client');
+  return new ServiceError(
+    'UNAVAILABLE',
+    'this gateway belongs to another cluster than the one that the client looks for',
+  );
 }

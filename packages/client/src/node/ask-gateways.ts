@@ -1,0 +1,22 @@
+import { nodeClock, nodeRandom } from '@remora/base';
+import { dialPipe, type PipeGateways, pipeGateways, ReconnectingChannel } from '@remora/protocol';
+
+/**
+ * Asks the gateway at an address which others there are. Undefined when none answers there in time, or it belongs to
+ * another cluster than `cluster`, if that is given.
+ */
+export function askGateways(
+  address: string,
+  { timeoutMs, cluster }: { readonly timeoutMs: number; readonly cluster?: string },
+): Promise<PipeGateways | undefined> {
+  const clock = nodeClock();
+  const connect = (): ReturnType<typeof dialPipe> => dialPipe(address, { clock, cluster });
+  const options = { connectTimeoutMs: timeoutMs };
+  const channel = new ReconnectingChannel({ connect, clock, random: nodeRandom(), options }, 0, () => address);
+  return new Promise((resolve) => {
+    channel.call(pipeGateways, undefined, { timeoutMs }, (_error, told) => {
+      channel.close();
+      resolve(told);
+    });
+  });
+}

@@ -1,0 +1,17 @@
+// Holds a lock, in a session of four seconds, by a client that was given one endpoint and renews in a worker:
+// `node lock-frozen.mjs <endpoint> <name>`. Says `held`; at a line on standard input its thread is blocked for eight seconds,
+// then it prints its state, and whether the cluster agrees.
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
+import { connect } from 'remora';
+
+const [endpoints = '', name = ''] = process.argv.slice(2);
+const client = await connect({ endpoints, sessionTtl: '4s', renewInWorker: true });
+const held = await client.lock(name).acquire();
+await setTimeout(500); // for the worker to start, and for the client to be told of other gateways
+process.stdout.write('held\n');
+await once(process.stdin, 'data');
+Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 8_000);
+process.stdout.write(`${held.state} ${held.signal.aborted} ${await held.check()}\n`);
+await client.close();
+process.exit(0);
