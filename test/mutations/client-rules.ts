@@ -213,6 +213,36 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'found-gateways-unverified',
+    rule: 'what is found is used only once it has answered here (discovery.ts DY1)',
+    file: 'packages/client/src/discovery.ts',
+    find: '      const channel = gateways.channelTo(address',
+    replace: '      gateways.found(address, cluster);\n      const channel = gateways.channelTo(address',
+    killedBy: {
+      file: 'test/sdk/discovery.test.ts',
+      test: 'and that lead nowhere from here cost requests nothing, and are tried now and then only',
+    },
+  },
+  {
+    name: 'found-gateways-of-any-cluster',
+    rule: 'what answers has to belong to the same cluster, at each new connection (discovery.ts DY2)',
+    file: 'packages/client/src/gateways.ts',
+    find: 'cluster === undefined ? target : { ...target, cluster }',
+    replace: 'target',
+    killedBy: { file: 'test/sdk/discovery.test.ts', test: 'are not used where another cluster answers' },
+  },
+  {
+    name: 'nobody-tried-in-trouble',
+    rule: 'what is not found is tried when the present gateway is of no use (discovery.ts DY5)',
+    file: 'packages/client/src/discovery.ts',
+    find: 'ports.gateways.onTrouble = () => this.#tryNow();',
+    replace: '',
+    killedBy: {
+      file: 'test/sdk/discovery.test.ts',
+      test: 'goes on at another gateway when that one is gone at once',
+    },
+  },
+  {
     name: 'stand-in-asks-one-gateway',
     rule: 'a stand-in asks the next gateway besides when one does not answer soon (stand-in.ts SI4)',
     file: 'packages/client/src/stand-in.ts',

@@ -105,8 +105,8 @@ const OF_THE_DISK = rowsOf(ROOM, [
   [
     'a-full-disk-takes-values',
     'below its reserve a node takes in nothing that puts values (DR1)',
-    'availableBytes >= reserveBytes) return undefined;',
-    'availableBytes > 0) return undefined;',
+    'capacityBytes > 0 && availableBytes < reserveBytes;',
+    'availableBytes < 0;',
     'a put is refused below the reserve (DR1)',
   ],
   [
@@ -117,6 +117,57 @@ const OF_THE_DISK = rowsOf(ROOM, [
     'a lock is let in however little there is (DR1)',
   ],
 ]);
+
+const CHECK_TESTS = 'packages/master/src/admin/master-admin.test.ts';
+
+const OF_HEALTH = [
+  ...rowsOf({ file: 'packages/cli/src/node/health.ts', tests: 'packages/cli/src/node/health.test.ts' }, [
+    [
+      'all-nodes-unready-at-once',
+      'a node is unready only where another one would serve better (NH2)',
+      "unready === 'unlessAlone' && othersServe",
+      "unready === 'unlessAlone'",
+      'no disk has room',
+    ],
+    [
+      'unready-for-the-cluster',
+      'what concerns others makes no node unready (NH2)',
+      'condition.own ? makesUnready(condition) : undefined',
+      'makesUnready(condition)',
+      'another one drains',
+    ],
+    [
+      'old-news-of-the-own-disk',
+      'what the node knows better than the masters comes from the node (NH1)',
+      '!(FOUND_HERE.has(name) && (of === nodeId || of === 0))',
+      'name !== undefined && of !== -1',
+      'its disk has room again, which the masters do not know yet',
+    ],
+  ]),
+  ...rowsOf({ file: 'packages/master/src/admin/check.ts', tests: CHECK_TESTS }, [
+    [
+      'a-new-leader-tells-of-the-unheard',
+      'a new leader says nothing of nodes that it has not heard yet (CK1)',
+      'unheard(voter.nodeId) || isPresent(voter, range, byId)',
+      'isPresent(voter, range, byId)',
+      'nothing but its own newness',
+    ],
+    [
+      'led-by-the-silent',
+      'a range has a leader only if the node that says so is still heard (CK2)',
+      "byId.get(range.leaderNode)?.state !== 'up'",
+      'range.leaderNode === 0',
+      'no leader in a node that said that it leads and is not heard any more',
+    ],
+    [
+      'a-full-disk-is-not-told',
+      'what a node finds wrong with itself is told (CK3)',
+      'yield* reported.filter((condition) => condition.nodeId === nodeId);',
+      'yield* [];',
+      'what a node that is heard says of itself, and of nobody else',
+    ],
+  ]),
+];
 
 const MASTERS = { file: 'packages/master/src/masters/plan.ts', tests: 'packages/master/src/masters/plan.test.ts' };
 
@@ -192,6 +243,7 @@ export const STEERING_RULES: readonly RuleMutation[] = [
   ...OF_AUTOMATIC_MERGES,
   ...OF_THE_BRAKE,
   ...OF_THE_DISK,
+  ...OF_HEALTH,
   ...OF_MASTERS,
   ...OF_FIRST_LEADERS,
 ];

@@ -26,7 +26,6 @@ interface Gateway {
  *
  * GW1. The endpoints that were given always stay, and come first. Those that the client has found (discovery.ts) come behind
  *      them; one that is not connected any more is dropped until it is found again.
- * GW2. When the present gateway is of no use and there is no other one, the next one that is found takes over at once.
  */
 export class Gateways {
   readonly #ports: ClientPorts;
@@ -36,8 +35,6 @@ export class Gateways {
   #current: Gateway;
   /** Whether the present gateway has failed since it last brought a request to an end. */
   #doubtful = false;
-  /** GW2. */
-  #wantsAnother = false;
   /** Told whenever the present gateway is of no use. */
   onTrouble: () => void = () => {};
 
@@ -91,9 +88,7 @@ export class Gateways {
   found(address: string, cluster: string): void {
     if (this.has(address)) return;
     const channel = this.channelTo(address, FOUND_CONNECT_TIMEOUT_MS, cluster);
-    const gateway: Gateway = { address, channel, isGiven: false };
-    this.#found = [...this.#found, gateway];
-    if (this.#wantsAnother) this.#use(gateway); // GW2
+    this.#found = [...this.#found, { address, channel, isGiven: false }];
   }
 
   /** Drops those found whose addresses are not among these, but for the one in use. */
@@ -125,10 +120,7 @@ export class Gateways {
 
   /** A range answered through `channel`. */
   served(channel: ReconnectingChannel): void {
-    if ((this.#doubtful || this.#wantsAnother) && channel === this.channel) {
-      this.#doubtful = false;
-      this.#wantsAnother = false;
-    }
+    if (this.#doubtful && channel === this.channel) this.#doubtful = false;
   }
 
   /** The gateway of this address, if it is one of the given endpoints and not the present one. */
@@ -160,19 +152,16 @@ export class Gateways {
     return this.#all().find((gateway) => gateway.channel === channel);
   }
 
-  /** To the next one; GW2. */
+  /** To the next one, if there is any. */
   #goOn(): void {
     const all = this.#all();
-    const next = all[(all.indexOf(this.#current) + 1) % all.length] ?? this.#current;
-    if (next === this.#current) this.#wantsAnother = true;
-    else this.#use(next);
+    this.#use(all[(all.indexOf(this.#current) + 1) % all.length] ?? this.#current);
     this.onTrouble();
   }
 
   #use(gateway: Gateway): void {
     this.#current = gateway;
     this.#doubtful = false;
-    this.#wantsAnother = false;
   }
 
   /** What is still under way there goes on elsewhere, as when the gateway stops. */
