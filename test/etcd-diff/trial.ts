@@ -5,7 +5,14 @@
  * TR2. Both begin without keys and leases. Revisions of the run are those from its first write on.
  * TR3. Revisions in Remora's headers never go back, whichever node is asked; keep-alives and stale reads are excepted.
  */
-import { type AllowedDifference, askedOfEtcd, DIFFERENCES, KNOWN_FAULTS, refusalOf } from './judge/allowed.ts';
+import {
+  type AllowedDifference,
+  askedOfEtcd,
+  DIFFERENCES,
+  KNOWN_FAULTS,
+  refusalOf,
+  wronglyTaken,
+} from './judge/allowed.ts';
 import { type Answer, Exact, failed, Moment } from './judge/answers.ts';
 import { type Difference, differences } from './judge/compare.ts';
 import { RevisionMap } from './judge/revision-map.ts';
@@ -115,6 +122,8 @@ export class Trial {
     const spread = step.do === 'revoke' ? this.#spread(etcd, remora) : [];
     const found = [...spread, ...differences(left ?? null, right ?? null, this.#revisions)];
     if (found.length === 0 && step.do !== 'keepAlive') found.push(...this.#ordered(remora));
+    const taken = wronglyTaken(step, remora);
+    if (taken !== undefined) found.push(taken);
     if (step.do === 'compact' && failed(etcd) === undefined)
       this.#compacted = Number(this.#left.revision(step.revision));
     return { etcd, remora, differences: found };

@@ -128,6 +128,12 @@ export const TRANSLATIONS: readonly Translation[] = [
 /** Rows that go when their fault is mended: they keep it from hiding others. */
 export const KNOWN_FAULTS: readonly AllowedDifference[] = [
   {
+    name: 'put and delete of one key, taken',
+    why: 'an order that etcd takes',
+    source: 'being mended',
+    covers: (_, { path }) => path === 'taken',
+  },
+  {
     name: 'header.revision is 0 where no range has answered',
     why: 'unknown leases, and watches that are refused',
     source: 'being mended',
@@ -194,6 +200,12 @@ export function askedOfEtcd<T extends Step | Operation>(
     range = translated;
   }
   return range as T;
+}
+
+/** What Remora refuses whatever etcd does, so that it must not take it. */
+export function wronglyTaken(step: Step, remora: Answer): Difference | undefined {
+  if (step.do !== 'txn' || failed(remora) !== undefined || !overlap(step)) return undefined;
+  return { path: 'taken', etcd: null, remora: true, why: 'a put and a delete, or two puts, can meet on one key' };
 }
 
 /** The refusal that covers the answer, if it is one. */

@@ -147,7 +147,10 @@ export class WatchLog {
     const creation = stream.creating.shift();
     if (creation === undefined) return this.#fault('a watch was created that nobody asked for');
     const { step, progress, done } = creation;
-    const answer = { header: headerOf(header), id: Number(watchId), canceled, reason: cancelReason };
+    const isOwn = (step.id ?? 0n) === 0n && watchId >= 0n;
+    const id = isOwn ? 'chosen by the server' : Number(watchId);
+    const answer = { header: headerOf(header), id, canceled, reason: cancelReason };
+    if (stream.watches.has(watchId)) this.#fault(`watch ${step.watch} has the id ${watchId} of another one`);
     const watched: Watched = {
       ...{ step, id: watchId, events: [], reached: 0, progress, isParted: false, canceled: false },
       end: canceled ? answer : undefined,
