@@ -18,6 +18,7 @@ beforeAll(async () => {
   const shell = {
     env: {},
     terminal: false,
+    shown: false,
     out: (text: string) => {
       help += `${text}\n`;
     },
