@@ -24,6 +24,8 @@ describe('remora kv', () => {
     await remora('kv', 'put', 'k/2', 'two');
     // Nothing but the value, so that it can go into a file.
     expect(await remora('kv', 'get', 'k/1')).toEqual({ code: 0, out: 'one', err: '' });
+    const anyReplica = ['kv', 'get', 'k/1', '--serializable'];
+    await eventually('a replica has it', async () => (await remora(...anyReplica)).out === 'one');
     expect((await remora('kv', 'get', '--prefix', 'k/')).out).toBe('k/1  one\nk/2  two\n');
     expect(await remora('kv', 'get', '--prefix', 'k/', '--keys-only', '--limit', '1')).toEqual({
       ...{ code: 0, out: 'k/1\n' },

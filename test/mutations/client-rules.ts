@@ -138,7 +138,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     name: 'set-not-checked-once-it-is-granted',
     rule: 'several locks count as held although one was taken away while others were waited for',
     file: 'packages/client/src/lock-set.ts',
-    find: 'if (await all.check()) return;',
+    find: 'if (await inTime(all.check(), { clock, ms: leftMs || undefined, reason })) return;',
     replace: 'if (all.locks.length > 0) return;',
     killedBy: {
       file: 'test/sdk/lock-all.test.ts',

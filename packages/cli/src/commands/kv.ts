@@ -19,6 +19,7 @@ interface GetFlags extends ConnectionFlags {
   readonly keysOnly?: true;
   readonly limit?: number;
   readonly revision?: number;
+  readonly serializable?: true;
 }
 
 interface WatchFlags extends ConnectionFlags {
@@ -52,6 +53,7 @@ function getCommand(shell: Shell): Command {
     .option('--keys-only', 'no values')
     .option('--limit <number>', 'at most so many pairs', flagReader(int({ min: 1 })))
     .option('--revision <number>', 'as of this revision', flagReader(int({ min: 1 })))
+    .option('--serializable', 'as a replica has it, which may be older; also while nobody leads')
     .addHelpText(
       'after',
       examples(
@@ -66,6 +68,7 @@ function getCommand(shell: Shell): Command {
       const { limit, revision } = flags;
       const answer = await client.kv.range(selected, {
         keysOnly: flags.keysOnly === true,
+        serializable: flags.serializable === true,
         ...(limit === undefined ? {} : { limit }),
         ...(revision === undefined ? {} : { revision }),
       });
