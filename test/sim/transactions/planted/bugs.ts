@@ -51,7 +51,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: SETTLER,
     find: "if (state === undefined || state.state === 'pending' || !this.#deps.serving()) end();\n      else this.#resolve(part, state.state ===",
     replace: 'if (!this.#deps.serving()) end();\n      else this.#resolve(part, state?.state ===',
-    seed: 7,
+    seed: 1,
     properties: ['X1'],
   },
   {
@@ -69,7 +69,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: SETTLER,
     find: 'if (--left > 0) return;\n      if (failed ||',
     replace: 'if (--left < 0) return;\n      if (',
-    seed: 29,
+    seed: 1,
     properties: ['X1'],
   },
   {
@@ -78,7 +78,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: RANGE_TRANSACTIONS,
     find: "const before = command.requestId === '' ? undefined : this.#remembered(command.requestId);",
     replace: 'const before = this.#remembered(prepareRequestId(txnId, part));',
-    seed: 2,
+    seed: 5,
     properties: ['X1'],
   },
 ];
