@@ -22,10 +22,14 @@ function lostAfter(looks: number): Holding {
 }
 
 /** The exit code, and what was told to people. */
-async function runUnder(held: Holding, argv = [process.execPath, '-e', '0']): Promise<{ code: number; told: string }> {
+async function runUnder(
+  held: Holding,
+  argv = [process.execPath, '-e', '0'],
+  what = 'l',
+): Promise<{ code: number; told: string }> {
   const told: string[] = [];
   const code = await runChild(async () => held, {
-    ...{ what: 'l', lost: 'the lock was lost', argv, killAfterMs: undefined, ttlMs: undefined },
+    ...{ what, lost: 'the lock was lost', argv, killAfterMs: undefined, ttlMs: undefined },
     shell: { err: (text: string) => told.push(text) } as unknown as Shell,
     env: () => ({}),
   });
@@ -82,6 +86,15 @@ test('a command is not begun, and not taken for one that has failed, where nobod
 
 test('a command that ended under what was held gives its own code', async () => {
   expect(await runUnder(lostAfter(Number.POSITIVE_INFINITY))).toEqual({ code: 0, told: '' });
+});
+
+test('the name of a lock reaches a terminal without its escapes', async () => {
+  const held: Holding = {
+    signal: new AbortController().signal,
+    release: () => Promise.reject(new ServiceError('UNKNOWN_OUTCOME', 'nobody answered')),
+  };
+  const { told } = await runUnder(held, ['true'], 'a\u001b[2J');
+  expect(told).toMatch(/^remora: a\\x1b\[2J could not be released/);
 });
 
 describe('what is told when a command has ended and gives back what it ran under (K4)', () => {

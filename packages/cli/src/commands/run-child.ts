@@ -11,6 +11,7 @@
 import { type ErrorCode, nodeClock, nodeRandom, ServiceError, systemProcessTable } from '@remora/base';
 import type { CommandIdentity } from 'remora';
 import { CommandError, exitCode } from '../exit-codes.ts';
+import { printableText } from '../format/bytes-text.ts';
 import {
   type CommandSystem,
   exitCodeOf,
@@ -162,7 +163,7 @@ async function wasHeld(
   } catch (error) {
     const isLost = error instanceof ServiceError && LOST.has(error.code);
     if (isLost) shell.err(`remora: ${lost} (${error.message}), perhaps before the command had ended`);
-    else shell.err(`remora: ${what} ${failure}: ${String(error)}`);
+    else shell.err(`remora: ${printableText(what)} ${failure}: ${String(error)}`);
     return !isLost;
   }
 }

@@ -21,6 +21,7 @@ import {
   randomGuid,
 } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
+import { printableText } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
 import { requireProgram } from './find-program.ts';
 import { type GatedCommand, startGated } from './gate.ts';
@@ -132,7 +133,11 @@ export class RunningCommand {
       await command.#beGuarded();
     } catch (cause) {
       await command.settle();
-      throw new CommandError('cannotRun', `cannot run ${argv[0]}: no guard could be started for it`, { cause });
+      throw new CommandError(
+        'cannotRun',
+        `cannot run ${printableText(argv[0] ?? '')}: no guard could be started for it`,
+        { cause },
+      );
     }
     return command;
   }
@@ -208,7 +213,7 @@ export class RunningCommand {
     const { shell, what, system } = this.#request;
     shell.err(
       `remora: the command has ended, and processes that it started have not${someOf(this.identity, system.table)}. ` +
-        `${what} is given back when they have; a signal ends them`,
+        `${printableText(what)} is given back when they have; a signal ends them`,
     );
   }
 }
