@@ -242,7 +242,7 @@ const ROWS: readonly Row[] = [
     'result.locks.length === 0 && ',
     '',
     'range/empty-leases.test.ts',
-    'goes on if it holds another lock',
+    "goes on if it 'holds another lock'",
   ],
   [
     'new-lease-taken-for-empty',
@@ -251,7 +251,7 @@ const ROWS: readonly Row[] = [
     'lease.endsEmpty && ',
     '',
     'range/empty-leases.test.ts',
-    'goes on if it was granted so, and has nothing yet (EM1)',
+    "goes on if it 'was granted so, and is new (EM1)'",
   ],
   [
     'late-change-of-a-lease',

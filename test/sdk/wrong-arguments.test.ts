@@ -140,6 +140,7 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
       barrier: named((...a) => (client as Any).barrier(...a)),
       doubleBarrier: sync(['name', 'fence'], ['n', { parties: 1 }], (...a) => (client as Any).doubleBarrier(...a)),
       session: row(['options'], [{}], (...a) => (client as Any).session(...a)),
+      nameCommand: row(['state'], [{}], (...a) => (client as Any).nameCommand(...a)),
       status: NOTHING,
       close: NOTHING,
     },

@@ -74,7 +74,7 @@ describe('a lease that never expires', () => {
     },
     { what: 'has a key', change: (b) => Object.assign(b, { lease: { ...INFO, keys: [Buffer.from('k')] } }) },
     {
-      what: 'was granted so, and has nothing yet (EM1)',
+      what: 'was granted so, and is new (EM1)',
       change: (b) => Object.assign(b, { lease: { ...INFO, endsEmpty: false } }),
     },
     { what: 'is another one by that id', change: (b) => Object.assign(b, { lease: { ...INFO, incarnation: 9 } }) },
