@@ -101,12 +101,16 @@ describe('what is not there is found', () => {
       '```',
       'Use `remora lock nonsense`.',
       '## Look: `remora admin`',
+      '| Command | What it does |',
+      '| --- | --- |',
       '| `nodes drain NODE`, `nonsense` | … |',
+      '',
+      '| `no command` | … |',
     ].join('\n');
     expect(faults(namedIn('page', page))).toEqual([
       'page:3: `remora node --name n1 --nonsense`: node has no flag --nonsense',
       'page:5: `remora lock nonsense`: lock has no command nonsense',
-      'page:7: `remora admin nonsense`: admin has no command nonsense',
+      'page:9: `remora admin nonsense`: admin has no command nonsense',
     ]);
   });
 });

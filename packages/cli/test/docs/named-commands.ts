@@ -2,7 +2,7 @@
  * Finds the commands that texts name, and resolves them against the command line as it is.
  *
  * NC1. A command is named by a line of a code block, or by inline code, that begins with `remora`, `npx remora`, `npm run` or
- *      `pnpm`; and by the first cells of the tables about `remora admin`, which leave that out.
+ *      `pnpm`; and by the first cells of the table of commands below `remora admin`, which leave that out.
  * NC2. Words in capitals, in angle brackets or with an ellipsis stand for whatever the reader puts there.
  * NC3. Each word that names a command has to be one, each flag one of its own, and there are no more arguments than it takes.
  */
@@ -51,8 +51,11 @@ function adminTable(file: string, page: string): readonly NamedCommand[] {
   const from = lines.findIndex((line) => /^## .*`remora admin`/.test(line));
   if (from < 0) return [];
   const found: NamedCommand[] = [];
+  let isTable = false;
   for (let i = from + 1; i < lines.length && !lines[i]?.startsWith('## '); i++) {
-    const [, cell = ''] = (lines[i] ?? '').split('|');
+    const line = lines[i] ?? '';
+    isTable = line.startsWith('|') && (isTable || line.startsWith('| Command |'));
+    const [, cell = ''] = isTable ? line.split('|') : [];
     const [first, ...more] = inlineCode(cell);
     if (first === undefined) continue;
     const group = first.split(' ')[0] ?? '';
