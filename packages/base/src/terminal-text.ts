@@ -10,10 +10,10 @@ const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_P
  *
  * @param text what others said.
  * @param kept characters that stay as they are, such as the line ends of a text of several lines.
- * @param escape writes one character; by default as JSON does, so that JSON stays what it was.
+ * @param written writes one character; by default as JSON does, so that JSON stays what it was.
  */
-export function escapeHidden(text: string, kept = '', escape: (char: string) => string = unicodeEscape): string {
-  return text.replace(HIDDEN, (char) => (kept.includes(char) ? char : escape(char)));
+export function escapeHidden(text: string, kept = '', written: (char: string) => string = unicodeEscape): string {
+  return text.replace(HIDDEN, (char) => (kept.includes(char) ? char : written(char)));
 }
 
 function unicodeEscape(char: string): string {

@@ -125,7 +125,7 @@ function runCommand(shell: Shell): Command {
       const barrier = client.doubleBarrier(name, { namespace, parties });
       return runChild((signal) => inTime(enter(barrier, { ...waitOf(flags), signal }), name, flags), {
         ...{
-          what: name,
+          what: printableText(name),
           lost: `${printableText(name)} counts it no longer`,
           argv,
           killAfterMs,

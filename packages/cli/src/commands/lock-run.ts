@@ -55,7 +55,14 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
     }
   };
   return runChild(take, {
-    ...{ what: name, lost: 'the lock was lost', argv, killAfterMs: flags.killAfter, ttlMs: flags.ttl, shell },
+    ...{
+      what: printableText(name),
+      lost: 'the lock was lost',
+      argv,
+      killAfterMs: flags.killAfter,
+      ttlMs: flags.ttl,
+      shell,
+    },
     env: (lock: HeldLock) => ({
       REMORA_LOCK_NAME: name,
       REMORA_LOCK_NAMESPACE: flags.namespace,
