@@ -6,7 +6,7 @@ const BACKSLASH = 0x5c;
 
 /**
  * Parses JSON of strangers, whose length the caller has bounded. Deep nesting is refused by a scan before anything is
- * built: V8 takes some hundred ms for 256 KiB of brackets, which holds up everything else.
+ * built: 256 KiB of brackets hold up everything else for some tens of ms or more.
  *
  * @throws SyntaxError for what is no JSON, or is nested deeper than `depthMax`.
  */
