@@ -441,6 +441,17 @@ const OF_PROGRESS: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'answer-to-an-earlier-question',
+    rule: 'an answer to a question that was asked in an earlier attempt is none (routed-watch.ts V4)',
+    file: 'packages/gateway/src/routing/routed-watch.ts',
+    find: 'if (this.#asked === 0 || message.question < this.#asked) {',
+    replace: 'if (this.#asked === 0) {',
+    killedBy: {
+      file: 'packages/gateway/src/routing/merged-watch.test.ts',
+      test: 'asks a part again that has begun again meanwhile, and one that was paused (MW7)',
+    },
+  },
+  {
     name: 'deposed-leader-answers-how-far-it-is',
     rule: 'a range that counts by itself says how far it is when it is known to lead (closed-revisions.ts closeNewest)',
     file: 'packages/dataserver/src/range/closed-revisions.ts',

@@ -29,7 +29,10 @@ interface Client {
   readonly node: number;
   readonly life: number;
   readonly stream: WatchStream;
-  readonly watches: bigint[];
+  /** First revisions of watches whose creates are not answered yet, in order. */
+  readonly creating: number[];
+  /** The first revision of each; 0: from now on. */
+  readonly watches: Map<bigint, number>;
   progress: number;
   over: boolean;
   full: boolean;
@@ -92,7 +95,17 @@ export class StreamLoad {
       () => {},
     );
     const client: Client = {
-      ...{ name, node: nodeId, life: node.life, stream, watches: [], progress: 0, over: false, full: false },
+      ...{
+        name,
+        node: nodeId,
+        life: node.life,
+        stream,
+        creating: [],
+        watches: new Map(),
+        progress: 0,
+        over: false,
+        full: false,
+      },
     };
     this.#clients.push(client);
     return client;
@@ -101,9 +114,9 @@ export class StreamLoad {
   #step(client: Client): void {
     const { random } = this.#bed;
     const what = random.int(8);
-    if (client.watches.length >= WATCHES_MAX || (what === 0 && client.watches.length > 0)) {
-      const [watchId = 0n] = client.watches.splice(random.int(client.watches.length), 1);
-      client.stream.onRequest({ requestUnion: { $case: 'cancelRequest', value: { watchId } } });
+    const { size } = client.watches;
+    if (size >= WATCHES_MAX || (what === 0 && size > 0)) {
+      this.#cancel(client, [...client.watches.keys()][random.int(size)] ?? 0n);
     } else if (what === 1) this.#ask(client);
     else if (what === 2) this.#create(client);
     else {
@@ -120,6 +133,7 @@ export class StreamLoad {
     const from = froms[random.int(froms.length)] ?? 0;
     const span = SPANS[random.int(SPANS.length)] ?? SPANS[0];
     const noDelete = random.int(4) === 0;
+    client.creating.push(from);
     this.#see({ type: 'create', stream: client.name, from, ...span, noDelete });
     const value = pb.WatchCreateRequest.fromPartial({
       ...{ key: Buffer.from(span.start), startRevision: BigInt(from), fragment: random.int(2) === 0 },
@@ -129,6 +143,11 @@ export class StreamLoad {
     client.stream.onRequest({ requestUnion: { $case: 'createRequest', value } });
   }
 
+  #cancel(client: Client, watchId: bigint): void {
+    client.watches.delete(watchId);
+    client.stream.onRequest({ requestUnion: { $case: 'cancelRequest', value: { watchId } } });
+  }
+
   #ask(client: Client): void {
     this.#see({ type: 'ask', stream: client.name, acknowledged: this.#acknowledged() });
     client.stream.onRequest({ requestUnion: { $case: 'progressRequest', value: {} } });
@@ -136,7 +155,10 @@ export class StreamLoad {
 
   #message(client: Client, { watchId, header, created, canceled, fragment, events }: pb.WatchResponse): boolean {
     const revision = header?.revision ?? 0;
-    if (created && !canceled) client.watches.push(watchId);
+    if (created) {
+      const from = client.creating.shift() ?? 0;
+      if (!canceled) client.watches.set(watchId, from);
+    }
     if (watchId === -1n && !created) {
       this.figures.answers++;
       client.progress = revision;
@@ -176,13 +198,25 @@ export class StreamLoad {
     for (const { property, detail } of this.#check.observe(event)) this.#faults.push(`SL1 ${property}: ${detail}`);
   }
 
-  /** Asks every stream that is left for its progress; no watch may be one of the future then. */
+  /** Asks every stream that is left for its progress. Watches of the future would keep it from being answered. */
   askAll(): void {
     for (const client of this.#clients) {
-      if (!this.#lives(client) || client.watches.length === 0) continue;
+      if (!this.#lives(client)) continue;
+      for (const [id, from] of client.watches) if (from > this.#acknowledged()) this.#cancel(client, id);
+      if (client.watches.size === 0 || client.creating.length > 0) continue;
       this.#owed.set(client, this.#acknowledged());
+      client.progress = 0;
       this.#ask(client);
     }
+  }
+
+  /** Whether all that `askAll` asked has been answered (SL2). */
+  get answered(): boolean {
+    return this.#late().length === 0;
+  }
+
+  #late(): readonly (readonly [Client, number])[] {
+    return [...this.#owed].filter(([client, owed]) => this.#lives(client) && client.progress < owed);
   }
 
   check(truth: Truth): readonly string[] {
@@ -191,9 +225,10 @@ export class StreamLoad {
       const change = { type: 'changed', revision: kv.modRevision, key } as const;
       this.#see(type === 'put' ? { ...change, kind: 'put', value: textOf(kv.value) } : { ...change, kind: 'delete' });
     }
-    const late = [...this.#owed].filter(([client, revision]) => this.#lives(client) && client.progress < revision);
     const found = this.#check.finish().map(({ property, detail }) => `SL1 ${property}: ${detail}`);
-    const unanswered = late.map(([{ name, progress }, owed]) => `SL2: ${name} has progress to ${progress} of ${owed}`);
+    const unanswered = this.#late().map(
+      ([{ name, progress }, owed]) => `SL2: ${name} has progress to ${progress} of ${owed}`,
+    );
     return [...this.#faults, ...found, ...unanswered];
   }
 }

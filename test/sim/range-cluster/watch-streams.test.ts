@@ -3,7 +3,7 @@ import { runSeed, type StreamResult } from './stream-run.ts';
 
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster/watch-streams` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 4);
+const count = Number(process.env.SIM_SEEDS ?? 3);
 const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
 const results: StreamResult[] = [];
 

@@ -41,13 +41,4 @@ export const STREAM_BUGS: readonly PlantedBug[] = [
     seed: 1,
     properties: ['SL1 watch stream: progress'],
   },
-  {
-    name: 'answer-to-an-earlier-question',
-    rule: 'an answer names all that was acknowledged before its question (routed-watch.ts V4)',
-    file: 'packages/gateway/src/routing/routed-watch.ts',
-    find: 'if (this.#asked === 0 || message.question < this.#asked) {',
-    replace: 'if (this.#asked === 0) {',
-    seed: 1,
-    properties: ['SL1 watch stream: stale', 'SL1 watch stream: back'],
-  },
 ];
