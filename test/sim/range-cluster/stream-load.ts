@@ -115,7 +115,9 @@ export class StreamLoad {
     const { random } = this.#bed;
     const what = random.int(8);
     const { size } = client.watches;
-    if (size >= WATCHES_MAX || (what === 0 && size > 0)) {
+    const isEnough = size + client.creating.length >= WATCHES_MAX;
+    if (isEnough && size === 0) return;
+    if (isEnough || (what === 0 && size > 0)) {
       this.#cancel(client, [...client.watches.keys()][random.int(size)] ?? 0n);
     } else if (what === 1) this.#ask(client);
     else if (what === 2) this.#create(client);
