@@ -11,7 +11,7 @@ export const STREAM_BUGS: readonly PlantedBug[] = [
     file: 'packages/gateway/src/etcd/watch-stream.ts',
     find: 'if (watch.ended === undefined) yield watch;',
     replace: "if (watch.state === 'live') yield watch;",
-    seed: 1,
+    seed: 2,
     properties: ['SL1 watch: order', 'SL1 watch: complete'],
   },
   {
@@ -20,7 +20,7 @@ export const STREAM_BUGS: readonly PlantedBug[] = [
     file: 'packages/gateway/src/routing/merged-watch.ts',
     find: '    if (!this.#created) return this.#fitParts(); // MW8\n',
     replace: '',
-    seed: 1,
+    seed: 13,
     properties: ['SL1 watch: complete'],
   },
   {
