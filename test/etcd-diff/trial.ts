@@ -3,16 +3,10 @@
  *
  * TR1. Remora is asked first. A refusal that is allowed keeps the request from etcd: what one server changes, the other does.
  * TR2. Both begin without keys and leases. Revisions of the run are those from its first write on.
- * TR3. Revisions in Remora's headers never go back, whichever node is asked; keep-alives and stale reads are excepted.
+ * TR3. Revisions in Remora's headers never go back, whichever node is asked. Those of keep-alives and of reads that may be
+ *      stale do not go back at one node.
  */
-import {
-  type AllowedDifference,
-  askedOfEtcd,
-  DIFFERENCES,
-  KNOWN_FAULTS,
-  refusalOf,
-  wronglyTaken,
-} from './judge/allowed.ts';
+import { askedOfEtcd, DIFFERENCES, refusalOf, wronglyTaken } from './judge/allowed.ts';
 import { type Answer, Exact, failed, Moment } from './judge/answers.ts';
 import { type Difference, differences } from './judge/compare.ts';
 import { RevisionMap } from './judge/revision-map.ts';
@@ -52,10 +46,9 @@ export class Trial {
   readonly #watches: Watches;
   /** How often each allowed difference was met, by its name. */
   readonly #allowed: Map<string, number>;
-  /** TR3. */
+  /** TR3. The last header of any node, and of each node. */
   #header = 0;
-  /** The highest revision of Remora that was seen. */
-  #highest = 0;
+  readonly #headers = new Map<Server, number>();
   /** Of etcd; what is below is gone. */
   #compacted = 0;
 
@@ -115,13 +108,15 @@ export class Trial {
       const etcd = step.do === 'txn' ? await this.#servers.etcd.check(step, this.#left) : null;
       return { etcd, remora, differences: [] }; // TR1
     }
-    if (step.do === 'range' && isStale(step)) return this.#askStale(step, remora);
+    if (step.do === 'range' && step.serializable) {
+      return this.#askStale(step, remora, this.#ordered(this.#node(via), remora, true));
+    }
     const asked = askedOfEtcd(step, ({ name }) => this.#count(name));
     const etcd = await this.#servers.etcd.ask(asked, this.#left);
     const [left, right] = [etcd, remora].map((answer) => comparable(step, answer));
     const spread = step.do === 'revoke' ? this.#spread(etcd, remora) : [];
     const found = [...spread, ...differences(left ?? null, right ?? null, this.#revisions)];
-    if (found.length === 0 && step.do !== 'keepAlive') found.push(...this.#ordered(remora));
+    found.push(...this.#ordered(this.#node(via), remora, step.do === 'keepAlive'));
     const taken = wronglyTaken(step, remora);
     if (taken !== undefined) found.push(taken);
     if (step.do === 'compact' && failed(etcd) === undefined)
@@ -129,37 +124,42 @@ export class Trial {
     return { etcd, remora, differences: found };
   }
 
-  /** What may be stale is compared with what there was at the moment that its header names. */
-  async #askStale(step: RangeStep, remora: Answer): Promise<Told> {
+  /** Its header may be of an earlier moment; unless it names a revision, it is compared with what there was at that moment. */
+  async #askStale(step: RangeStep, remora: Answer, order: readonly Difference[]): Promise<Told> {
+    const then = failed(remora) === undefined ? this.#atMoment(step, headerRevision(remora)) : step;
+    if (then === undefined) return { etcd: null, remora, differences: order };
+    const asked = askedOfEtcd(then, ({ name }) => this.#count(name));
+    const etcd = await this.#servers.etcd.ask(asked, this.#left);
+    const [left, right] = [etcd, remora].map((answer) => withoutHeader(comparable(step, answer)));
+    return { etcd, remora, differences: [...order, ...differences(left ?? null, right ?? null, this.#revisions)] };
+  }
+
+  /** Undefined: there was another run at that moment (TR2). */
+  #atMoment(step: RangeStep, revision: number): RangeStep | undefined {
+    if (namesRevision(step)) return step;
     const { pairs } = this.#revisions;
-    const at = this.#revisions.changeAt(headerRevision(remora));
+    const at = this.#revisions.changeAt(revision);
     const ago = at === undefined ? pairs.length : pairs.length - 1 - pairs.indexOf(at);
     if (ago > 0) this.#count('serializable read of an earlier moment');
-    if (ago >= pairs.length) return { etcd: null, remora, differences: [] }; // before the run (TR2)
-    const then: RangeStep = ago === 0 ? step : { ...step, revision: { ago } };
-    const etcd = await this.#servers.etcd.ask(
-      askedOfEtcd(then, ({ name }) => this.#count(name)),
-      this.#left,
-    );
-    const [left, right] = [etcd, remora].map((answer) => withoutHeader(comparable(step, answer)));
-    return { etcd, remora, differences: differences(left ?? null, right ?? null, this.#revisions) };
+    if (ago >= pairs.length) return undefined;
+    return ago === 0 ? step : { ...step, revision: { ago } };
   }
 
   /** RM3: all that a lease leaves goes at one revision in etcd, and at one for each range, or more, in Remora. */
   #spread(etcd: Answer, remora: Answer): readonly Difference[] {
     const [left, high] = [headerRevision(etcd), headerRevision(remora)];
     if (left <= (this.#revisions.newest?.left ?? 0) || high === 0) return [];
-    const why = this.#revisions.spread(left, { low: this.#highest + 1, high });
+    const why = this.#revisions.spread(left, { low: this.#header + 1, high });
     return why === undefined ? [] : [{ path: 'header.revision', etcd: left, remora: high, why }];
   }
 
   /** TR3. */
-  #ordered(remora: Answer): readonly Difference[] {
+  #ordered(node: Server, remora: Answer, isExempt: boolean): readonly Difference[] {
     const revision = headerRevision(remora);
-    if (revision === 0) return [];
-    this.#highest = Math.max(this.#highest, revision);
-    const before = this.#header;
-    this.#header = revision;
+    if (failed(remora) !== undefined) return [];
+    const before = isExempt ? (this.#headers.get(node) ?? 0) : this.#header;
+    this.#headers.set(node, revision);
+    this.#header = Math.max(this.#header, revision);
     if (revision >= before) return [];
     return [{ path: 'header.revision', etcd: before, remora: revision, why: 'the header goes back' }];
   }
@@ -184,7 +184,7 @@ export class Trial {
   /** Without what is allowed. */
   #permitted(step: Step, told: Told): Told {
     const left = told.differences.filter((difference) => {
-      const row = ROWS.find((each) => each.covers(step, difference, told));
+      const row = DIFFERENCES.find((each) => each.covers(step, difference, told));
       if (row !== undefined) this.#count(row.name);
       return row === undefined;
     });
@@ -206,11 +206,8 @@ export class Trial {
   }
 }
 
-const ROWS: readonly AllowedDifference[] = [...DIFFERENCES, ...KNOWN_FAULTS];
-
-function isStale({ serializable, revision }: RangeStep): boolean {
-  if (!serializable) return false;
-  return revision === undefined || ('raw' in revision && revision.raw <= 0n);
+function namesRevision({ revision }: RangeStep): boolean {
+  return revision !== undefined && !('raw' in revision && revision.raw <= 0n);
 }
 
 /** 0: there is none. */

@@ -60,7 +60,13 @@ export class Watches {
     return this.#compareEvents(watch); // WA3
   }
 
-  async progress({ stream }: ProgressStep): Promise<Told> {
+  /**
+   * Undefined: Remora does not answer. It says nothing of a stream without watches, or with one that begins in the future
+   * (decision 70), as later versions of etcd.
+   */
+  async progress({ stream }: ProgressStep): Promise<Told | undefined> {
+    const live = this.#steps().filter((step) => step.stream === stream);
+    if (live.length === 0 || live.some(isOfFuture)) return undefined;
     const { etcd, remora } = this.#logs;
     return this.#compare(await both(etcd.progress(stream), remora.progress(stream)));
   }
@@ -102,10 +108,12 @@ export class Watches {
 
   /** Live watches that will tell of a write. */
   #tellers(): readonly WatchStep[] {
-    return [...this.#logs.etcd.watches.keys()].flatMap((watch) => {
-      const live = this.#live(watch);
-      return live !== undefined && mayTell(live.step) ? [live.step] : [];
-    });
+    return this.#steps().filter((step) => !(isOfFuture(step) || (step.noPut && step.noDelete)));
+  }
+
+  /** Of live watches. */
+  #steps(): readonly WatchStep[] {
+    return [...this.#logs.etcd.watches.keys()].flatMap((watch) => this.#live(watch)?.step ?? []);
   }
 
   #live(watch: number): Watched | undefined {
@@ -152,10 +160,8 @@ function endOf(log: WatchLog, watch: number): Answer {
   return log.watches.get(watch)?.end ?? 'goes on';
 }
 
-/** One that starts in the future tells of nothing, and neither does one that leaves out all. */
-function mayTell({ start, noPut, noDelete }: WatchStep): boolean {
-  if (noPut && noDelete) return false;
-  return start === undefined || 'ago' in start || ('raw' in start && start.raw === 0n);
+function isOfFuture({ start }: WatchStep): boolean {
+  return start !== undefined && ('ahead' in start || ('raw' in start && start.raw > 0n));
 }
 
 function tells({ key, end = '', noPut, noDelete }: WatchStep, mark: Mark): boolean {
