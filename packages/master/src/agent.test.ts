@@ -77,7 +77,9 @@ class AgentBed {
 }
 
 const ok = (method: string): Reply =>
-  method === 'master.join' ? { nodeId: 1, clusterId: 'c' } : { tasks: [TASK], view: VIEW, splits: SPLITS };
+  method === 'master.join'
+    ? { nodeId: 1, clusterId: 'c' }
+    : { tasks: [TASK], view: VIEW, incarnations: [], splits: SPLITS };
 
 describe('a node agent', () => {
   test('asks one master after the other until one answers, then follows it to the leader', () => {
@@ -97,7 +99,7 @@ describe('a node agent', () => {
 
   test('reports often until a range has a leader, then every second, and four times as often while it has tasks', () => {
     const bed = new AgentBed();
-    let reply = { tasks: [TASK], view: VIEW, splits: SPLITS };
+    let reply = { tasks: [TASK], view: VIEW, incarnations: [], splits: SPLITS };
     bed.answer = (_node, method) => (method === 'master.join' ? ok(method) : reply);
     const beatsIn = (ms: number): number => {
       const before = bed.calls.length;
@@ -106,12 +108,31 @@ describe('a node agent', () => {
     };
     bed.agent.start();
     expect(beatsIn(1_000)).toBeGreaterThan(15);
-    reply = { tasks: [TASK], view: { ...VIEW, leaders: [[2, 1]] }, splits: SPLITS };
+    reply = { ...reply, view: { ...VIEW, leaders: [[2, 1]] } };
     bed.clock.advance(100);
     expect(beatsIn(10_000)).toBeLessThanOrEqual(40);
     reply = { ...reply, tasks: [] };
     bed.clock.advance(300);
     expect(beatsIn(10_000)).toBeLessThanOrEqual(10);
+  });
+
+  test('asks the masters at once when it is hurried, and ten times in a second however often it is', () => {
+    const bed = new AgentBed();
+    const view = { ...VIEW, leaders: [[2, 1]] as const };
+    bed.answer = (_node, method) =>
+      method === 'master.join' ? ok(method) : { tasks: [], view, incarnations: [], splits: SPLITS };
+    bed.agent.start();
+    bed.clock.advance(1_900);
+    const before = bed.calls.length;
+    bed.agent.hurry();
+    bed.clock.advance(10);
+    expect(bed.calls.length).toBe(before + 1);
+    for (let ms = 0; ms < 1_000; ms++) {
+      bed.agent.hurry();
+      bed.clock.advance(1);
+    }
+    expect(bed.calls.length - before).toBeLessThanOrEqual(12);
+    expect(bed.calls.length - before).toBeGreaterThan(8);
   });
 
   test('a node that joins goes to the address that a follower names, as it knows no node by its id', () => {

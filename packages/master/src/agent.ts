@@ -26,7 +26,7 @@ export interface AgentDeps {
   /** Ranges with a replica here that this view does not know, or whose membership or bounds have changed since. */
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
-  readonly onView: (view: ClusterView) => void;
+  readonly onView: (view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']) => void;
   readonly onSplitPolicy: (policy: SplitPolicy) => void;
   /** What the masters find wrong with the cluster. */
   readonly onConditions: (conditions: readonly HealthCondition[]) => void;
@@ -38,6 +38,8 @@ const CALL_TIMEOUT_MS = 1_000;
 const RETRY_MIN_MS = 40;
 const RETRY_MAX_MS = 250;
 const HEARTBEAT_MS = 1_000;
+/** At least so long apart, however often a heartbeat is hurried: strangers may be the reason. */
+const HEARTBEAT_HURRIED_MS = 100;
 /** Until the cluster has a range with a leader, so that it comes up quickly. */
 const HEARTBEAT_STARTING_MS = 50;
 /** While the node has tasks: they take several steps, some of which wait for copies, or for other ranges. */
@@ -51,6 +53,9 @@ export class NodeAgent {
   #descriptor: NodeDescriptor;
   #view: ClusterView | undefined;
   #tries = 0;
+  /** The next heartbeat waits for its time. */
+  #resting = false;
+  #beganMs = Number.NEGATIVE_INFINITY;
   /** Since when no master has answered, and when that was said last. */
   #silence: { readonly sinceMs: number; saidMs: number } | undefined;
   #joined = false;
@@ -96,6 +101,14 @@ export class NodeAgent {
     this.#timer?.cancel();
   }
 
+  /** There is something that only the masters can tell: the next heartbeat comes at once, or soon after the last. */
+  hurry(): void {
+    if (!this.#resting || this.#stopped) return;
+    const sinceMs = this.#deps.clock.monotonicMs() - this.#beganMs;
+    this.#timer?.cancel();
+    this.#rest(Math.max(0, HEARTBEAT_HURRIED_MS - sinceMs));
+  }
+
   #join(): void {
     this.#callJoin((error, reply) => {
       if (this.#stopped) return;
@@ -113,7 +126,14 @@ export class NodeAgent {
     this.#deps.finder.call(masterJoin, { nodeId, descriptor }, { timeoutMs: CALL_TIMEOUT_MS }, done);
   }
 
+  #rest(ms: number): void {
+    this.#resting = true;
+    this.#after(ms, () => this.#beat());
+  }
+
   #beat(): void {
+    this.#resting = false;
+    this.#beganMs = this.#deps.clock.monotonicMs();
     const { nodeId, incarnation } = this.#descriptor;
     const heartbeat = { nodeId, incarnation, ...this.#deps.report() };
     this.#deps.finder.call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
@@ -122,12 +142,12 @@ export class NodeAgent {
       this.#answered();
       this.#view = reply.view;
       this.#deps.finder.viewed(reply.view);
-      this.#deps.onView(reply.view);
+      this.#deps.onView(reply.view, reply.incarnations);
       this.#deps.onSplitPolicy(reply.splits);
       this.#deps.onConditions(reply.conditions);
       for (const task of reply.tasks) this.#deps.onTask(task);
       this.#tellChanges(reply.view);
-      this.#after(pauseAfter(reply), () => this.#beat());
+      this.#rest(pauseAfter(reply));
     });
   }
 

@@ -7,6 +7,7 @@ type Answer = 'leads' | 'gone' | { readonly names: number };
 
 const ASK: Method<undefined, string> = {
   name: 'master.ask',
+  callers: 'nodes',
   encodeRequest: () => null,
   decodeRequest: () => undefined,
   encodeReply: (reply) => reply,

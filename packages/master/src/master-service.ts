@@ -1,7 +1,8 @@
-import { type Clock, type Logger, ServiceError } from '@remora/base';
+import { type Clock, type Logger, ServiceError, unreachable } from '@remora/base';
 import {
   type AskSplitReply,
   type AskSplitRequest,
+  type Caller,
   type ClusterView,
   type Done,
   type JoinReply,
@@ -18,6 +19,8 @@ import {
   type NodeHeartbeatReply,
   type NodeState,
   type NodeTask,
+  type PublicNode,
+  publicNode,
   type RangeDescriptor,
   type RpcRegistry,
 } from '@remora/protocol';
@@ -41,6 +44,10 @@ import { strikeOff } from './strike-off.ts';
 export interface MasterServiceDeps {
   readonly nodeId: number;
   readonly clusterId: string;
+  /** What views call the cluster. */
+  readonly shownClusterId: string;
+  /** The founding members by their names, when this node is one of them. */
+  readonly founderNames: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
   readonly state: MasterState;
@@ -64,11 +71,17 @@ export interface MasterServiceDeps {
   readonly propose: (command: MasterCommand, done: CommandDone) => void;
 }
 
+/** SV3. Each costs its row in every view. */
+const NODES_MAX = 1_000;
+
 /**
  * What nodes and gateways ask of the master: its leader answers, the others say who that is.
  *
  * SV1. A node that is refused ends, for good. So it is refused only by what is known to be the latest: a leader that was
  *      deposed, and has not heard so, may not know that the node was given its id, or that its name has become free.
+ * SV2. A caller registers only the id that it presented on its link (protocol/rpc/access.ts), or asks for a new one. A
+ *      caller that asks for a new one cannot take the name of a founding member.
+ * SV3. Anyone who reaches the port may join until nodes prove who they are, so the number of nodes is bounded.
  */
 export class MasterService {
   readonly #deps: MasterServiceDeps;
@@ -79,7 +92,11 @@ export class MasterService {
 
   register(registry: RpcRegistry): void {
     const { leading, notLeader, revisions } = this.#deps;
-    registry.handle(masterJoin, (request, _context, done) => this.#join(request, done));
+    registry.handle(masterJoin, (request, { caller }, done) => {
+      const refused = this.#joinRefusal(request, caller);
+      if (refused === undefined) this.#join(request, done);
+      else done(refused, undefined);
+    });
     registry.handle(masterHeartbeat, (heartbeat, _context, done) => {
       const reply = this.#heartbeat(heartbeat);
       if (reply instanceof ServiceError) done(reply, undefined);
@@ -96,6 +113,27 @@ export class MasterService {
     registry.handle(masterView, (_request, _context, done) =>
       leading() ? done(undefined, this.view()) : done(notLeader(), undefined),
     );
+  }
+
+  /** SV2, SV3. */
+  #joinRefusal({ nodeId, descriptor }: JoinRequest, caller: Caller): ServiceError | undefined {
+    const { founderNames, state } = this.#deps;
+    if (nodeId !== 0) {
+      if (presents(caller, nodeId)) return undefined;
+      return new ServiceError('UNAVAILABLE', `the caller has not shown that it is node ${nodeId}`);
+    }
+    const isNew = state.nodes().every(({ name, incarnation }) => {
+      return name !== descriptor.name && incarnation !== descriptor.incarnation;
+    });
+    if (!isNew) return undefined; // The state knows what to say of it.
+    if (founderNames.includes(descriptor.name)) {
+      const message = `"${descriptor.name}" is the name of a founding member; choose another --name`;
+      return new ServiceError('NODE_CONFLICT', message);
+    }
+    const there = state.nodes().filter((node) => !state.isRemoved(node.nodeId)).length;
+    if (there < NODES_MAX) return undefined;
+    const message = `the cluster has ${there} nodes, and takes ${NODES_MAX} at most; remove those that are gone`;
+    return new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 
   #join(request: JoinRequest, done: Done<JoinReply>): void {
@@ -153,7 +191,8 @@ export class MasterService {
     const own = masterTask(state, heartbeat) ?? [];
     const tasks = [...replicaTasks(state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
     const conditions = this.#deps.health.told();
-    return { tasks, view: this.view(), splits: splitPolicyOf(settings()), conditions };
+    const incarnations = state.incarnations();
+    return { tasks, view: this.view(), incarnations, splits: splitPolicyOf(settings()), conditions };
   }
 
   #heartbeatRefusal({ nodeId, incarnation }: NodeHeartbeat): ServiceError | undefined {
@@ -178,9 +217,9 @@ export class MasterService {
   }
 
   view(): ClusterView {
-    const { clusterId, leader, reports, state } = this.#deps;
+    const { shownClusterId, leader, reports, state } = this.#deps;
     return {
-      clusterId,
+      clusterId: shownClusterId,
       nodes: state.nodes().map((node) => ({
         descriptor: asItServes(node, state.conf),
         state: this.#shownState(node.nodeId),
@@ -200,8 +239,25 @@ export class MasterService {
   }
 }
 
+/** SV2. */
+function presents(caller: Caller, nodeId: number): boolean {
+  switch (caller.kind) {
+    case 'local':
+      return true;
+    case 'node':
+      return caller.nodeId === nodeId;
+    case 'joiner':
+      return caller.claims === nodeId;
+    case 'client':
+      return false;
+    default:
+      return unreachable(caller);
+  }
+}
+
 /** Whoever has the role and is none of the masters now is asked nothing as one. */
-function asItServes(node: NodeDescriptor, conf: ConfState): NodeDescriptor {
-  if (isMember(conf, node.nodeId) || !node.roles.includes('master')) return node;
-  return { ...node, roles: node.roles.filter((role) => role !== 'master') };
+function asItServes(node: NodeDescriptor, conf: ConfState): PublicNode {
+  const shown = publicNode(node);
+  if (isMember(conf, node.nodeId) || !node.roles.includes('master')) return shown;
+  return { ...shown, roles: node.roles.filter((role) => role !== 'master') };
 }

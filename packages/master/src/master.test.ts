@@ -1,11 +1,14 @@
-import { InvariantError, ManualClock, type ServiceError, silentLogger } from '@remora/base';
+import { assert, InvariantError, ManualClock, type ServiceError, silentLogger } from '@remora/base';
 import {
+  ANONYMOUS_CALLER,
   type AskSplitReply,
+  type Caller,
   type ClusterView,
   createLocalChannel,
   createRpcRegistry,
   type DrawRevisionsReply,
   type JoinReply,
+  type JoinRequest,
   type LeaderReport,
   masterAskSplit,
   masterDrawRevisions,
@@ -50,6 +53,8 @@ class MasterBed {
       {
         nodeId,
         clusterId: 'c',
+        shownClusterId: 'shown',
+        founderNames: ['n1', 'n2', 'n3', 'n4'],
         clock: this.clock,
         logger: silentLogger,
         options: { replicas: 3, revisionWindow: 100 },
@@ -99,6 +104,17 @@ class MasterBed {
   join(nodeId: number, more: Parameters<typeof descriptor>[1] = {}) {
     const { nodeId: id, ...rest } = descriptor(nodeId, more);
     return call<unknown, JoinReply>(this, masterJoin as never, { nodeId: id, descriptor: rest });
+  }
+
+  /** As it comes over a link. */
+  joinAs(caller: Caller, request: JoinRequest): Answer<JoinReply> {
+    const answer: Answer<JoinReply> = { answered: false, code: undefined, error: undefined, reply: undefined };
+    const served = this.registry.lookup(masterJoin.name);
+    assert(served?.kind === 'call', 'a master serves joins');
+    served.handler(request, { caller, onCancel() {} }, (error, reply) =>
+      Object.assign(answer, { answered: true, code: error?.code, error, reply }),
+    );
+    return answer;
   }
 
   changed(range: RangeDescriptor): Answer<undefined> {
@@ -184,6 +200,53 @@ describe('a master', () => {
     expect(bed.beat(9).error?.details).toEqual({ join: true });
     expect(bed.beat(2, [], 'wiped').code).toBe('NODE_CONFLICT');
     expect(bed.join(2, { incarnation: 'wiped' }).code).toBe('NODE_CONFLICT');
+  });
+
+  test.each<{ name: string; caller: Caller; nodeId: number; as?: string; expect: string }>([
+    { name: 'a new node', caller: ANONYMOUS_CALLER, nodeId: 0, expect: 'ok' },
+    { name: 'nobody, for the id of a member', caller: ANONYMOUS_CALLER, nodeId: 3, expect: 'UNAVAILABLE' },
+    { name: 'nobody, for an id that is free', caller: ANONYMOUS_CALLER, nodeId: 4, expect: 'UNAVAILABLE' },
+    { name: 'one node, for another', caller: { kind: 'node', nodeId: 2 }, nodeId: 4, expect: 'UNAVAILABLE' },
+    { name: 'a node, for itself', caller: { kind: 'node', nodeId: 4 }, nodeId: 4, expect: 'ok' },
+    { name: 'a node that is not known, for itself', caller: { kind: 'joiner', claims: 4 }, nodeId: 4, expect: 'ok' },
+    { name: 'nobody, under a name', caller: ANONYMOUS_CALLER, nodeId: 0, as: 'n4', expect: 'NODE_CONFLICT' },
+  ])(
+    'registers a caller only under the id that it presented: $name (SV2)',
+    ({ caller, nodeId, as = 'x', expect: is }) => {
+      const bed = ready(new MasterBed());
+      const { nodeId: _, ...rest } = descriptor(nodeId, { name: as, incarnation: 'a new one' });
+      const answer = bed.joinAs(caller, { nodeId, descriptor: rest });
+      bed.commit();
+      expect(answer.code ?? 'ok').toBe(is);
+      const taken = bed.master.state.nodes().some(({ incarnation }) => incarnation === 'a new one');
+      expect(taken).toBe(is === 'ok');
+    },
+  );
+
+  test('takes no more than a thousand nodes: strangers may join (SV3)', () => {
+    const bed = ready(new MasterBed());
+    const join = (i: number) => {
+      const answer = bed.join(0, { name: `x${i}`, incarnation: `x${i}` });
+      bed.commit();
+      return answer.code ?? 'ok';
+    };
+    const answers = Array.from({ length: 1_000 }, (_, i) => join(i));
+    expect(new Set(answers.slice(0, 997))).toEqual(new Set(['ok']));
+    expect(new Set(answers.slice(997))).toEqual(new Set(['RESOURCE_EXHAUSTED']));
+    bed.master.state.apply({ type: 'setDuty', nodeId: 1_001, duty: 'removed', untilMs: 0 });
+    expect(join(1_001)).toBe('ok');
+  });
+
+  test('tells clients and joiners of nodes without their incarnations, and nodes with them', () => {
+    const bed = ready(new MasterBed());
+    bed.master.state.apply({ type: 'setDuty', nodeId: 2, duty: 'removed', untilMs: 0 });
+    const view = call<undefined, ClusterView>(bed, masterView as never, undefined).reply;
+    expect(view?.clusterId).toBe('shown');
+    expect(JSON.stringify(view)).not.toContain('dir1');
+    expect(bed.beat(1).reply?.incarnations).toEqual([
+      [1, 'dir1'],
+      [3, 'dir3'],
+    ]);
   });
 
   test('refuses no node by what a later leader may know better: one that ends never asks again (SV1)', () => {

@@ -38,7 +38,12 @@ import { MasterState } from './state.ts';
 
 export interface MasterDeps {
   readonly nodeId: number;
+  /** By which nodes identify themselves to each other; joiners are told it. */
   readonly clusterId: string;
+  /** By which clients and operators know the cluster. */
+  readonly shownClusterId: string;
+  /** Of the founding members, when this node is one of them: nobody else may join under their names. */
+  readonly founderNames?: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
   readonly options: MasterOptions;
@@ -251,9 +256,9 @@ export class Master implements StateMachine {
   }
 
   #newService(): MasterService {
-    const { nodeId, clusterId, clock, logger } = this.#deps;
+    const { nodeId, clusterId, shownClusterId, founderNames = [], clock, logger } = this.#deps;
     return new MasterService({
-      ...{ nodeId, clusterId, clock, logger, state: this.state, orders: this.orders },
+      ...{ nodeId, clusterId, shownClusterId, founderNames, clock, logger, state: this.state, orders: this.orders },
       ...{ reports: this.#reports, revisions: this.#revisions, firstRange: this.#firstRange, health: this.#health },
       settings: () => this.settings,
       leading: () => this.leading,
@@ -268,10 +273,10 @@ export class Master implements StateMachine {
   }
 
   #admin(): MasterAdmin {
-    const { nodeId, clusterId } = this.#deps;
+    const { nodeId, shownClusterId } = this.#deps;
     return new MasterAdmin({
       nodeId,
-      clusterId,
+      clusterId: shownClusterId,
       settings: () => this.#settingsSchema,
       state: this.state,
       confirm: (done) => this.#confirm(done),

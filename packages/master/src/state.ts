@@ -170,6 +170,18 @@ export class MasterState {
     return this.#nodes.get(nodeId);
   }
 
+  /** Who a node is, to those that it calls; undefined for one that is not registered. */
+  named(nodeId: number): { readonly incarnation: string; readonly removed: boolean } | undefined {
+    const incarnation = this.#nodes.get(nodeId)?.incarnation;
+    return incarnation === undefined ? undefined : { incarnation, removed: this.isRemoved(nodeId) };
+  }
+
+  /** Of the nodes that were not removed. */
+  incarnations(): readonly (readonly [nodeId: number, incarnation: string])[] {
+    const there = this.nodes().filter(({ nodeId }) => !this.isRemoved(nodeId));
+    return there.map(({ nodeId, incarnation }) => [nodeId, incarnation]);
+  }
+
   apply(command: MasterCommand): MasterResult {
     switch (command.type) {
       case 'registerNode':

@@ -45,6 +45,7 @@ export * from './internal/steering-methods.ts';
 export * from './internal/transaction-api.ts';
 export * from './pipe/methods.ts';
 export * from './pipe/node/pipe-link.ts';
+export * from './rpc/access.ts';
 export * from './rpc/caller.ts';
 export * from './rpc/dialer.ts';
 export { ANSWER, ASK, decodeFrame } from './rpc/frame.ts';

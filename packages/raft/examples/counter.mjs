@@ -28,7 +28,8 @@ const counter = {
 const local = { clusterId: 'counter', nodeId: me, incarnation: `node-${me}` };
 const { transport, services } = createSocketTransport({
   ...{ local, clock, random, resolveAddress: address },
-  verifyPeer: ({ nodeId, incarnation }) => (incarnation === `node-${nodeId}` ? undefined : 'it is an impostor'),
+  verifyPeer: ({ nodeId, incarnation }) =>
+    incarnation === `node-${nodeId}` ? undefined : { code: 'NODE_CONFLICT', message: 'it is an impostor' },
 });
 const disk = nodeDisk(process.env.DATA_DIR ?? `${process.cwd()}/counter-${me}`);
 const log = await openGroupLog({ disk, dir: 'log', logger: silentLogger, onFailure: stop });

@@ -15,7 +15,7 @@ export * from './multi/ports.ts';
 export { type LinkFaults, LocalNetwork } from './multi/transport/local-network.ts';
 export type { SnapshotTap, TappedSnapshotMessage } from './multi/transport/local-snapshots.ts';
 export type { FrameTraffic } from './multi/transport/node/frame-peer.ts';
-export type { PeerIdentity, PeerRefusal } from './multi/transport/node/handshake.ts';
+export type { PeerIdentity, PeerRefusal, VerifyPeer } from './multi/transport/node/handshake.ts';
 export {
   createSocketTransport,
   type SocketTransport,

@@ -37,7 +37,10 @@ async function linked(listen: () => FrameEar) {
     arrived.push('draw');
     done(undefined, { newest: 1, blocks: [] });
   });
-  const service = createRpcService({ identity: () => NODE, registry, clock: nodeClock() });
+  const service = createRpcService({
+    ...{ identity: () => NODE, registry, clock: nodeClock() },
+    identify: ({ nodeId }) => ({ kind: 'node', nodeId }),
+  });
   const [nodePort = 0, port = 0] = await freePorts(HOST, 2);
   const target = `${HOST}:${nodePort}`;
   const options = { clock: nodeClock(), host: HOST, port: nodePort };

@@ -103,7 +103,15 @@ const METHODS: readonly Target[] = [
   ...method(
     masterHeartbeat,
     [samples.HEARTBEAT],
-    [{ tasks: samples.TASKS, view: VIEW, splits: samples.SPLITS, conditions: samples.HEALTH }],
+    [
+      {
+        tasks: samples.TASKS,
+        view: VIEW,
+        incarnations: [[1, 'abc']],
+        splits: samples.SPLITS,
+        conditions: samples.HEALTH,
+      },
+    ],
   ),
   ...method(masterDrawRevisions, [samples.DRAWS], [samples.DRAWN]),
   ...method(masterView, [undefined], [VIEW]),

@@ -5,7 +5,14 @@
 import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
 import type { OnApplied } from '@remora/dataserver';
 import { type Backend, createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
-import { HeldBytes, type RpcDispatcher, type ServedLink, serveLink } from '@remora/protocol';
+import {
+  ANONYMOUS_CALLER,
+  type Caller,
+  HeldBytes,
+  type RpcDispatcher,
+  type ServedLink,
+  serveLink,
+} from '@remora/protocol';
 import type { GroupMessage, RaftHostOptions } from '@remora/raft';
 import type { EntryDeps, NodeEntry, NodePlatform, Peers, PeersDeps } from '../../../packages/cli/src/node/platform.ts';
 import { openStore } from '../../../packages/dataserver/src/engine/open-store.ts';
@@ -103,8 +110,8 @@ export class SimPlatform implements NodePlatform {
     return watchedHost(options, this.#deps.watch);
   }
 
-  connect(...[target, self]: Parameters<NodePlatform['connect']>) {
-    return this.#deps.links.connect(this.#deps.party, target, self);
+  connect(...[target, self, verify]: Parameters<NodePlatform['connect']>) {
+    return this.#deps.links.connect(this.#deps.party, target, self, verify);
   }
 
   openPeers(deps: PeersDeps): Peers {
@@ -124,16 +131,21 @@ export class SimPlatform implements NodePlatform {
     };
   }
 
-  #listenForCalls({ self, checkPeer }: PeersDeps, registry: RpcDispatcher, served: Served): () => void {
+  #listenForCalls({ self, identify }: PeersDeps, registry: RpcDispatcher, served: Served): () => void {
     const { links, party, clock, addresses } = this.#deps;
     return links.listen(addresses.peer, {
       party,
       self,
-      accept: (link, caller) => {
-        const peer = caller ?? { clusterId: '', nodeId: 0, incarnation: '' };
-        const refusal = checkPeer(peer);
-        if (refusal !== undefined) return refusal;
-        served.add((onClose) => serveLink({ link, registry, clock, peer: peer.nodeId, onClose }));
+      accept: (link, peer) => {
+        const who = (): Caller | ServiceError =>
+          peer === undefined || peer.nodeId === 0 ? ANONYMOUS_CALLER : identify(peer);
+        const caller = who();
+        if (caller instanceof ServiceError) return caller;
+        const now = (): Caller => {
+          const known = who();
+          return known instanceof ServiceError ? caller : known;
+        };
+        served.add((onClose) => serveLink({ link, registry, clock, caller, identify: now, onClose }));
         return undefined;
       },
     });

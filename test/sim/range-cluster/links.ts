@@ -87,7 +87,7 @@ export class Links {
         link: bound(pair.server, target.clock),
         registry: target.running?.registry ?? createRpcRegistry(),
         clock: target.clock,
-        peer: from,
+        caller: { kind: 'node', nodeId: from },
       });
       return bound(pair.client, this.#deps.node(from).clock);
     }

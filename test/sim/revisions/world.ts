@@ -180,7 +180,7 @@ export class World {
     const member = this.masters.member(id);
     const master = new Master(
       {
-        ...{ nodeId: id, clusterId: 'sim', clock: this.clock, logger: silentLogger },
+        ...{ nodeId: id, clusterId: 'sim', shownClusterId: 'shown', clock: this.clock, logger: silentLogger },
         options: { replicas: 9, revisionWindow: WINDOW },
         storage: {
           load: saved,

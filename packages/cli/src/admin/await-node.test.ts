@@ -5,7 +5,7 @@ import type { Follower } from './follow.ts';
 
 function node(more: Partial<admin.Node>): admin.Node {
   return {
-    ...{ id: 4, name: 'n4', state: 'up', roles: ['data'], silentMs: 5, incarnation: 'i', version: '1' },
+    ...{ id: 4, name: 'n4', state: 'up', roles: ['data'], silentMs: 5, version: '1' },
     ...{ peerAddress: 'p', clientAddress: 'c', httpAddress: 'h', replicas: 3, leaders: 1, bytes: 9 },
     ...{ duty: 'decommissioning', maintenanceLeftMs: 0, labels: {}, capacityBytes: 0, availableBytes: 0 },
     isMaster: false,

@@ -30,11 +30,12 @@ import {
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
-import { type Founders, foundersOf } from './cluster-identity.ts';
+import { type Founders, foundersOf, shownClusterId } from './cluster-identity.ts';
 import { NodeHealth } from './health.ts';
 import { joinCluster } from './join.ts';
 import { KnownCluster } from './known-cluster.ts';
 import type { MasterSeat } from './master-seat.ts';
+import { PeerIdentities } from './peer-identities.ts';
 import type { NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
 import { serveRecovery } from './recovery-service.ts';
@@ -109,6 +110,9 @@ class Node implements AssembledNode {
   #fail: (error: unknown) => void = () => {};
   #nodeId = 0;
   #clusterId = '';
+  #agent: NodeAgent | undefined;
+  /** Founding members that are being asked who they are. */
+  readonly #askedFounders = new Set<number>();
   readonly #cluster: KnownCluster;
   readonly #standing: Standing;
   #roles: NodeRoles | undefined;
@@ -118,7 +122,10 @@ class Node implements AssembledNode {
 
   constructor(parts: NodeParts) {
     this.#parts = parts;
-    this.#cluster = new KnownCluster(parts);
+    this.#cluster = new KnownCluster({
+      ...parts,
+      masterKnows: (nodeId) => this.#roles?.master?.state.named(nodeId),
+    });
     this.#standing = new Standing({
       ...parts,
       isMember: () => this.#cluster.hasTaken(this.#nodeId),
@@ -148,9 +155,10 @@ class Node implements AssembledNode {
     const engine = await this.#openEngine(() => host?.logDurable() ?? Promise.resolve());
     const checkpointer = createCheckpointer(engine, this.#parts);
     const registry = createRpcRegistry();
-    const peers = this.#peers(descriptor);
+    const identities = this.#identities(descriptor, (nodeId) => this.#askFounder(dialer, nodeId));
+    const peers = this.#peers(descriptor, identities);
     host = this.#host(log, peers);
-    const dialer = this.#dialer(descriptor, registry);
+    const dialer = this.#dialer(descriptor, registry, identities);
     const seat = this.#seat({ host, engine, checkpointer, recovered }, registry);
     const finder = this.#finder(dialer, seat);
     const health = this.#newHealth(host, finder);
@@ -192,13 +200,13 @@ class Node implements AssembledNode {
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
     this.#closers.add('leaderships that came back', handOverAll);
-    this.#agent(descriptor, finder, { store, seat, health });
+    this.#startAgent(descriptor, finder, { store, seat, health });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
       ...{ dialer, master: finder, lookups: ranges.lookups, space: () => platform.space() },
       nodeId: this.#nodeId,
-      clusterId: this.#clusterId,
+      shownClusterId: shownClusterId(this.#clusterId),
       health,
       nodes: () => this.#cluster.nodes,
     });
@@ -206,7 +214,10 @@ class Node implements AssembledNode {
     // While clients are served: each of the two costs them a moment, and not both of them at once.
     this.#closers.add('leaderships', handOverAll);
     await entry.start();
-    logger.info({ nodeId: this.#nodeId, cluster: this.#clusterId, roles: descriptor.roles }, 'node is running');
+    logger.info(
+      { nodeId: this.#nodeId, cluster: shownClusterId(this.#clusterId), roles: descriptor.roles },
+      'node is running',
+    );
   }
 
   stop(): Promise<void> {
@@ -253,7 +264,8 @@ class Node implements AssembledNode {
   }
 
   #currentView(): ClusterView {
-    return this.#cluster.view ?? { clusterId: this.#clusterId, nodes: [], ranges: [], leaders: [], masterLeader: 0 };
+    const clusterId = shownClusterId(this.#clusterId);
+    return this.#cluster.view ?? { clusterId, nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }
 
   // -------------------------------------------------------------------------------------------- disk
@@ -288,12 +300,29 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- between nodes
 
-  #peers(descriptor: NodeDescriptor): Peers {
-    const { platform, records } = this.#parts;
-    return platform.openPeers({
+  #identities(self: NodeDescriptor, askFounder: (nodeId: number) => void): PeerIdentities {
+    return new PeerIdentities({
+      ...{ self, askFounder },
+      named: (nodeId) => this.#cluster.named(nodeId),
+      isFounder: (nodeId) => this.#cluster.isFounder(nodeId),
+      askMasters: () => this.#agent?.hurry(),
+    });
+  }
+
+  /** Any call does: what answers at its address names itself (peer-identities.ts PI2). One at a time. */
+  #askFounder(dialer: ClosableDialer, nodeId: number): void {
+    if (this.#askedFounders.has(nodeId)) return;
+    this.#askedFounders.add(nodeId);
+    const done = (): void => void this.#askedFounders.delete(nodeId);
+    dialer.channel(nodeId).call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, done);
+  }
+
+  #peers(descriptor: NodeDescriptor, identities: PeerIdentities): Peers {
+    return this.#parts.platform.openPeers({
       self: this.#identity(descriptor),
       resolveAddress: (nodeId) => this.#cluster.address(nodeId),
-      checkPeer: (peer) => (peer.nodeId === 0 ? undefined : records.checkPeer(peer)),
+      identify: (peer) => identities.identify(peer),
+      verify: (answer) => identities.checkAnswer(answer),
       onRefused: (by, refusal) => this.#standing.refused(`node ${by}`, refusal),
       onMet: () => this.#standing.met(),
     });
@@ -323,7 +352,11 @@ class Node implements AssembledNode {
     return { ...raftOptions(options), ...platform.tuning?.host };
   }
 
-  #dialer(descriptor: NodeDescriptor, registry: ReturnType<typeof createRpcRegistry>): ClosableDialer {
+  #dialer(
+    descriptor: NodeDescriptor,
+    registry: ReturnType<typeof createRpcRegistry>,
+    identities: PeerIdentities,
+  ): ClosableDialer {
     const { clock, random, logger, platform } = this.#parts;
     const self = this.#identity(descriptor);
     const dialer = createDialer({
@@ -332,7 +365,8 @@ class Node implements AssembledNode {
       resolveAddress: (nodeId) => this.#cluster.address(nodeId),
       connect: (target) => {
         const by = target.nodeId === 0 ? `the node at ${target.address}` : `node ${target.nodeId}`;
-        return this.#standing.over(platform.connect(target, self), by);
+        const link = platform.connect(target, self, (answer) => identities.checkAnswer(answer));
+        return this.#standing.over(link, by);
       },
       clock,
       random,
@@ -398,7 +432,7 @@ class Node implements AssembledNode {
     });
   }
 
-  #agent(
+  #startAgent(
     descriptor: NodeDescriptor,
     finder: MasterFinder,
     parts: { readonly store: Store | undefined; readonly seat: MasterSeat; readonly health: NodeHealth },
@@ -423,7 +457,7 @@ class Node implements AssembledNode {
           return store?.changedSince((rangeId) => known.get(rangeId)) ?? [];
         },
         onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
-        onView: (view) => this.#cluster.learn(view),
+        onView: (view, incarnations) => this.#cluster.learn(view, incarnations),
         onSplitPolicy: (policy) => store?.splitBy(policy),
         onConditions: (conditions) => health.learn(conditions),
         // The cluster will not have this node: going on could only do harm.
@@ -433,6 +467,7 @@ class Node implements AssembledNode {
       descriptor,
     );
     agent.start();
+    this.#agent = agent;
     this.#closers.add('agent', () => agent.stop());
   }
 }

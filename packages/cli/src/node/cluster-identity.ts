@@ -11,6 +11,14 @@ export interface Founders {
 }
 
 /**
+ * The id by which clients and operators know the cluster: in views, backups, etcd's headers and what gateways say of
+ * each other. One-way, as the id itself is what nodes present to each other (decision 75).
+ */
+export function shownClusterId(clusterId: string): string {
+  return createHash('sha256').update(`shown\n${clusterId}`).digest('hex').slice(0, 16);
+}
+
+/**
  * The founders as the options say; undefined for a node that joins a running cluster. The cluster's id is a hash of
  * token and members, so that all founders reckon the same one, and nodes of two clusters refuse each other.
  */
@@ -27,9 +35,4 @@ export function foundersOf(options: NodeOptions): Founders | undefined {
     members,
     ownNodeId: members.findIndex(({ name }) => name === options.name) + 1,
   };
-}
-
-/** What gateways of one cluster have in common, for clients. It must not tell the cluster's id: peers are trusted by that. */
-export function gatewayCluster(clusterId: string): string {
-  return createHash('sha256').update(`gateways of ${clusterId}`).digest('hex').slice(0, 16);
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SeededRandom } from '@remora/base';
@@ -36,16 +36,38 @@ function read(name: string): Record<string, unknown> {
 
 describe('where the nodes of the cluster are', () => {
   const NODES = [
-    { nodeId: 1, name: 'n1', peerAddress: '127.0.0.1:7501' },
-    { nodeId: 4, name: 'n4', peerAddress: '127.0.0.1:7531' },
+    { nodeId: 1, name: 'n1', peerAddress: '127.0.0.1:7501', incarnation: 'a', removed: false },
+    { nodeId: 4, name: 'n4', peerAddress: '127.0.0.1:7531', incarnation: '', removed: true },
   ];
 
   test('is known to the next life (KN1)', async () => {
     const dataDir = await open();
     expect(dataDir.knownNodes).toEqual([]);
-    await dataDir.rememberNodes(NODES);
+    dataDir.rememberNodes(NODES);
     await closeAll();
     expect((await open()).knownNodes).toEqual(NODES);
+  });
+
+  test('is on disk when the call has ended, and counts for this life when it cannot be (I3)', async () => {
+    const dataDir = await open();
+    mkdirSync(join(dir, 'nodes.json.tmp')); // where it would be written
+    expect(() => dataDir.rememberNodes(NODES)).toThrow();
+    expect(dataDir.knownNodes).toEqual(NODES);
+    rmdirSync(join(dir, 'nodes.json.tmp'));
+    dataDir.rememberNodes(NODES.slice(0, 1));
+    expect(read('nodes.json')).toEqual({ formatVersion: 1, nodes: NODES.slice(0, 1) });
+  });
+
+  test('is completed by what an earlier version kept of their incarnations, until the masters answer', async () => {
+    await open();
+    await closeAll();
+    const older = NODES.map(({ nodeId, name, peerAddress }) => ({ nodeId, name, peerAddress }));
+    writeFileSync(join(dir, 'nodes.json'), JSON.stringify({ formatVersion: 1, nodes: older }));
+    writeFileSync(join(dir, 'peers.json'), JSON.stringify({ formatVersion: 1, peers: { 1: 'a' } }));
+    const dataDir = await open();
+    expect(dataDir.knownNodes).toEqual(NODES.slice(0, 1));
+    dataDir.rememberNodes(NODES);
+    expect(existsSync(join(dir, 'peers.json'))).toBe(false);
   });
 
   test.each(['', '{', '[]', '{"nodes":7}', '{"nodes":[{"nodeId":"1"}]}', '{"nodes":[null]}'])(
@@ -62,7 +84,7 @@ describe('where the nodes of the cluster are', () => {
 });
 
 describe('the parts of a directory', () => {
-  const NODES = [{ nodeId: 1, name: 'n1', peerAddress: '127.0.0.1:7501' }];
+  const NODES = [{ nodeId: 1, name: 'n1', peerAddress: '127.0.0.1:7501', incarnation: 'a', removed: false }];
   const rows: readonly { name: string; there: readonly string[]; taken: boolean; lost?: string }[] = [
     { name: 'of a node that has never come so far', there: [], taken: false },
     { name: 'of one that ended in its first start', there: ['log'], taken: false },
@@ -75,7 +97,7 @@ describe('the parts of a directory', () => {
   ];
   test.each(rows)('$name: $lost is missed (I5)', async ({ there, taken, lost }) => {
     const dataDir = await open({ clusterId: 'c1', nodeId: 1 });
-    if (taken) await dataDir.rememberNodes(NODES);
+    if (taken) dataDir.rememberNodes(NODES);
     await closeAll();
     for (const part of ['log', 'engine']) mkdirSync(join(dir, part));
     for (const part of there) writeFileSync(join(dir, part, 'something'), '');
@@ -147,52 +169,6 @@ describe('identity', () => {
   test('a directory with other contents and no identity is not taken for a new one', async () => {
     writeFileSync(join(dir, 'thesis.doc'), 'x');
     await expect(open()).rejects.toThrow('is not empty (thesis.doc) but has no node.json');
-  });
-});
-
-describe('peers', () => {
-  test('a peer that is seen is remembered over restarts, and refused with another incarnation (I2, I3)', async () => {
-    expect((await open()).checkPeer({ nodeId: 2, incarnation: 'a' })).toBeUndefined();
-    expect(read('peers.json')).toEqual({ formatVersion: 1, peers: { 2: 'a' } });
-    await closeAll();
-    const again = await open();
-    expect(again.checkPeer({ nodeId: 2, incarnation: 'a' })).toBeUndefined();
-    expect(again.checkPeer({ nodeId: 2, incarnation: 'b' })).toMatchObject({ code: 'NODE_CONFLICT' });
-    expect(again.checkPeer({ nodeId: 3, incarnation: 'c' })).toBeUndefined();
-    expect(read('peers.json').peers).toEqual({ 2: 'a', 3: 'c' });
-  });
-
-  test('whoever has the id of this node is refused, and not remembered, unless it is this node (I2)', async () => {
-    const dataDir = await open({ clusterId: 'c1', nodeId: 1 });
-    expect(dataDir.checkPeer({ nodeId: 1, incarnation: 'another' })).toMatchObject({ code: 'NODE_CONFLICT' });
-    expect(dataDir.checkPeer({ nodeId: 1, incarnation: dataDir.identity.incarnation })).toBeUndefined();
-  });
-
-  test('a peer that cannot be remembered is refused for now, as on a full disk (I3)', async () => {
-    const dataDir = await open();
-    mkdirSync(join(dir, 'peers.json.tmp')); // where it would be written
-    expect(dataDir.checkPeer({ nodeId: 2, incarnation: 'a' })).toMatchObject({ code: 'UNAVAILABLE' });
-    rmdirSync(join(dir, 'peers.json.tmp'));
-    expect(dataDir.checkPeer({ nodeId: 2, incarnation: 'b' })).toBeUndefined();
-  });
-
-  test.each(['', 'i'.repeat(65)])(
-    'a peer whose incarnation is %j is refused, and not remembered (I4)',
-    async (incarnation) => {
-      const dataDir = await open();
-      expect(dataDir.checkPeer({ nodeId: 2, incarnation })).toMatchObject({ code: 'INVALID_ARGUMENT' });
-      expect(dataDir.checkPeer({ nodeId: 2, incarnation: 'a' })).toBeUndefined();
-    },
-  );
-
-  test('the peers that are remembered are bounded in number (I4)', async () => {
-    await open();
-    await closeAll();
-    const peers = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [i + 2, 'x']));
-    writeFileSync(join(dir, 'peers.json'), JSON.stringify({ formatVersion: 1, peers }));
-    const again = await open();
-    expect(again.checkPeer({ nodeId: 2, incarnation: 'x' })).toBeUndefined();
-    expect(again.checkPeer({ nodeId: 20_000, incarnation: 'x' })).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
   });
 });
 

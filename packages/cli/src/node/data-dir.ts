@@ -2,27 +2,26 @@
 //     change once written, and a process that expects others is refused.
 // I2. The incarnation is drawn once, when the directory is made. A node that comes back under a known id with another
 //     incarnation has lost its disk, and with it its votes and its log; whoever knew it refuses it (traps 10).
-// I3. What a decision rests on is durable before the decision: identity and peers are synced before use.
-// I4. What peers say of themselves is bounded before it is kept: their number, and the length of an incarnation.
+// I3. What a decision rests on is durable before the decision: the own identity and those of others are synced before use.
+// I4. What peers say of themselves is never written down. What the masters say of them is (known-nodes.ts).
 // I5. A node that has run comes back with its log and its engine, or not at all: where one of them is empty (a disk that is
 //     not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk had been lost (I2).
+import { rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type Random, randomGuid, ServiceError } from '@remora/base';
+import { type Random, randomGuid } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
 import { readJsonFile, syncDirectory, writeJsonAtomically, writeJsonAtomicallySync } from './atomic-file.ts';
 import { type DirLock, lockDirectory } from './dir-lock.ts';
-import { readKnownNodes, sameNodes } from './known-nodes.ts';
+import { isNodeId, readKnownNodes, sameNodes } from './known-nodes.ts';
 import type { KnownNode } from './platform.ts';
 
 /** Version of everything in a data directory that this program writes; it refuses newer ones. */
 export const DATA_FORMAT_VERSION = 1;
 
-/** Ids of nodes are never used again; a cluster that has had more nodes is none of this program. */
-const PEERS_MAX = 10_000;
 const NODES_FILE = 'nodes.json';
-/** An incarnation is a GUID; other versions may draw other names. */
-const INCARNATION_CHARS_MAX = 64;
+/** Where earlier versions kept the incarnations of peers, by what these said of themselves. Read until the masters answer. */
+const PEERS_FILE = 'peers.json';
 
 export interface NodeIdentity {
   readonly formatVersion: number;
@@ -52,9 +51,8 @@ export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir>
   const lock = await lockDirectory(dir);
   try {
     const identity = (await readIdentity(dir)) ?? (await createIdentity(dir, options));
-    const peers = await readPeers(dir);
-    const nodes = readKnownNodes(await readJsonFile(dir, NODES_FILE).catch(() => undefined));
-    const dataDir = new DataDir({ dir, lock, identity, peers, nodes });
+    const nodes = await readNodes(dir);
+    const dataDir = new DataDir({ dir, lock, identity, nodes });
     expectSame(dir, 'node', options.name, identity.name);
     const taken = nodes.some(({ nodeId }) => nodeId === identity.nodeId);
     await expectWhole(dir, taken);
@@ -73,7 +71,6 @@ export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir>
 export class DataDir {
   readonly path: string;
   readonly #lock: DirLock;
-  readonly #peers: Map<number, string>;
   #identity: NodeIdentity;
   #nodes: readonly KnownNode[];
   #writes: Promise<void> = Promise.resolve();
@@ -82,13 +79,11 @@ export class DataDir {
     readonly dir: string;
     readonly lock: DirLock;
     readonly identity: NodeIdentity;
-    readonly peers: Map<number, string>;
     readonly nodes: readonly KnownNode[];
   }) {
     this.path = parts.dir;
     this.#lock = parts.lock;
     this.#identity = parts.identity;
-    this.#peers = parts.peers;
     this.#nodes = parts.nodes;
   }
 
@@ -112,54 +107,16 @@ export class DataDir {
     });
   }
 
-  /**
-   * Checks who a peer says it is against what is remembered, and gives the error to refuse it with: `NODE_CONFLICT`
-   * when its id is known with another incarnation (I2), otherwise one that says what is out of bounds (I4). A peer seen for the first time is remembered, durably, before this
-   * returns (I3); that happens once per peer, and so it may block.
-   */
-  checkPeer(peer: { readonly nodeId: number; readonly incarnation: string }): ServiceError | undefined {
-    const { nodeId, incarnation } = this.#identity;
-    const known = peer.nodeId === nodeId ? incarnation : this.#peers.get(peer.nodeId);
-    if (known === peer.incarnation) return undefined;
-    if (known !== undefined) {
-      return new ServiceError(
-        'NODE_CONFLICT',
-        `node ${peer.nodeId} came back without its data (incarnation ${peer.incarnation}, known as ${known}); ` +
-          'let it join as a new node: another --name, an empty data directory, and --join',
-        { details: { nodeId: peer.nodeId, known, given: peer.incarnation } },
-      );
-    }
-    const { length } = peer.incarnation;
-    if (length === 0 || length > INCARNATION_CHARS_MAX) {
-      return new ServiceError('INVALID_ARGUMENT', `an incarnation has 1 to ${INCARNATION_CHARS_MAX} characters`);
-    }
-    if (this.#peers.size >= PEERS_MAX) {
-      return new ServiceError('RESOURCE_EXHAUSTED', `this node has met ${PEERS_MAX} others, and remembers no more`);
-    }
-    const next = new Map(this.#peers).set(peer.nodeId, peer.incarnation);
-    const peers = Object.fromEntries([...next].sort(([a], [b]) => a - b));
-    try {
-      writeJsonAtomicallySync(join(this.path, 'peers.json'), { formatVersion: DATA_FORMAT_VERSION, peers });
-    } catch (error) {
-      // It asks again later: until it can be remembered it has met nobody here (I3).
-      const reason = error instanceof Error ? error.message : String(error);
-      return new ServiceError('UNAVAILABLE', `this node cannot remember node ${peer.nodeId} now: ${reason}`);
-    }
-    this.#peers.set(peer.nodeId, peer.incarnation);
-    return undefined;
-  }
-
   get knownNodes(): readonly KnownNode[] {
     return this.#nodes;
   }
 
-  /** The same as before costs nothing. */
-  rememberNodes(nodes: readonly KnownNode[]): Promise<void> {
-    if (sameNodes(nodes, this.#nodes)) return Promise.resolve();
+  /** The same as before costs nothing. What changes is rare, so it may block. */
+  rememberNodes(nodes: readonly KnownNode[]): void {
+    if (sameNodes(nodes, this.#nodes)) return;
     this.#nodes = nodes;
-    return this.#serially(() =>
-      writeJsonAtomically(join(this.path, NODES_FILE), { formatVersion: DATA_FORMAT_VERSION, nodes }),
-    );
+    writeJsonAtomicallySync(join(this.path, NODES_FILE), { formatVersion: DATA_FORMAT_VERSION, nodes });
+    rmSync(join(this.path, PEERS_FILE), { force: true });
   }
 
   /** Lets the directory go, after what is being written. */
@@ -234,22 +191,16 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   };
 }
 
-async function readPeers(dir: string): Promise<Map<number, string>> {
-  const value = await readVersioned(dir, 'peers.json');
-  const known = value?.peers ?? {};
-  if (typeof known !== 'object' || Array.isArray(known)) throw damaged(dir, 'peers.json');
-  const entries = Object.entries(known);
-  return new Map(
-    entries.map(([id, incarnation]) => {
-      const nodeId = Number(id);
-      if (!isNodeId(nodeId) || typeof incarnation !== 'string') throw damaged(dir, 'peers.json');
-      return [nodeId, incarnation];
-    }),
-  );
+async function readNodes(dir: string): Promise<readonly KnownNode[]> {
+  const read = (file: string): Promise<unknown> => readJsonFile(dir, file).catch(() => undefined);
+  const incarnations = readPeers(await read(PEERS_FILE));
+  return readKnownNodes(await read(NODES_FILE), (nodeId) => incarnations.get(nodeId));
 }
 
-function isNodeId(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
+function readPeers(value: unknown): ReadonlyMap<number, string> {
+  if (typeof value !== 'object' || value === null || !('peers' in value)) return new Map();
+  const entries: readonly (readonly [string, unknown])[] = Object.entries(value.peers ?? {});
+  return new Map(entries.flatMap(([id, text]) => (typeof text === 'string' ? [[Number(id), text] as const] : [])));
 }
 
 type Versioned = Readonly<Record<string, unknown>> & { readonly formatVersion: number };

@@ -15,7 +15,6 @@ import {
 import { pipeFrameBytesMax } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
 import { httpNames } from '../node-options.ts';
-import { gatewayCluster } from './cluster-identity.ts';
 import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import type { EntryDeps, NodeEntry } from './platform.ts';
@@ -40,7 +39,7 @@ export class Entry implements NodeEntry {
   }
 
   async #startClients(): Promise<void> {
-    const { options, clock, random, logger, backend, admission, master, dialer, nodes, health, clusterId } = this.#deps;
+    const { options, clock, random, logger, backend, admission, master, dialer, nodes, health } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
     const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
@@ -50,7 +49,7 @@ export class Entry implements NodeEntry {
     const server = new ClientServer({ logger, clock, limits, onBusy, onMalformed });
     this.#pipe = createPipeService({
       ...{ backend, clock, logger, requestLimits, onBusy },
-      cluster: gatewayCluster(clusterId),
+      cluster: this.#deps.shownClusterId,
       conditions: () => health.conditions(),
       onMalformed: () => admission.countMalformed('pipe'),
     });

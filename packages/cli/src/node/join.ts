@@ -22,7 +22,7 @@ export async function joinCluster(
   const dialer = createDialer({
     ...ports,
     localNodeId: -1,
-    connect: (target) => ports.platform.connect(target, self),
+    connect: (target) => ports.platform.connect(target, self, () => undefined),
     registry: createRpcRegistry(),
     resolveAddress: () => undefined,
   });

@@ -1,16 +1,19 @@
 import { formatAddress, type Logger } from '@remora/base';
 import type { ClusterNode } from '@remora/gateway';
-import type { ClusterView } from '@remora/protocol';
+import type { ClusterView, NodeHeartbeatReply } from '@remora/protocol';
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
 import { clusterNodes, knownNodesOf } from './known-nodes.ts';
-import type { KnownNode, NodePlatform } from './platform.ts';
+import type { NamedPeer } from './peer-identities.ts';
+import type { NodePlatform } from './platform.ts';
 
 export interface KnownClusterDeps {
   readonly options: Pick<NodeOptions, 'peerProxies'>;
   readonly founders: Founders | undefined;
   readonly records: Pick<NodePlatform['records'], 'knownNodes' | 'rememberNodes'>;
   readonly logger: Logger;
+  /** What the master on this node knows of another one, if it runs one. */
+  readonly masterKnows: (nodeId: number) => NamedPeer | undefined;
 }
 
 /** What a node knows of its cluster: as the masters told last, else as was written down, else by whom it was founded. */
@@ -36,7 +39,8 @@ export class KnownCluster {
   get firstIds(): readonly number[] {
     const { records, founders } = this.#deps;
     const members = founders?.members.map((_member, i) => i + 1) ?? [];
-    return [...new Set([...members, ...records.knownNodes.map(({ nodeId }) => nodeId)])];
+    const known = records.knownNodes.filter(({ removed }) => !removed).map(({ nodeId }) => nodeId);
+    return [...new Set([...members, ...known])];
   }
 
   /** Whether the masters have ever told of a cluster with that node: it is written down with what they told. */
@@ -45,10 +49,20 @@ export class KnownCluster {
     return this.#deps.records.knownNodes.some((node) => node.nodeId === nodeId);
   }
 
+  /** What the masters say of a node, or said last. */
+  named(nodeId: number): NamedPeer | undefined {
+    const { masterKnows, records } = this.#deps;
+    return masterKnows(nodeId) ?? records.knownNodes.find((node) => node.nodeId === nodeId);
+  }
+
+  isFounder(nodeId: number): boolean {
+    return this.#deps.founders?.members[nodeId - 1] !== undefined;
+  }
+
   /** Where the peer port of a node is reached, as known now. */
   address(nodeId: number): string | undefined {
     const { founders, options, records } = this.#deps;
-    const isIt = (node: KnownNode): boolean => node.nodeId === nodeId;
+    const isIt = (node: { readonly nodeId: number }): boolean => node.nodeId === nodeId;
     const known = this.#view?.nodes.map(({ descriptor }) => descriptor).find(isIt) ?? records.knownNodes.find(isIt);
     const founder = founders?.members[nodeId - 1];
     const name = known?.name ?? founder?.name;
@@ -57,12 +71,17 @@ export class KnownCluster {
     return known?.peerAddress ?? (founder === undefined ? undefined : formatAddress(founder.peer));
   }
 
-  /** The masters say so. KN2: a disk that does not take it has worse to tell, elsewhere. */
-  learn(view: ClusterView): void {
+  /**
+   * The masters say so. It is on disk before anything that came with it is done: replicas count on their peers being who
+   * they are. A disk that does not take it fails elsewhere, too.
+   */
+  learn(view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']): void {
     this.#view = view;
     const { records, logger } = this.#deps;
-    records.rememberNodes(knownNodesOf(view.nodes)).catch((error: unknown) => {
-      logger.warn({ error: String(error) }, 'could not write down where the nodes of the cluster are');
-    });
+    try {
+      records.rememberNodes(knownNodesOf(view.nodes, incarnations));
+    } catch (error) {
+      logger.warn({ error: String(error) }, 'could not write down who the nodes of the cluster are');
+    }
   }
 }

@@ -14,7 +14,15 @@ import type {
   MasterCaller,
 } from '@remora/gateway';
 import type { MasterOptions } from '@remora/master';
-import type { FrameLink, LinkIdentity, NodeSpace, RpcDialer, RpcDispatcher } from '@remora/protocol';
+import type {
+  Caller,
+  FrameLink,
+  LinkAnswer,
+  LinkIdentity,
+  NodeSpace,
+  RpcDialer,
+  RpcDispatcher,
+} from '@remora/protocol';
 import type {
   GroupLog,
   GroupLogOptions,
@@ -26,6 +34,7 @@ import type {
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { NodeHealth } from './health.ts';
+import type { NamedPeer } from './peer-identities.ts';
 
 export interface NodePlatform {
   readonly clock: Clock;
@@ -48,15 +57,19 @@ export interface NodePlatform {
   openEngine(deps: EngineDeps): Promise<Engine>;
   /** Runs the node's Raft groups; a simulation looks on. */
   createHost(options: RaftHostOptions): NodeRaftHost;
-  /** Begins a link for calls to another node, in the name of `self`. */
-  connect(target: { readonly address: string; readonly nodeId: number }, self: LinkIdentity): FrameLink;
+  /** Begins a link for calls to another node, in the name of `self`; `verify` looks at who answers. */
+  connect(
+    target: { readonly address: string; readonly nodeId: number },
+    self: LinkIdentity,
+    verify: (answer: LinkAnswer) => ServiceError | undefined,
+  ): FrameLink;
   /** The node's end of the network between nodes. It hears nothing before `listen`. */
   openPeers(deps: PeersDeps): Peers;
   /** What the outside sees of the node. */
   openEntry(deps: EntryDeps): NodeEntry;
 }
 
-/** What a node keeps about itself and its peers besides data; each change is durable when the call has ended. */
+/** What a node keeps about itself and the others besides data; each change is durable when the call has ended. */
 export interface NodeRecords {
   readonly identity: {
     readonly incarnation: string;
@@ -65,17 +78,18 @@ export interface NodeRecords {
     readonly nodeId?: number;
   };
   assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void>;
-  /** Gives the refusal for a peer that is known under another incarnation; remembers one seen for the first time. */
-  checkPeer(peer: { readonly nodeId: number; readonly incarnation: string }): ServiceError | undefined;
   /** The nodes of the cluster as `rememberNodes` was told last, in this life or an earlier one. */
   readonly knownNodes: readonly KnownNode[];
-  /** Keeps where nodes are, for lives that begin while no master can say it; rejects when that cannot be written. */
-  rememberNodes(nodes: readonly KnownNode[]): Promise<void>;
+  /**
+   * Keeps what the masters said of the nodes, for lives that begin while no master can say it. Throws when it cannot be
+   * written; it counts for this life then.
+   */
+  rememberNodes(nodes: readonly KnownNode[]): void;
   close(): Promise<void>;
 }
 
-/** Where a node is reached. */
-export interface KnownNode {
+/** What the masters said of a node. */
+export interface KnownNode extends NamedPeer {
   readonly nodeId: number;
   readonly name: string;
   /** `host:port`. */
@@ -94,8 +108,10 @@ export interface PeersDeps {
   readonly self: LinkIdentity;
   /** `host:port` of a node as known now. */
   readonly resolveAddress: (nodeId: NodeId) => string | undefined;
-  /** Why a peer is not welcome. */
-  readonly checkPeer: (peer: LinkIdentity) => ServiceError | undefined;
+  /** Who calls, of this cluster and with an id above 0; or why it is refused. */
+  readonly identify: (peer: LinkIdentity) => Caller | ServiceError;
+  /** Why a peer that answers a call is not the one it says it is. */
+  readonly verify: (answer: LinkAnswer) => ServiceError | undefined;
   /** A peer will not have this node. */
   readonly onRefused: (by: NodeId, refusal: PeerRefusal) => void;
   /** A peer of the same cluster has reached this node, and may. */
@@ -121,7 +137,8 @@ export interface EntryDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly nodeId: number;
-  readonly clusterId: string;
+  /** By which clients and operators know the cluster. */
+  readonly shownClusterId: string;
   /** Behind the gateway's limit of requests per second. */
   readonly backend: Backend;
   readonly admission: Admission;

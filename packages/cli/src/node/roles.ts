@@ -28,7 +28,7 @@ import {
   type RecoveredGroup,
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
-import type { Founders } from './cluster-identity.ts';
+import { type Founders, shownClusterId } from './cluster-identity.ts';
 import { firstBorders } from './first-borders.ts';
 import { MasterSeat } from './master-seat.ts';
 import type { NodePlatform } from './platform.ts';
@@ -93,6 +93,8 @@ export function createSeat(deps: RoleDeps & SeatParts): MasterSeat {
     new Master(
       {
         ...{ nodeId, clusterId, clock, logger, onLeft },
+        shownClusterId: shownClusterId(clusterId),
+        founderNames: founders?.members.map(({ name }) => name) ?? [],
         options: {
           replicas,
           borders: firstBorders(deps.options),

@@ -10,11 +10,12 @@ import {
   nodeRandom,
   openFramePort,
   type Random,
+  ServiceError,
   saysFull,
 } from '@remora/base';
 import { createMetrics, createPinoLogger } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
-import { createRpcService, dialRpc, type RpcService } from '@remora/protocol';
+import { type Caller, createRpcService, dialRpc, incarnationDigest, type RpcService } from '@remora/protocol';
 import {
   createRaftHost,
   createSocketTransport,
@@ -31,7 +32,7 @@ import { foundersOf } from './cluster-identity.ts';
 import { type DataDir, openDataDir } from './data-dir.ts';
 import { diskSpace } from './disk-space.ts';
 import { Entry } from './entry.ts';
-import type { NodePlatform, Peers, PeersDeps } from './platform.ts';
+import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import type { RunningNode } from './running-node.ts';
 
 /** Assembles a node from its roles and runs it in this process; it logs to standard error unless told otherwise. */
@@ -99,11 +100,18 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
-    connect: (target, self) => dialRpc(target, self, clock, (peer) => dataDir.checkPeer(peer)),
+    connect: (target, self, verify) => dialRpc(target, self, clock, verify),
     openPeers: (deps) => new ProcessPeers(options, parts, deps),
     metrics,
     openEntry: (deps) => new Entry(deps, metrics),
   };
+}
+
+/** Raft's streams are for nodes that the masters have named: others are known in a moment, or never. */
+function refusalOf(caller: Caller | ServiceError): PeerRefusal | undefined {
+  if (caller instanceof ServiceError) return caller;
+  if (caller.kind === 'node') return undefined;
+  return { code: 'UNAVAILABLE', message: 'the masters have not named the calling node to this one yet' };
 }
 
 /** One port carries the Raft streams and the calls between roles. */
@@ -124,7 +132,9 @@ class ProcessPeers implements Peers {
       clock: parts.clock,
       random: parts.random,
       logger: parts.logger,
-      verifyPeer: (peer) => deps.checkPeer(peer)?.message,
+      verifyPeer: (peer) => refusalOf(deps.identify(peer)),
+      verifyAnswer: ({ nodeId, incarnation }) =>
+        deps.verify({ nodeId, digest: incarnationDigest(incarnation), wanted: true }),
       onPeerVerified: deps.onMet,
       onRefused: deps.onRefused,
     });
@@ -136,8 +146,8 @@ class ProcessPeers implements Peers {
 
   async listen(registry: Parameters<Peers['listen']>[0]): Promise<void> {
     const { clock, logger } = this.#parts;
-    const { self, checkPeer } = this.#deps;
-    const rpc = createRpcService({ registry, clock, logger, identity: () => self, acceptPeer: checkPeer });
+    const { self, identify } = this.#deps;
+    const rpc = createRpcService({ registry, clock, logger, identity: () => self, identify });
     const server = await this.#bind(rpc);
     this.#stop = () => {
       rpc.close();

@@ -42,7 +42,8 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
     const replica = find(request.rangeId);
     if (replica instanceof ServiceError) return done(replica, undefined);
     const { body } = request;
-    const malformed = context.peer === 0 && body.kind === 'command' ? malformation(request, body.command) : undefined;
+    const malformed =
+      context.caller.kind === 'local' && body.kind === 'command' ? malformation(request, body.command) : undefined;
     if (malformed !== undefined) return done(malformed, undefined);
     replica.execute(request, (fn) => context.onCancel(fn), done);
   });

@@ -35,7 +35,7 @@ async function watched(descriptor = DESCRIPTOR) {
   const told: string[] = [];
   const context: StreamContext<WatchMessage> = {
     send: (message) => messages.push(message) === told.push(textOf(message)),
-    ...{ peer: 2, end() {}, onDrain() {} },
+    ...{ caller: { kind: 'node', nodeId: 2 }, end() {}, onDrain() {} },
   };
   const session = new WatchSession(() => replica, context, { ...create(1), startRevision: 2 });
   return { replica, session, messages, told, streams: () => opened.mock.calls.length - closed.mock.calls.length };

@@ -1,6 +1,7 @@
 import { type Clock, ServiceError } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import {
+  CLIENT_CALLER,
   createRpcRegistry,
   DEFAULT_SERVER_LIMITS,
   type FrameLink,
@@ -102,7 +103,7 @@ export function servePipe(ports: {
     link: ports.link,
     registry: ports.registry,
     clock: ports.clock,
-    peer: 0,
+    caller: CLIENT_CALLER,
     limits: ports.limits ?? PIPE_LIMITS,
     ...(ports.held === undefined ? {} : { held: ports.held }),
     ...(onClose === undefined ? {} : { onClose: () => onClose() }),

@@ -1,19 +1,20 @@
 /** What operators see of the cluster, put together from the metadata and from what nodes reported. */
 import { compareBytes } from '@remora/base';
-import type {
-  HotRangesRequest,
-  LeaderReport,
-  LoadMeasure,
-  NodeDescriptor,
-  NodeHeartbeat,
-  NodeOverview,
-  NodeSpace,
-  NodeState,
-  RangeDescriptor,
-  RangeOverview,
-  RangesOverview,
-  RangesRequest,
-  ReplicaReport,
+import {
+  type HotRangesRequest,
+  type LeaderReport,
+  type LoadMeasure,
+  type NodeDescriptor,
+  type NodeHeartbeat,
+  type NodeOverview,
+  type NodeSpace,
+  type NodeState,
+  publicNode,
+  type RangeDescriptor,
+  type RangeOverview,
+  type RangesOverview,
+  type RangesRequest,
+  type ReplicaReport,
 } from '@remora/protocol';
 import type { DutyRecord } from '../state.ts';
 
@@ -47,7 +48,7 @@ export function nodeOverviews(known: Knowledge): readonly NodeOverview[] {
       const { duty, untilMs } = dutyOf(descriptor.nodeId);
       const reports = last?.heartbeat.ranges ?? [];
       return {
-        descriptor,
+        descriptor: publicNode(descriptor),
         state: stateOf(descriptor.nodeId),
         duty,
         maintenanceLeftMs: Math.max(0, untilMs - wallMs),

@@ -1,5 +1,5 @@
 import type { Bytes } from '@remora/base';
-import type { NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
+import type { NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
 import type { HealthCondition } from './health.ts';
 import type { NodeSpace, RangeReport } from './master-api.ts';
 import type { NodeDuty } from './steering-api.ts';
@@ -14,7 +14,7 @@ export interface NodesOverview {
 }
 
 export interface NodeOverview {
-  readonly descriptor: NodeDescriptor;
+  readonly descriptor: PublicNode;
   readonly state: NodeState;
   readonly duty: NodeDuty;
   /** How long its maintenance window lasts yet, in ms; 0 when there is none. */

@@ -37,6 +37,7 @@ const NOTHING = { encode: (): null => null, decode: (): undefined => undefined }
 /** Answered by the master's leader, as the other `master.` methods are. */
 export const masterNodes: Method<undefined, NodesOverview> = {
   name: 'master.nodes',
+  callers: 'nodes',
   encodeRequest: NOTHING.encode,
   decodeRequest: NOTHING.decode,
   encodeReply: encodeNodesOverview,
@@ -45,6 +46,7 @@ export const masterNodes: Method<undefined, NodesOverview> = {
 
 export const masterRanges: Method<RangesRequest, RangesOverview> = {
   name: 'master.ranges',
+  callers: 'nodes',
   encodeRequest: encodeRangesRequest,
   decodeRequest: decodeRangesRequest,
   encodeReply: encodeRangesOverview,
@@ -53,6 +55,7 @@ export const masterRanges: Method<RangesRequest, RangesOverview> = {
 
 export const masterHotRanges: Method<HotRangesRequest, RangesOverview> = {
   name: 'master.hotRanges',
+  callers: 'nodes',
   encodeRequest: encodeHotRangesRequest,
   decodeRequest: decodeHotRangesRequest,
   encodeReply: encodeRangesOverview,
@@ -61,6 +64,7 @@ export const masterHotRanges: Method<HotRangesRequest, RangesOverview> = {
 
 export const masterCheck: Method<undefined, CheckReport> = {
   name: 'master.check',
+  callers: 'nodes',
   encodeRequest: NOTHING.encode,
   decodeRequest: NOTHING.decode,
   encodeReply: encodeCheckReport,
@@ -69,6 +73,7 @@ export const masterCheck: Method<undefined, CheckReport> = {
 
 export const masterSettings: Method<undefined, readonly SettingInfo[]> = {
   name: 'master.settings',
+  callers: 'nodes',
   encodeRequest: NOTHING.encode,
   decodeRequest: NOTHING.decode,
   encodeReply: encodeSettings,
@@ -78,6 +83,7 @@ export const masterSettings: Method<undefined, readonly SettingInfo[]> = {
 /** Answered when it is replicated, with all settings as they are then. */
 export const masterSetSetting: Method<SetSettingRequest, readonly SettingInfo[]> = {
   name: 'master.setSetting',
+  callers: 'nodes',
   encodeRequest: encodeSetSetting,
   decodeRequest: decodeSetSetting,
   encodeReply: encodeSettings,
@@ -87,6 +93,7 @@ export const masterSetSetting: Method<SetSettingRequest, readonly SettingInfo[]>
 /** Answered by any replica, of itself; only its leader knows the others. */
 export const rangeStatus: Method<RangeInfoRequest, RangeStatus> = {
   name: 'range.status',
+  callers: 'nodes',
   encodeRequest: encodeRangeInfoRequest,
   decodeRequest: decodeRangeInfoRequest,
   encodeReply: encodeRangeStatus,
@@ -96,6 +103,7 @@ export const rangeStatus: Method<RangeInfoRequest, RangeStatus> = {
 /** Answered by the leader as it begins to hand over; whether another one leads then is seen there. */
 export const rangeTransferLeader: Method<TransferLeaderRequest, undefined> = {
   name: 'range.transferLeader',
+  callers: 'nodes',
   encodeRequest: encodeTransferLeader,
   decodeRequest: decodeTransferLeader,
   encodeReply: NOTHING.encode,

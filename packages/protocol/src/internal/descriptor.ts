@@ -33,13 +33,26 @@ export type NodeRole = 'master' | 'data' | 'gateway';
 export interface NodeDescriptor {
   readonly nodeId: number;
   readonly name: string;
-  /** Made with the data directory; a node that lost its data comes back with another one and is refused. */
+  /**
+   * Made with the data directory; a node that lost its data comes back with another one and is refused. Only the masters
+   * and the nodes that they have named know it.
+   */
   readonly incarnation: string;
   readonly roles: readonly NodeRole[];
   readonly peerAddress: string;
   readonly clientAddress: string;
   readonly httpAddress: string;
   readonly version: string;
+}
+
+/**
+ * A node as anyone may see it. The incarnation is a credential between nodes (rpc/node/socket-rpc.ts G3): views, which
+ * gateways show to clients and masters to joiners, do not contain it.
+ */
+export type PublicNode = Omit<NodeDescriptor, 'incarnation'>;
+
+export function publicNode({ incarnation: _, ...node }: NodeDescriptor): PublicNode {
+  return node;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Bytes } from '@remora/base';
-import type { Epoch, NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
+import type { Epoch, NodeDescriptor, NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
 import type { HealthCondition } from './health.ts';
 
 /** A node that is not in the initial cluster asks for an id; a known one confirms itself. */
@@ -10,6 +10,7 @@ export interface JoinRequest {
 }
 export interface JoinReply {
   readonly nodeId: number;
+  /** By which nodes identify themselves to each other. */
   readonly clusterId: string;
 }
 
@@ -135,11 +136,12 @@ export type NodeTask =
   | { readonly type: 'ceaseMaster' };
 
 export interface NodeEntry {
-  readonly descriptor: NodeDescriptor;
+  readonly descriptor: PublicNode;
   readonly state: NodeState;
 }
 
 export interface ClusterView {
+  /** The id that the cluster shows: nodes identify themselves to each other by another one. */
   readonly clusterId: string;
   readonly nodes: readonly NodeEntry[];
   readonly ranges: readonly RangeDescriptor[];
@@ -179,6 +181,8 @@ export interface SplitPolicy {
 export interface NodeHeartbeatReply {
   readonly tasks: readonly NodeTask[];
   readonly view: ClusterView;
+  /** Of all nodes that were not removed. Only nodes that have proved their own incarnation get these. */
+  readonly incarnations: readonly (readonly [nodeId: number, incarnation: string])[];
   readonly splits: SplitPolicy;
   /** What is wrong with the cluster, the worst first; at most `CONDITIONS_TOLD_MAX`. */
   readonly conditions: readonly HealthCondition[];

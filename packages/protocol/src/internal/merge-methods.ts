@@ -28,6 +28,7 @@ import type {
 /** Answered by the leader of the source of a merge, asked by that of the target. */
 export const rangeSeal: Method<SealRequest, SealedRange> = {
   name: 'range.seal',
+  callers: 'nodes',
   encodeRequest: encodeSealRequest,
   decodeRequest: decodeSealRequest,
   encodeReply: encodeSealedRange,
@@ -37,6 +38,7 @@ export const rangeSeal: Method<SealRequest, SealedRange> = {
 /** The same the other way. */
 export const rangeUnseal: Method<UnsealRequest, undefined> = {
   name: 'range.unseal',
+  callers: 'nodes',
   encodeRequest: encodeUnsealRequest,
   decodeRequest: decodeUnsealRequest,
   encodeReply: () => null,
@@ -46,6 +48,7 @@ export const rangeUnseal: Method<UnsealRequest, undefined> = {
 /** Answered by the node of the replica, leader or not, once it is so: `UNAVAILABLE` if it is not yet. */
 export const rangeSettle: Method<SettleRequest, undefined> = {
   name: 'range.settle',
+  callers: 'nodes',
   encodeRequest: encodeSettleRequest,
   decodeRequest: decodeSettleRequest,
   encodeReply: () => null,
@@ -58,6 +61,7 @@ export const rangeSettle: Method<SettleRequest, undefined> = {
  */
 export const rangeRefuseMerge: Method<MergeRound, undefined> = {
   name: 'range.refuseMerge',
+  callers: 'nodes',
   encodeRequest: encodeMergeRound,
   decodeRequest: decodeMergeRound,
   encodeReply: () => null,
@@ -67,6 +71,7 @@ export const rangeRefuseMerge: Method<MergeRound, undefined> = {
 /** Answered by any replica whose state says it; an open round only by the target's leader, asked by that of the source. */
 export const rangeDecideMerge: Method<DecideMergeRequest, MergeVerdict> = {
   name: 'range.decideMerge',
+  callers: 'nodes',
   encodeRequest: encodeDecideMergeRequest,
   decodeRequest: decodeDecideMergeRequest,
   encodeReply: encodeMergeVerdict,

@@ -54,6 +54,7 @@ import type { AskSplitReply, AskSplitRequest } from './split-api.ts';
 /** Executes a command or a query on a range; answered by its leader. */
 export const rangeExecute: Method<RangeRequest, RangeReply> = {
   name: 'range.execute',
+  callers: 'nodes',
   encodeRequest: encodeRangeRequest,
   decodeRequest: decodeRangeRequest,
   encodeReply: encodeRangeReply,
@@ -64,6 +65,7 @@ export const rangeExecute: Method<RangeRequest, RangeReply> = {
 /** One stream per pair of nodes; it carries any number of watches, each under the id that the caller chose. */
 export const rangeWatch: Method<WatchRequest, WatchMessage> = {
   name: 'range.watch',
+  callers: 'nodes',
   encodeRequest: encodeWatchRequest,
   decodeRequest: decodeWatchRequest,
   encodeReply: encodeWatchMessage,
@@ -73,6 +75,7 @@ export const rangeWatch: Method<WatchRequest, WatchMessage> = {
 /** A stream: what happens to locks of one range. */
 export const rangeLockWatch: Method<LockWatchRequest, readonly LockNews[]> = {
   name: 'range.lockWatch',
+  callers: 'nodes',
   encodeRequest: encodeLockWatch,
   decodeRequest: decodeLockWatch,
   encodeReply: encodeLockNews,
@@ -81,6 +84,7 @@ export const rangeLockWatch: Method<LockWatchRequest, readonly LockNews[]> = {
 
 export const rangeInfo: Method<RangeInfoRequest, RangeInfo> = {
   name: 'range.info',
+  callers: 'nodes',
   encodeRequest: encodeRangeInfoRequest,
   decodeRequest: decodeRangeInfoRequest,
   encodeReply: encodeRangeInfo,
@@ -90,6 +94,7 @@ export const rangeInfo: Method<RangeInfoRequest, RangeInfo> = {
 /** Answered as `range.info`, once the node that is asked leads the range or knows where its keys went, or the time is over. */
 export const rangeAwaitLeader: Method<AwaitLeaderRequest, RangeInfo> = {
   name: 'range.awaitLeader',
+  callers: 'nodes',
   encodeRequest: encodeAwaitLeader,
   decodeRequest: decodeAwaitLeader,
   encodeReply: encodeRangeInfo,
@@ -99,6 +104,7 @@ export const rangeAwaitLeader: Method<AwaitLeaderRequest, RangeInfo> = {
 /** A node of a range writes what waits in its memory; answered when that is durable. It changes nothing but times. */
 export const rangeCheckpoint: Method<RangeInfoRequest, undefined> = {
   name: 'range.checkpoint',
+  callers: 'nodes',
   encodeRequest: encodeRangeInfoRequest,
   decodeRequest: decodeRangeInfoRequest,
   encodeReply: () => null,
@@ -108,6 +114,7 @@ export const rangeCheckpoint: Method<RangeInfoRequest, undefined> = {
 /** A member of a range tells a replica that it was removed: one that knows of a later membership stays. */
 export const rangeRemoved: Method<RemovedReplica, undefined> = {
   name: 'range.removed',
+  callers: 'nodes',
   encodeRequest: encodeRemovedReplica,
   decodeRequest: decodeRemovedReplica,
   encodeReply: () => null,
@@ -116,6 +123,7 @@ export const rangeRemoved: Method<RemovedReplica, undefined> = {
 
 export const masterJoin: Method<JoinRequest, JoinReply> = {
   name: 'master.join',
+  callers: 'joiners',
   encodeRequest: encodeJoinRequest,
   decodeRequest: decodeJoinRequest,
   encodeReply: encodeJoinReply,
@@ -124,6 +132,7 @@ export const masterJoin: Method<JoinRequest, JoinReply> = {
 
 export const masterHeartbeat: Method<NodeHeartbeat, NodeHeartbeatReply> = {
   name: 'master.heartbeat',
+  callers: 'nodes',
   encodeRequest: encodeNodeHeartbeat,
   decodeRequest: decodeNodeHeartbeat,
   encodeReply: encodeNodeHeartbeatReply,
@@ -133,6 +142,7 @@ export const masterHeartbeat: Method<NodeHeartbeat, NodeHeartbeatReply> = {
 /** A replica of a range says that the range has changed: its membership, or its bounds. Answered when the master knows it. */
 export const masterRangeChanged: Method<RangeDescriptor, undefined> = {
   name: 'master.rangeChanged',
+  callers: 'nodes',
   encodeRequest: encodeRangeDescriptor,
   decodeRequest: decodeRangeDescriptor,
   encodeReply: () => null,
@@ -145,6 +155,7 @@ export const masterRangeChanged: Method<RangeDescriptor, undefined> = {
  */
 export const masterAskSplit: Method<AskSplitRequest, AskSplitReply> = {
   name: 'master.askSplit',
+  callers: 'nodes',
   encodeRequest: encodeAskSplit,
   decodeRequest: decodeAskSplit,
   encodeReply: encodeAskSplitReply,
@@ -154,6 +165,7 @@ export const masterAskSplit: Method<AskSplitRequest, AskSplitReply> = {
 /** The request says nothing: whoever asks wants everything. */
 export const masterView: Method<undefined, ClusterView> = {
   name: 'master.view',
+  callers: 'joiners',
   encodeRequest: () => null,
   decodeRequest: () => undefined,
   encodeReply: encodeClusterView,
@@ -163,6 +175,7 @@ export const masterView: Method<undefined, ClusterView> = {
 /** Blocks of revisions for ranges that the master numbers; one request of a node is under way at a time. */
 export const masterDrawRevisions: Method<DrawRevisionsRequest, DrawRevisionsReply> = {
   name: 'master.drawRevisions',
+  callers: 'nodes',
   encodeRequest: encodeDrawRequest,
   decodeRequest: decodeDrawRequest,
   encodeReply: encodeDrawReply,

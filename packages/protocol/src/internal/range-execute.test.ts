@@ -44,7 +44,13 @@ test.each(ROWS)('when the answer of a range is too large to be sent, $name', ({ 
     done(undefined, { revision: 7, raftTerm: 1, rangeTimeMs: 5, result });
   });
   const pair = createMemoryLink(clock);
-  serveLink({ link: pair.server, peer: 1, registry, clock, limits: { ...DEFAULT_SERVER_LIMITS, replyBytesMax: 100 } });
+  serveLink({
+    link: pair.server,
+    caller: { kind: 'node', nodeId: 1 },
+    registry,
+    clock,
+    limits: { ...DEFAULT_SERVER_LIMITS, replyBytesMax: 100 },
+  });
   let seen: ServiceError | undefined;
   const epoch = { confVersion: 1, version: 1 };
   const request = { rangeId: 2, epoch, requestId: 'r1', deadlineMs: 1_000, body };

@@ -12,6 +12,7 @@ import type { GoOnAloneRequest, NodeGroups, StrikeOffRequest } from './recovery-
 /** What a node holds of every group; any node answers for itself. */
 export const nodeGroups: Method<undefined, NodeGroups> = {
   name: 'node.groups',
+  callers: 'nodes',
   encodeRequest: () => null,
   decodeRequest: () => undefined,
   encodeReply: encodeNodeGroups,
@@ -21,6 +22,7 @@ export const nodeGroups: Method<undefined, NodeGroups> = {
 /** Refused with `UNAVAILABLE` when the replica is not as it was seen, or has heard a leader lately. */
 export const nodeGoOnAlone: Method<GoOnAloneRequest, undefined> = {
   name: 'node.goOnAlone',
+  callers: 'nodes',
   encodeRequest: encodeGoOnAlone,
   decodeRequest: decodeGoOnAlone,
   encodeReply: () => null,
@@ -30,6 +32,7 @@ export const nodeGoOnAlone: Method<GoOnAloneRequest, undefined> = {
 /** Answered when it is replicated; `INVALID_ARGUMENT` when one of the nodes is heard. */
 export const masterStrikeOff: Method<StrikeOffRequest, undefined> = {
   name: 'master.strikeOff',
+  callers: 'nodes',
   encodeRequest: encodeStrikeOff,
   decodeRequest: decodeStrikeOff,
   encodeReply: () => null,

@@ -50,6 +50,7 @@ const NOTHING = { encode: (): null => null, decode: (): undefined => undefined }
 /** Answered with the operator that does it. What is not possible is INVALID_ARGUMENT, with what would be right. */
 export const masterSteerRange: Method<SteerRangeRequest, OperatorInfo> = {
   name: 'master.steerRange',
+  callers: 'nodes',
   encodeRequest: encodeSteerRange,
   decodeRequest: decodeSteerRange,
   encodeReply: encodeOperator,
@@ -58,6 +59,7 @@ export const masterSteerRange: Method<SteerRangeRequest, OperatorInfo> = {
 
 export const masterScatter: Method<ScatterRequest, ScatterReply> = {
   name: 'master.scatter',
+  callers: 'nodes',
   encodeRequest: encodeScatter,
   decodeRequest: decodeScatter,
   encodeReply: encodeScatterReply,
@@ -66,6 +68,7 @@ export const masterScatter: Method<ScatterRequest, ScatterReply> = {
 
 export const masterRebalance: Method<RebalanceRequest, RebalanceReply> = {
   name: 'master.rebalance',
+  callers: 'nodes',
   encodeRequest: encodeRebalance,
   decodeRequest: decodeRebalance,
   encodeReply: encodeRebalanceReply,
@@ -74,6 +77,7 @@ export const masterRebalance: Method<RebalanceRequest, RebalanceReply> = {
 
 export const masterOperators: Method<OperatorsRequest, readonly OperatorInfo[]> = {
   name: 'master.operators',
+  callers: 'nodes',
   encodeRequest: encodeOperatorsRequest,
   decodeRequest: decodeOperatorsRequest,
   encodeReply: encodeOperators,
@@ -83,6 +87,7 @@ export const masterOperators: Method<OperatorsRequest, readonly OperatorInfo[]> 
 /** Answered with the operator as it ended. */
 export const masterCancelOperator: Method<CancelOperatorRequest, OperatorInfo> = {
   name: 'master.cancelOperator',
+  callers: 'nodes',
   encodeRequest: encodeCancelOperator,
   decodeRequest: decodeCancelOperator,
   encodeReply: encodeOperator,
@@ -91,6 +96,7 @@ export const masterCancelOperator: Method<CancelOperatorRequest, OperatorInfo> =
 
 export const masterSchedulers: Method<undefined, readonly SchedulerInfo[]> = {
   name: 'master.schedulers',
+  callers: 'nodes',
   encodeRequest: NOTHING.encode,
   decodeRequest: NOTHING.decode,
   encodeReply: encodeSchedulers,
@@ -99,6 +105,7 @@ export const masterSchedulers: Method<undefined, readonly SchedulerInfo[]> = {
 
 export const masterPauseScheduler: Method<PauseSchedulerRequest, readonly SchedulerInfo[]> = {
   name: 'master.pauseScheduler',
+  callers: 'nodes',
   encodeRequest: encodePauseScheduler,
   decodeRequest: decodePauseScheduler,
   encodeReply: encodeSchedulers,
@@ -108,6 +115,7 @@ export const masterPauseScheduler: Method<PauseSchedulerRequest, readonly Schedu
 /** Answered when it is replicated. */
 export const masterSetNodeDuty: Method<SetNodeDutyRequest, undefined> = {
   name: 'master.setNodeDuty',
+  callers: 'nodes',
   encodeRequest: encodeSetNodeDuty,
   decodeRequest: decodeSetNodeDuty,
   encodeReply: NOTHING.encode,
@@ -116,6 +124,7 @@ export const masterSetNodeDuty: Method<SetNodeDutyRequest, undefined> = {
 
 export const masterWhy: Method<WhyRequest, WhyReply> = {
   name: 'master.why',
+  callers: 'nodes',
   encodeRequest: encodeWhy,
   decodeRequest: decodeWhy,
   encodeReply: encodeWhyReply,

@@ -77,6 +77,7 @@ export interface PipeLockWatchRequest {
 
 export const pipeCommand: Method<PipeCommand, PipeReply<CommandResult>> = {
   name: 'kv.command',
+  callers: 'clients',
   encodeRequest: (r) => [r.requestId, r.timeoutMs, r.deadlineMs ?? null, r.waitMs ?? null, encodeCommand(r.command)],
   decodeRequest(raw) {
     const f = asFields(raw, 5, 'pipe command');
@@ -95,6 +96,7 @@ export const pipeCommand: Method<PipeCommand, PipeReply<CommandResult>> = {
 
 export const pipeQuery: Method<PipeQuery, PipeReply<QueryResult>> = {
   name: 'kv.query',
+  callers: 'clients',
   encodeRequest: (r) => [r.timeoutMs, encodeQuery(r.query)],
   decodeRequest(raw) {
     const f = asFields(raw, 2, 'pipe query');
@@ -107,6 +109,7 @@ export const pipeQuery: Method<PipeQuery, PipeReply<QueryResult>> = {
 /** A stream: one watch. */
 export const pipeWatch: Method<PipeWatchRequest, PipeWatchMessage> = {
   name: 'watch',
+  callers: 'clients',
   encodeRequest(r) {
     if (r.kind === 'progress') return [1];
     const flags = (r.noPut ? 1 : 0) | (r.noDelete ? 2 : 0) | (r.prevKv ? 4 : 0);
@@ -140,6 +143,7 @@ export const pipeWatch: Method<PipeWatchRequest, PipeWatchMessage> = {
 /** A stream: what happens to a lock, or to those whose names begin so. */
 export const pipeLockWatch: Method<PipeLockWatchRequest, readonly LockNews[]> = {
   name: 'lock.watch',
+  callers: 'clients',
   encodeRequest: (r) => [r.namespace, r.name, r.single],
   decodeRequest(raw) {
     const f = asFields(raw, 3, 'lock watch');
@@ -155,7 +159,8 @@ export const pipeLockWatch: Method<PipeLockWatchRequest, readonly LockNews[]> = 
 
 /** Cluster membership and routes, as the gateway last heard of them. */
 export const pipeView: Method<undefined, ClusterView> = {
-  name: 'view',
+  name: 'cluster.view',
+  callers: 'clients',
   encodeRequest: () => null,
   decodeRequest: () => undefined,
   encodeReply: encodeClusterView,
@@ -176,6 +181,7 @@ const ADDRESS_CHARACTERS_MAX = 300;
 
 export const pipeGateways: Method<undefined, PipeGateways> = {
   name: 'gateways',
+  callers: 'clients',
   encodeRequest: () => null,
   decodeRequest: () => undefined,
   encodeReply: ({ cluster, addresses }) => [cluster, [...addresses]],
@@ -192,6 +198,7 @@ export const pipeGateways: Method<undefined, PipeGateways> = {
 /** What is wrong with the cluster, and with the gateway's own node, the worst first. */
 export const pipeConditions: Method<undefined, readonly HealthCondition[]> = {
   name: 'conditions',
+  callers: 'clients',
   encodeRequest: () => null,
   decodeRequest: () => undefined,
   encodeReply: (conditions) => conditions.map(encodeHealthCondition),

@@ -25,6 +25,7 @@ export const DEFAULT_CALLER_LIMITS: CallerLimits = {
 /** Any answer will do, also that the method is not served. */
 const PING: Method<unknown, unknown> = {
   name: 'link.ping',
+  callers: 'joiners',
   encodeRequest: (request) => request,
   decodeRequest: () => null,
   encodeReply: (reply) => reply,

@@ -24,7 +24,7 @@ function setUp() {
       dialled.push(address);
       const pair = createMemoryLink(clock);
       links.push(pair);
-      if (peer === 'up') serveLink({ link: pair.server, registry, clock, peer: 1 });
+      if (peer === 'up') serveLink({ link: pair.server, registry, clock, caller: { kind: 'node', nodeId: 1 } });
       if (peer === 'down') clock.setImmediate(() => pair.sever());
       if (peer === 'silent') return { start() {}, send: () => true, close() {} };
       return pair.client;

@@ -1,4 +1,5 @@
 import { type Clock, ServiceError, TransientMap } from '@remora/base';
+import { LOCAL_CALLER } from './access.ts';
 import type { RpcDispatcher } from './registry.ts';
 import type { CallContext, CallHandle, CallOptions, Done, Method, RpcChannel, StreamHandle } from './rpc.ts';
 import { Sweep } from './sweep.ts';
@@ -63,7 +64,7 @@ class LocalChannel implements RpcChannel {
     }
     let over = false;
     const sink = entry.handler(request, {
-      peer: 0,
+      caller: LOCAL_CALLER,
       // The receiver has consumed the message when it returns, so there is never anything to wait for.
       send(message) {
         if (!over) onMessage(message as Message);
@@ -91,7 +92,7 @@ class LocalChannel implements RpcChannel {
 
 /** One call that is under way; what its handler sees of it, and its caller. */
 class LocalCall implements CallContext, CallHandle {
-  readonly peer = 0;
+  readonly caller = LOCAL_CALLER;
   readonly deadlineMs: number;
   readonly #open: TransientMap<LocalCall>;
   readonly #id: number;

@@ -40,7 +40,7 @@ function setUp(options: { callsMax?: number; serverLimits?: Partial<ServerLimits
       link: pair.server,
       registry,
       clock,
-      peer: 3,
+      caller: { kind: 'node', nodeId: 3 },
       limits: { ...DEFAULT_SERVER_LIMITS, ...options.serverLimits },
       onBusy: () => busy.push('refused'),
       onMalformed: () => malformed.push('refused'),
@@ -181,7 +181,7 @@ describe('calls over a link', () => {
       const pair = createMemoryLink(clock);
       const registry = createRpcRegistry();
       registry.handle(silent, () => {});
-      serveLink({ link: pair.server, registry, clock, peer: 3 });
+      serveLink({ link: pair.server, registry, clock, caller: { kind: 'node', nodeId: 3 } });
       const caller = new LinkCaller({ link: pair.client, clock: late });
       clock.advance(1);
       const outcome = callEcho(caller, 'q', silent, 60_000);
@@ -312,7 +312,7 @@ describe('calls over a link', () => {
         for (const answer of answers) answer();
       });
     });
-    serveLink({ link: pair.server, registry, clock, peer: 3, held });
+    serveLink({ link: pair.server, registry, clock, caller: { kind: 'node', nodeId: 3 }, held });
     const caller = new LinkCaller({ link: pair.client, clock });
     for (const text of ['a', 'b']) callEcho(caller, text, silent);
     clock.advance(1);
@@ -560,7 +560,7 @@ describe('streams over a link', () => {
     });
     const pair = createMemoryLink(clock);
     const caller = new LinkCaller({ link: pair.client, clock });
-    serveLink({ link: pair.server, registry, clock, peer: 1 });
+    serveLink({ link: pair.server, registry, clock, caller: { kind: 'node', nodeId: 1 } });
     return { caller, pair, closed, contexts };
   }
 
@@ -621,7 +621,7 @@ describe('streams over a link', () => {
     });
     const pair = createMemoryLink(clock);
     const caller = new LinkCaller({ link: pair.client, clock });
-    serveLink({ link: pair.server, registry, clock, peer: 1 });
+    serveLink({ link: pair.server, registry, clock, caller: { kind: 'node', nodeId: 1 } });
     let code: string | undefined;
     caller.openStream(
       countTo,
@@ -657,7 +657,13 @@ describe('streams over a link', () => {
       },
       close: (reason) => pair.server.close(reason),
     };
-    serveLink({ link, registry, clock, peer: 1, limits: { ...DEFAULT_SERVER_LIMITS, queueBytesMax: 50 } });
+    serveLink({
+      link,
+      registry,
+      clock,
+      caller: { kind: 'node', nodeId: 1 },
+      limits: { ...DEFAULT_SERVER_LIMITS, queueBytesMax: 50 },
+    });
     const caller = new LinkCaller({ link: pair.client, clock });
     const got: number[] = [];
     caller.openStream(

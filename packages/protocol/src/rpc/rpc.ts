@@ -1,4 +1,5 @@
 import type { ServiceError } from '@remora/base';
+import type { Caller, Callers } from './access.ts';
 
 /**
  * Calls between roles. All calls of one pair of nodes share one stream and are sent in batches, one frame per loop
@@ -9,6 +10,8 @@ import type { ServiceError } from '@remora/base';
 export interface Method<Request, Reply> {
   /** Dotted, unique: `range.execute`. */
   readonly name: string;
+  /** Who may call it from outside of this process (access.ts). */
+  readonly callers: Callers;
   readonly encodeRequest: (request: Request) => unknown;
   /** Checks and types what came from the wire; throws on anything else. */
   readonly decodeRequest: (raw: unknown) => Request;
@@ -63,8 +66,7 @@ export interface RpcChannel {
 }
 
 export interface CallContext {
-  /** The calling node; 0 for a local call. */
-  readonly peer: number;
+  readonly caller: Caller;
   /**
    * Runs when the caller cancelled or its link broke, if that is before `done`; at once when that was before this call: a
    * handler that had to wait first has something to take back all the same.
@@ -73,7 +75,7 @@ export interface CallContext {
 }
 
 export interface StreamContext<Message> {
-  readonly peer: number;
+  readonly caller: Caller;
   /** False when the peer is behind: stop until `onDrain`. */
   send(message: Message): boolean;
   onDrain(fn: () => void): void;

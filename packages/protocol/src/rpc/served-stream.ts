@@ -1,4 +1,5 @@
 import { InvariantError, ServiceError, toServiceError } from '@remora/base';
+import type { Caller } from './access.ts';
 import type { Registered } from './registry.ts';
 import type { Method, StreamContext, StreamSink } from './rpc.ts';
 
@@ -10,7 +11,7 @@ const WINDOW_HARD = 4 * WINDOW;
 type StreamHandler = Extract<Registered, { kind: 'stream' }>['handler'];
 
 interface StreamPorts {
-  readonly peer: number;
+  readonly caller: Caller;
   /** False while the whole link is behind. */
   roomFor(): boolean;
   put(rawMessage: unknown): void;
@@ -22,7 +23,7 @@ interface StreamPorts {
  * stream holds up neither its link nor the memory of this process.
  */
 export class ServedStream implements StreamContext<unknown> {
-  readonly peer: number;
+  readonly caller: Caller;
   readonly #method: Method<unknown, unknown>;
   readonly #ports: StreamPorts;
   readonly #drainHooks: (() => void)[] = [];
@@ -34,7 +35,7 @@ export class ServedStream implements StreamContext<unknown> {
   #closed = false;
 
   constructor(method: Method<unknown, unknown>, ports: StreamPorts) {
-    this.peer = ports.peer;
+    this.caller = ports.caller;
     this.#method = method;
     this.#ports = ports;
   }

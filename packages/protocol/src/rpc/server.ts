@@ -1,5 +1,6 @@
 import { type Bytes, type Clock, InvariantError, ServiceError, TransientMap, toServiceError } from '@remora/base';
 import { asCount, asText } from '../internal/codec/check.ts';
+import { accessRefusal, type Caller, mayCall } from './access.ts';
 import { ANSWER, ASK, type DecodedItem, decodeMeasuredFrame, encodeError, roughSize } from './frame.ts';
 import type { FrameLink } from './link.ts';
 import { Outbox } from './outbox.ts';
@@ -56,13 +57,12 @@ export interface ServeOptions {
   readonly link: FrameLink;
   readonly registry: RpcDispatcher;
   readonly clock: Clock;
-  /** The node at the other end; 0 when it is not a member. */
-  readonly peer: number;
+  readonly caller: Caller;
   readonly limits?: ServerLimits;
   /** Shared with other links. */
   readonly held?: HeldBytes;
-  /** Restricts what this peer may call, by method name. */
-  readonly allows?: (method: string) => boolean;
+  /** Who a joiner is by now: asked at each of its calls, as a node becomes known while its links stand. */
+  readonly identify?: () => Caller;
   /** Told of each call or stream that is refused because too much is under way. */
   readonly onBusy?: () => void;
   /** Told of each call that is refused for what it says, before anything is done about it. */
@@ -89,10 +89,12 @@ class LinkServer implements ServedLink {
   readonly #streams = new Map<number, ServedStream>();
   readonly #methods = new Map<number, Registered | string>();
   readonly #held: HeldBytes;
+  #caller: Caller;
   #closed = false;
 
   constructor(options: ServeOptions) {
     this.#options = options;
+    this.#caller = options.caller;
     this.#limits = options.limits ?? DEFAULT_SERVER_LIMITS;
     this.#held = new HeldBytes(this.#limits.heldBytesMax);
     this.#outbox = new Outbox(options.link, options.clock, () => this.#drainStreams());
@@ -161,12 +163,21 @@ class LinkServer implements ServedLink {
 
   #onMethod(number: number, name: string): void {
     if (this.#methods.size >= METHODS_MAX) throw new ServiceError('RESOURCE_EXHAUSTED', 'too many method names');
-    this.#methods.set(number, this.#lookup(name) ?? name);
+    const entry = this.#lookup(name);
+    this.#methods.set(number, entry instanceof ServiceError ? name : entry);
   }
 
-  #lookup(name: string): Registered | undefined {
-    const allowed = this.#options.allows?.(name) ?? true;
-    return allowed ? this.#options.registry.lookup(name) : undefined;
+  /** What serves the method for this caller (A2). A refusal may not last: both answers change while the link stands. */
+  #lookup(name: string): Registered | ServiceError {
+    const entry = this.#options.registry.lookup(name);
+    if (entry === undefined) return new ServiceError('UNIMPLEMENTED', `${name} is not served here`);
+    const caller = this.#callerNow();
+    return mayCall(caller, entry.method.callers) ? entry : accessRefusal(caller, name);
+  }
+
+  #callerNow(): Caller {
+    if (this.#caller.kind === 'joiner') this.#caller = this.#options.identify?.() ?? this.#caller;
+    return this.#caller;
   }
 
   /** The method to serve, or the reason why not. */
@@ -182,7 +193,7 @@ class LinkServer implements ServedLink {
     if (entry === undefined) throw new ServiceError('INVALID_ARGUMENT', 'a method number was never bound');
     if (typeof entry !== 'string') return entry;
     // What was not served when it was named may be by now: a node becomes a master while its links stand.
-    return this.#lookup(entry) ?? new ServiceError('UNIMPLEMENTED', `${entry} is not served here`);
+    return this.#lookup(entry);
   }
 
   #busy(message: string): ServiceError {
@@ -205,7 +216,7 @@ class LinkServer implements ServedLink {
       this.#putError(id, this.#busy('the requests under way hold too many bytes'));
       return;
     }
-    const call = new ServedCall(this.#options.peer, bytes);
+    const call = new ServedCall(this.#callerNow(), bytes);
     this.#calls.add(id, call);
     const { method } = entry;
     let changes = false;
@@ -241,7 +252,7 @@ class LinkServer implements ServedLink {
     }
     const { method, handler } = entry;
     const stream = new ServedStream(method, {
-      peer: this.#options.peer,
+      caller: this.#callerNow(),
       roomFor: () => this.#outbox.hasRoom(this.#limits.queueBytesMax),
       put: (raw) => this.#put([ANSWER.message, id, raw], roughSize(raw)),
       end: (error) => {
@@ -329,15 +340,15 @@ class LinkServer implements ServedLink {
 }
 
 class ServedCall {
-  readonly peer: number;
+  readonly caller: Caller;
   /** What its request holds. */
   readonly bytes: number;
   over = false;
   #canceled = false;
   #hooks: (() => void)[] | undefined;
 
-  constructor(peer: number, bytes: number) {
-    this.peer = peer;
+  constructor(caller: Caller, bytes: number) {
+    this.caller = caller;
     this.bytes = bytes;
   }
 

@@ -4,6 +4,7 @@ import type { Method } from './rpc.ts';
 /** Small methods for the tests of RPC. */
 export const echo: Method<string, string> = {
   name: 'test.echo',
+  callers: 'nodes',
   encodeRequest: (text) => text,
   decodeRequest: (raw) => asText(raw, 'text'),
   encodeReply: (text) => text,
@@ -15,6 +16,7 @@ export const silent: Method<string, string> = { ...echo, name: 'test.silent' };
 /** Streams the numbers from 0 up to what the request says. */
 export const countTo: Method<number, number> = {
   name: 'test.countTo',
+  callers: 'nodes',
   encodeRequest: (n) => [n],
   decodeRequest: (raw) => asCount(asFields(raw, 1, 'count')[0], 'count'),
   encodeReply: (n) => n,

@@ -9,7 +9,13 @@
  * S5. Both ends are told who the other is, and refuse whom they do not know, as the hellos of frame streams do.
  */
 import { type Bytes, copyBytes, type Random, ServiceError } from '@remora/base';
-import type { FrameLink, FrameReceiver, LinkIdentity } from '@remora/protocol';
+import {
+  type FrameLink,
+  type FrameReceiver,
+  incarnationDigest,
+  type LinkAnswer,
+  type LinkIdentity,
+} from '@remora/protocol';
 import type { LinkFaults } from '@remora/raft';
 import type { SimLoop } from '../../common/env/loop.ts';
 
@@ -75,10 +81,11 @@ export class LinkNetwork {
     from: Party,
     target: { readonly address: string; readonly nodeId: number },
     self: LinkIdentity | undefined,
+    verify: (answer: LinkAnswer) => ServiceError | undefined = () => undefined,
   ): FrameLink {
     const link = new SimLink(this.#deps, from, () => this.#links.delete(link));
     this.#links.add(link);
-    link.dial(() => this.#answer(target.address), { nodeId: target.nodeId, self });
+    link.dial(() => this.#answer(target.address), { nodeId: target.nodeId, self, verify });
     return link.client;
   }
 
@@ -110,6 +117,7 @@ const noAnswer: Listener['accept'] = () => undefined;
 interface Dial {
   readonly nodeId: number;
   readonly self: LinkIdentity | undefined;
+  readonly verify: (answer: LinkAnswer) => ServiceError | undefined;
 }
 
 /** Both ends of one link, and what is between them. */
@@ -151,13 +159,11 @@ class SimLink {
     });
   }
 
-  #opened({ self }: Listener, { nodeId }: Dial): void {
-    if (self !== undefined && nodeId !== 0 && self.nodeId !== nodeId) {
-      this.client.hearClose(new ServiceError('UNAVAILABLE', `was to be node ${nodeId} but is node ${self.nodeId}`));
-      this.break('the peer is gone');
-    } else {
-      this.client.opened();
-    }
+  #opened({ self }: Listener, dial: Dial): void {
+    const refusal = self === undefined ? undefined : answerRefusal(self, dial);
+    if (refusal === undefined) return this.client.opened();
+    this.client.hearClose(refusal);
+    this.break('the peer is gone');
   }
 
   #refuse(reason: ServiceError): void {
@@ -213,6 +219,17 @@ class SimLink {
   get over(): boolean {
     return this.#over;
   }
+}
+
+/** S5, as the dialling end of a real link sees it (protocol/src/rpc/node/socket-rpc.ts). */
+function answerRefusal(answering: LinkIdentity, { nodeId: wanted, self, verify }: Dial): ServiceError | undefined {
+  const { nodeId, clusterId, incarnation } = answering;
+  if (wanted !== 0 && nodeId !== wanted) {
+    return new ServiceError('UNAVAILABLE', `was to be node ${wanted} but is node ${nodeId}`);
+  }
+  if (self === undefined || self.clusterId !== clusterId) return undefined;
+  const cause = verify({ nodeId, digest: incarnationDigest(incarnation), wanted: wanted === nodeId });
+  return cause === undefined ? undefined : new ServiceError('UNAVAILABLE', cause.message, { cause });
 }
 
 interface UnderWay {

@@ -7,6 +7,8 @@
  * H3. Both ends check who the other is, once for each pair of processes, when something can pass between them. Whoever
  *     is refused is told by whom and why.
  */
+import { ServiceError } from '@remora/base';
+import { incarnationDigest } from '@remora/protocol';
 import type { LinkFaults, NodeId, Transport } from '@remora/raft';
 import type { PeersDeps } from '../../../../packages/cli/src/node/platform.ts';
 import type { LocalNetwork } from '../../../../packages/raft/src/multi/transport/local-network.ts';
@@ -75,7 +77,9 @@ export class PeerNetwork {
     const met = this.#met.get(node);
     if (met?.has(peer) === true) return peer;
     if (!this.#open(node, peer) || !this.#open(peer, node)) return undefined;
-    if (refuses(peer, node) || refuses(node, peer)) return undefined;
+    if (!takes(peer, node)) return undefined;
+    const { nodeId, incarnation } = peer.self;
+    if (node.verify({ nodeId, digest: incarnationDigest(incarnation), wanted: true }) !== undefined) return undefined;
     met?.add(peer);
     node.onMet();
     peer.door(() => peer.onMet());
@@ -88,10 +92,12 @@ export class PeerNetwork {
   }
 }
 
-/** Whether `one` does not take the `other`, which then hears of it. */
-function refuses(one: PeerNode, other: PeerNode): boolean {
-  const refusal = one.checkPeer(other.self);
-  if (refusal === undefined) return false;
-  other.door(() => other.onRefused(one.self.nodeId, refusal));
-  return true;
+/** Whether `one` takes the calling `other`, which hears of a refusal; not of one that does not last. */
+function takes(one: PeerNode, other: PeerNode): boolean {
+  const { self } = other;
+  const caller = self.clusterId === one.self.clusterId ? one.identify(self) : WRONG_CLUSTER;
+  if (caller instanceof ServiceError) other.door(() => other.onRefused(one.self.nodeId, caller));
+  return !(caller instanceof ServiceError) && caller.kind === 'node';
 }
+
+const WRONG_CLUSTER = new ServiceError('WRONG_CLUSTER', 'not the same cluster');

@@ -1,11 +1,9 @@
 /** What a machine's disk keeps about the node on it: durable at once, as in production each change is synced in place. */
-import { ServiceError } from '@remora/base';
 import type { KnownNode, NodeRecords } from '../../../../packages/cli/src/node/platform.ts';
 
 export class SimRecords implements NodeRecords {
   #identity: NodeRecords['identity'];
   knownNodes: readonly KnownNode[] = [];
-  readonly #peers = new Map<number, string>();
 
   constructor(identity: NodeRecords['identity']) {
     this.#identity = identity;
@@ -21,17 +19,10 @@ export class SimRecords implements NodeRecords {
 
   /** Whether the node would notice that this one has lost its disk. */
   knows(nodeId: number): boolean {
-    return this.#peers.has(nodeId);
+    return this.knownNodes.some((node) => node.nodeId === nodeId && !node.removed);
   }
 
-  checkPeer({ nodeId, incarnation }: { readonly nodeId: number; readonly incarnation: string }) {
-    const known = this.#peers.get(nodeId);
-    if (known === undefined) this.#peers.set(nodeId, incarnation);
-    if (known === undefined || known === incarnation) return undefined;
-    return new ServiceError('NODE_CONFLICT', `node ${nodeId} came back without its data`);
-  }
-
-  async rememberNodes(nodes: readonly KnownNode[]): Promise<void> {
+  rememberNodes(nodes: readonly KnownNode[]): void {
     this.knownNodes = nodes;
   }
 

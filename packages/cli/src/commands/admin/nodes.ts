@@ -105,7 +105,6 @@ function nodeText(node: admin.Node): string {
       ['replicas', node.replicas],
       ['leaders', node.leaders],
       ['bytes', sizeText(node.bytes)],
-      ['incarnation', node.incarnation],
     ],
   );
 }

@@ -26,9 +26,9 @@ import {
   wireWords,
 } from './check.ts';
 import {
-  decodeNodeDescriptor,
+  decodePublicNode,
   decodeRangeDescriptor,
-  encodeNodeDescriptor,
+  encodePublicNode,
   encodeRangeDescriptor,
   NODE_STATES,
 } from './descriptor.ts';
@@ -42,7 +42,7 @@ const SETTING_CHARACTERS_MAX = 1_024;
 
 function encodeNodeOverview(node: NodeOverview): unknown[] {
   return [
-    encodeNodeDescriptor(node.descriptor),
+    encodePublicNode(node.descriptor),
     NODE_STATES.encode(node.state),
     NODE_DUTIES.encode(node.duty),
     node.maintenanceLeftMs,
@@ -59,7 +59,7 @@ function encodeNodeOverview(node: NodeOverview): unknown[] {
 function decodeNodeOverview(raw: unknown): NodeOverview {
   const f = asFields(raw, 11, 'node overview');
   return {
-    descriptor: decodeNodeDescriptor(f[0]),
+    descriptor: decodePublicNode(f[0]),
     state: NODE_STATES.decode(f[1]),
     duty: NODE_DUTIES.decode(f[2]),
     maintenanceLeftMs: asMs(f[3], 'maintenanceLeftMs'),

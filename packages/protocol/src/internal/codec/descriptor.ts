@@ -1,4 +1,4 @@
-import type { Epoch, NodeDescriptor, RangeDescriptor, ReplicaDescriptor } from '../descriptor.ts';
+import type { Epoch, NodeDescriptor, PublicNode, RangeDescriptor, ReplicaDescriptor } from '../descriptor.ts';
 import { asBytes, asCount, asFields, asList, asText, wireWords } from './check.ts';
 
 const REPLICA_TYPES = wireWords('replica type', ['voter', 'learner']);
@@ -87,4 +87,22 @@ export function encodeNodeDescriptor(node: NodeDescriptor): unknown[] {
 export function decodeNodeDescriptor(raw: unknown): NodeDescriptor {
   const f = asFields(raw, 2, 'node descriptor');
   return { nodeId: asCount(f[0], 'node.nodeId'), ...decodeNodeSelf(f[1]) };
+}
+
+export function encodePublicNode({ nodeId, name, roles, ...node }: PublicNode): unknown[] {
+  const { peerAddress, clientAddress, httpAddress, version } = node;
+  return [nodeId, name, roles.map((role) => NODE_ROLES.encode(role)), peerAddress, clientAddress, httpAddress, version];
+}
+
+export function decodePublicNode(raw: unknown): PublicNode {
+  const f = asFields(raw, 7, 'node');
+  return {
+    nodeId: asCount(f[0], 'node.nodeId'),
+    name: asText(f[1], 'node.name'),
+    roles: asList(f[2], 'node.roles', NODE_ROLES.decode),
+    peerAddress: asText(f[3], 'node.peerAddress'),
+    clientAddress: asText(f[4], 'node.clientAddress'),
+    httpAddress: asText(f[5], 'node.httpAddress'),
+    version: asText(f[6], 'node.version'),
+  };
 }

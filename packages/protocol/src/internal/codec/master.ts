@@ -32,12 +32,12 @@ import {
 } from './check.ts';
 import {
   decodeEpoch,
-  decodeNodeDescriptor,
   decodeNodeSelf,
+  decodePublicNode,
   decodeRangeDescriptor,
   encodeEpoch,
-  encodeNodeDescriptor,
   encodeNodeSelf,
+  encodePublicNode,
   encodeRangeDescriptor,
   NODE_STATES,
 } from './descriptor.ts';
@@ -311,12 +311,12 @@ function decodeOrder(f: readonly unknown[]): RangeOrder {
 }
 
 function encodeNodeEntry(entry: NodeEntry): unknown[] {
-  return [encodeNodeDescriptor(entry.descriptor), NODE_STATES.encode(entry.state)];
+  return [encodePublicNode(entry.descriptor), NODE_STATES.encode(entry.state)];
 }
 
 function decodeNodeEntry(raw: unknown): NodeEntry {
   const f = asFields(raw, 2, 'node entry');
-  return { descriptor: decodeNodeDescriptor(f[0]), state: NODE_STATES.decode(f[1]) };
+  return { descriptor: decodePublicNode(f[0]), state: NODE_STATES.decode(f[1]) };
 }
 
 function decodeLeader(raw: unknown): readonly [rangeId: number, nodeId: number] {
@@ -368,22 +368,29 @@ function decodeSplitPolicy(raw: unknown): SplitPolicy {
   };
 }
 
+function decodeIncarnation(raw: unknown): readonly [nodeId: number, incarnation: string] {
+  const f = asFields(raw, 2, 'incarnation');
+  return [asCount(f[0], 'incarnation.nodeId'), asText(f[1], 'incarnation')];
+}
+
 export function encodeNodeHeartbeatReply(reply: NodeHeartbeatReply): unknown[] {
-  const { tasks, view, splits, conditions } = reply;
+  const { tasks, view, incarnations, splits, conditions } = reply;
   return [
     tasks.map(encodeNodeTask),
     encodeClusterView(view),
+    incarnations.map(([nodeId, incarnation]) => [nodeId, incarnation]),
     encodeSplitPolicy(splits),
     conditions.map(encodeHealthCondition),
   ];
 }
 
 export function decodeNodeHeartbeatReply(raw: unknown): NodeHeartbeatReply {
-  const f = asFields(raw, 4, 'heartbeat reply');
+  const f = asFields(raw, 5, 'heartbeat reply');
   return {
     tasks: asList(f[0], 'tasks', decodeNodeTask),
     view: decodeClusterView(f[1]),
-    splits: decodeSplitPolicy(f[2]),
-    conditions: decodeHealthConditions(f[3], CONDITIONS_TOLD_MAX),
+    incarnations: asList(f[2], 'incarnations', decodeIncarnation),
+    splits: decodeSplitPolicy(f[3]),
+    conditions: decodeHealthConditions(f[4], CONDITIONS_TOLD_MAX),
   };
 }

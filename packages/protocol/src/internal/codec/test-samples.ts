@@ -2,7 +2,7 @@ import { utf8 } from '@remora/base';
 import type { LockId, Owner, PublicOwner } from '@remora/lock';
 import type { CheckReport, NodesOverview, RangesOverview, SettingInfo } from '../admin-api.ts';
 import type { Command, CommandResult, Query, QueryResult, RangeStatus } from '../command.ts';
-import type { NodeDescriptor, RangeDescriptor } from '../descriptor.ts';
+import { type NodeDescriptor, publicNode, type RangeDescriptor } from '../descriptor.ts';
 import { type HealthCondition, healthCondition } from '../health.ts';
 import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types.ts';
 import type { ClusterView, NodeHeartbeat, NodeTask, RangeInstruction, SplitPolicy } from '../master-api.ts';
@@ -222,9 +222,11 @@ export const NODE: NodeDescriptor = {
   version: '0.1.0',
 };
 
+const PUBLIC_NODE = publicNode(NODE);
+
 export const VIEW: ClusterView = {
   clusterId: 'c',
-  nodes: [{ descriptor: NODE, state: 'draining' }],
+  nodes: [{ descriptor: PUBLIC_NODE, state: 'draining' }],
   ranges: [RANGE],
   leaders: [[2, 1]],
   masterLeader: 1,
@@ -376,11 +378,23 @@ export const NODES: NodesOverview = {
   leadingMs: 12_345.5,
   nodes: [
     {
-      ...{ descriptor: NODE, state: 'up', duty: 'maintenance', maintenanceLeftMs: 1_234.5, labels: { zone: 'a' } },
+      ...{
+        descriptor: PUBLIC_NODE,
+        state: 'up',
+        duty: 'maintenance',
+        maintenanceLeftMs: 1_234.5,
+        labels: { zone: 'a' },
+      },
       ...{ space: HEARTBEAT.space, silentMs: 12.5, replicas: 3, leaders: 1, bytes: 4_096, isMaster: true },
     },
     {
-      ...{ descriptor: { ...NODE, nodeId: 2 }, state: 'suspect', duty: 'serving', maintenanceLeftMs: 0, labels: {} },
+      ...{
+        descriptor: { ...PUBLIC_NODE, nodeId: 2 },
+        state: 'suspect',
+        duty: 'serving',
+        maintenanceLeftMs: 0,
+        labels: {},
+      },
       ...{
         space: { capacityBytes: 0, availableBytes: 0 },
         silentMs: -1,

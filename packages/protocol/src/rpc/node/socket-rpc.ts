@@ -1,11 +1,17 @@
 /**
  * RPC between nodes over sockets: one stream of frames per pair of nodes and direction of calls.
  *
- * G1. Both ends name cluster, node, incarnation and protocol version in their hello; either refuses the other with a
- *     clear reason. Nothing is sent before the dialling end has checked the answer: an address that now belongs to
- *     another node gets no calls, whether under its own id or, with other data, under that of the node that was there.
- * G2. A node that is not a member yet (cluster id empty, node 0) may only ask to join and for the view.
+ * G1. The calling end presents cluster, node, incarnation and protocol version in its hello. The answering end names
+ *     itself, with a digest of its incarnation. Either end refuses the other with a reason. The calling end sends nothing
+ *     else before it has checked the answer: an address that now belongs to another node gets no calls, whether under its
+ *     own id or, with other data, under the id of the node that was there.
+ * G2. A caller without a cluster, or with node id 0, or whose node this one cannot verify, may only join and view
+ *     (access.ts A2).
+ * G3. An incarnation is a credential until nodes prove who they are by certificates. It leaves a node only in the hellos
+ *     by which it calls others. Answers and refusals never contain an incarnation, nor the id of the cluster for a caller
+ *     that did not present it.
  */
+import { createHash } from 'node:crypto';
 import {
   type Clock,
   type FrameService,
@@ -15,24 +21,37 @@ import {
   ServiceError,
   silentLogger,
 } from '@remora/base';
+import { ANONYMOUS_CALLER, type Caller } from '../access.ts';
 import { FRAME_BYTES_MAX, type FrameLink } from '../link.ts';
 import type { RpcDispatcher } from '../registry.ts';
 import { type ServedLink, type ServerLimits, serveLink } from '../server.ts';
 import { acceptedLink, dialLink } from './frame-link.ts';
 
-/** 2: heartbeats tell the epochs of replicas and what leaders know, and their answers carry orders. */
-export const RPC_PROTOCOL_VERSION = '3';
+/** 4: the answering end names a digest of its incarnation; views have no incarnations, the answers to heartbeats do. */
+export const RPC_PROTOCOL_VERSION = '4';
 
 /** What the streams of calls are called at a node's port. */
 export const RPC_SERVICE = 'rpc';
 
-const JOINING_METHODS: ReadonlySet<string> = new Set(['master.join', 'master.view']);
-
-/** Who a node is. Empty cluster and node 0: it has not joined yet. */
+/** A node as it presents itself to the nodes that it calls. Empty cluster and node 0: it has not joined yet. */
 export interface LinkIdentity {
   readonly clusterId: string;
   readonly nodeId: number;
   readonly incarnation: string;
+}
+
+/** A node as it answers its callers. */
+export interface LinkAnswer {
+  readonly nodeId: number;
+  /** This node was looked for, at its address; otherwise an address was called, whoever answers there. */
+  readonly wanted: boolean;
+  /** `incarnationDigest` of its incarnation. */
+  readonly digest: string;
+}
+
+/** One-way: it tells one incarnation from another and reveals neither. */
+export function incarnationDigest(incarnation: string): string {
+  return createHash('sha256').update(incarnation).digest('hex');
 }
 
 export interface RpcServiceOptions {
@@ -41,8 +60,8 @@ export interface RpcServiceOptions {
   readonly registry: RpcDispatcher;
   readonly clock: Clock;
   readonly limits?: ServerLimits;
-  /** A further check of who calls: NODE_CONFLICT for a node that is known under another incarnation. */
-  readonly acceptPeer?: (peer: LinkIdentity) => ServiceError | undefined;
+  /** Who a caller of this cluster with an id above 0 is; NODE_CONFLICT for a node known under another incarnation. */
+  readonly identify: (peer: LinkIdentity) => Caller | ServiceError;
   readonly logger?: Logger;
 }
 
@@ -55,25 +74,29 @@ export interface RpcService extends FrameService {
 export function createRpcService(options: RpcServiceOptions): RpcService {
   const logger = options.logger ?? silentLogger;
   const links = new Set<ServedLink>();
+  const identify = (peer: LinkIdentity): Caller | ServiceError =>
+    isAnonymous(peer) ? ANONYMOUS_CALLER : options.identify(peer);
   return {
     name: RPC_SERVICE,
     open(hello, stream) {
       const local = options.identity();
       const peer = readIdentity(hello);
-      const refusal = checkPeer(hello, peer, local) ?? options.acceptPeer?.(peer);
-      if (refusal !== undefined) {
-        logger.warn({ peer: peer.nodeId, code: refusal.code, reason: refusal.message }, 'refused a peer');
-        stream.end(refusal);
+      const caller = protocolRefusal(hello) ?? clusterRefusal(peer.clusterId, local) ?? identify(peer);
+      if (caller instanceof ServiceError) {
+        logger.warn({ peer: peer.nodeId, code: caller.code, reason: caller.message }, 'refused a peer');
+        stream.end(caller);
         return;
       }
-      stream.sayHello(rpcHello(local));
-      const joined = peer.clusterId !== '';
+      stream.sayHello(answerTo(peer, local));
       const link = serveLink({
         link: acceptedLink(stream),
         registry: options.registry,
         clock: options.clock,
-        peer: joined ? peer.nodeId : 0,
-        allows: (method) => joined || JOINING_METHODS.has(method),
+        caller,
+        identify: () => {
+          const now = identify(peer);
+          return now instanceof ServiceError ? caller : now;
+        },
         onClose: () => links.delete(link),
         ...(options.limits === undefined ? {} : { limits: options.limits }),
       });
@@ -91,18 +114,27 @@ export function dialRpc(
   target: { readonly address: string; readonly nodeId: number },
   local: LinkIdentity,
   clock: Clock,
-  verify: (peer: LinkIdentity) => ServiceError | undefined = () => undefined,
+  verify: (answer: LinkAnswer) => ServiceError | undefined = () => undefined,
 ): FrameLink {
   const check = (hello: Hello) => checkAnswer(hello, target, local) ?? checkKnown(hello, target, local, verify);
   return dialLink(
-    { address: target.address, hello: rpcHello(local), check },
+    { address: target.address, hello: callerHello(local), check },
     { clock, frameBytesMax: FRAME_BYTES_MAX },
   );
 }
 
-function rpcHello({ clusterId, nodeId, incarnation }: LinkIdentity): Hello {
-  const node = String(nodeId);
-  return { [SERVICE]: RPC_SERVICE, protocol: RPC_PROTOCOL_VERSION, cluster: clusterId, node, incarnation };
+function callerHello({ clusterId, nodeId, incarnation }: LinkIdentity): Hello {
+  return rpcHello(clusterId, nodeId, { incarnation });
+}
+
+/** G3. */
+function answerTo(peer: LinkIdentity, { clusterId, nodeId, incarnation }: LinkIdentity): Hello {
+  if (peer.clusterId !== clusterId) return rpcHello('', 0, {});
+  return rpcHello(clusterId, nodeId, { digest: incarnationDigest(incarnation) });
+}
+
+function rpcHello(cluster: string, nodeId: number, rest: Hello): Hello {
+  return { [SERVICE]: RPC_SERVICE, protocol: RPC_PROTOCOL_VERSION, cluster, node: String(nodeId), ...rest };
 }
 
 /** Whoever names no cluster has no id in it either (G2). */
@@ -111,13 +143,18 @@ function readIdentity({ cluster = '', node, incarnation = '' }: Hello): LinkIden
   return { clusterId: cluster, nodeId: Number.isSafeInteger(nodeId) && nodeId > 0 ? nodeId : 0, incarnation };
 }
 
+/** G2. */
+function isAnonymous({ clusterId, nodeId }: LinkIdentity): boolean {
+  return clusterId === '' || nodeId === 0;
+}
+
 function checkAnswer(
   hello: Hello,
   target: { readonly address: string; readonly nodeId: number },
   local: LinkIdentity,
 ): ServiceError | undefined {
   const peer = readIdentity(hello);
-  const refusal = checkPeer(hello, peer, local);
+  const refusal = protocolRefusal(hello) ?? clusterRefusal(peer.clusterId, local);
   if (refusal !== undefined) return refusal;
   if (target.nodeId === 0 || peer.nodeId === target.nodeId) return undefined;
   // The node that is looked for is not there. Nobody has refused this one, which is what NODE_CONFLICT would say.
@@ -128,32 +165,30 @@ function checkAnswer(
 }
 
 /**
- * G1. Whoever has no cluster yet knows nobody in it, and does not begin to by an address that may be another cluster's.
- * As above, that one is not who it should be refuses nobody.
+ * G1. A node without a cluster knows no node of one, and does not learn of one by an address that may be another
+ * cluster's. As above, an answering node that is not the one looked for has refused nobody.
  */
 function checkKnown(
   hello: Hello,
-  { address }: { readonly address: string },
+  { address, nodeId: wanted }: { readonly address: string; readonly nodeId: number },
   local: LinkIdentity,
-  verify: (peer: LinkIdentity) => ServiceError | undefined,
+  verify: (answer: LinkAnswer) => ServiceError | undefined,
 ): ServiceError | undefined {
-  const peer = readIdentity(hello);
-  if (local.clusterId === '' || peer.nodeId === 0) return undefined;
-  const cause = verify(peer);
+  const { nodeId } = readIdentity(hello);
+  if (local.clusterId === '' || nodeId === 0) return undefined;
+  const cause = verify({ nodeId, wanted: nodeId === wanted, digest: hello.digest ?? '' });
   if (cause === undefined) return undefined;
   return new ServiceError('UNAVAILABLE', `${address}: ${cause.message}`, { cause });
 }
 
-/** G1. A node without a cluster is welcome for what G2 allows, and may itself talk to anybody. */
-function checkPeer({ protocol = '' }: Hello, peer: LinkIdentity, local: LinkIdentity): ServiceError | undefined {
-  if (protocol !== RPC_PROTOCOL_VERSION) {
-    return new ServiceError(
-      'UNIMPLEMENTED',
-      `the peer speaks RPC protocol '${protocol}', this node '${RPC_PROTOCOL_VERSION}'`,
-    );
-  }
-  if (peer.clusterId !== '' && local.clusterId !== '' && peer.clusterId !== local.clusterId) {
-    return new ServiceError('WRONG_CLUSTER', `cluster '${peer.clusterId}' is not cluster '${local.clusterId}'`);
-  }
-  return undefined;
+function protocolRefusal({ protocol = '' }: Hello): ServiceError | undefined {
+  if (protocol === RPC_PROTOCOL_VERSION) return undefined;
+  const message = `the peer speaks RPC protocol '${protocol}', this node '${RPC_PROTOCOL_VERSION}'`;
+  return new ServiceError('UNIMPLEMENTED', message);
+}
+
+/** A node without a cluster may call, for what G2 allows, and may itself call anyone. The own id is not told (G3). */
+function clusterRefusal(theirs: string, { clusterId: ours }: LinkIdentity): ServiceError | undefined {
+  if (theirs === '' || ours === '' || theirs === ours) return undefined;
+  return new ServiceError('WRONG_CLUSTER', `cluster '${theirs}' is not the cluster of this node`);
 }

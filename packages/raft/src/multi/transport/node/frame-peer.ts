@@ -19,7 +19,15 @@ import {
 import type { GroupMessage, HeartbeatFrame, NodeId } from '../../ports.ts';
 import { encodedBytesMax, encodeFrame } from '../codec.ts';
 import { HeartbeatEncoder } from '../heartbeat-codec.ts';
-import { checkPeer, FRAMES_SERVICE, helloOf, type PeerIdentity, type PeerRefusal, refusalOf } from './handshake.ts';
+import {
+  checkAnswer,
+  FRAMES_SERVICE,
+  helloOf,
+  type PeerIdentity,
+  type PeerRefusal,
+  refusalOf,
+  type VerifyPeer,
+} from './handshake.ts';
 import { streamOptions, type TransportOptions } from './transport-options.ts';
 
 /** What was given to streams, over all peers. */
@@ -44,7 +52,7 @@ export interface PeerContext {
   readonly logger: Logger;
   readonly options: TransportOptions;
   readonly resolveAddress: (node: NodeId) => string | undefined;
-  readonly verifyPeer: (peer: PeerIdentity) => string | undefined;
+  readonly verifyAnswer: VerifyPeer;
   readonly onRefused: (node: NodeId, refusal: PeerRefusal) => void;
   readonly traffic: FrameTraffic;
 }
@@ -134,12 +142,9 @@ export class FramePeer {
   #answered(stream: FrameStream, hello: Hello): void {
     const state = this.#state;
     if (state.at !== 'dialling' || state.stream !== stream) return;
-    const { local, verifyPeer, logger } = this.#context;
-    const checked = checkPeer(hello, local, verifyPeer);
-    if ('refusal' in checked || checked.peer.nodeId !== this.#node) {
-      const reason = 'refusal' in checked ? checked.refusal.message : `node ${checked.peer.nodeId} answers there`;
-      return this.#broken(stream, reason, this.#context.options.refusedBackoffMs);
-    }
+    const { local, verifyAnswer, logger } = this.#context;
+    const refusal = checkAnswer(hello, local, this.#node, verifyAnswer);
+    if (refusal !== undefined) return this.#broken(stream, refusal.message, this.#context.options.refusedBackoffMs);
     state.timer.cancel();
     this.#state = { ...state, at: 'open' };
     this.#failures = 0;

@@ -3,7 +3,8 @@
  *
  * K1. Nothing from a peer is used before its cluster, protocol version and identity were checked; that goes for the
  *     answering side too, as an address can have passed to another node.
- * K2. A refusal carries a code from the table of errors and a sentence for people, and reaches the refused side.
+ * K2. A refusal carries a code from the table of errors and a sentence for people, and reaches the refused side. It does
+ *     not contain what only members know: neither this node's cluster, nor the incarnation that it knows the peer by.
  * K3. A node that finds itself at the address of another, which it has by now, is refused by nobody: it looks on.
  */
 import { type ErrorCode, type Hello, SERVICE, type StreamEnd } from '@remora/base';
@@ -31,11 +32,14 @@ export function helloOf({ clusterId, nodeId, incarnation }: PeerIdentity, servic
   return { [SERVICE]: service, version: String(WIRE_VERSION), cluster: clusterId, node: String(nodeId), incarnation };
 }
 
-/** The peer behind `hello`, or why it is not welcome (K1). `verify` is the node's own knowledge of its peers. */
+/** What a node knows of its peers: why `peer` may not be the node that it claims to be. */
+export type VerifyPeer = (peer: PeerIdentity) => PeerRefusal | undefined;
+
+/** The peer behind `hello`, or why it is not welcome (K1). */
 export function checkPeer(
   hello: Hello,
   local: PeerIdentity,
-  verify: (peer: PeerIdentity) => string | undefined,
+  verify: VerifyPeer,
 ): { readonly peer: PeerIdentity } | { readonly refusal: PeerRefusal } {
   const { version, cluster: clusterId, incarnation } = hello;
   const nodeId = Number(hello.node);
@@ -47,16 +51,33 @@ export function checkPeer(
     return { refusal: { code: 'UNIMPLEMENTED', message } };
   }
   if (clusterId !== local.clusterId) {
-    const message = `node ${nodeId} belongs to cluster ${clusterId}, node ${local.nodeId} to ${local.clusterId}`;
+    const message = `node ${nodeId} belongs to cluster ${clusterId}, which is not the cluster of node ${local.nodeId}`;
     return { refusal: { code: 'WRONG_CLUSTER', message } };
   }
   const peer = { clusterId, nodeId, incarnation };
   if (nodeId === local.nodeId && incarnation === local.incarnation) {
     return { refusal: { code: 'UNAVAILABLE', message: `node ${nodeId} has reached itself` } }; // K3
   }
-  const reason = nodeId === local.nodeId ? 'it claims the id of the node it talks to' : verify(peer);
-  if (reason === undefined) return { peer };
-  return { refusal: { code: 'NODE_CONFLICT', message: `node ${nodeId} (${incarnation}): ${reason}` } };
+  if (nodeId === local.nodeId) {
+    const message = `node ${nodeId}: it claims the id of the node that it talks to`;
+    return { refusal: { code: 'NODE_CONFLICT', message } };
+  }
+  const refusal = verify(peer);
+  return refusal === undefined ? { peer } : { refusal };
+}
+
+/** The same of the peer that answers where `node` was dialled: nothing is asked about another one (K1). */
+export function checkAnswer(
+  hello: Hello,
+  local: PeerIdentity,
+  node: NodeId,
+  verify: VerifyPeer,
+): PeerRefusal | undefined {
+  const checked = checkPeer(hello, local, (peer) => {
+    if (peer.nodeId === node) return verify(peer);
+    return { code: 'UNAVAILABLE', message: `node ${peer.nodeId} answers there` };
+  });
+  return 'refusal' in checked ? checked.refusal : undefined;
 }
 
 /** The refusal in the end of a stream, if that is what ended it. */

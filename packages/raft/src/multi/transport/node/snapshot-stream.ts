@@ -7,7 +7,7 @@ import type { NodeId } from '../../ports.ts';
 import type { IncomingSnapshots } from '../snapshot-incoming.ts';
 import type { SnapshotLink, SnapshotLinkEvents } from '../snapshot-outgoing.ts';
 import type { PeerContext } from './frame-peer.ts';
-import { checkPeer, helloOf, refusalOf, SNAPSHOT_SERVICE } from './handshake.ts';
+import { checkAnswer, helloOf, refusalOf, SNAPSHOT_SERVICE } from './handshake.ts';
 import { streamOptions } from './transport-options.ts';
 
 /** Begins a stream to `node`. */
@@ -52,10 +52,9 @@ class StreamSnapshotLink implements SnapshotLink {
   }
 
   #greeted(node: NodeId, answer: Hello): void {
-    const { local, verifyPeer } = this.#context;
-    const checked = checkPeer(answer, local, verifyPeer);
-    if ('refusal' in checked) return this.#broken(checked.refusal.message, true);
-    if (checked.peer.nodeId !== node) return this.#broken(`node ${checked.peer.nodeId} answers there`, true);
+    const { local, verifyAnswer } = this.#context;
+    const refusal = checkAnswer(answer, local, node, verifyAnswer);
+    if (refusal !== undefined) return this.#broken(refusal.message, true);
     this.#timer.cancel();
     for (const message of this.#waiting ?? []) this.#stream.send(message);
     this.#waiting = undefined;

@@ -85,9 +85,20 @@ describe('socket transport', () => {
     expect(clock.monotonicMs() - startedMs).toBeLessThan(1_000); // 300 ms, and slack for a busy machine
   });
 
-  test.each<{ name: string; local: Partial<PeerIdentity>; verify?: string; code: string }>([
+  test.each<{ name: string; local: Partial<PeerIdentity>; verify?: PeerRefusal; code: string }>([
     { name: 'another cluster', local: { clusterId: 'other' }, code: 'WRONG_CLUSTER' },
-    { name: 'a wiped node', local: { incarnation: 'second' }, verify: 'it was wiped', code: 'NODE_CONFLICT' },
+    {
+      name: 'a wiped node',
+      local: { incarnation: 'second' },
+      verify: { code: 'NODE_CONFLICT', message: 'it was wiped' },
+      code: 'NODE_CONFLICT',
+    },
+    {
+      name: 'a node that is not known',
+      local: { incarnation: 'second' },
+      verify: { code: 'INVALID_ARGUMENT', message: 'who is it?' },
+      code: 'INVALID_ARGUMENT',
+    },
   ])('$name is refused, nothing of it is taken, and it is told', async ({ local, verify, code }) => {
     const refusals: { node: NodeId; refusal: PeerRefusal }[] = [];
     const onRefused = (node: NodeId, refusal: PeerRefusal) => refusals.push({ node, refusal });

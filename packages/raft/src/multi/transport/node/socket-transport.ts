@@ -37,6 +37,7 @@ import {
   type PeerIdentity,
   type PeerRefusal,
   SNAPSHOT_SERVICE,
+  type VerifyPeer,
 } from './handshake.ts';
 import { dialSnapshot, receiveSnapshotStream } from './snapshot-stream.ts';
 import { type GivenTransportOptions, transportOptions } from './transport-options.ts';
@@ -49,8 +50,13 @@ export interface SocketTransportConfig {
   readonly random: Random;
   readonly options?: GivenTransportOptions;
   readonly logger?: Logger;
-  /** What this node knows about its peers: a reason when `peer` is not the node it claims to be. */
-  readonly verifyPeer: (peer: PeerIdentity) => string | undefined;
+  /**
+   * What this node knows of its peers, asked of those that call it and of those that answer it. A refusal of
+   * `UNAVAILABLE` is for a peer that is not known yet: it tries again.
+   */
+  readonly verifyPeer: VerifyPeer;
+  /** The same of peers that answer; `verifyPeer` unless given. */
+  readonly verifyAnswer?: VerifyPeer;
   /** A peer that has reached this node is welcome. */
   readonly onPeerVerified?: (peer: PeerIdentity) => void;
   /** A peer refused this node; it goes on refusing it, at every attempt. */
@@ -101,6 +107,7 @@ class SocketNode implements Transport {
 
   constructor(config: SocketTransportConfig) {
     const { local, clock, random, resolveAddress, verifyPeer, logger = silentLogger } = config;
+    const { verifyAnswer = verifyPeer } = config;
     this.#config = config;
     this.#logger = logger;
     this.#context = {
@@ -109,7 +116,7 @@ class SocketNode implements Transport {
       random,
       logger,
       resolveAddress,
-      verifyPeer,
+      verifyAnswer,
       traffic: this.frameTraffic,
       options: transportOptions(config.options),
       onRefused: (node, refusal) => {

@@ -1,0 +1,49 @@
+/**
+ * Who may call what over a link.
+ *
+ * A1. Only calls inside this process are `local`. The local channel makes that caller; no byte from outside can.
+ * A2. A link's caller is a `node` only if its id is above 0, the masters have named it, and it presented the incarnation
+ *     that they have (cli/src/node/peer-identities.ts). Everyone else at a peer port is a `joiner`.
+ * A3. Every method says who may call it; the field is required, so a new method does not compile without it.
+ */
+import { ServiceError, unreachable } from '@remora/base';
+
+export type Caller =
+  | { readonly kind: 'local' }
+  | { readonly kind: 'node'; readonly nodeId: number }
+  /** `claims`: the node id that it presented without proof; 0 if none, or one that it may not register. */
+  | { readonly kind: 'joiner'; readonly claims: number }
+  /** At the client port. */
+  | { readonly kind: 'client' };
+
+/** Who may call a method from outside. `joiners` includes nodes. */
+export type Callers = 'clients' | 'nodes' | 'joiners';
+
+export const LOCAL_CALLER: Caller = { kind: 'local' };
+export const CLIENT_CALLER: Caller = { kind: 'client' };
+/** A caller that presented nothing. */
+export const ANONYMOUS_CALLER: Caller = { kind: 'joiner', claims: 0 };
+
+export function mayCall(caller: Caller, callers: Callers): boolean {
+  switch (caller.kind) {
+    case 'local':
+      return true;
+    case 'node':
+      return callers !== 'clients';
+    case 'joiner':
+      return callers === 'joiners';
+    case 'client':
+      return callers === 'clients';
+    default:
+      return unreachable(caller);
+  }
+}
+
+/** Why `caller` may not call `method`. A node that is not known here yet joins again, or asks again after a moment. */
+export function accessRefusal(caller: Caller, method: string): ServiceError {
+  if (caller.kind === 'joiner' && caller.claims > 0) {
+    const message = `${method} is refused to node ${caller.claims}: the masters have not named it to this node yet`;
+    return new ServiceError('UNAVAILABLE', message, { details: { join: true } });
+  }
+  return new ServiceError('UNIMPLEMENTED', `${method} is not served to this caller`);
+}
