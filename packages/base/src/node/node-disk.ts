@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { join, normalize, sep } from 'node:path';
 import { assert } from '../assert.ts';
 import { type Disk, type DiskFile, writeThenSync } from '../disk.ts';
+import { OWN_DIR_MODE, OWN_FILE_MODE } from './file-modes.ts';
 import { SyncPlace } from './sync-place.ts';
 
 export interface NodeDiskOptions {
@@ -40,11 +41,11 @@ export function nodeDisk(root: string, options: NodeDiskOptions = {}): Disk {
       }
     },
     async makeDir(dir) {
-      await fs.promises.mkdir(resolve(dir), { recursive: true });
+      await fs.promises.mkdir(resolve(dir), { recursive: true, mode: OWN_DIR_MODE });
     },
     async open(path, { create }) {
       const flags = fs.constants.O_RDWR | (create ? fs.constants.O_CREAT : 0);
-      return new NodeFile(await fs.promises.open(resolve(path), flags, 0o644), options.syncInPlace);
+      return new NodeFile(await fs.promises.open(resolve(path), flags, OWN_FILE_MODE), options.syncInPlace);
     },
     rename: ({ from, to }) => fs.promises.rename(resolve(from), resolve(to)),
     remove: (path) => fs.promises.unlink(resolve(path)),

@@ -1,5 +1,6 @@
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { OWN_FILE_MODE } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
 import { syncDirectory } from '../node/atomic-file.ts';
 import { BackupError, type BackupHeader, type BackupPart, decodeBackup } from './backup-format.ts';
@@ -17,10 +18,11 @@ export async function writeBackupFile(
   const there = await stat(path).catch(() => undefined); // what keeps it from being looked at keeps it from being written
   if (there?.isFile() === false) throw cannot('write', path, 'it is there already, and no file');
   const unfinished = `${path}.unfinished`;
-  const file = await open(unfinished, 'w').catch((cause: unknown) => {
+  const file = await open(unfinished, 'w', OWN_FILE_MODE).catch((cause: unknown) => {
     throw cannot('write', unfinished, cause);
   });
   try {
+    await file.chmod(OWN_FILE_MODE); // One that an earlier run left may be open to others.
     await write((bytes) =>
       file.writeFile(bytes).catch((cause: unknown) => {
         throw cannot('write', unfinished, cause);

@@ -1,5 +1,14 @@
 import { fileURLToPath } from 'node:url';
-import { defineOptions, durationMs, int, nodeRandom, type Options, parseOptions, string } from '@remora/base';
+import {
+  defineOptions,
+  durationMs,
+  int,
+  nodeRandom,
+  type Options,
+  OWN_UMASK,
+  parseOptions,
+  string,
+} from '@remora/base';
 import { Command } from 'commander';
 import { DevCluster } from '../dev/cluster.ts';
 import { DEFAULT_NODES } from '../dev/settings.ts';
@@ -54,6 +63,7 @@ export function devCommand(shell: Shell): Command {
 }
 
 async function runDev(options: Options<typeof devSchema>, shell: Shell): Promise<void> {
+  process.umask(OWN_UMASK);
   const { signal, dispose } = stopSignal();
   const program = fileURLToPath(new URL('../../bin/remora.mjs', import.meta.url));
   try {

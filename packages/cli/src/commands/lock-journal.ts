@@ -1,6 +1,7 @@
 import { access, constants, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { OWN_DIR_MODE } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 
@@ -35,7 +36,7 @@ export async function journalDir(
   try {
     // Where the home is may itself be unknown, and is thrown then.
     const path = flag ?? defaultJournalDir(env, home);
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await mkdir(path, { recursive: true, mode: OWN_DIR_MODE });
     await requireUsable(path);
     return path;
   } catch (error) {

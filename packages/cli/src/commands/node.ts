@@ -1,4 +1,4 @@
-import { kebabName, parseOptions } from '@remora/base';
+import { kebabName, OWN_UMASK, parseOptions } from '@remora/base';
 import { createPinoLogger } from '@remora/base/node';
 import { Command } from 'commander';
 import { parseConfig, readConfigFile } from '../config-file.ts';
@@ -66,6 +66,7 @@ export function showOptions(options: NodeOptions): string {
 
 /** Runs until a signal or a failure; gives the exit code. */
 async function runNode(options: NodeOptions, startNode: StartNode): Promise<number> {
+  process.umask(OWN_UMASK);
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
   const { signal, dispose } = stopSignal();
   // A node that is joining has nothing but timers that do not keep the process.

@@ -5,6 +5,7 @@
 //     code that starting again is of no use stays down.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync, renameSync } from 'node:fs';
+import { OWN_FILE_MODE } from '@remora/base';
 import { mayRestart } from '../exit-codes.ts';
 
 const LOG_BYTES_MAX = 64 * 2 ** 20;
@@ -109,11 +110,11 @@ function isRunning(child: ChildProcess): boolean {
 
 /** Opens a log for appending; one that has grown large makes room under `.1`, replacing what was there. */
 function openLog(path: string): number {
-  const log = openSync(path, 'a');
+  const log = openSync(path, 'a', OWN_FILE_MODE);
   if (fstatSync(log).size < LOG_BYTES_MAX) return log;
   closeSync(log);
   renameSync(path, `${path}.1`);
-  return openSync(path, 'a');
+  return openSync(path, 'a', OWN_FILE_MODE);
 }
 
 /** The last lines of a log, to show why a node did not start. */

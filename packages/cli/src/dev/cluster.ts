@@ -1,13 +1,13 @@
 // V1. One supervisor per data directory, by the directory's lock.
 // V2. Every problem that can be known before a process is started is reported before one is.
 // V3. However it ends, no child is left: on a stop they are told, waited for and, past the deadline, killed.
-import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { formatDurationMs, type Random } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
 import { localPorts } from '../local-ports.ts';
 import { type DirLock, lockDirectory } from '../node/dir-lock.ts';
 import type { Readiness } from '../node/health.ts';
+import { makeDirectory } from '../node/make-directory.ts';
 import { type ChildEvent, ChildNode, logTail } from './child-node.ts';
 import { firstTakenPort } from './ports.ts';
 import { type DevSettings, loadDevSettings } from './settings.ts';
@@ -59,7 +59,7 @@ export class DevCluster {
     try {
       const settings = await loadDevSettings(dir, options.nodes, options.random);
       await checkPorts(options.basePort, settings.nodes);
-      for (let n = 1; n <= settings.nodes; n++) await mkdir(join(dir, `n${n}`), { recursive: true });
+      for (let n = 1; n <= settings.nodes; n++) await makeDirectory(join(dir, `n${n}`));
       return new DevCluster({ ...options, dataDir: dir }, lock, settings);
     } catch (error) {
       await lock.release();

@@ -1,11 +1,12 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { OWN_FILE_MODE } from '@remora/base';
 
 /** Replaces a file so that after a crash it holds either the old contents or the new ones, durably once this resolves. */
 export async function writeFileAtomically(path: string, text: string): Promise<void> {
   const temporary = `${path}.tmp`;
-  const file = await open(temporary, 'w');
+  const file = await open(temporary, 'w', OWN_FILE_MODE);
   try {
     await file.writeFile(text);
     await file.sync();
@@ -42,7 +43,7 @@ export function writeJsonAtomicallySync(path: string, value: unknown): void {
 }
 
 function withFileSync(path: string, flags: string, use: (fd: number) => void): void {
-  const fd = openSync(path, flags);
+  const fd = openSync(path, flags, OWN_FILE_MODE);
   try {
     use(fd);
   } finally {

@@ -32,6 +32,7 @@ import { foundersOf } from './cluster-identity.ts';
 import { type DataDir, openDataDir } from './data-dir.ts';
 import { diskSpace } from './disk-space.ts';
 import { Entry } from './entry.ts';
+import { warnOfLooseMode } from './loose-mode.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import type { RunningNode } from './running-node.ts';
 
@@ -51,6 +52,7 @@ export async function startNode(
     random,
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   }).catch(sayIfStorage);
+  await warnOfLooseMode(dataDir.path, logger);
   const platform = processPlatform(options, { clock, random, logger, dataDir });
   const node = await assembleNode(options, platform, signal).catch(sayIfStorage);
   const failed = node.failed.catch(sayIfStorage);

@@ -1,0 +1,8 @@
+/**
+ * Modes of what this program writes: for its own user alone. Data directories, logs, backups and journals have values,
+ * tokens, and the incarnations by which nodes know each other.
+ */
+export const OWN_DIR_MODE = 0o700;
+export const OWN_FILE_MODE = 0o600;
+/** Of a process that has files written by others: LevelDB chooses 0644 and leaves the rest to the umask. */
+export const OWN_UMASK = 0o077;
