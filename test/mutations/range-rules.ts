@@ -2,6 +2,7 @@
 import { CLIENT_RULES } from './client-rules.ts';
 import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
 import type { RuleMutation } from './mutation.ts';
+import { PEER_RULES } from './peer-rules.ts';
 import { STEERING_RULES } from './steering-rules.ts';
 
 const DATA = 'packages/dataserver/src/';
@@ -482,6 +483,7 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...OF_LOCKS,
   ...OF_RANGES,
   ...CLIENT_RULES,
+  ...PEER_RULES,
   ...OF_COORDINATORS,
   ...OF_TRANSACTIONS,
   ...STEERING_RULES,

@@ -21,6 +21,7 @@ export * from './options/index.ts';
 export * from './packer.ts';
 export * from './process-identity.ts';
 export * from './random.ts';
+export * from './rare-log.ts';
 export * from './sim/manual-clock.ts';
 export * from './sim/sim-disk.ts';
 export * from './sim/timer-queue.ts';

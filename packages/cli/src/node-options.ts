@@ -6,6 +6,8 @@ import {
   defineOptions,
   durationMs,
   formatAddress,
+  INPUT_LIMITS,
+  type InputLimits,
   int,
   list,
   type Options,
@@ -43,6 +45,8 @@ const port = () => int({ min: 1, max: 65_535 });
 
 /** Below this, parts of a snapshot would come later than a receiver waits for them. */
 const SNAPSHOT_RATE_MIN = 2 ** 20;
+/** What a frame has around the largest request in it. */
+const REQUEST_ROOM_BYTES = 4 * 2 ** 20;
 
 /** Every option of a node: flags, `REMORA_*` variables, keys of the configuration file and `--help` come from here. */
 export const nodeSchema = defineOptions({
@@ -251,6 +255,30 @@ export const nodeSchema = defineOptions({
       desc: 'How many requests per second this gateway takes from all its clients; 0: no limit. More are refused with RESOURCE_EXHAUSTED; heartbeats, releases and watches never are.',
       group: 'Limits',
     },
+    connectionsMax: {
+      type: int({ min: 1 }),
+      default: INPUT_LIMITS.connectionsMax,
+      desc: 'How many connections the port for clients takes at a time, and as many the port for nodes; more are closed.',
+      group: 'Limits',
+    },
+    connectionsPerAddressMax: {
+      type: int({ min: 1 }),
+      default: INPUT_LIMITS.connectionsPerAddressMax,
+      desc: 'How many of them from one address (IPv6: from one /64). Clients behind one NAT share an address; nodes are not counted.',
+      group: 'Limits',
+    },
+    unfinishedBytesMax: {
+      type: bytes({ min: 2 ** 20 }),
+      default: INPUT_LIMITS.bytesMax,
+      desc: 'How much one port keeps of requests that have begun to arrive; then it closes the connection that began first.',
+      group: 'Limits',
+    },
+    unfinishedBytesPerAddressMax: {
+      type: bytes({ min: 2 ** 20 }),
+      default: INPUT_LIMITS.bytesPerAddressMax,
+      desc: 'How much of that from one address. At least a largest request and 4 MiB.',
+      group: 'Limits',
+    },
     logLevel: { type: oneOf(LOG_LEVELS), default: 'info', desc: 'How much is logged.', group: 'Logging' },
     logFormat: {
       type: oneOf(['json', 'pretty']),
@@ -280,6 +308,23 @@ export const nodeSchema = defineOptions({
       between: ['preSplit', 'preSplitCount'],
       holds: ({ preSplit, preSplitCount }) => preSplit.length === 0 || preSplitCount === 1,
       must: 'not be given together with --pre-split-count',
+    },
+    {
+      between: ['connectionsPerAddressMax', 'connectionsMax'],
+      holds: ({ connectionsPerAddressMax, connectionsMax }) => connectionsPerAddressMax <= connectionsMax,
+      must: 'be at most --connections-max',
+    },
+    {
+      between: ['unfinishedBytesPerAddressMax', 'unfinishedBytesMax'],
+      holds: ({ unfinishedBytesPerAddressMax, unfinishedBytesMax }) =>
+        unfinishedBytesPerAddressMax <= unfinishedBytesMax,
+      must: 'be at most --unfinished-bytes-max',
+    },
+    {
+      between: ['unfinishedBytesPerAddressMax', 'requestBytesMax'],
+      holds: ({ unfinishedBytesPerAddressMax, requestBytesMax }) =>
+        unfinishedBytesPerAddressMax >= requestBytesMax + REQUEST_ROOM_BYTES,
+      must: 'be at least --request-bytes-max and 4MiB: such a request would never arrive',
     },
     ...RANGE_RELATIONS,
     {
@@ -436,5 +481,15 @@ function member(): OptionType<Member> {
     parse,
     fromFile: (value) => (typeof value === 'string' ? parse(value) : { ok: false, expected }),
     show: ({ name, peer }) => `${name}=${formatAddress(peer)}`,
+  };
+}
+
+/** What connections to a port may hold while they have not said something whole. */
+export function inputLimitsOf(options: NodeOptions): Partial<InputLimits> {
+  return {
+    connectionsMax: options.connectionsMax,
+    connectionsPerAddressMax: options.connectionsPerAddressMax,
+    bytesMax: options.unfinishedBytesMax,
+    bytesPerAddressMax: options.unfinishedBytesPerAddressMax,
   };
 }

@@ -14,23 +14,26 @@ import {
 } from '@remora/gateway';
 import { pipeFrameBytesMax } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
-import { httpNames } from '../node-options.ts';
+import { httpNames, inputLimitsOf } from '../node-options.ts';
 import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import type { EntryDeps, NodeEntry } from './platform.ts';
+import type { PortMetrics } from './port-metrics.ts';
 
 /** What the outside sees of a node: the port for clients, and HTTP for operators. */
 export class Entry implements NodeEntry {
   readonly #deps: EntryDeps;
   readonly #metrics: MetricsRegistry;
+  readonly #ports: PortMetrics;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
   readonly #http: RunningHttpServer[] = [];
 
-  constructor(deps: EntryDeps, metrics: MetricsRegistry) {
+  constructor(deps: EntryDeps, metrics: MetricsRegistry, ports: PortMetrics) {
     this.#deps = deps;
     this.#metrics = metrics;
+    this.#ports = ports;
   }
 
   async start(): Promise<void> {
@@ -43,7 +46,8 @@ export class Entry implements NodeEntry {
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
     const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
-    const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax: pipeFrameBytesMax(requestBytesMax) };
+    const messageBytesMax = pipeFrameBytesMax(requestBytesMax);
+    const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax, input: inputLimitsOf(options) };
     const onBusy = admission.countBusy;
     const onMalformed = (): void => admission.countMalformed('grpc');
     const server = new ClientServer({ logger, clock, limits, onBusy, onMalformed });
@@ -58,6 +62,7 @@ export class Entry implements NodeEntry {
     server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
     server.addFrames(this.#pipe);
     this.#server = server;
+    this.#ports.show('client', () => server.input);
     try {
       await server.start(options.listenHost, options.clientPort);
     } catch (cause) {

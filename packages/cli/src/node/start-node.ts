@@ -25,7 +25,7 @@ import {
   StateLostError,
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
-import type { NodeOptions } from '../node-options.ts';
+import { inputLimitsOf, type NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
 import { assembleNode } from './assemble.ts';
 import { foundersOf } from './cluster-identity.ts';
@@ -34,6 +34,7 @@ import { diskSpace } from './disk-space.ts';
 import { Entry } from './entry.ts';
 import { warnOfLooseMode } from './loose-mode.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
+import { PortMetrics } from './port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
 
 /** Assembles a node from its roles and runs it in this process; it logs to standard error unless told otherwise. */
@@ -91,6 +92,7 @@ interface ProcessParts {
 function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatform {
   const { clock, random, logger, dataDir } = parts;
   const metrics = createMetrics({ process: true });
+  const ports = new PortMetrics(metrics);
   return {
     clock,
     random,
@@ -103,9 +105,9 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
     connect: (target, self, verify) => dialRpc(target, self, clock, verify),
-    openPeers: (deps) => new ProcessPeers(options, parts, deps),
+    openPeers: (deps) => new ProcessPeers(options, { ...parts, ports }, deps),
     metrics,
-    openEntry: (deps) => new Entry(deps, metrics),
+    openEntry: (deps) => new Entry(deps, metrics, ports),
   };
 }
 
@@ -119,12 +121,12 @@ function refusalOf(caller: Caller | ServiceError): PeerRefusal | undefined {
 /** One port carries the Raft streams and the calls between roles. */
 class ProcessPeers implements Peers {
   readonly #options: NodeOptions;
-  readonly #parts: ProcessParts;
+  readonly #parts: ProcessParts & { readonly ports: PortMetrics };
   readonly #deps: PeersDeps;
   readonly #raft: SocketTransport;
   #stop: () => void = () => {};
 
-  constructor(options: NodeOptions, parts: ProcessParts, deps: PeersDeps) {
+  constructor(options: NodeOptions, parts: ProcessParts & { readonly ports: PortMetrics }, deps: PeersDeps) {
     this.#options = options;
     this.#parts = parts;
     this.#deps = deps;
@@ -147,10 +149,11 @@ class ProcessPeers implements Peers {
   }
 
   async listen(registry: Parameters<Peers['listen']>[0]): Promise<void> {
-    const { clock, logger } = this.#parts;
+    const { clock, logger, ports } = this.#parts;
     const { self, identify } = this.#deps;
     const rpc = createRpcService({ registry, clock, logger, identity: () => self, identify });
     const server = await this.#bind(rpc);
+    ports.show('peer', () => server.input);
     this.#stop = () => {
       rpc.close();
       server.close();
@@ -160,7 +163,9 @@ class ProcessPeers implements Peers {
   #bind(rpc: RpcService) {
     const { listenHost: host, peerPort: port } = this.#options;
     const services = [...this.#raft.services, rpc];
-    return openFramePort({ clock: this.#parts.clock, host, port, services }).catch((cause: unknown) => {
+    const { clock, logger } = this.#parts;
+    const input = inputLimitsOf(this.#options);
+    return openFramePort({ clock, logger, host, port, services, input }).catch((cause: unknown) => {
       const message = `cannot listen on ${host}:${port}; is it taken? Choose another --peer-port`;
       throw new CommandError('portTaken', message, { cause });
     });

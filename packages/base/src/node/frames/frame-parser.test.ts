@@ -46,7 +46,7 @@ test('frames of any number of small pieces come out whole, and those behind them
   for (const byte of Buffer.concat(sent.flatMap((payload) => frameBytes('data', payload)))) {
     parser.push(Buffer.of(byte));
   }
-  expect([received, parser.unfinished]).toEqual([sent, false]);
+  expect([received, parser.unfinishedBytes]).toEqual([sent, 0]);
 });
 
 test('a frame that is announced as larger than allowed is refused before it comes', () => {

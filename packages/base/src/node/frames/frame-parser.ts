@@ -45,6 +45,7 @@ export class FrameParser {
   /** The last so many came by themselves, and were not put together yet (FP3). */
   #crumbs = 0;
   #bytes = 0;
+  #frames = 0;
   /** How many bytes the pieces must have before another frame can be cut. */
   #wanted = HEAD_BYTES;
 
@@ -53,9 +54,14 @@ export class FrameParser {
     this.#onFrame = onFrame;
   }
 
-  /** Whether a frame has begun and is not whole. */
-  get unfinished(): boolean {
-    return this.#bytes > 0;
+  /** Bytes of a frame that has begun and is not whole. */
+  get unfinishedBytes(): number {
+    return this.#bytes;
+  }
+
+  /** How many frames came out whole. */
+  get frames(): number {
+    return this.#frames;
   }
 
   /** Throws `FrameError` when a frame is larger than allowed. */
@@ -92,6 +98,7 @@ export class FrameParser {
       this.#wanted = HEAD_BYTES + length;
       if (bytes.length - from < length) return at;
       at = from + length;
+      this.#frames++;
       this.#onFrame(KINDS[head & (KINDS.length - 1)] ?? 'data', owned(bytes.subarray(from, at), bytes));
     }
   }

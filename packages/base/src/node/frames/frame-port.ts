@@ -6,6 +6,7 @@
 import { type AddressInfo, connect, createServer, isIP, Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import type { Timer } from '../../clock.ts';
+import type { Logger } from '../../logger.ts';
 import {
   FRAME_STREAM_DEFAULTS,
   FrameStream,
@@ -13,6 +14,7 @@ import {
   type GreetedHandlers,
   type Hello,
 } from './frame-stream.ts';
+import { INPUT_LIMITS, type InputAccount, InputBudget, type InputLimits, type InputStats } from './input-budget.ts';
 
 /** What every connection begins with. The last byte but one is the version of what frame-parser.ts and frame-stream.ts describe. */
 export const OPENING = Buffer.from('REMORA\x01\n', 'latin1');
@@ -29,6 +31,7 @@ export interface FrameService {
 
 export interface FramePort {
   readonly port: number;
+  readonly input: InputStats;
   /** Takes no more connections, nor those that have not begun to speak; the others go on. */
   refuse(): void;
   /** Closes the port and all that came in through it. */
@@ -42,6 +45,10 @@ export interface FramePortOptions extends FrameStreamOptions {
   /** So long may a connection take until its hello is there; `probeMs` and `probeTimeoutMs` together. */
   readonly helloMs?: number;
   readonly services: readonly FrameService[];
+  /** What connections may hold while they are not done; `INPUT_LIMITS`. */
+  readonly input?: Partial<InputLimits>;
+  /** Told of connections that are closed for what they hold. */
+  readonly logger?: Pick<Logger, 'warn'>;
   /** Connections of another kind; all that are neither are sent away. */
   readonly others?: OtherConnections;
   /** Whom the port is for, which those are told who are sent away. */
@@ -65,10 +72,14 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
   const services = new Map(options.services.map((service) => [service.name, service]));
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
+  const budget = new InputBudget({ ...INPUT_LIMITS, ...options.input }, options.clock, options.logger);
   const server = createServer((socket) => {
+    const account = budget.admit(socket.remoteAddress, () => socket.destroy());
+    if (account === undefined) return void socket.destroy();
     sockets.add(socket);
     undecided.add(socket);
     socket.on('close', () => {
+      account.end();
       sockets.delete(socket);
       undecided.delete(socket);
     });
@@ -76,7 +87,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     const patience = new Patience(socket, options);
     onOpening(socket, (ours, begun) => {
       if (ours) {
-        return serve(socket, options, services, () => {
+        return serve({ socket, options, services, account }, () => {
           undecided.delete(socket);
           patience.end();
         });
@@ -98,6 +109,9 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
       const { port } = server.address() as AddressInfo;
       resolve({
         port,
+        get input() {
+          return budget.stats;
+        },
         refuse,
         close() {
           refuse();
@@ -174,13 +188,15 @@ function agree(bytes: Buffer, other: Uint8Array): boolean {
   return bytes.subarray(0, compared).equals(other.subarray(0, compared));
 }
 
-function serve(
-  socket: Socket,
-  options: FramePortOptions,
-  services: ReadonlyMap<string, FrameService>,
-  greeted: () => void,
-): void {
-  const stream = new FrameStream(socket, options, {
+interface Served {
+  readonly socket: Socket;
+  readonly options: FramePortOptions;
+  readonly services: ReadonlyMap<string, FrameService>;
+  readonly account: InputAccount;
+}
+
+function serve({ socket, options, services, account }: Served, greeted: () => void): void {
+  const handlers: GreetedHandlers = {
     onHello(hello) {
       greeted();
       const name = hello[SERVICE] ?? '';
@@ -191,7 +207,8 @@ function serve(
     onFrame() {},
     onDrain() {},
     onEnd() {},
-  });
+  };
+  const stream: FrameStream = new FrameStream(socket, options, handlers, account);
   socket.resume();
 }
 

@@ -9,7 +9,8 @@
  *      clock does: a process that was stopped for a while reads first. Who hears and has nothing to say gives a sign of
  *      life by itself: the other's probe may stand behind megabytes that are on their way. A large frame over a slow line
  *      is a sign of life at either end long before it is whole.
- * FS4. What a peer announces is bounded before a byte of it is kept; what is not taken by the peer yet is counted
+ * FS4. What a peer announces is bounded before a byte of it is kept, and what all peers at a port have begun to send is
+ *      bounded together (input-budget.ts); what is not taken by the peer yet is counted
  *      (`pendingBytes`), and bounded by whoever sends.
  */
 import type { Socket } from 'node:net';
@@ -17,6 +18,7 @@ import { parseBoundedJson } from '../../bounded-json.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import { type ErrorCode, isErrorCode } from '../../errors.ts';
 import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-parser.ts';
+import type { InputAccount } from './input-budget.ts';
 
 /** How an end names itself: `service` says what the stream is for, the rest is the service's. */
 export type Hello = Readonly<Record<string, string>>;
@@ -69,6 +71,8 @@ export class FrameStream {
   readonly #options: Required<FrameStreamOptions>;
   readonly #parser: FrameParser;
   readonly #onHello: (hello: Hello) => void;
+  /** Of a stream that came in at a port: what it holds there (input-budget.ts). */
+  readonly #account: InputAccount | undefined;
   #handlers: FrameHandlers;
   #timer: Timer;
   #greeted = false;
@@ -80,8 +84,9 @@ export class FrameStream {
   /** When it said last that a frame is coming in. */
   #saidReceivingMs = 0;
 
-  constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers) {
+  constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers, account?: InputAccount) {
     this.#socket = socket;
+    this.#account = account;
     this.#options = { ...FRAME_STREAM_DEFAULTS, ...options };
     this.#onHello = (hello) => handlers.onHello(hello);
     this.#handlers = handlers;
@@ -113,6 +118,16 @@ export class FrameStream {
   /** Who hears what comes next: it may be the hello that tells. */
   handle(handlers: FrameHandlers): void {
     this.#handlers = handlers;
+  }
+
+  /** The largest frame that is taken from now on; before a hello it is a few words, after it `frameBytesMax`. */
+  takeFramesUpTo(bytes: number): void {
+    this.#parser.payloadBytesMax = bytes;
+  }
+
+  /** The peer is a node of the cluster: it does not share the port's budget with strangers any more. */
+  trust(): void {
+    this.#account?.end();
   }
 
   sayHello(hello: Hello): void {
@@ -168,7 +183,8 @@ export class FrameStream {
           : `what answers there does not speak in frames (is it the port for HTTP?): ${error.message}`,
       );
     }
-    if (this.#greeted && this.#parser.unfinished) this.#sayReceiving();
+    this.#account?.unfinished(this.#parser.unfinishedBytes, this.#parser.frames);
+    if (this.#greeted && this.#parser.unfinishedBytes > 0) this.#sayReceiving();
   }
 
   #sayReceiving(): void {

@@ -1,2 +1,3 @@
 export * from './frame-port.ts';
 export * from './frame-stream.ts';
+export * from './input-budget.ts';

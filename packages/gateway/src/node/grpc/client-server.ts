@@ -1,6 +1,14 @@
 import type { Socket } from 'node:net';
 import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
-import { type Clock, type FramePort, type FrameService, type Logger, openFramePort } from '@remora/base';
+import {
+  type Clock,
+  type FramePort,
+  type FrameService,
+  type InputLimits,
+  type InputStats,
+  type Logger,
+  openFramePort,
+} from '@remora/base';
 import { PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { CallGuard, type CallLimits } from './call-guard.ts';
@@ -20,6 +28,8 @@ export interface ClientServerLimits extends CallLimits {
   readonly keepAliveTimeoutMs: number;
   /** So long may a connection take to show what it speaks. */
   readonly helloMs: number;
+  /** What connections may hold that have not said something whole; gRPC's count as connections only. */
+  readonly input?: Partial<InputLimits>;
 }
 
 export const CLIENT_SERVER_LIMITS: ClientServerLimits = {
@@ -27,7 +37,7 @@ export const CLIENT_SERVER_LIMITS: ClientServerLimits = {
   streamsMax: 16_384,
   timeouts: TIMEOUT_LIMITS,
   messageBytesMax: PIPE_FRAME_BYTES_MAX,
-  callsPerConnectionMax: 8_192,
+  callsPerConnectionMax: 1_024,
   keepAliveMs: 30_000,
   keepAliveTimeoutMs: 20_000,
   helloMs: 5_000,
@@ -82,11 +92,11 @@ export class ClientServer {
   /** Listens; resolves to the port, which the system chooses for 0. Rejects with a `ListenError`. */
   async start(host: string, port: number): Promise<number> {
     const { clock, logger } = this.#deps;
-    const { messageBytesMax, keepAliveMs, keepAliveTimeoutMs, helloMs } = this.#limits;
+    const { messageBytesMax, keepAliveMs, keepAliveTimeoutMs, helloMs, input = {} } = this.#limits;
     const injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
     try {
       this.#port = await openFramePort({
-        ...{ clock, host, port, helloMs, services: this.#frames },
+        ...{ clock, logger, host, port, helloMs, input, services: this.#frames },
         frameBytesMax: messageBytesMax,
         probeMs: keepAliveMs,
         probeTimeoutMs: keepAliveTimeoutMs,
@@ -99,6 +109,11 @@ export class ClientServer {
     }
     logger.info({ address: `${host}:${this.#port.port}` }, 'listening for clients');
     return this.#port.port;
+  }
+
+  /** What its connections hold; undefined until it listens. */
+  get input(): InputStats | undefined {
+    return this.#port?.input;
   }
 
   /**

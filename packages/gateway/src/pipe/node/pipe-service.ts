@@ -1,4 +1,4 @@
-import { type Clock, type FrameService, type Logger, ServiceError, silentLogger } from '@remora/base';
+import { type Clock, type FrameService, type Logger, RareLog, ServiceError, silentLogger } from '@remora/base';
 import {
   acceptedLink,
   clusterRefusal,
@@ -40,7 +40,7 @@ const CONNECTIONS_MAX = 10_000;
 /** The Pipe for the gateway's port. */
 export function createPipeService(options: PipeServiceOptions): PipeService {
   const registry = createPipeRegistry(options.backend, options);
-  const logger = options.logger ?? silentLogger;
+  const log = new RareLog(options.clock, options.logger ?? silentLogger);
   const links = new Set<ServedLink>();
   const held = new HeldBytes(PIPE_HELD_BYTES_MAX);
   const connectionsMax = options.connectionsMax ?? CONNECTIONS_MAX;
@@ -56,7 +56,8 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
     open(hello, stream) {
       const refusal = closed ?? pipeRefusal(hello) ?? clusterRefusal(hello, options.cluster ?? '') ?? fullness();
       if (refusal !== undefined) {
-        logger.warn({ peer: stream.peerAddress, code: refusal.code, reason: refusal.message }, 'refused a client');
+        const { code, message: reason } = refusal;
+        log.warn(code, { peer: stream.peerAddress, code, reason }, 'refused a client');
         return stream.end(refusal);
       }
       stream.sayHello(PIPE_HELLO);

@@ -17,6 +17,7 @@ import {
   type FrameService,
   type Hello,
   type Logger,
+  RareLog,
   SERVICE,
   ServiceError,
   silentLogger,
@@ -29,6 +30,9 @@ import { acceptedLink, dialLink } from './frame-link.ts';
 
 /** 4: the answering end names a digest of its incarnation; views have no incarnations, the answers to heartbeats do. */
 export const RPC_PROTOCOL_VERSION = '4';
+
+/** What joiners ask for is a few words. */
+const JOINER_FRAME_BYTES_MAX = 64 * 1024;
 
 /** What the streams of calls are called at a node's port. */
 export const RPC_SERVICE = 'rpc';
@@ -72,7 +76,7 @@ export interface RpcService extends FrameService {
 }
 
 export function createRpcService(options: RpcServiceOptions): RpcService {
-  const logger = options.logger ?? silentLogger;
+  const log = new RareLog(options.clock, options.logger ?? silentLogger);
   const links = new Set<ServedLink>();
   const identify = (peer: LinkIdentity): Caller | ServiceError =>
     isAnonymous(peer) ? ANONYMOUS_CALLER : options.identify(peer);
@@ -83,11 +87,13 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
       const peer = readIdentity(hello);
       const caller = protocolRefusal(hello) ?? clusterRefusal(peer.clusterId, local) ?? identify(peer);
       if (caller instanceof ServiceError) {
-        logger.warn({ peer: peer.nodeId, code: caller.code, reason: caller.message }, 'refused a peer');
+        log.warn(caller.code, { peer: peer.nodeId, code: caller.code, reason: caller.message }, 'refused a peer');
         stream.end(caller);
         return;
       }
       stream.sayHello(answerTo(peer, local));
+      if (caller.kind === 'node') stream.trust();
+      else stream.takeFramesUpTo(JOINER_FRAME_BYTES_MAX);
       const link = serveLink({
         link: acceptedLink(stream),
         registry: options.registry,
@@ -95,7 +101,12 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
         caller,
         identify: () => {
           const now = identify(peer);
-          return now instanceof ServiceError ? caller : now;
+          if (now instanceof ServiceError) return caller;
+          if (now.kind === 'node') {
+            stream.trust();
+            stream.takeFramesUpTo(FRAME_BYTES_MAX);
+          }
+          return now;
         },
         onClose: () => links.delete(link),
         ...(options.limits === undefined ? {} : { limits: options.limits }),

@@ -8,7 +8,7 @@ import { FRAME_BYTES_MAX } from '../link.ts';
 import { createRpcRegistry } from '../registry.ts';
 import type { Method } from '../rpc.ts';
 import { dialLink } from './frame-link.ts';
-import { createRpcService, RPC_PROTOCOL_VERSION } from './socket-rpc.ts';
+import { createRpcService, incarnationDigest, RPC_PROTOCOL_VERSION } from './socket-rpc.ts';
 
 const SELF = { clusterId: 'the-cluster', nodeId: 2, incarnation: 'the-incarnation' };
 const KNOWN = { cluster: SELF.clusterId, node: '3', incarnation: 'i3' };
@@ -119,6 +119,17 @@ describe.each(STRANGERS)('a caller that $name', ({ who, code }) => {
     const answer = JSON.stringify(heard.hello);
     expect(answer).not.toContain(SELF.incarnation);
     if (who.cluster !== SELF.clusterId) expect(answer).not.toContain(SELF.clusterId);
+  });
+});
+
+test('a caller that names the cluster hears a digest of the incarnation in its answer', async () => {
+  const { address } = await everything();
+  const { heard, call } = callAs(address, KNOWN);
+  await call(protocol.masterView as Method<unknown, unknown>);
+  expect(heard.hello).toMatchObject({
+    cluster: SELF.clusterId,
+    node: '2',
+    digest: incarnationDigest(SELF.incarnation),
   });
 });
 

@@ -14,6 +14,7 @@ import {
   joinSignals,
   type Logger,
   type Random,
+  RareLog,
   silentLogger,
 } from '@remora/base';
 import type {
@@ -97,6 +98,7 @@ class SocketNode implements Transport {
   readonly #config: SocketTransportConfig;
   readonly #context: PeerContext;
   readonly #logger: Logger;
+  readonly #rareLog: RareLog;
   readonly #peers = new Map<NodeId, FramePeer>();
   /** The newest stream of frames from each peer (X1). */
   readonly #incoming = new Map<NodeId, FrameStream>();
@@ -110,6 +112,7 @@ class SocketNode implements Transport {
     const { verifyAnswer = verifyPeer } = config;
     this.#config = config;
     this.#logger = logger;
+    this.#rareLog = new RareLog(clock, logger);
     this.#context = {
       local,
       clock,
@@ -244,11 +247,12 @@ class SocketNode implements Transport {
     const { local, verifyPeer, onPeerVerified } = this.#config;
     const checked = checkPeer(hello, local, verifyPeer);
     if ('refusal' in checked) {
-      this.#logger.warn({ ...checked.refusal }, 'a peer was refused');
+      this.#rareLog.warn(checked.refusal.code, { ...checked.refusal }, 'a peer was refused');
       stream.end(checked.refusal);
       return undefined;
     }
     stream.sayHello(helloOf(local, service));
+    stream.trust();
     onPeerVerified?.(checked.peer);
     return { peer: checked.peer, handlers, transfers };
   }

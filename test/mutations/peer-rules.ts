@@ -1,0 +1,91 @@
+/** Who a caller is, what it may do, and what it may hold before it has said something: each rule broken, and its test. */
+import type { RuleMutation } from './mutation.ts';
+
+const STRANGERS = 'packages/protocol/src/rpc/node/strangers.test.ts';
+const IDENTITIES = 'packages/cli/src/node/peer-identities.test.ts';
+const BUDGET = 'packages/base/src/node/frames/input-budget.test.ts';
+
+export const PEER_RULES: readonly RuleMutation[] = [
+  {
+    name: 'joiners-call-as-nodes',
+    rule: 'a caller whom the masters have not named may join and view, and nothing else (access.ts A2)',
+    file: 'packages/protocol/src/rpc/access.ts',
+    find: "return callers === 'joiners';",
+    replace: "return callers !== 'clients';",
+    killedBy: { file: STRANGERS, test: 'may join and view, and nothing else' },
+  },
+  {
+    name: 'answer-with-the-incarnation',
+    rule: 'an incarnation leaves a node only in the hellos by which it calls others (socket-rpc.ts G3)',
+    file: 'packages/protocol/src/rpc/node/socket-rpc.ts',
+    find: '{ digest: incarnationDigest(incarnation) }',
+    replace: '{ digest: incarnation }',
+    killedBy: {
+      file: STRANGERS,
+      test: 'a caller that names the cluster hears a digest of the incarnation in its answer',
+    },
+  },
+  {
+    name: 'a-hello-is-believed',
+    rule: 'a hello teaches nothing (peer-identities.ts PI3)',
+    file: 'packages/cli/src/node/peer-identities.ts',
+    find: 'if (known === undefined) return this.#ask(nodeId);',
+    replace: 'if (known === undefined) this.#answered.set(nodeId, incarnationDigest(incarnation));',
+    killedBy: {
+      file: IDENTITIES,
+      test: 'false hellos under the id of a founding member bar nobody, whoever comes first (PI3)',
+    },
+  },
+  {
+    name: 'any-address-makes-a-founder',
+    rule: 'a founding member is known by what answers at its own address (peer-identities.ts PI2)',
+    file: 'packages/cli/src/node/peer-identities.ts',
+    find: 'if (wanted && this.#isUnnamedFounder(nodeId)',
+    replace: 'if (this.#isUnnamedFounder(nodeId)',
+    killedBy: {
+      file: IDENTITIES,
+      test: 'whoever answers where nobody in particular was looked for does not become a founding member (PI2)',
+    },
+  },
+  {
+    name: 'removed-nodes-are-nodes',
+    rule: 'a node that the masters removed may join, and is told that it was removed (peer-identities.ts PI1)',
+    file: 'packages/cli/src/node/peer-identities.ts',
+    find: 'return peer.removed ? undefined : incarnationDigest(peer.incarnation);',
+    replace: 'return incarnationDigest(peer.incarnation);',
+    killedBy: {
+      file: IDENTITIES,
+      test: 'a founding member that the masters removed is nobody, and is told so when it joins',
+    },
+  },
+  {
+    name: 'joins-under-any-id',
+    rule: 'a caller registers only the id that it presented (master-service.ts SV2)',
+    file: 'packages/master/src/master-service.ts',
+    find: 'if (presents(caller, nodeId)) return undefined;',
+    replace: 'if (nodeId > 0) return undefined;',
+    killedBy: {
+      file: 'packages/master/src/master.test.ts',
+      test: 'a master registers a caller only under the id that it presented: nobody, for the id of a member (SV2)',
+    },
+  },
+  {
+    name: 'busy-connections-grow-old',
+    rule: 'the connection is closed whose frame began first, not whose first frame did (input-budget.ts IB2)',
+    file: 'packages/base/src/node/frames/input-budget.ts',
+    find: 'if (bytes === 0 || anew) {',
+    replace: 'if (bytes === 0) {',
+    killedBy: { file: BUDGET, test: 'a frame that is whole counts no more, and the next one begins anew (IB2)' },
+  },
+  {
+    name: 'frames-without-end',
+    rule: 'a frame that has begun must be whole in a bounded time (input-budget.ts IB3)',
+    file: 'packages/base/src/node/frames/input-budget.ts',
+    find: 'if (account.begunMs > beforeMs) break;',
+    replace: 'if (account.begunMs > 0) break;',
+    killedBy: {
+      file: BUDGET,
+      test: 'closes a connection whose frame is not whole in time, and none whose frames come and go (IB3)',
+    },
+  },
+];
