@@ -66,7 +66,7 @@ export const PEER_RULES: readonly RuleMutation[] = [
     replace: 'if (nodeId > 0) return undefined;',
     killedBy: {
       file: 'packages/master/src/master.test.ts',
-      test: 'a master registers a caller only under the id that it presented: nobody, for the id of a member (SV2)',
+      test: "registers a caller only under the id that it presented: 'nobody, for the id of a member' (SV2)",
     },
   },
   {
