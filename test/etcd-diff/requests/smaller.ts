@@ -3,7 +3,7 @@ import type { Operation, Step, TxnStep } from './requests.ts';
 
 export function* smallerSteps(step: Step): Generator<Step> {
   if (step.do === 'txn') yield* smallerTxns(step);
-  else yield* withoutOptions(step);
+  else if (step.do !== 'compact') yield* withoutOptions(step);
 }
 
 function* smallerTxns(step: TxnStep): Generator<TxnStep> {
@@ -30,7 +30,6 @@ function* withoutOptions<T extends object>(step: T): Generator<T> {
   const isPut = 'do' in step && step.do === 'put';
   for (const [name, value] of Object.entries(step)) {
     if ((NEEDED.has(name) && !(isPut && name === 'lease')) || value === undefined) continue;
-    if (name === 'revision' && 'physical' in step) continue;
     const { [name]: _, ...rest } = step as { readonly [name: string]: unknown };
     yield rest as T;
   }
