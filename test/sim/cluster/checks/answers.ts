@@ -1,8 +1,9 @@
 /**
  * What gateways answer, held against what apply did and against what had been answered before the question.
  *
- * N1. Real-time order: a write that is acknowledged has a revision above all that was answered before it began (over all
- *     ranges, design §8); while one range has all keys, whatever else is answered is no older than that.
+ * N1. Real-time order, over all ranges (design §8): a change that is acknowledged has a revision above every answer that came
+ *     before its request began. The answer to a command that changed nothing, or to a read of keys, has one that is not
+ *     below; only a change of a lease's terms asks for no revision. While one range has all keys, that is true of every answer.
  * N2. An answer is true: what is acknowledged was executed, and its revision is the one that apply gave it.
  * N3. A refusal is true: what a gateway refused, rather than to say that the outcome is unknown, is never executed, unless
  *     it is asked for again.
@@ -65,7 +66,7 @@ export class Answers {
 
   /** A query reaches a gateway. */
   query(query: Query): (revision: number) => void {
-    const floor = isStale(query) || !this.#oneRange ? 0 : this.#shown;
+    const floor = !isStale(query) && (this.#oneRange || readsKeys(query)) ? this.#shown : 0;
     return (revision) =>
       this.#checked(() => {
         require(revision >= floor, 'revisions in real-time order', () =>
@@ -97,7 +98,7 @@ export class Answers {
     const what = `request ${requestId} (${command.type})`;
     const executed = requestId === undefined ? undefined : this.#applied.executed(requestId);
     const changed = executed?.changed === true;
-    const least = changed ? floor + 1 : this.#oneRange ? floor : 0;
+    const least = changed ? floor + 1 : this.#oneRange || command.type !== 'leaseChange' ? floor : 0;
     require(revision >= least, 'revisions in real-time order', () =>
       `${what} was answered with revision ${revision}, and ${floor} had been shown before it began`);
     this.#shown = Math.max(this.#shown, revision);
@@ -106,7 +107,7 @@ export class Answers {
       `${what} was acknowledged, and no replica has executed it`);
     if (executed === undefined) return;
     const at = executed.revision ?? revision;
-    require(waitsInQueue(command) ? revision >= at : revision === at, 'answers are true', () =>
+    require(isAnsweredLater(command) ? revision >= at : revision === at, 'answers are true', () =>
       `${what} was answered with revision ${revision}, and executed at ${at}`);
   }
 
@@ -132,8 +133,17 @@ function waitsInQueue(command: Command): boolean {
   return command.type === 'lock' && command.command.type === 'acquire';
 }
 
+/** Its answer has a revision of when it came: of an end of a lease, when nothing of the lease was left in any range. */
+function isAnsweredLater(command: Command): boolean {
+  return waitsInQueue(command) || command.type === 'leaseRevoke';
+}
+
 function isStale(query: Query): boolean {
-  return query.type === 'status' || ((query.type === 'range' || query.type === 'readTxn') && query.serializable);
+  return query.type === 'status' || (readsKeys(query) && query.serializable);
+}
+
+function readsKeys(query: Query): query is Extract<Query, { type: 'range' | 'readTxn' }> {
+  return query.type === 'range' || query.type === 'readTxn';
 }
 
 /** A gateway's way to the ranges, with its answers checked. */

@@ -10,7 +10,7 @@
  * A4. A revision is given to one command, and they grow with the log.
  */
 import type { AppliedCommand } from '@remora/dataserver';
-import { type Command, prepareRequestId } from '@remora/protocol';
+import { type Command, type PartResult, prepareRequestId } from '@remora/protocol';
 import { require } from '../../common/violation.ts';
 
 /** As it was first seen on any replica. */
@@ -31,6 +31,8 @@ export interface Executed {
 interface Committed {
   readonly txnId: string;
   readonly revision: number;
+  /** Some part of it changed a key, as far as parts are applied: otherwise the revision may be that of others as well. */
+  readonly changed: boolean;
 }
 
 const PLACES_MAX = 2 ** 16;
@@ -59,7 +61,7 @@ export class AppliedCommands {
   /** What a request became, where it was executed. */
   executed(requestId: string): Executed | undefined {
     const committed = this.#committed.get(requestId);
-    if (committed !== undefined) return { ok: true, changed: true, revision: committed.revision };
+    if (committed !== undefined) return { ok: true, ...committed };
     const known = this.#executed.get(requestId);
     if (known === undefined) return undefined;
     const { outcome, command, revision, revisionBefore } = known;
@@ -132,7 +134,7 @@ export class AppliedCommands {
     require(before.txnId === committed.txnId && before.revision === committed.revision, 'applied once', () =>
       `request ${requestId} was committed as ${committed.txnId} at ${committed.revision} by ${place(now)}, ` +
       `and before as ${before.txnId} at ${before.revision}`);
-    this.#committed.set(requestId, before);
+    this.#committed.set(requestId, { ...before, changed: before.changed || committed.changed });
     this.#eitherWay(requestId);
   }
 
@@ -171,12 +173,19 @@ function committedBy({ command, outcome }: KnownCommand): (Committed & { readonl
   const { result } = outcome;
   if (command.type === 'txnResolve' && command.resolution.type === 'commit') {
     const { txnId, requestId, resolution } = command;
-    return { txnId, requestId, revision: resolution.revision };
+    const changed = result.type === 'txnResolve' && changedBy(result.results);
+    return { txnId, requestId, revision: resolution.revision, changed };
   }
   if (command.type !== 'txnDecide' || result.type !== 'txnDecide' || result.outcome.state !== 'committed')
     return undefined;
   const { txnId, requestId } = command;
-  return { txnId, requestId, revision: result.outcome.commit.revision };
+  return { txnId, requestId, revision: result.outcome.commit.revision, changed: changedBy(result.results) };
+}
+
+function changedBy(results: readonly PartResult[] | undefined): boolean {
+  return (results ?? []).some(
+    ({ result }) => result.type === 'put' || (result.type === 'delete' && result.deleted > 0),
+  );
 }
 
 /** A2. */
