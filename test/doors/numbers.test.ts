@@ -7,17 +7,17 @@ import { type Command, type PipeCommand, type PipeQuery, pipeCommand, pipeQuery,
 import type * as etcd from '@remora/protocol/etcd';
 import type * as pb from '@remora/protocol/remora';
 import { describe, expect, test } from 'vitest';
-import { pack } from '../../protocol/src/internal/codec/pack.ts';
-import { unpackVersioned } from '../../protocol/src/internal/codec/wire.ts';
-import { AdminApi } from './admin/admin-api.ts';
-import type { Backend } from './backend.ts';
-import { Headers } from './etcd/headers.ts';
-import { toPutOp, toRangeOp, toRevision } from './etcd/kv-requests.ts';
-import { EtcdLease } from './etcd/lease-service.ts';
-import { Fields } from './http/fields.ts';
-import { parseSession } from './http/lock-words.ts';
-import { LockApi } from './lock/lock-service.ts';
-import { SessionApi } from './lock/session-service.ts';
+import { AdminApi } from '../../packages/gateway/src/admin/admin-api.ts';
+import type { Backend } from '../../packages/gateway/src/backend.ts';
+import { Headers } from '../../packages/gateway/src/etcd/headers.ts';
+import { toPutOp, toRangeOp, toRevision } from '../../packages/gateway/src/etcd/kv-requests.ts';
+import { EtcdLease } from '../../packages/gateway/src/etcd/lease-service.ts';
+import { Fields } from '../../packages/gateway/src/http/fields.ts';
+import { parseSession } from '../../packages/gateway/src/http/lock-words.ts';
+import { LockApi } from '../../packages/gateway/src/lock/lock-service.ts';
+import { SessionApi } from '../../packages/gateway/src/lock/session-service.ts';
+import { pack } from '../../packages/protocol/src/internal/codec/pack.ts';
+import { unpackVersioned } from '../../packages/protocol/src/internal/codec/wire.ts';
 
 const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } };
 const INT64_MAX = 2n ** 63n - 1n;
