@@ -14,8 +14,8 @@ export const COORDINATOR_BUGS: readonly PlantedBug[] = [
     file: ATTEMPT,
     find: '    const prepared: Prepared[] = [];\n    prepared[0] = await this.#prepare(0); // AT1',
     replace:
-      '    const early = await this.#deps.revisions.draw(0, this.#deps.calls.signal);\n    this.#deps = { ...this.#deps, revisions: { draw: async () => early } as never };\n    const prepared: Prepared[] = [];\n    prepared[0] = await this.#prepare(0);',
-    seed: 2,
+      '    const early = await this.#deps.revisions.unique.draw(0, this.#deps.calls.signal);\n    this.#deps = { ...this.#deps, revisions: { ...this.#deps.revisions, unique: { draw: async () => early } as never } };\n    const prepared: Prepared[] = [];\n    prepared[0] = await this.#prepare(0);',
+    seed: 5,
     properties: ['W1', 'W2'],
   },
   {
