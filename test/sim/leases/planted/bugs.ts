@@ -14,7 +14,7 @@ export const LEASE_BUGS: readonly PlantedBug[] = [
     file: `${RANGE}lease-duties.ts`,
     find: "if (command.type === 'leaseEnd') this.#registrar.void(command.id);",
     replace: '',
-    seed: 8,
+    seed: 7,
     properties: ['L2', 'L3'],
   },
   {
@@ -77,7 +77,7 @@ export const LEASE_BUGS: readonly PlantedBug[] = [
     file: `${STATE}admission.ts`,
     find: "item.command.type === 'leaseGrant' && ",
     replace: "item.command.type === 'noop' && item.command.type === 'leaseGrant' && ",
-    seed: 7,
+    seed: 19,
     properties: ['L0', 'L1', 'L2', 'L3'],
   },
   {

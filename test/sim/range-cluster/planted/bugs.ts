@@ -50,7 +50,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/merges.ts',
     find: 'hub.reset(); // it does not know what happened to the keys that came',
     replace: '',
-    seed: 2,
+    seed: 1,
     properties: ['watch'],
   },
   {

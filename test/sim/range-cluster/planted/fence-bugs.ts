@@ -22,7 +22,7 @@ export const FENCE_BUGS: readonly PlantedBug[] = [
     file: `${TRANSACTIONS}/holders.ts`,
     find: 'for (const lock of locks) touching.changes(lock);',
     replace: '',
-    seed: 2,
+    seed: 5,
     properties: ['FL1', 'FL2'],
   },
 ];
