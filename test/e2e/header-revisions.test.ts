@@ -72,3 +72,21 @@ it('the answers that one connection gets do not go back, whatever is asked, and 
     }
   }
 });
+
+it('a serializable read is not before what a watch on its connection has shown', async () => {
+  const [client, writer] = clients;
+  if (client === undefined || writer === undefined) throw new Error('there are three clients');
+  const watcher = await client.watch().key('z').create();
+  try {
+    for (let round = 0; round < 20; round++) {
+      const shown = new Promise<void>((resolve) => watcher.once('put', () => resolve()));
+      await client.kv.range({ key: Buffer.from('\0'), range_end: Buffer.from('\0'), serializable: true });
+      const written = await writer.put('z').value(`${round}`);
+      await shown;
+      const read = await client.kv.range({ key: Buffer.from('\0'), range_end: Buffer.from('\0'), serializable: true });
+      expect(revisionOf(read)).toBeGreaterThanOrEqual(revisionOf(written));
+    }
+  } finally {
+    await watcher.cancel();
+  }
+});

@@ -187,7 +187,7 @@ const ROWS: readonly Row[] = [
     'a read is answered at a revision while a change at or below it is under way',
     'range/queries.ts',
     'this.#deps.closing.whenUsedUp(notBefore, (error) => {',
-    '((_revision: number, then: (error?: ServiceError) => void) => then())(notBefore, (error) => {',
+    '((_revision: number, then: (error?: ServiceError) => void) => (then(), () => {}))(notBefore, (error) => {',
     'range/range-replica.test.ts',
     'a read that may not be before a revision waits until nothing comes at or below it, and carries it (Q6)',
   ],

@@ -236,7 +236,7 @@ describe('a range', () => {
 
 describe('what is on its way when a revision is named that was given out before', () => {
   const named = (bed: ClosingBed, revision: number): void =>
-    bed.closing.whenUsedUp(revision, (error) => bed.told.push(`${revision}: ${error?.code ?? 'used up'}`));
+    void bed.closing.whenUsedUp(revision, (error) => bed.told.push(`${revision}: ${error?.code ?? 'used up'}`));
 
   test('is used up when blocks are, and the log is applied; nothing is closed by that, and nobody asked (CL6)', () => {
     const bed = new ClosingBed();

@@ -149,19 +149,22 @@ export class ClosedRevisions {
   /**
    * CL6. Calls `done` once the range writes nothing at or below `revision` any more, provided that it was given out before
    * this call, and that this replica was known to lead after it had been. What prepared transactions commit is left out.
+   * Returns what gives up.
    */
-  whenUsedUp(revision: number, done: ClosedDone): void {
+  whenUsedUp(revision: number, done: ClosedDone): () => void {
     const { state, whenSettled } = this.#deps;
-    if (revision <= Math.max(state.revision, this.closed) || state.descriptor.revisionSource === 'range') {
-      return done(undefined);
-    }
-    if (this.#passing.size >= WAITING_MAX) return done(tooMany());
     const passing: Passing = { settledAt: undefined, done };
-    this.#passing.add(passing);
-    whenSettled((index) => {
-      passing.settledAt = index;
-      this.#pass();
-    });
+    if (revision <= Math.max(state.revision, this.closed) || state.descriptor.revisionSource === 'range')
+      done(undefined);
+    else if (this.#passing.size >= WAITING_MAX) done(tooMany());
+    else {
+      this.#passing.add(passing);
+      whenSettled((index) => {
+        passing.settledAt = index;
+        this.#pass();
+      });
+    }
+    return () => this.#passing.delete(passing);
   }
 
   /** CL5. Calls back without an error once it is known that a revision was given out; apply knows of a range that counts by itself. */

@@ -112,10 +112,11 @@ export class Queries {
     if (query.type === 'lockAwait' && this.#awaitsAtOnce(query, onCancel, done)) return;
     const current = isSerializable(query) ? { ...query, serializable: false } : query; // Q6
     if (notBefore === 0) return this.#confirm({ query: current, epoch, notBefore }, onCancel, done);
-    this.#deps.closing.whenUsedUp(notBefore, (error) => {
+    const forget = this.#deps.closing.whenUsedUp(notBefore, (error) => {
       if (error !== undefined) done(error, undefined);
       else this.#confirm({ query: current, epoch, notBefore }, onCancel, done);
     });
+    onCancel(forget);
   }
 
   /** Q1. */

@@ -464,7 +464,10 @@ test('a read that may not be before a revision waits until nothing comes at or b
   const data = encodeEntry({ ...stamps, commands: [item] });
   await replica.apply([{ index: 1, term: 2, type: 'normal', data }], replica.state.conf);
   const usedUp: (() => void)[] = [];
-  const whenUsedUp = (_revision: number, done: () => void): void => void usedUp.push(done);
+  const whenUsedUp = (_revision: number, done: () => void): (() => void) => {
+    usedUp.push(done);
+    return () => {};
+  };
   Object.assign(replica.group, { readIndex: (done: () => void) => done() });
   Object.assign(replica.closing, { whenUsedUp });
   const told: string[] = [];

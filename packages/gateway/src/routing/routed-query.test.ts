@@ -20,6 +20,8 @@ type Done = (error: ServiceError | undefined, reply: RangeReply | undefined) => 
 const SEARCH_MS = 50;
 const NO_KEY = new Uint8Array(0);
 const BORDER = Buffer.from([3, 'm'.charCodeAt(0)]);
+/** Some leases are before it, some behind. */
+const LEASE_BORDER = Buffer.from([1, 128]);
 
 function range(rangeId: number, version: number, more: Partial<RangeDescriptor>): RangeDescriptor {
   return {
@@ -66,7 +68,9 @@ class QueryBed {
         this.asked.push(`${request.rangeId} from ${body.notBefore}`);
         const kvs = { type: 'range', kvs: [], more: false, count: 0 } as const;
         const leases = { type: 'leases', ids: [] } as const;
-        const result = body.query.type === 'range' ? kvs : leases;
+        const closed = { type: 'closedRevision', closed: 5, floor: 5 } as const;
+        const { type } = body.query;
+        const result = type === 'range' ? kvs : type === 'closedRevision' ? closed : leases;
         done(undefined, { revision: Math.max(5, body.notBefore), raftTerm: 1, rangeTimeMs: 5_000, result });
       }
       return { cancel() {} };
@@ -86,6 +90,14 @@ class QueryBed {
   read(options: Partial<RequestOptions> & { readonly serializable?: boolean } = {}): () => void {
     const { serializable = false, ...others } = options;
     return this.query({ type: 'range', op: rangeOp({ key: utf8('a') }), serializable }, others);
+  }
+
+  async compact(revision: number): Promise<void> {
+    this.#backend.command({ type: 'compact', revision }, { timeoutMs: 1_000 }, () => {});
+    for (let i = 0; i < 20; i++) {
+      await Promise.resolve();
+      this.clock.advance(1);
+    }
   }
 
   give(revision: number): void {
@@ -138,6 +150,21 @@ describe('the revision of an answer (RQ1)', () => {
     bed.read({ serializable: true });
     expect([bed.questions.length, bed.asked, bed.answers]).toEqual([0, ['2 from 7', '2 from 0'], ['7', '5']]);
   });
+});
+
+test('what turns out to be in several ranges carries the newest revision too (RQ2)', () => {
+  const bed = new QueryBed(NEVER_SPLIT, [range(2, 2, { end: LEASE_BORDER }), range(3, 2, { start: LEASE_BORDER })]);
+  bed.query({ type: 'leases' }, { current: true });
+  expect([bed.asked, bed.questions.length]).toEqual([[], 1]);
+});
+
+test('a compaction asks for the newest revision also of a range that has become the only one again', async () => {
+  const bed = new QueryBed([range(2, 3, {})]);
+  await bed.compact(3);
+  expect(bed.questions.length).toBe(1);
+  const unsplit = new QueryBed(NEVER_SPLIT);
+  await unsplit.compact(3);
+  expect(unsplit.questions.length).toBe(0);
 });
 
 test('a range that was split since the gateway heard of it shows that the master has to be asked (RQ2)', () => {

@@ -98,10 +98,12 @@ export class RoutedQuery {
   }
 
   #answered(call: RoutedCall, error: ServiceError | undefined, reply: RangeReply | undefined): void {
-    if (this.#concernsMany(error)) return this.#askMany();
-    if (reply === undefined) return this.#done(error ?? noAnswer(), undefined);
-    if (this.#isCurrent && this.#notBefore === 0 && isNumbered(call.range)) return this.#askMaster(); // RQ2
-    this.#done(undefined, reply as RangeReply & { readonly result: QueryResult });
+    const concernsMany = this.#concernsMany(error);
+    if (!concernsMany && reply === undefined) return this.#done(error ?? noAnswer(), undefined);
+    const isNumberedHere = concernsMany || isNumbered(call.range);
+    if (this.#isCurrent && this.#notBefore === 0 && isNumberedHere) return this.#askMaster(); // RQ2
+    if (concernsMany) this.#askMany();
+    else this.#done(undefined, reply as RangeReply & { readonly result: QueryResult });
   }
 
   #askMany(): void {

@@ -67,7 +67,8 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     rule: 'an answer shows all that its range writes at or below the revision it carries (queries.ts Q6)',
     file: 'packages/dataserver/src/range/queries.ts',
     find: 'this.#deps.closing.whenUsedUp(notBefore, (error) => {',
-    replace: '((_revision: number, then: (error?: ServiceError) => void) => then())(notBefore, (error) => {',
+    replace:
+      '((_revision: number, then: (error?: ServiceError) => void) => (then(), () => {}))(notBefore, (error) => {',
     seed: 1,
     properties: ['where there was'],
   },

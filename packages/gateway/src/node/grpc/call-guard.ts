@@ -207,8 +207,13 @@ export class CallGuard {
       call.emit('error', toGrpcError(this.#logged(error), statusOf));
     };
     this.#streams.add(fail);
+    const seen = this.#revisions.of(call.getPeer());
     const sink = {
-      write: (response: Response): boolean => over || call.write(response),
+      write: (response: Response): boolean => {
+        if (over) return true;
+        noteRevision(seen, response);
+        return call.write(response);
+      },
       unread: (): number => call.writableLength,
       end: (error?: ServiceError): void => {
         if (error !== undefined) return fail(error);
@@ -217,11 +222,7 @@ export class CallGuard {
         call.end();
       },
     };
-    const handler: StreamHandler<Request> = service(
-      sink,
-      () => isDuplex(call) && call.resume(),
-      this.#revisions.of(call.getPeer()),
-    );
+    const handler: StreamHandler<Request> = service(sink, () => isDuplex(call) && call.resume(), seen);
     call.on('drain', () => over || handler.onDrain());
     call.on('cancelled', close);
     call.on('error', close);
