@@ -1,9 +1,10 @@
 import type { Epoch, NodeDescriptor, PublicNode, RangeDescriptor, ReplicaDescriptor } from '../descriptor.ts';
-import { asBytes, asCount, asFields, asList, asText, wireWords } from './check.ts';
+import { asBytes, asCount, asFields, asList, asText, invalid, wireWords } from './check.ts';
 
 const REPLICA_TYPES = wireWords('replica type', ['voter', 'learner']);
 const REVISION_SOURCES = wireWords('revision source', ['range', 'master']);
-const NODE_ROLES = wireWords('node role', ['master', 'data', 'gateway']);
+const ROLES = ['master', 'data', 'gateway'] as const;
+const NODE_ROLES = wireWords('node role', ROLES);
 export const NODE_STATES = wireWords('node state', ['up', 'suspect', 'down', 'draining', 'removed']);
 
 export function encodeEpoch(epoch: Epoch): unknown[] {
@@ -78,6 +79,39 @@ export function decodeNodeSelf(raw: unknown): NodeSelf {
     httpAddress: asText(f[5], 'node.httpAddress'),
     version: asText(f[6], 'node.version'),
   };
+}
+
+/** As the options of a node demand of its name (cli/src/node-options.ts). */
+const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const NAME_LENGTH_MAX = 64;
+const INCARNATION_LENGTH_MAX = 64;
+const VERSION_LENGTH_MAX = 64;
+/** A host name has 253 characters at most; brackets, colon and port come on top. */
+const ADDRESS_LENGTH_MAX = 300;
+
+/**
+ * What a caller says about itself when it joins. Anyone who reaches the port may join, and the masters keep what they
+ * take and put most of it into every view, so its size is bounded. Only here: what is stored was taken once, and must
+ * remain readable.
+ */
+export function decodeJoiningSelf(raw: unknown): NodeSelf {
+  const [, , roles] = asFields(raw, 7, 'node');
+  // Before the list is decoded: it may have any length.
+  if (!Array.isArray(roles) || roles.length > ROLES.length) throw invalid('node.roles');
+  const node = decodeNodeSelf(raw);
+  if (new Set(node.roles).size !== node.roles.length) throw invalid('node.roles: one is there twice');
+  if (!NAME_PATTERN.test(node.name)) throw invalid('node.name: letters, digits, dots, dashes and underscores');
+  checkLength(node.name, NAME_LENGTH_MAX, 'node.name');
+  checkLength(node.incarnation, INCARNATION_LENGTH_MAX, 'node.incarnation');
+  checkLength(node.peerAddress, ADDRESS_LENGTH_MAX, 'node.peerAddress');
+  checkLength(node.clientAddress, ADDRESS_LENGTH_MAX, 'node.clientAddress');
+  checkLength(node.httpAddress, ADDRESS_LENGTH_MAX, 'node.httpAddress');
+  checkLength(node.version, VERSION_LENGTH_MAX, 'node.version');
+  return node;
+}
+
+function checkLength(text: string, max: number, what: string): void {
+  if (text.length > max) throw invalid(`${what} has ${text.length} characters; the limit is ${max}`);
 }
 
 export function encodeNodeDescriptor(node: NodeDescriptor): unknown[] {

@@ -32,7 +32,7 @@ import {
 } from './check.ts';
 import {
   decodeEpoch,
-  decodeNodeSelf,
+  decodeJoiningSelf,
   decodePublicNode,
   decodeRangeDescriptor,
   encodeEpoch,
@@ -49,7 +49,7 @@ export function encodeJoinRequest(request: JoinRequest): unknown[] {
 
 export function decodeJoinRequest(raw: unknown): JoinRequest {
   const f = asFields(raw, 2, 'join request');
-  return { nodeId: asCount(f[0], 'nodeId'), descriptor: decodeNodeSelf(f[1]) };
+  return { nodeId: asCount(f[0], 'nodeId'), descriptor: decodeJoiningSelf(f[1]) };
 }
 
 export function encodeJoinReply(reply: JoinReply): unknown[] {
