@@ -38,7 +38,7 @@ import type { RangeOrders } from './range-orders.ts';
 import { replicaTasks } from './replica-tasks.ts';
 import type { RevisionIssuer } from './revision-issuer.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
-import type { MasterState } from './state.ts';
+import { FIRST_ALLOCATED_NODE, type MasterState } from './state.ts';
 import { strikeOff } from './strike-off.ts';
 
 export interface MasterServiceDeps {
@@ -79,12 +79,15 @@ const NODES_MAX = 1_000;
  *
  * SV1. A node that is refused ends, for good. So it is refused only by what is known to be the latest: a leader that was
  *      deposed, and has not heard so, may not know that the node was given its id, or that its name has become free.
- * SV2. A caller registers only the id that it presented on its link (protocol/rpc/access.ts), or asks for a new one. A
- *      caller that asks for a new one cannot take the name of a founding member.
+ * SV2. A caller registers only the id that it presented on its link (protocol/rpc/access.ts), or asks for a new one. An
+ *      id below those that the masters give out is a founding member's: if it is not registered, only a caller that is
+ *      verified registers it. Nobody else takes the name of a founding member.
  * SV3. Anyone who reaches the port may join until nodes prove who they are, so the number of nodes is bounded.
  */
 export class MasterService {
   readonly #deps: MasterServiceDeps;
+  /** Registrations that are proposed and not answered. */
+  #registering = 0;
 
   constructor(deps: MasterServiceDeps) {
     this.#deps = deps;
@@ -115,22 +118,36 @@ export class MasterService {
     );
   }
 
-  /** SV2, SV3. */
+  /** SV2, SV3. Of nodes that are registered, the state knows what to say. */
   #joinRefusal({ nodeId, descriptor }: JoinRequest, caller: Caller): ServiceError | undefined {
-    const { founderNames, state } = this.#deps;
+    const { state } = this.#deps;
     if (nodeId !== 0) {
-      if (presents(caller, nodeId)) return undefined;
-      return new ServiceError('UNAVAILABLE', `the caller has not shown that it is node ${nodeId}`);
+      if (!presents(caller, nodeId)) {
+        return new ServiceError('UNAVAILABLE', `the caller has not shown that it is node ${nodeId}`);
+      }
+      if (state.node(nodeId) !== undefined) return undefined;
+      if (caller.kind === 'joiner' && nodeId < FIRST_ALLOCATED_NODE) {
+        const message = `node ${nodeId} is not registered, and the caller is not verified as a founding member`;
+        return new ServiceError('UNAVAILABLE', message);
+      }
     }
-    const isNew = state.nodes().every(({ name, incarnation }) => {
-      return name !== descriptor.name && incarnation !== descriptor.incarnation;
-    });
-    if (!isNew) return undefined; // The state knows what to say of it.
-    if (founderNames.includes(descriptor.name)) {
-      const message = `"${descriptor.name}" is the name of a founding member; choose another --name`;
-      return new ServiceError('NODE_CONFLICT', message);
-    }
-    const there = state.nodes().filter((node) => !state.isRemoved(node.nodeId)).length;
+    if (state.nodes().some(({ incarnation }) => incarnation === descriptor.incarnation)) return undefined;
+    return this.#nameRefusal(nodeId, descriptor.name) ?? this.#countRefusal();
+  }
+
+  /** SV2. The name of a member that was removed may be taken again. */
+  #nameRefusal(nodeId: number, name: string): ServiceError | undefined {
+    const { founderNames, state } = this.#deps;
+    const isOwn = nodeId !== 0 && founderNames[nodeId - 1] === name;
+    if (isOwn || !founderNames.includes(name) || state.nodes().some((node) => node.name === name)) return undefined;
+    return new ServiceError('NODE_CONFLICT', `"${name}" is the name of a founding member; choose another --name`);
+  }
+
+  /** SV3. Registrations under way count: a caller may send any number before the first one is applied. */
+  #countRefusal(): ServiceError | undefined {
+    const { state } = this.#deps;
+    const registered = state.nodes().filter((node) => !state.isRemoved(node.nodeId)).length;
+    const there = registered + this.#registering;
     if (there < NODES_MAX) return undefined;
     const message = `the cluster has ${there} nodes, and takes ${NODES_MAX} at most; remove those that are gone`;
     return new ServiceError('RESOURCE_EXHAUSTED', message);
@@ -150,7 +167,9 @@ export class MasterService {
 
   #registerNode(descriptor: NodeDescriptor, done: Done<JoinReply>): void {
     const { clusterId, logger, notLeader, propose } = this.#deps;
+    this.#registering += 1;
     propose({ type: 'registerNode', descriptor }, (error, result) => {
+      this.#registering -= 1;
       if (result?.type !== 'registerNode') return done(error ?? notLeader(), undefined);
       logger.info({ node: result.nodeId, name: descriptor.name }, 'registered a node');
       done(undefined, { nodeId: result.nodeId, clusterId });

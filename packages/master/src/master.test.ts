@@ -208,8 +208,13 @@ describe('a master', () => {
     { name: 'nobody, for an id that is free', caller: ANONYMOUS_CALLER, nodeId: 4, expect: 'UNAVAILABLE' },
     { name: 'one node, for another', caller: { kind: 'node', nodeId: 2 }, nodeId: 4, expect: 'UNAVAILABLE' },
     { name: 'a node, for itself', caller: { kind: 'node', nodeId: 4 }, nodeId: 4, expect: 'ok' },
-    { name: 'a node that is not known, for itself', caller: { kind: 'joiner', claims: 4 }, nodeId: 4, expect: 'ok' },
+    { name: 'a founder under its name', caller: { kind: 'node', nodeId: 4 }, nodeId: 4, as: 'n4', expect: 'ok' },
+    { name: 'a founder, in this process', caller: { kind: 'local' }, nodeId: 4, as: 'n4', expect: 'ok' },
+    { name: 'one that is not verified', caller: { kind: 'joiner', claims: 4 }, nodeId: 4, expect: 'UNAVAILABLE' },
+    { name: 'the highest such id', caller: { kind: 'joiner', claims: 1_000 }, nodeId: 1_000, expect: 'UNAVAILABLE' },
+    { name: 'an id not given out', caller: { kind: 'joiner', claims: 1_001 }, nodeId: 1_001, expect: 'NODE_CONFLICT' },
     { name: 'nobody, under a name', caller: ANONYMOUS_CALLER, nodeId: 0, as: 'n4', expect: 'NODE_CONFLICT' },
+    { name: 'a node, under a name', caller: { kind: 'node', nodeId: 5 }, nodeId: 5, as: 'n4', expect: 'NODE_CONFLICT' },
   ])(
     'registers a caller only under the id that it presented: $name (SV2)',
     ({ caller, nodeId, as = 'x', expect: is }) => {
@@ -235,6 +240,31 @@ describe('a master', () => {
     expect(new Set(answers.slice(997))).toEqual(new Set(['RESOURCE_EXHAUSTED']));
     bed.master.state.apply({ type: 'setDuty', nodeId: 1_001, duty: 'removed', untilMs: 0 });
     expect(join(1_001)).toBe('ok');
+  });
+
+  test('counts the nodes whose registration is under way (SV3)', () => {
+    const bed = ready(new MasterBed());
+    const answers = Array.from({ length: 1_000 }, (_, i) => bed.join(0, { name: `x${i}`, incarnation: `x${i}` }));
+    bed.commit();
+    expect(answers.map(({ code }) => code ?? 'ok')).toEqual([
+      ...Array(997).fill('ok'),
+      ...Array(3).fill('RESOURCE_EXHAUSTED'),
+    ]);
+  });
+
+  test('that went on alone takes nodes under ids it does not know, within the bounds of others (SV2, SV3, M10)', () => {
+    const bed = ready(new MasterBed());
+    bed.master.state.goOnAlone();
+    const join = (nodeId: number, name = `x${nodeId}`) => {
+      const { nodeId: _, ...rest } = descriptor(nodeId, { name });
+      const answer = bed.joinAs({ kind: 'joiner', claims: nodeId }, { nodeId, descriptor: rest });
+      bed.commit();
+      return answer.code ?? 'ok';
+    };
+    expect([join(1_001), join(1_001), join(1_002, 'n4')]).toEqual(['ok', 'ok', 'NODE_CONFLICT']);
+    const answers = Array.from({ length: 1_000 }, (_, i) => join(1_003 + i));
+    expect(answers.filter((answer) => answer === 'ok').length).toBe(996);
+    expect(answers.slice(996)).toEqual(Array(4).fill('RESOURCE_EXHAUSTED'));
   });
 
   test('tells clients and joiners of nodes without their incarnations, and nodes with them', () => {

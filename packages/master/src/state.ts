@@ -55,7 +55,7 @@ export interface MasterImage extends RangeImage {
 }
 
 /** Ids below are for what exists before the master does: nodes of the initial cluster, replicas of its own group. */
-const FIRST_ALLOCATED_NODE = 1_001;
+export const FIRST_ALLOCATED_NODE = 1_001;
 const FIRST_RANGE = 2;
 const FIRST_REPLICA = 1_001;
 /** M10. More than can be given out by masters of whose doings none that is left knows. */
