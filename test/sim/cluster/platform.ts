@@ -141,11 +141,7 @@ export class SimPlatform implements NodePlatform {
           peer === undefined || peer.nodeId === 0 ? ANONYMOUS_CALLER : identify(peer);
         const caller = who();
         if (caller instanceof ServiceError) return caller;
-        const now = (): Caller => {
-          const known = who();
-          return known instanceof ServiceError ? caller : known;
-        };
-        served.add((onClose) => serveLink({ link, registry, clock, caller, identify: now, onClose }));
+        served.add((onClose) => serveLink({ link, registry, clock, caller, identify: who, onClose }));
         return undefined;
       },
     });

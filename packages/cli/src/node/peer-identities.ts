@@ -45,9 +45,12 @@ export class PeerIdentities {
 
   /** Who calls; `NODE_CONFLICT` for a node that is known by another incarnation. */
   identify({ nodeId, incarnation }: Presented): Caller | ServiceError {
-    const known = this.#digestOf(nodeId);
-    if (known === undefined) return this.#ask(nodeId);
-    return known === incarnationDigest(incarnation) ? { kind: 'node', nodeId } : conflict(nodeId);
+    const known = this.#incarnationOf(nodeId);
+    // Asked at each frame of a caller: a digest is made only while nothing else is known of it.
+    if (known !== undefined) return known === incarnation ? { kind: 'node', nodeId } : conflict(nodeId);
+    const digest = this.#digestOf(nodeId);
+    if (digest === undefined) return this.#ask(nodeId);
+    return digest === incarnationDigest(incarnation) ? { kind: 'node', nodeId } : conflict(nodeId);
   }
 
   /** Why a peer that answers is not who it says it is. */
@@ -58,12 +61,17 @@ export class PeerIdentities {
     return undefined;
   }
 
-  #digestOf(nodeId: number): string | undefined {
+  #incarnationOf(nodeId: number): string | undefined {
     const { self, named } = this.#deps;
-    if (nodeId === self.nodeId) return incarnationDigest(self.incarnation);
+    if (nodeId === self.nodeId) return self.incarnation;
     const peer = named(nodeId);
-    if (peer === undefined) return this.#answered.get(nodeId);
-    return peer.removed ? undefined : incarnationDigest(peer.incarnation);
+    return peer === undefined || peer.removed ? undefined : peer.incarnation;
+  }
+
+  #digestOf(nodeId: number): string | undefined {
+    const known = this.#incarnationOf(nodeId);
+    if (known !== undefined) return incarnationDigest(known);
+    return this.#deps.named(nodeId) === undefined ? this.#answered.get(nodeId) : undefined;
   }
 
   #isUnnamedFounder(nodeId: number): boolean {

@@ -25,6 +25,23 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   replyBytesMax: 48 << 20,
 };
 
+const JOINER_CALLS_MAX = 16;
+const JOINER_QUEUE_BYTES_MAX = 256 * 1024;
+const JOINER_HELD_BYTES_MAX = 64 * 1024;
+
+/**
+ * A joiner makes one small call at a time, and anyone may open any number of links as one. One answer may be as large as
+ * others': it is the view of the cluster.
+ */
+function joinerLimits(limits: ServerLimits): ServerLimits {
+  return {
+    callsMax: Math.min(limits.callsMax, JOINER_CALLS_MAX),
+    queueBytesMax: Math.min(limits.queueBytesMax, JOINER_QUEUE_BYTES_MAX),
+    heldBytesMax: Math.min(limits.heldBytesMax, JOINER_HELD_BYTES_MAX),
+    replyBytesMax: limits.replyBytesMax,
+  };
+}
+
 /** What the requests of all links together may hold. */
 export class HeldBytes {
   readonly #max: number;
@@ -52,6 +69,8 @@ export class HeldBytes {
 
 /** Names that a peer may bind on one link. */
 const METHODS_MAX = 256;
+/** Names that nobody serves are kept, too. */
+const METHOD_NAME_LENGTH_MAX = 128;
 
 export interface ServeOptions {
   readonly link: FrameLink;
@@ -61,8 +80,11 @@ export interface ServeOptions {
   readonly limits?: ServerLimits;
   /** Shared with other links. */
   readonly held?: HeldBytes;
-  /** Who a joiner is by now: asked at each of its calls, as a node becomes known while its links stand. */
-  readonly identify?: () => Caller;
+  /**
+   * Who the caller is by now, or why it is refused: asked at each frame, as a node becomes known, is removed, or is known
+   * by another incarnation while its links stand. So it must be cheap.
+   */
+  readonly identify?: () => Caller | ServiceError;
   /** Told of each call or stream that is refused because too much is under way. */
   readonly onBusy?: () => void;
   /** Told of each call that is refused for what it says, before anything is done about it. */
@@ -83,7 +105,7 @@ export function serveLink(options: ServeOptions): ServedLink {
 
 class LinkServer implements ServedLink {
   readonly #options: ServeOptions;
-  readonly #limits: ServerLimits;
+  #limits: ServerLimits;
   readonly #outbox: Outbox;
   readonly #calls = new TransientMap<ServedCall>();
   readonly #streams = new Map<number, ServedStream>();
@@ -95,8 +117,9 @@ class LinkServer implements ServedLink {
   constructor(options: ServeOptions) {
     this.#options = options;
     this.#caller = options.caller;
-    this.#limits = options.limits ?? DEFAULT_SERVER_LIMITS;
-    this.#held = new HeldBytes(this.#limits.heldBytesMax);
+    const limits = options.limits ?? DEFAULT_SERVER_LIMITS;
+    this.#limits = options.caller.kind === 'joiner' ? joinerLimits(limits) : limits;
+    this.#held = new HeldBytes(limits.heldBytesMax);
     this.#outbox = new Outbox(options.link, options.clock, () => this.#drainStreams());
     options.link.start({
       onOpen: () => this.#outbox.open(),
@@ -117,7 +140,7 @@ class LinkServer implements ServedLink {
   }
 
   #onFrame(frame: Bytes): void {
-    if (this.#closed) return;
+    if (this.#closed || !this.#isStillWelcome()) return;
     try {
       const { items, sizes } = decodeMeasuredFrame(frame);
       // By index: iterators are objects, and items come by the hundred thousand.
@@ -162,6 +185,7 @@ class LinkServer implements ServedLink {
   }
 
   #onMethod(number: number, name: string): void {
+    if (name.length > METHOD_NAME_LENGTH_MAX) throw new ServiceError('INVALID_ARGUMENT', 'a method name is too long');
     if (this.#methods.size >= METHODS_MAX) throw new ServiceError('RESOURCE_EXHAUSTED', 'too many method names');
     const entry = this.#lookup(name);
     this.#methods.set(number, entry instanceof ServiceError ? name : entry);
@@ -171,13 +195,26 @@ class LinkServer implements ServedLink {
   #lookup(name: string): Registered | ServiceError {
     const entry = this.#options.registry.lookup(name);
     if (entry === undefined) return new ServiceError('UNIMPLEMENTED', `${name} is not served here`);
-    const caller = this.#callerNow();
-    return mayCall(caller, entry.method.callers) ? entry : accessRefusal(caller, name);
+    return mayCall(this.#caller, entry.method.callers) ? entry : accessRefusal(this.#caller, name);
   }
 
-  #callerNow(): Caller {
-    if (this.#caller.kind === 'joiner') this.#caller = this.#options.identify?.() ?? this.#caller;
-    return this.#caller;
+  /** A4. Once per frame, not per call: nothing about nodes changes while a frame is worked on. */
+  #isStillWelcome(): boolean {
+    const now = this.#options.identify?.() ?? this.#caller;
+    if (now instanceof ServiceError) {
+      this.close(now);
+      return false;
+    }
+    if (now.kind === this.#caller.kind) return true;
+    if (this.#caller.kind === 'node') {
+      this.close(
+        new ServiceError('UNAVAILABLE', `node ${this.#caller.nodeId} is no longer a node of the cluster here`),
+      );
+      return false;
+    }
+    this.#caller = now;
+    this.#limits = this.#options.limits ?? DEFAULT_SERVER_LIMITS;
+    return true;
   }
 
   /** The method to serve, or the reason why not. */
@@ -216,7 +253,7 @@ class LinkServer implements ServedLink {
       this.#putError(id, this.#busy('the requests under way hold too many bytes'));
       return;
     }
-    const call = new ServedCall(this.#callerNow(), bytes);
+    const call = new ServedCall(this.#caller, bytes);
     this.#calls.add(id, call);
     const { method } = entry;
     let changes = false;
@@ -252,7 +289,7 @@ class LinkServer implements ServedLink {
     }
     const { method, handler } = entry;
     const stream = new ServedStream(method, {
-      caller: this.#callerNow(),
+      caller: this.#caller,
       roomFor: () => this.#outbox.hasRoom(this.#limits.queueBytesMax),
       put: (raw) => this.#put([ANSWER.message, id, raw], roughSize(raw)),
       end: (error) => {
@@ -279,7 +316,7 @@ class LinkServer implements ServedLink {
 
   #hold(bytes: number): boolean {
     if (bytes === 0) return true;
-    if (!this.#held.take(bytes)) return false;
+    if (this.#held.bytes + bytes > this.#limits.heldBytesMax || !this.#held.take(bytes)) return false;
     if (this.#options.held?.take(bytes) ?? true) return true;
     this.#held.give(bytes);
     return false;

@@ -64,7 +64,10 @@ export interface RpcServiceOptions {
   readonly registry: RpcDispatcher;
   readonly clock: Clock;
   readonly limits?: ServerLimits;
-  /** Who a caller of this cluster with an id above 0 is; NODE_CONFLICT for a node known under another incarnation. */
+  /**
+   * Who a caller of this cluster with an id above 0 is; NODE_CONFLICT for a node known under another incarnation. Asked at
+   * each frame of a caller.
+   */
   readonly identify: (peer: LinkIdentity) => Caller | ServiceError;
   readonly logger?: Logger;
 }
@@ -92,7 +95,8 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
         return;
       }
       stream.sayHello(answerTo(peer, local));
-      if (caller.kind === 'node') stream.trust();
+      let trusted = caller.kind === 'node';
+      if (trusted) stream.trust();
       else stream.takeFramesUpTo(JOINER_FRAME_BYTES_MAX);
       const link = serveLink({
         link: acceptedLink(stream),
@@ -101,8 +105,8 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
         caller,
         identify: () => {
           const now = identify(peer);
-          if (now instanceof ServiceError) return caller;
-          if (now.kind === 'node') {
+          if (!trusted && !(now instanceof ServiceError) && now.kind === 'node') {
+            trusted = true;
             stream.trust();
             stream.takeFramesUpTo(FRAME_BYTES_MAX);
           }

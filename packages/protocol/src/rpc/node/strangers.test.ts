@@ -155,6 +155,19 @@ test('a node that becomes known while its link stands calls what nodes call from
 });
 
 test.each([
+  { name: 'was removed', change: (ids: Map<number, string>) => ids.delete(3) },
+  { name: 'is known by another incarnation', change: (ids: Map<number, string>) => ids.set(3, 'x') },
+])('a node that $name calls nothing more over the link that it has (A4)', async ({ change }) => {
+  const { address, known } = await everything();
+  const { call } = callAs(address, KNOWN);
+  const info = protocol.rangeInfo as Method<unknown, unknown>;
+  expect(await call(info)).toMatchObject({ kind: 'node', nodeId: 3 });
+  change(known.ids);
+  expect(await call(info)).toBeInstanceOf(ServiceError);
+  expect(await call(info)).toBeInstanceOf(ServiceError);
+});
+
+test.each([
   { name: 'another cluster', who: { ...KNOWN, cluster: 'other' }, code: 'WRONG_CLUSTER' },
   { name: 'a known node with a false incarnation', who: { ...KNOWN, incarnation: 'false' }, code: 'NODE_CONFLICT' },
 ])('a caller that names $name is refused, and told nothing that only members know', async ({ who, code }) => {
