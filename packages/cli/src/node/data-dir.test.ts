@@ -58,6 +58,16 @@ describe('where the nodes of the cluster are', () => {
     expect(read('nodes.json')).toEqual({ formatVersion: 1, nodes: NODES.slice(0, 1) });
   });
 
+  test('is written again after a write that failed, although nothing has changed since', async () => {
+    const dataDir = await open();
+    mkdirSync(join(dir, 'nodes.json.tmp')); // where it would be written
+    expect(() => dataDir.rememberNodes(NODES)).toThrow();
+    expect(() => dataDir.rememberNodes(NODES)).toThrow();
+    rmdirSync(join(dir, 'nodes.json.tmp'));
+    dataDir.rememberNodes(NODES);
+    expect(read('nodes.json')).toEqual({ formatVersion: 1, nodes: NODES });
+  });
+
   test('is completed by what an earlier version kept of their incarnations, until the masters answer', async () => {
     await open();
     await closeAll();

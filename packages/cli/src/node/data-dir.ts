@@ -73,6 +73,8 @@ export class DataDir {
   readonly #lock: DirLock;
   #identity: NodeIdentity;
   #nodes: readonly KnownNode[];
+  /** Whether `#nodes` is on disk: the last write did not fail. */
+  #nodesWritten = true;
   #writes: Promise<void> = Promise.resolve();
 
   constructor(parts: {
@@ -111,12 +113,17 @@ export class DataDir {
     return this.#nodes;
   }
 
-  /** The same as before costs nothing. What changes is rare, so it may block. */
+  /**
+   * The same as before costs nothing. What changes is rare, so it may block. Where the write fails, the nodes count for this
+   * life, and the next call writes them again.
+   */
   rememberNodes(nodes: readonly KnownNode[]): void {
-    if (sameNodes(nodes, this.#nodes)) return;
+    if (this.#nodesWritten && sameNodes(nodes, this.#nodes)) return;
     this.#nodes = nodes;
+    this.#nodesWritten = false;
     writeJsonAtomicallySync(join(this.path, NODES_FILE), { formatVersion: DATA_FORMAT_VERSION, nodes });
     rmSync(join(this.path, PEERS_FILE), { force: true });
+    this.#nodesWritten = true;
   }
 
   /** Lets the directory go, after what is being written. */

@@ -20,6 +20,8 @@ export interface KnownClusterDeps {
 export class KnownCluster {
   readonly #deps: KnownClusterDeps;
   #view: ClusterView | undefined;
+  /** Why the last write of the nodes failed. It is tried again with each answer of the masters, and logged when it changes. */
+  #writeError = '';
 
   constructor(deps: KnownClusterDeps) {
     this.#deps = deps;
@@ -80,8 +82,11 @@ export class KnownCluster {
     const { records, logger } = this.#deps;
     try {
       records.rememberNodes(knownNodesOf(view.nodes, incarnations));
-    } catch (error) {
-      logger.warn({ error: String(error) }, 'could not write down who the nodes of the cluster are');
+      this.#writeError = '';
+    } catch (cause) {
+      const error = String(cause);
+      if (error !== this.#writeError) logger.warn({ error }, 'could not write down who the nodes of the cluster are');
+      this.#writeError = error;
     }
   }
 }
