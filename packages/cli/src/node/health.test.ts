@@ -109,6 +109,34 @@ describe('a node is unready only where another one would serve better', () => {
       conditions: ['own diskReserve', 'diskReserve', 'diskReserve'],
     },
     {
+      name: 'its disk has no room, and what is known of the others is old, as no master answers',
+      given: (bed) => {
+        bed.freeMib = 99;
+        bed.answering = [1];
+      },
+      ready: true,
+      conditions: ['noMasters', 'own diskReserve'],
+    },
+    {
+      name: 'its disk has no room while the masters elect a leader',
+      given: (bed) => {
+        bed.freeMib = 99;
+        bed.answering = [1, 2, 3];
+        bed.silentMs = 1_999;
+      },
+      ready: false,
+      conditions: ['own diskReserve'],
+    },
+    {
+      name: 'it stops while no master answers',
+      given: (bed) => {
+        bed.answering = [1];
+        bed.health.stopping();
+      },
+      ready: false,
+      conditions: ['noMasters', 'own stopping'],
+    },
+    {
       name: 'its disk has room again, which the masters do not know yet',
       given: ({ health }) => health.learn([full(1)]),
       ready: true,

@@ -4,7 +4,8 @@
  * NH1. What the node knows better than the masters comes from the node: whether it has heard them, is stopping, has room
  *      on its disk, and whether anybody leads them. All else is what the masters said last.
  * NH2. A node is unready only where another would serve better (HC3): `unlessAlone` conditions count while another node
- *      with the role `gateway` is up and has none that makes it unready.
+ *      with the role `gateway` is up and has none that makes it unready. While no leader of the masters answers, what
+ *      is known of the others is old: they may have the same condition by now, so none of them counts.
  */
 import { type Clock, formatDurationMs } from '@remora/base';
 import { isBelowReserve } from '@remora/dataserver';
@@ -177,6 +178,7 @@ export class NodeHealth {
 
   /** NH2. */
   #othersServe(): boolean {
+    if (this.#masters().length > 0) return false;
     const { nodeId, cluster } = this.#deps;
     const unready = new Set(this.#told.flatMap((each) => (makesUnready(each) === undefined ? [] : [each.nodeId])));
     return (cluster.view?.nodes ?? []).some(

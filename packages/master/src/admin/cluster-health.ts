@@ -1,5 +1,5 @@
 import type { Clock } from '@remora/base';
-import { type CheckReport, CONDITIONS_TOLD_MAX, type HealthCondition } from '@remora/protocol';
+import { type CheckReport, CONDITIONS_TOLD_MAX, type HealthCondition, makesUnready } from '@remora/protocol';
 import { findConditions } from './check.ts';
 import { type Knowledge, nodeOverviews, rangeOverviews } from './overview.ts';
 
@@ -51,14 +51,26 @@ export class ClusterHealth {
     return { nodes: nodes.length, ranges: ranges.length, conditions };
   }
 
-  /** The worst ones, for every node. */
+  /** What makes nodes unready and the worst of the rest, for every node. */
   told(): readonly HealthCondition[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const { atMs, conditions } = this.#told ?? { atMs: Number.NEGATIVE_INFINITY, conditions: [] };
     const isUrgent = conditions.some(({ severity, name }) => severity === 'critical' || name === 'notInformed');
     if (!isUrgent && nowMs - atMs < TOLD_AGAIN_MS) return conditions;
-    const found = this.report().conditions.slice(0, CONDITIONS_TOLD_MAX);
+    const found = worthTelling(this.report().conditions);
     this.#told = { atMs: nowMs, conditions: found };
     return found;
   }
+}
+
+/**
+ * At most `CONDITIONS_TOLD_MAX`, in their order. What makes a node unready is kept before all else: by it the other nodes
+ * know whether any of them would serve better (HC3), and without it all of them could be unready at once.
+ */
+function worthTelling(conditions: readonly HealthCondition[]): readonly HealthCondition[] {
+  if (conditions.length <= CONDITIONS_TOLD_MAX) return conditions;
+  const isKept = (condition: HealthCondition): boolean => makesUnready(condition) !== undefined;
+  const byNeed = [...conditions.filter(isKept), ...conditions.filter((condition) => !isKept(condition))];
+  const told = new Set(byNeed.slice(0, CONDITIONS_TOLD_MAX));
+  return conditions.filter((condition) => told.has(condition));
 }

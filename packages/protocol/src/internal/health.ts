@@ -59,7 +59,7 @@ export const HEALTH_CONDITIONS = {
 
 export type ConditionName = keyof typeof HEALTH_CONDITIONS;
 
-/** Most conditions that a node reports of itself, and most that the masters tell each node: the worst ones. */
+/** Most conditions that a node reports of itself, and most that the masters tell each node. */
 export const CONDITIONS_OF_NODE_MAX = 8;
 export const CONDITIONS_TOLD_MAX = 100;
 

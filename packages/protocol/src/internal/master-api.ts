@@ -184,6 +184,6 @@ export interface NodeHeartbeatReply {
   /** Of all nodes that were not removed. Only nodes that have proved their own incarnation get these. */
   readonly incarnations: readonly (readonly [nodeId: number, incarnation: string])[];
   readonly splits: SplitPolicy;
-  /** What is wrong with the cluster, the worst first; at most `CONDITIONS_TOLD_MAX`. */
+  /** What is wrong with the cluster, the worst first; at most `CONDITIONS_TOLD_MAX`, of which what makes nodes unready is kept. */
   readonly conditions: readonly HealthCondition[];
 }
