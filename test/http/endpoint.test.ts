@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { ERROR_TABLE, type ErrorCode, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { API_LIMITS, type RunningHttpServer, startHttpServer } from '@remora/cli';
 import { type Backend, createHttpEndpoint, type HttpEndpoint, type LockWatchListener } from '@remora/gateway';
@@ -12,6 +12,8 @@ let endpoint: HttpEndpoint;
 let backend: SdkBackend;
 let malformed: number;
 let waitsRefused: number;
+/** Bytes of bodies that the server has taken in. */
+let received: number;
 
 beforeEach(async () => {
   backend = new SdkBackend(nodeClock());
@@ -26,6 +28,7 @@ async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoin
     malformed++;
   };
   waitsRefused = 0;
+  received = 0;
   const onWaitRefused = (): void => {
     waitsRefused++;
   };
@@ -36,7 +39,18 @@ async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoin
     health: () => ({ ok: true, reasons: [] }),
     ready: () => ({ ok: true, reasons: [] }),
     metrics: async () => ({ contentType: 'text/plain', body: '' }),
-    handlers: [endpoint],
+    handlers: [
+      {
+        paths: endpoint.paths,
+        handle(request, response) {
+          const done = endpoint.handle(request, response);
+          request.on('data', (chunk: Buffer) => {
+            received += chunk.length;
+          });
+          return done;
+        },
+      },
+    ],
   });
 }
 
@@ -111,17 +125,80 @@ describe('over real connections', () => {
     expect(backend.seen).toEqual([]);
   });
 
-  test('bodies that are not finished have a bound together, and give their room back', async () => {
-    await server.stop();
-    await serve(backend, { unfinishedBytesMax: 1_000 });
-    const begun = `{"data":"${'x'.repeat(690)}`;
-    const socket = connect(server.port, '127.0.0.1');
-    socket.write(`POST ${ACQUIRE} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`);
-    socket.write(`content-length: ${begun.length + 2}\r\n\r\n${begun}`);
-    const other = () => call(ACQUIRE, { body: JSON.stringify({ data: 'y'.repeat(400) }) });
-    await expect.poll(async () => (await other()).status, { timeout: 10_000, interval: 5 }).toBe(429);
-    socket.destroy();
-    await expect.poll(async () => (await other()).status, { timeout: 10_000, interval: 5 }).toBe(423);
+  describe('bodies that are not finished', () => {
+    const KIB = 1024;
+    const begun: Socket[] = [];
+    const busy = /^HTTP\/1\.1 429 .*connection: close.*RESOURCE_EXHAUSTED/is;
+
+    beforeEach(async () => {
+      await server.stop();
+      await serve(backend, { unfinishedBytesMax: 64 * KIB });
+    });
+    afterEach(() => {
+      for (const socket of begun.splice(0)) socket.destroy();
+    });
+
+    /** Sends a body without its last byte; what it is answered is in `answer()`. */
+    async function begin(kib: number, localAddress = '127.0.0.1') {
+      const socket = connect({ port: server.port, host: '127.0.0.1', localAddress });
+      begun.push(socket);
+      let answer = '';
+      socket.on('data', (chunk) => {
+        answer += String(chunk);
+      });
+      const before = received;
+      socket.write(`POST ${ACQUIRE} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`);
+      socket.write(`content-length: ${kib * KIB}\r\n\r\n{${' '.repeat(kib * KIB - 2)}`);
+      await expect
+        .poll(() => received - before, { timeout: 10_000, interval: 5 })
+        .toBeGreaterThanOrEqual(kib * KIB - 1);
+      return { answer: () => answer, finish: () => socket.write('}') };
+    }
+
+    const answered = (body: { answer(): string }) => expect.poll(body.answer, { timeout: 10_000, interval: 5 });
+
+    test('of one address have a quarter of the room: the one that began first is ended, and no other is', async () => {
+      const first = await begin(8);
+      const second = await begin(8);
+      expect(first.answer()).toBe('');
+      const third = await begin(8);
+      await answered(first).toMatch(busy);
+      expect([second.answer(), third.answer()]).toEqual(['', '']);
+      third.finish();
+      await answered(third).toMatch(/^HTTP\/1\.1 200 /);
+      const fourth = await begin(8);
+      expect([second.answer(), fourth.answer()]).toEqual(['', '']);
+    });
+
+    test('that are small are not counted, and those of others are taken while one address has all it may', async () => {
+      const held = [await begin(8), await begin(8)];
+      const small = await begin(4);
+      expect((await call(ACQUIRE, { body: '{}' })).status).toBe(200);
+      small.finish();
+      await answered(small).toMatch(/^HTTP\/1\.1 423 /);
+      const other = await begin(16, '127.0.0.2');
+      other.finish();
+      await answered(other).toMatch(/^HTTP\/1\.1 423 /);
+      expect(held.map((body) => body.answer())).toEqual(['', '']);
+    });
+
+    test('fill the room: the oldest of the address that holds most is ended', async () => {
+      const most = await begin(16, '127.0.0.3');
+      const less = [await begin(12, '127.0.0.2'), await begin(12, '127.0.0.4'), await begin(12, '127.0.0.5')];
+      const next = await begin(14, '127.0.0.6');
+      await answered(most).toMatch(busy);
+      next.finish();
+      await answered(next).toMatch(/^HTTP\/1\.1 200 /);
+      expect(less.map((body) => body.answer())).toEqual(['', '', '']);
+    });
+
+    test('give their room back when their client hangs up', async () => {
+      await begin(12);
+      begun[0]?.destroy();
+      const next = [await begin(8), await begin(8)];
+      next[0]?.finish();
+      await answered(next[0] ?? { answer: () => '' }).toMatch(/^HTTP\/1\.1 200 /);
+    });
   });
 
   test('a client that hangs up while it waits leaves the queue', async () => {

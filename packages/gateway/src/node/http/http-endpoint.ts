@@ -1,6 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, parseBoundedJson, ServiceError, sleep, type Timer, toServiceError } from '@remora/base';
-import { HeldBytes } from '@remora/protocol';
+import {
+  type Clock,
+  INPUT_LIMITS,
+  InputBudget,
+  parseBoundedJson,
+  ServiceError,
+  sleep,
+  type Timer,
+  toServiceError,
+} from '@remora/base';
 import type { ApiAnswer, EventStream } from '../../http/api-types.ts';
 import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
@@ -14,6 +22,10 @@ const CALLS_MAX = 800;
 const WAITS_SHARE = 0.5;
 /** Of bodies that have not arrived in full, together: a few hundred of usual size, and never the memory of the node. */
 const UNFINISHED_BYTES_MAX = 8 * 1024 * 1024;
+/** Of these, from one address. */
+const ADDRESS_SHARE = 0.25;
+/** A renewal or a release is smaller. `CALLS_MAX` bodies of this size need no budget. */
+const SMALL_BODY_BYTES = 4 * 1024;
 const STOP_GRACE_MS = 1_000;
 /** What says that a request is malformed, or too large. */
 const MALFORMED: readonly number[] = [400, 413, 415];
@@ -26,6 +38,15 @@ const BUSY = new ServiceError(
   'this node has too many HTTP calls under way; ask another, or later',
   {
     details: { retryAfterMs: 1_000 },
+  },
+);
+
+/** Its client is late with the rest of the body, which is of no interest any more. */
+const ENDED = new ServiceError(
+  'RESOURCE_EXHAUSTED',
+  'this node holds too many bodies that have not arrived in full, and this one is among the oldest of its address; send it again',
+  {
+    details: { retryAfterMs: 1_000, headers: { connection: 'close' } },
   },
 );
 
@@ -58,7 +79,9 @@ export interface HttpEndpoint {
  *
  * HE1. A body has at most `BODY_BYTES_MAX` bytes, and is JSON by its type, which a form of a web page cannot send. The server
  *      has refused pages of other sites by then (`request-guard.ts`); there are no CORS headers, so none reads an answer.
- *      Together, bodies that are not finished have `UNFINISHED_BYTES_MAX`; how long one may take, the server bounds.
+ *      Together, bodies that are not finished have `UNFINISHED_BYTES_MAX`, and those of one address a part of it. What is too
+ *      much ends the body that began first, of that address or of the one that has most (input-budget.ts IB2): who asks next
+ *      is not refused for it. Small bodies are not counted. How long one may take, the server bounds.
  * HE2. A client that hangs up ends its call. What it was answered and did not take is taken back.
  * HE3. Calls and streams are bounded; one more is refused at once. What may take long has a part of them.
  * HE4. A client that does not read what it is told holds up no memory: the source stops until it does.
@@ -67,7 +90,16 @@ export interface HttpEndpoint {
  */
 export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<EndpointLimits> = {}): HttpEndpoint {
   const { callsMax, unfinishedBytesMax } = { ...ENDPOINT_LIMITS, ...limits };
-  const unfinished = new HeldBytes(unfinishedBytesMax);
+  const unfinished = new InputBudget(
+    {
+      // Each is a call, and these are counted (HE3).
+      ...{ connectionsMax: callsMax, connectionsPerAddressMax: callsMax },
+      ...{ bytesMax: unfinishedBytesMax, bytesPerAddressMax: Math.floor(unfinishedBytesMax * ADDRESS_SHARE) },
+      messageMs: INPUT_LIMITS.messageMs,
+    },
+    deps.clock,
+    deps.logger,
+  );
   const waits = new WaitSlots(Math.floor(callsMax * WAITS_SHARE), deps.onWaitRefused ?? (() => {}));
   const api = new HttpApi({ ...deps, waits });
   const open = new Map<AbortController, Promise<ApiAnswer>>();
@@ -107,7 +139,7 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
 }
 
 async function answerOf(
-  { api, unfinished }: { readonly api: HttpApi; readonly unfinished: HeldBytes },
+  { api, unfinished }: { readonly api: HttpApi; readonly unfinished: InputBudget },
   request: IncomingMessage,
   signal: AbortSignal,
 ): Promise<ApiAnswer> {
@@ -126,7 +158,7 @@ async function answerOf(
 }
 
 /** HE1 */
-async function readJson(request: IncomingMessage, unfinished: HeldBytes): Promise<unknown> {
+async function readJson(request: IncomingMessage, unfinished: InputBudget): Promise<unknown> {
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') {
     throw refused(415, 'the body is application/json: curl --json, or -H "content-type: application/json"');
@@ -142,37 +174,35 @@ async function readJson(request: IncomingMessage, unfinished: HeldBytes): Promis
 }
 
 /** What comes above a limit is read and dropped until the answer is sent, so that the client gets to read it. */
-function readBody(request: IncomingMessage, unfinished: HeldBytes): Promise<Buffer> {
+function readBody(request: IncomingMessage, unfinished: InputBudget): Promise<Buffer> {
   let chunks: Buffer[] = [];
   let length = 0;
-  let refusal: ServiceError | undefined;
-  const drop = (): void => {
-    unfinished.give(length);
-    chunks = [];
-    length = 0;
-  };
   return new Promise((resolve, reject) => {
+    let over = false;
+    const end = (): void => {
+      over = true;
+      chunks = [];
+      account?.end();
+    };
+    const refuse = (refusal: ServiceError): void => {
+      end();
+      reject(refusal);
+    };
+    const account = unfinished.admit(request.socket.remoteAddress, () => refuse(ENDED));
+    if (account === undefined) return refuse(BUSY);
     request.on('data', (chunk: Buffer) => {
-      if (refusal !== undefined) return;
-      if (length + chunk.length > BODY_BYTES_MAX) refusal = tooLarge();
-      else if (!unfinished.take(chunk.length)) refusal = BUSY;
-      if (refusal === undefined) {
-        chunks.push(chunk);
-        length += chunk.length;
-      } else {
-        drop();
-        reject(refusal);
-      }
+      if (over) return;
+      length += chunk.length;
+      if (length > BODY_BYTES_MAX) return refuse(tooLarge());
+      chunks.push(chunk);
+      if (length > SMALL_BODY_BYTES) account.unfinished(length, 0);
     });
     request.on('end', () => {
       const body = Buffer.concat(chunks);
-      drop();
+      end();
       resolve(body);
     });
-    request.on('close', () => {
-      drop();
-      reject(new ServiceError('CANCELED', 'the client has hung up'));
-    });
+    request.on('close', () => refuse(new ServiceError('CANCELED', 'the client has hung up')));
   });
 }
 
