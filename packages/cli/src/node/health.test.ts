@@ -195,6 +195,23 @@ describe('a node is unready only where another one would serve better', () => {
   });
 });
 
+test('what a probe is shown names ranges and no keys; operators are told the keys (HC4)', () => {
+  const bed = new Bed();
+  const keys = 'the keys from kv "secret/a" to kv "secret/b"';
+  bed.health.learn([
+    healthCondition('hole', { rangeId: 7 }, `no range has ${keys}, beside range 6 and 7`),
+    healthCondition('overlap', { rangeId: 9 }, `ranges 8 and 9 both have ${keys}`),
+    healthCondition('noLeader', { rangeId: 2 }, 'no leader'),
+  ]);
+  const { conditions } = bed.health.readiness();
+  expect(conditions.map(({ name, text }) => `${name}: ${text}`)).toEqual([
+    'hole: no range has some keys, beside range 7; remora admin check names them',
+    'overlap: range 9 and another one both have some keys; remora admin check names them',
+    'noLeader: no leader',
+  ]);
+  expect(bed.health.conditions().filter(({ text }) => text.includes(keys))).toHaveLength(2);
+});
+
 describe('masters without a leader', () => {
   test.each<{ name: string; given: (bed: Bed) => void; text: string | undefined }>([
     {

@@ -17,6 +17,7 @@ import {
   healthCondition,
   makesUnready,
   type NodeSpace,
+  withoutKeys,
   worstFirst,
 } from '@remora/protocol';
 import type { Founders } from './cluster-identity.ts';
@@ -36,7 +37,7 @@ export interface NodeHealthDeps {
   readonly mastersSilence: () => MastersSilence | undefined;
 }
 
-/** What a load balancer is told, with the list for people. */
+/** What a load balancer is told, with the list for people, which names no keys (HC4). */
 export interface Readiness {
   readonly ready: boolean;
   /** Why not; empty when it is. */
@@ -105,7 +106,7 @@ export class NodeHealth {
 
   /** NH2. */
   readiness(): Readiness {
-    const conditions = this.conditions();
+    const conditions = this.conditions().map(withoutKeys);
     const othersServe = this.#othersServe();
     const against = conditions.filter((condition) => {
       const unready = condition.own ? makesUnready(condition) : undefined;

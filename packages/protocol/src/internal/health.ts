@@ -2,10 +2,11 @@
  * What can be wrong with a cluster: one table of conditions, and one type that every view shows.
  *
  * HC1. A condition's severity and scope follow from its name alone, so all views agree on them.
- * HC2. `admin check`, `status`, the metrics and `/ready` show the same list. docs/operations.md explains each name
+ * HC2. `admin check`, `status`, the metrics and `/ready` show the same list (but HC4). docs/operations.md explains each name
  *      (packages/cli/src/node/health-docs.test.ts).
  * HC3. A condition makes a node unready only if it is the node's own and another node would serve better. What concerns
  *      the whole cluster makes no node unready: a load balancer would remove all of them.
+ * HC4. Some texts name keys of clients. Probes may come from anywhere, so `/ready` shows these conditions without the keys.
  */
 
 /** `critical`: clients are refused or kept waiting. `warning`: clients are served. `info`: somebody wants it so. */
@@ -19,6 +20,8 @@ interface ConditionKind {
   readonly scope: ConditionScope;
   /** Whether the node whose own it is should get no clients. `unlessAlone`: if another node would serve better (HC3). */
   readonly unready?: 'always' | 'unlessAlone';
+  /** What it says without the keys that its text names (HC4). */
+  readonly withoutKeys?: (rangeId: number) => string;
 }
 
 export const HEALTH_CONDITIONS = {
@@ -37,8 +40,16 @@ export const HEALTH_CONDITIONS = {
   /** The masters' leader is new, and has not heard from all nodes. */
   notInformed: { severity: 'info', scope: 'cluster' },
   noRanges: { severity: 'critical', scope: 'cluster' },
-  hole: { severity: 'critical', scope: 'cluster' },
-  overlap: { severity: 'critical', scope: 'cluster' },
+  hole: {
+    severity: 'critical',
+    scope: 'cluster',
+    withoutKeys: (rangeId) => `no range has some keys, beside range ${rangeId}; remora admin check names them`,
+  },
+  overlap: {
+    severity: 'critical',
+    scope: 'cluster',
+    withoutKeys: (rangeId) => `range ${rangeId} and another one both have some keys; remora admin check names them`,
+  },
   quorumLost: { severity: 'critical', scope: 'cluster' },
   noLeader: { severity: 'critical', scope: 'cluster' },
   underReplicated: { severity: 'warning', scope: 'cluster' },
@@ -95,4 +106,10 @@ export function worstFirst(conditions: readonly HealthCondition[]): readonly Hea
 export function makesUnready({ name }: HealthCondition): 'always' | 'unlessAlone' | undefined {
   const kind: ConditionKind = HEALTH_CONDITIONS[name];
   return kind.unready;
+}
+
+/** HC4. */
+export function withoutKeys<Condition extends HealthCondition>(condition: Condition): Condition {
+  const kind: ConditionKind = HEALTH_CONDITIONS[condition.name];
+  return kind.withoutKeys === undefined ? condition : { ...condition, text: kind.withoutKeys(condition.rangeId) };
 }
