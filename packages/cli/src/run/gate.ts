@@ -3,7 +3,9 @@
 //      guarded before it does anything, and it never begins when this process dies before it has opened the gate: the shell
 //      reads the end of its pipe instead.
 // GA2. The command's environment is the given one. Shells drop entries whose names are no names of shell variables, such as
-//      `a.b`: env(1) adds those again.
+//      `a.b`: env(1) adds those again. Names are data: after `--` env reads no options, so an entry such as `-Sprogram` is
+//      an entry. env would take a program whose path has a `=` for an entry as well: before such a program stands
+//      nice(1), which changes nothing with `-n 0`. Both are called by their paths, not by the command's PATH.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
@@ -16,6 +18,8 @@ export interface GatedCommand {
 
 const GATE = 3;
 const SCRIPT = `read -r REMORA_GATE <&${GATE} || exit 1; exec ${GATE}<&-; exec "$@"`;
+const ENV = ['/usr/bin/env', '--'];
+const NICE = ['/usr/bin/nice', '-n', '0', '--'];
 
 export interface GatedRequest {
   readonly argv: readonly string[];
@@ -25,9 +29,7 @@ export interface GatedRequest {
 }
 
 export function startGated({ argv, env, ownSession }: GatedRequest): GatedCommand {
-  const odd = Object.entries(env).filter(([name, value]) => value !== undefined && !/^[A-Za-z_]\w*$/.test(name));
-  const added = odd.length === 0 ? [] : ['env', ...odd.map(([name, value]) => `${name}=${value}`)];
-  const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...added, ...argv], {
+  const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...addingOdd(env, argv[0] ?? ''), ...argv], {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     detached: ownSession,
     env,
@@ -40,4 +42,12 @@ export function startGated({ argv, env, ownSession }: GatedRequest): GatedComman
     open: () => gate?.end('\n'),
     close: () => gate?.destroy(),
   };
+}
+
+/** The programs through which the program is run, so that it gets the entries that shells drop (GA2). */
+function addingOdd(env: GatedRequest['env'], program: string): readonly string[] {
+  const odd = Object.entries(env).filter(([name, value]) => value !== undefined && !/^[A-Za-z_]\w*$/.test(name));
+  // What exec does with a program such as `-a` differs between shells.
+  if (odd.length === 0 && !program.startsWith('-')) return [];
+  return [...ENV, ...odd.map(([name, value]) => `${name}=${value}`), ...(program.includes('=') ? NICE : [])];
 }
