@@ -1,8 +1,9 @@
 /** What becomes of a command when the `remora` that runs it under a lock is sent signals, or dies. */
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { commandLine, RemoraCommand, type Run } from './command.ts';
 import { eventually } from './eventually.ts';
@@ -151,6 +152,33 @@ describe('when the process that holds the lock dies', () => {
       run.child.kill(signal);
       await once(run.child, 'exit');
       await allGone(pids);
+    },
+    SLOW,
+  );
+
+  test(
+    'its command is given its grace, and ended, though the program that ends it is sent every other signal',
+    async () => {
+      const directory = mkdtempSync(join(tmpdir(), 'remora-grace-'));
+      const go = join(directory, 'go');
+      const asked = `echo asked; until [ -e ${go} ]; do sleep 0.1; done; echo done; exit`;
+      const script = `trap '${asked}' TERM; echo "pid $$"; while :; do sleep 0.1; done`;
+      const options = ['--ttl', '10m', '--kill-after', '60s'];
+      const run = begin(['lock', 'run', ...options, 'grace', '--', 'sh', '-c', script]);
+      const pids = await pidsOf(run, 1);
+      const [guard = 0] = childrenOf(run.child.pid ?? 0, 'REMORA_GUARD');
+      run.child.kill('SIGKILL');
+      await eventually('the command is asked to end', () => run.out.includes('asked'), PATIENCE);
+      const enders = childrenOf(guard, 'guard-main');
+      for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const) {
+        for (const ender of enders) process.kill(ender, signal);
+      }
+      await sleep(500);
+      expect([childrenOf(guard, 'guard-main'), enders.length, ...pids.map(isRunning)]).toEqual([enders, 1, true]);
+      writeFileSync(go, '');
+      await allGone(pids);
+      expect(run.out).toContain('done');
+      rmSync(directory, { recursive: true });
     },
     SLOW,
   );

@@ -3,10 +3,12 @@
 //     system closes the pipe.
 // G2. Nothing but SIGKILL ends the guard: it is in a session of its own, where no terminal reaches it, and ignores all
 //     signals that can be ignored. When it was killed all the same, another one is started.
-// G3. While it waits the guard is a shell, which is small. It starts the program that ends the command only then.
+// G3. While it waits the guard is a shell, which is small (guard-script.ts). It starts the program that ends the command
+//     only then. That program heeds no signal either: Node does not keep the ignored signals of its parent.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type Clock, type CommandIdentity, sleep } from '@remora/base';
+import { guardArguments } from './guard-script.ts';
 
 export interface GuardRequest {
   readonly command: CommandIdentity;
@@ -16,19 +18,6 @@ export interface GuardRequest {
   /** Another one had to be started, or could not be yet. */
   onLost(text: string): void;
 }
-
-/**
- * $1 is what kill(1) takes to kill the command, should the program that ends it be gone, as after an upgrade; the others are
- * the call of that program. One line says that nothing is left to do; the end of the pipe says that there is.
- */
-const SCRIPT = `
-trap '' HUP INT QUIT TERM USR1 USR2 ALRM PIPE TSTP TTIN TTOU
-echo ready
-read -r REMORA_GUARD && exit 0
-command=$1
-shift
-"$@" || kill -KILL "$command"
-`;
 
 const RESTART_MIN_MS = 50;
 const RESTART_MAX_MS = 5_000;
@@ -87,10 +76,8 @@ export class Guard {
 }
 
 function startGuard({ command, graceMs }: GuardRequest): Promise<ChildProcess> {
-  const { pid, session } = command;
-  const last = String(session === pid ? -pid : pid);
   const program = [process.execPath, PROGRAM, JSON.stringify({ command, graceMs })];
-  const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', last, ...program], {
+  const child = spawn('/bin/sh', guardArguments(command, program), {
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true,
     cwd: '/',
