@@ -144,6 +144,44 @@ test('a command is not gone while the system fails to tell', () => {
   expect(isGone(own, failing)).toBe(false);
 });
 
+test('in a shared session one is found that was started by one that ended before its environment was read (CP4)', () => {
+  let looks = 0;
+  const row = (pid: number) => ({ pid, parent: 1, group: pid, session: 7 });
+  const table = tableOf([{ pid: 12, session: 7, variable: 'MARK=1' }], { list: () => [row(looks++ === 0 ? 11 : 12)] });
+  expect(isGone(shared, table)).toBe(false);
+  expect(looks).toBe(2);
+});
+
+test('in a shared session a command is not gone while others end too fast to tell whose they are (CP4)', () => {
+  const table = tableOf([], { list: () => [{ pid: 11, parent: 1, group: 11, session: 7 }] });
+  expect(isGone(shared, table)).toBe(false);
+});
+
+test('where the system tells no sessions, what ends while it is listed keeps no command from being gone', () => {
+  const table = tableOf([], { list: () => [{ pid: 11, parent: 1, group: 11, session: undefined }] });
+  expect(isGone(shared, table)).toBe(true);
+});
+
+test('signals are sent to what is found where no list can be whole (CP4)', async () => {
+  const sent: unknown[] = [];
+  const row = { pid: 10, parent: 1, group: 10, session: 10 };
+  const killed = () => sent.includes('SIGKILL');
+  const table = tableOf([{ pid: 10, session: 10 }], {
+    startOf: () => (killed() ? undefined : '500'),
+    list(extent) {
+      if (killed()) return [];
+      if (extent !== 'some') throw new Error('too fast');
+      return [row];
+    },
+    signal(_, signal) {
+      sent.push(signal);
+      return 'sent';
+    },
+  });
+  await endCommand(own, { table, clock: nodeClock(), graceMs: 1 });
+  expect(sent).toEqual(['SIGTERM', 'SIGCONT', 'SIGKILL']);
+});
+
 test('lines of ps are read, but for processes that have ended', () => {
   const text = '    1     0     1 Ss  \n  200     1   200 Z\n  300   200   200 R+ \n\n';
   expect(rowsOfPs(text)).toEqual([

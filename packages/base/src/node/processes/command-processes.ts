@@ -10,6 +10,10 @@
  *      does not tell sessions, the process group of the first process stands for a session of its own. Where it does not tell
  *      environments, descendants are known only while their parents live.
  * CP3. Ending does not trust one look: a process may start another one meanwhile, so SIGKILL is sent until none is found.
+ * CP4. That none is left is told by one whole listing, which no chain of processes that start one another escapes
+ *      (listing.ts LI1). In a shared session the list is read again when one of it ended before its environment was read,
+ *      as it may have started another one of the command. Where no list can be whole, nothing is known, and the command is not over. Signals are sent to
+ *      what any listing finds: so a command that starts processes without end is ended all the same.
  */
 import { type Clock, sleep } from '../../clock.ts';
 import type { CommandIdentity } from '../../process-identity.ts';
@@ -22,7 +26,7 @@ export function processesOf(command: CommandIdentity, table: ProcessTable): read
 
 /** Sends a signal to every process of it that is found. Returns false when one of them may not be sent any. */
 function signalAll(command: CommandIdentity, signal: NodeJS.Signals, table: ProcessTable): boolean {
-  const rows = orNone(() => rowsOf(command, table)) ?? [];
+  const rows = orNone(() => rowsOf(command, table, 'some')) ?? [];
   // A group at once, so that none of it can start another one in between. A group never reaches beyond its session.
   const targets = hasOwnSession(command) ? rows.map(({ group }) => -group) : rows.map(({ pid }) => pid);
   const outcomes = [...new Set(targets)].map((target) => table.signal(target, signal));
@@ -62,6 +66,8 @@ export async function commandOver(command: CommandIdentity, table: ProcessTable,
 
 const KILL_AGAIN_MIN_MS = 100;
 const KILL_AGAIN_MAX_MS = 10_000;
+/** In a shared session, one after the other, while its processes end too early to tell whose they were (CP4). */
+const LOOKS_MAX = 100;
 const LOOK_MIN_MS = 10;
 /** Reading the table of a busy machine takes some milliseconds. */
 const LOOK_MAX_MS = 500;
@@ -89,22 +95,34 @@ function hasOwnSession({ pid, session }: CommandIdentity): boolean {
   return session === pid;
 }
 
-function rowsOf(command: CommandIdentity, table: ProcessTable): readonly ProcessRow[] {
+function rowsOf(command: CommandIdentity, table: ProcessTable, extent?: 'some'): readonly ProcessRow[] {
   const start = table.startOf(command.pid);
   const isFirst = start !== undefined && (start === command.start || start === '' || command.start === '');
   if (hasOwnSession(command)) {
     if (start !== undefined && !isFirst) return []; // CP1
-    return ownSession(command, table);
+    return ownSession(command, table, extent);
   }
-  const rows = table.list() ?? [];
-  const found = sharedSession(command, rows, table, isFirst);
-  const listed = found.some(({ pid }) => pid === command.pid);
-  // It may be hidden from the list, and is there.
-  return isFirst && !listed ? [...found, rowFor(command)] : found;
+  for (let looks = 0; looks < LOOKS_MAX; looks++) {
+    const rows = table.list(extent) ?? [];
+    const found = sharedSession(command, rows, table, isFirst);
+    const listed = found.some(({ pid }) => pid === command.pid);
+    // It may be hidden from the list, and is there.
+    if (isFirst && !listed) return [...found, rowFor(command)];
+    if (found.length > 0 || extent === 'some' || !someEnded(command, rows, table)) return found;
+  }
+  throw new Error(`processes of session ${command.session} come and go too fast to tell whose they are`);
 }
 
-function ownSession(command: CommandIdentity, table: ProcessTable): readonly ProcessRow[] {
-  const rows = table.list();
+/**
+ * Whether one of the session has ended since it was listed: its environment was not told any more. Where the system tells no
+ * sessions it tells no environments either, and another look would not help: `ps` lists itself each time.
+ */
+function someEnded({ session }: CommandIdentity, rows: readonly ProcessRow[], table: ProcessTable): boolean {
+  return rows.some((row) => row.session === session && table.startOf(row.pid) === undefined);
+}
+
+function ownSession(command: CommandIdentity, table: ProcessTable, extent?: 'some'): readonly ProcessRow[] {
+  const rows = table.list(extent);
   const found = rows?.filter(({ session, group }) => (session ?? group) === command.pid) ?? [];
   if (found.length > 0) return found;
   // Nobody is listed: the system lists nothing, or hides the processes of other users.

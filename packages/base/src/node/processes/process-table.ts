@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { listProcesses } from './listing.ts';
 
 export interface ProcessRow {
   readonly pid: number;
@@ -20,8 +21,13 @@ export interface ProcessTable {
   readonly pid: number;
   /** When the process of this id started; undefined when there is none (any more). */
   startOf(pid: number): string | undefined;
-  /** All processes that have not ended; undefined where the system does not tell. @throws Error when it fails to. */
-  list(): readonly ProcessRow[] | undefined;
+  /**
+   * All processes that have not ended; undefined where the system does not tell. No chain of processes that start one another
+   * escapes it (listing.ts). With `some`, those that one look finds, as is enough to send signals.
+   *
+   * @throws Error when it fails to tell.
+   */
+  list(extent?: 'some'): readonly ProcessRow[] | undefined;
   /** Whether this entry was in the environment that the process began with; false where the system does not tell. */
   hasVariable(pid: number, entry: string): boolean;
   /** To a process, or to a group of that id where it is negative. Signal 0 only looks. */
@@ -74,15 +80,21 @@ function fieldsOf(stat: string): readonly string[] | undefined {
   return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** Of a process that is gone, or hidden from this user. */
-const UNSEEN: ReadonlySet<unknown> = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
+/** What the system says of a process that is gone, or hidden from this user. */
+const UNSEEN: Readonly<Record<string, 'ended' | 'hidden' | undefined>> = {
+  ENOENT: 'ended',
+  ESRCH: 'ended',
+  EACCES: 'hidden',
+  EPERM: 'hidden',
+};
 
-/** Undefined for a process that is not seen. @throws Error when it is not known whether there is one. */
-function listedFields(pid: string): readonly string[] | undefined {
+/** @throws Error when it is not known whether there is one. */
+function listedFields(pid: string): readonly string[] | 'ended' | 'hidden' {
   try {
-    return fieldsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    return fieldsOf(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? 'ended';
   } catch (error) {
-    if (error instanceof Error && 'code' in error && UNSEEN.has(error.code)) return undefined;
+    const unseen = error instanceof Error && 'code' in error ? UNSEEN[String(error.code)] : undefined;
+    if (unseen !== undefined) return unseen;
     throw error;
   }
 }
@@ -92,13 +104,19 @@ function hasEnded(fields: readonly string[]): boolean {
   return ['Z', 'X', 'x'].includes(fields[STATE_FIELD] ?? '');
 }
 
-function listByProc(): readonly ProcessRow[] {
-  return readdirSync('/proc').flatMap((name) => {
-    const fields = /^\d+$/.test(name) ? listedFields(name) : undefined;
-    if (fields === undefined || hasEnded(fields)) return [];
-    const [parent, group, session] = [PARENT_FIELD, GROUP_FIELD, SESSION_FIELD].map((field) => Number(fields[field]));
-    return [{ pid: Number(name), parent: parent ?? 0, group: group ?? 0, session }];
-  });
+function listByProc(extent?: 'some'): readonly ProcessRow[] {
+  return listProcesses(
+    { ids: () => readdirSync('/proc').filter((name) => /^\d+$/.test(name)), look: lookByProc },
+    extent,
+  );
+}
+
+function lookByProc(pid: string): ProcessRow | 'ended' | 'hidden' {
+  const fields = listedFields(pid);
+  if (typeof fields === 'string') return fields;
+  if (hasEnded(fields)) return 'ended';
+  const [parent, group, session] = [PARENT_FIELD, GROUP_FIELD, SESSION_FIELD].map((field) => Number(fields[field]));
+  return { pid: Number(pid), parent: parent ?? 0, group: group ?? 0, session };
 }
 
 const PS_TIMEOUT_MS = 5_000;

@@ -1,0 +1,35 @@
+/**
+ * A list of processes where the system has no snapshot of them: the ids come first, then one look at each.
+ *
+ * LI1. A process may start another one after the ids were read and end before it is looked at: then neither is found. So
+ *      when a process has ended between the reading of its id and the look at it, the ids are read again, and the new ones
+ *      looked at, until no new one has ended so. Then a process that lived when the ids were last read was looked at alive.
+ * LI2. Reading the ids is no snapshot either: a new process may get a lower id than those read already, once ids have
+ *      wrapped around. So the ids are read twice at least.
+ * LI3. Not known: a process that is given, within one listing, the id of one that has ended in it.
+ */
+import type { ProcessRow } from './process-table.ts';
+
+export interface ProcessLook {
+  ids(): readonly string[];
+  /** `ended` also for one that was not waited for yet; `hidden` when this user may not look. */
+  look(id: string): ProcessRow | 'ended' | 'hidden';
+}
+
+const READS_MIN = 2;
+/** Each reads a directory and what is new in it, mostly some processes. */
+const READS_MAX = 100;
+
+/** With `some`, by one reading. @throws Error when processes come and go too fast to be listed. */
+export function listProcesses({ ids, look }: ProcessLook, extent?: 'some'): readonly ProcessRow[] {
+  const seen = new Set<string>();
+  const rows: ProcessRow[] = [];
+  for (let reads = 1; reads <= READS_MAX; reads++) {
+    const added = ids().filter((id) => !seen.has(id));
+    const looks = added.map(look);
+    for (const id of added) seen.add(id);
+    for (const found of looks) if (typeof found !== 'string') rows.push(found);
+    if (extent === 'some' || (reads >= READS_MIN && !looks.includes('ended'))) return rows;
+  }
+  throw new Error(`processes come and go too fast to be listed, in ${READS_MAX} readings`);
+}
