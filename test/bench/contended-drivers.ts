@@ -64,21 +64,21 @@ async function openEtcd({ endpoints, inflight }: LoadArguments): Promise<Driver>
     ),
   );
   const name = Buffer.from(NAME);
-  let underWay = 0;
+  let inFlight = 0;
   return {
     async operation(worker) {
       const lease = ids[worker]?.ID ?? 0n;
-      underWay++;
+      inFlight++;
       try {
         const { key } = await answer<v3lockpb.LockResponse>((done) => client.lock({ name, lease }, done));
         await answer((done) => client.unlock({ key }, done));
       } finally {
-        underWay--;
+        inFlight--;
       }
     },
     // etcd 3.4 whose leases are revoked amid calls of its lock service never grants a lock again.
     async close() {
-      await eventually('all had their turn', async () => underWay === 0, DRAINED);
+      await eventually('all had their turn', async () => inFlight === 0, DRAINED);
       await Promise.all(ids.map(({ ID }) => answer((done) => leases.leaseRevoke({ ID }, done))));
       leases.close();
       client.close();

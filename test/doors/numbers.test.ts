@@ -13,7 +13,7 @@ import { Headers } from '../../packages/gateway/src/etcd/headers.ts';
 import { toPutOp, toRangeOp, toRevision } from '../../packages/gateway/src/etcd/kv-requests.ts';
 import { EtcdLease } from '../../packages/gateway/src/etcd/lease-service.ts';
 import { Fields } from '../../packages/gateway/src/http/fields.ts';
-import { parseSession } from '../../packages/gateway/src/http/lock-words.ts';
+import { parseSession } from '../../packages/gateway/src/http/lock-json.ts';
 import { LockApi } from '../../packages/gateway/src/lock/lock-service.ts';
 import { SessionApi } from '../../packages/gateway/src/lock/session-service.ts';
 import { pack } from '../../packages/protocol/src/internal/codec/pack.ts';

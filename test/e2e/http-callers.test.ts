@@ -1,7 +1,7 @@
 /** The HTTP ports of a real node, and who keeps others from them. */
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { API_LIMITS } from '../../packages/cli/src/node/http-server.ts';
+import { API_LIMITS } from '../../packages/cli/src/node/ports/http-server.ts';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
 import type { NodeProcess } from './node-process.ts';

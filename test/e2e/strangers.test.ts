@@ -1,4 +1,4 @@
-/** Real nodes in this process, and strangers: at the address of a node that is not there, and at the ports of those that are. */
+/** Real nodes in this process, and removedReplicaNotifier: at the address of a node that is not there, and at the ports of those that are. */
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ import {
 import { createSocketTransport } from '@remora/raft';
 import { connect } from 'remora';
 import { afterEach, describe, expect, test } from 'vitest';
-import { foundersOf } from '../../packages/cli/src/node/cluster-identity.ts';
+import { foundersOf } from '../../packages/cli/src/node/cluster/cluster-identity.ts';
 import type { RunningNode } from '../../packages/cli/src/node/running-node.ts';
 import { startNode } from '../../packages/cli/src/node/start-node.ts';
 import { type NodeOptions, nodeSchema } from '../../packages/cli/src/node-options.ts';

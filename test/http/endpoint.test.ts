@@ -264,12 +264,12 @@ describe('over real connections', () => {
     };
     const holding = new Proxy(backend, { get: (of, name) => (name === 'query' ? query : memberOf(of, name)) });
     await serve(holding, { callsMax: 2 });
-    const underWay = [1, 2].map(() => call('/v1/locks/default/l', { method: 'GET', headers: {} }));
+    const inFlight = [1, 2].map(() => call('/v1/locks/default/l', { method: 'GET', headers: {} }));
     await expect.poll(() => held.length).toBe(2);
     expect(await call(ACQUIRE)).toMatchObject({ status: 429, body: { error: { retry: 'later' } } });
     expect((await fetch(`http://127.0.0.1:${server.port}/health`)).status).toBe(200);
     for (const answer of held) answer();
-    expect((await Promise.all(underWay)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await Promise.all(inFlight)).map(({ status }) => status)).toEqual([200, 200]);
     expect((await call(ACQUIRE)).status).toBe(200);
   });
 

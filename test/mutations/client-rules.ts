@@ -5,7 +5,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'lasting-lease-given-up',
     rule: 'a lease without expiry is asked for until the cluster has answered (lease-endings.ts E1)',
-    file: 'packages/client/src/lease-endings.ts',
+    file: 'packages/client/src/session/lease-endings.ts',
     find: 'last = signal.aborted;',
     replace: 'last = pauseMs > 0;',
     killedBy: {
@@ -16,7 +16,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'lasting-lease-forgotten-by-the-journal',
     rule: 'the journal names a lease without expiry until the cluster has answered (lease-endings.ts E1)',
-    file: 'packages/client/src/lease-endings.ts',
+    file: 'packages/client/src/session/lease-endings.ts',
     find: 'if (await this.#isEnded(ref)) return this.#requester.journal?.remove(ref.lease);',
     replace: 'this.#requester.journal?.remove(ref.lease);\n      if (await this.#isEnded(ref)) return;',
     killedBy: {
@@ -27,7 +27,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'lasting-lease-left-at-close',
     rule: 'closing a client asks for its leases without expiry once more (lease-endings.ts E2)',
-    file: 'packages/client/src/lease-endings.ts',
+    file: 'packages/client/src/session/lease-endings.ts',
     find: 'last = signal.aborted;',
     replace: 'if (signal.aborted) return;',
     killedBy: {
@@ -38,7 +38,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'terms-of-the-next-session',
     rule: 'of a holder whose session has ended no terms are shown',
-    file: 'packages/client/src/lock-details.ts',
+    file: 'packages/client/src/lock/lock-details.ts',
     find: 'if (info?.id !== lease || info.incarnation !== incarnation) return undefined;',
     replace: 'if (info === undefined) return undefined;',
     killedBy: {
@@ -49,18 +49,18 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'lease-counted-from-the-answer',
     rule: 'a client counts its lease from when the answer came, not from when that heartbeat was sent',
-    file: 'packages/client/src/session-validity.ts',
+    file: 'packages/client/src/session/session-validity.ts',
     find: 'this.#ackedMs = sentMs;\n    this.#ackedWallMs',
     replace: 'this.#ackedMs = this.#clock.monotonicMs();\n    this.#ackedWallMs',
     killedBy: {
-      file: 'packages/client/src/session.test.ts',
+      file: 'packages/client/src/session/session.test.ts',
       test: 'an acknowledgement counts from when its heartbeat was sent, however late it comes',
     },
   },
   {
     name: 'longer-ttl-counted-before-a-heartbeat',
     rule: 'a client counts on a longer TTL before a heartbeat was acknowledged with it',
-    file: 'packages/client/src/session-validity.ts',
+    file: 'packages/client/src/session/session-validity.ts',
     find: 'Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs))',
     replace: 'aliveMs(pace, pace.ttlMs)',
     killedBy: {
@@ -71,18 +71,18 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'acknowledged-ttl-ignored',
     rule: 'a heartbeat counts for the TTL that was agreed on, whatever its acknowledgement names',
-    file: 'packages/client/src/session-pace.ts',
+    file: 'packages/client/src/session/session-pace.ts',
     find: 'validityMs(Math.min(pace.ttlMs, ttlMs))',
     replace: 'validityMs(Math.max(pace.ttlMs, ttlMs))',
     killedBy: {
-      file: 'packages/client/src/session.test.ts',
+      file: 'packages/client/src/session/session.test.ts',
       test: 'an acknowledgement counts for the TTL that it names, if that is shorter than the one that was agreed on (S4)',
     },
   },
   {
     name: 'shorter-ttl-counted-when-answered',
     rule: 'a client counts on the longer TTL until it has heard that a shorter one is in force',
-    file: 'packages/client/src/session.ts',
+    file: 'packages/client/src/session/session.ts',
     find: '    this.#keepTo(shorter);\n',
     replace: '    void shorter;\n',
     killedBy: {
@@ -93,7 +93,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'beat-of-the-stand-in-counted-from-now',
     rule: 'a heartbeat that the stand-in sent counts from when the client hears of it',
-    file: 'packages/client/src/heartbeats.ts',
+    file: 'packages/client/src/session/heartbeats.ts',
     find: 'this.#count(beat, beat.ttlMs)',
     replace: 'this.#count({ sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() }, beat.ttlMs)',
     killedBy: {
@@ -104,7 +104,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'stand-in-without-end',
     rule: 'the stand-in renews what a client holds that hangs for good',
-    file: 'packages/client/src/stand-in.ts',
+    file: 'packages/client/src/session/background-renewer.ts',
     find: 'nowMs - this.#aliveMs > this.#options.blockMaxMs',
     replace: 'nowMs < this.#aliveMs',
     killedBy: {
@@ -115,7 +115,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'lease-asked-for-before-it-is-named',
     rule: 'a session is asked for before the journal names it durably',
-    file: 'packages/client/src/session-start.ts',
+    file: 'packages/client/src/session/session-start.ts',
     find: 'await requester.journal?.add(id);',
     replace: 'void requester.journal?.add(id);',
     killedBy: {
@@ -126,7 +126,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'sets-in-the-order-of-asking',
     rule: 'several locks are acquired in the order in which they are asked for',
-    file: 'packages/client/src/lock-choice.ts',
+    file: 'packages/client/src/lock/lock-choice.ts',
     find: 'compareIds(a.lock.id, b.lock.id));',
     replace: 'a.at - b.at);',
     killedBy: {
@@ -137,7 +137,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'set-not-checked-once-it-is-granted',
     rule: 'several locks count as held although one was taken away while others were waited for',
-    file: 'packages/client/src/lock-set.ts',
+    file: 'packages/client/src/lock/lock-set.ts',
     find: 'if (await inTime(all.check(), { clock, ms: leftMs || undefined, reason })) return;',
     replace: 'if (all.locks.length > 0) return;',
     killedBy: {
@@ -148,18 +148,18 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'watch-goes-back-before-its-beginning',
     rule: 'a watch that begins at a revision to come never begins before it (watch.ts W1)',
-    file: 'packages/client/src/watch.ts',
+    file: 'packages/client/src/kv/watch.ts',
     find: 'this.#nextRevision = Math.max(this.#nextRevision, message.revision + 1);',
     replace: 'this.#nextRevision = message.revision + 1;',
     killedBy: {
-      file: 'packages/client/src/watch.test.ts',
+      file: 'packages/client/src/kv/watch.test.ts',
       test: 'a watch that begins at a revision to come never begins before it, whatever it is told meanwhile',
     },
   },
   {
     name: 'long-lease-left-to-its-ttl',
     rule: 'a lease whose end was not answered is asked for again, however long its TTL is (lease-endings.ts E1)',
-    file: 'packages/client/src/session.ts',
+    file: 'packages/client/src/session/session.ts',
     find: '        this.#requester.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.\n',
     replace: '',
     killedBy: {
@@ -170,10 +170,10 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'lost-lease-ended-after-the-client',
     rule: 'closing a client waits for the end of a lease that is lost here (lease-endings.ts E2)',
-    file: 'packages/client/src/session.ts',
+    file: 'packages/client/src/session/session.ts',
     find: "if (this.#endless || this.#ended === 'lost') {",
     replace:
-      "if (this.#ended === 'lost') return void this.#revoke({ timeoutMs, insists: true }).catch(() => {});\n    if (this.#endless) {",
+      "if (this.#ended === 'lost') return void this.#revoke({ timeoutMs, untilAnswered: true }).catch(() => {});\n    if (this.#endless) {",
     killedBy: {
       file: 'test/sdk/letting-go.test.ts',
       test: 'a lease of a lock that is lost here is ended before its client is closed, who waits for that',
@@ -182,7 +182,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'delayed-locks-released-after-the-word',
     rule: 'what gives a lock with a lock-delay back is on its way when its holder hears of the closing (session.ts S9)',
-    file: 'packages/client/src/held-lock.ts',
+    file: 'packages/client/src/lock/held-lock.ts',
     find: '    this.#deps.requester.gateways.flush();\n',
     replace: '',
     killedBy: {
@@ -193,7 +193,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'misspelt-fence',
     rule: 'a call refuses options that it does not take: a misspelt fence would be a write without one',
-    file: 'packages/client/src/kv.ts',
+    file: 'packages/client/src/kv/kv.ts',
     find: "    checkOptions('put', options);\n",
     replace: '',
     killedBy: {
@@ -215,7 +215,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'found-gateways-unverified',
     rule: 'what is found is used only once it has answered here (discovery.ts DY1)',
-    file: 'packages/client/src/discovery.ts',
+    file: 'packages/client/src/transport/discovery.ts',
     find: '      const channel = gateways.channelTo(address',
     replace: '      gateways.found(address, cluster);\n      const channel = gateways.channelTo(address',
     killedBy: {
@@ -226,7 +226,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'found-gateways-of-any-cluster',
     rule: 'what answers has to belong to the same cluster, at each new connection (discovery.ts DY2)',
-    file: 'packages/client/src/gateways.ts',
+    file: 'packages/client/src/transport/gateways.ts',
     find: 'cluster === undefined ? target : { ...target, cluster }',
     replace: 'target',
     killedBy: { file: 'test/sdk/discovery.test.ts', test: 'are not used where another cluster answers' },
@@ -234,7 +234,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'nobody-tried-in-trouble',
     rule: 'what is not found is tried when the present gateway is of no use (discovery.ts DY5)',
-    file: 'packages/client/src/discovery.ts',
+    file: 'packages/client/src/transport/discovery.ts',
     find: 'ports.gateways.onTrouble = () => this.#tryNow();',
     replace: '',
     killedBy: {
@@ -244,8 +244,8 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   },
   {
     name: 'stand-in-asks-one-gateway',
-    rule: 'a stand-in asks the next gateway besides when one does not answer soon (stand-in.ts SI4)',
-    file: 'packages/client/src/stand-in.ts',
+    rule: 'a stand-in asks the next gateway besides when one does not answer soon (background-renewer.ts SI4)',
+    file: 'packages/client/src/session/background-renewer.ts',
     find: '      gateways.failed(channel, true);\n      this.#look(renewed);',
     replace: '      this.#look(renewed);',
     killedBy: {
@@ -256,7 +256,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'command-forgotten-by-the-journal',
     rule: 'nothing is given back while a command that a client named is left (journal.ts J6)',
-    file: 'packages/client/src/journal.ts',
+    file: 'packages/client/src/session/journal.ts',
     find: 'const runs = file.command !== undefined && !isGone(file.command);',
     replace: 'const runs = false;',
     killedBy: {
@@ -267,7 +267,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'command-looked-for-once',
     rule: 'a command that outlives the process of its client is looked for until it is gone (journal.ts J6)',
-    file: 'packages/client/src/journal.ts',
+    file: 'packages/client/src/session/journal.ts',
     find: 'if (commands > 0) pauseMs = COMMAND_PAUSE_MS;\n      else if',
     replace: 'if',
     killedBy: {

@@ -122,7 +122,7 @@ const ROWS: readonly Row[] = [
   [
     'http-reader-that-does-not-read',
     'who does not read is told on and on (HE4)',
-    'lock/unread-news.ts',
+    'lock/lock-event-backpressure.ts',
     'this.#control()?.pause();',
     'this.#paused = false;',
     'of all with a prefix; who does not read for a while is told again from the beginning',

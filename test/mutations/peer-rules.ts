@@ -1,8 +1,8 @@
 /** Who a caller is, what it may do, and what it may hold before it has said something: each rule broken, and its test. */
 import type { RuleMutation } from './mutation.ts';
 
-const STRANGERS = 'packages/protocol/src/rpc/node/strangers.test.ts';
-const IDENTITIES = 'packages/cli/src/node/peer-identities.test.ts';
+const STRANGERS = 'packages/protocol/src/rpc/node/removedReplicaNotifier.test.ts';
+const IDENTITIES = 'packages/cli/src/node/cluster/peer-identities.test.ts';
 const BUDGET = 'packages/base/src/node/frames/input-budget.test.ts';
 
 export const PEER_RULES: readonly RuleMutation[] = [
@@ -28,7 +28,7 @@ export const PEER_RULES: readonly RuleMutation[] = [
   {
     name: 'a-hello-is-believed',
     rule: 'a hello teaches nothing (peer-identities.ts PI3)',
-    file: 'packages/cli/src/node/peer-identities.ts',
+    file: 'packages/cli/src/node/cluster/peer-identities.ts',
     find: 'if (digest === undefined) return this.#ask(nodeId);',
     replace: 'if (digest === undefined) this.#answered.set(nodeId, incarnationDigest(incarnation));',
     killedBy: {
@@ -39,7 +39,7 @@ export const PEER_RULES: readonly RuleMutation[] = [
   {
     name: 'any-address-makes-a-founder',
     rule: 'a founding member is known by what answers at its own address (peer-identities.ts PI2)',
-    file: 'packages/cli/src/node/peer-identities.ts',
+    file: 'packages/cli/src/node/cluster/peer-identities.ts',
     find: 'if (wanted && this.#isUnnamedFounder(nodeId)',
     replace: 'if (this.#isUnnamedFounder(nodeId)',
     killedBy: {
@@ -50,7 +50,7 @@ export const PEER_RULES: readonly RuleMutation[] = [
   {
     name: 'removed-nodes-are-nodes',
     rule: 'a node that the masters removed may join, and is told that it was removed (peer-identities.ts PI1)',
-    file: 'packages/cli/src/node/peer-identities.ts',
+    file: 'packages/cli/src/node/cluster/peer-identities.ts',
     find: 'return peer === undefined || peer.removed ? undefined : peer.incarnation;',
     replace: 'return peer === undefined ? undefined : peer.incarnation;',
     killedBy: {

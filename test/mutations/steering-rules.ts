@@ -62,12 +62,12 @@ const OF_AUTOMATIC_MERGES = rowsOf(MERGES, [
 ]);
 
 const BRAKE = {
-  file: 'packages/dataserver/src/range/write-brake.ts',
-  tests: 'packages/dataserver/src/range/write-brake.test.ts',
+  file: 'packages/dataserver/src/range/reshape/split-backpressure.ts',
+  tests: 'packages/dataserver/src/range/reshape/split-backpressure.test.ts',
 };
 
 const OF_THE_BRAKE = [
-  ...rowsOf({ ...BRAKE, file: 'packages/dataserver/src/range/puts-values.ts' }, [
+  ...rowsOf({ ...BRAKE, file: 'packages/dataserver/src/range/requests/puts-values.ts' }, [
     [
       'deletes-wait-for-a-split',
       'what makes a range no larger is not held back (WB1)',
@@ -85,20 +85,23 @@ const OF_THE_BRAKE = [
       'wait the longer the nearer it is to its maximum, and are refused there, to come again',
     ],
   ]),
-  ...rowsOf({ file: 'packages/dataserver/src/range/range-size.ts', tests: 'test/sim/range-cluster/brake.test.ts' }, [
+  ...rowsOf(
+    { file: 'packages/dataserver/src/range/stats/range-size.ts', tests: 'test/sim/range-cluster/brake.test.ts' },
     [
-      'writers-wait-where-nothing-can-be-split',
-      'nobody is held back for one key that has all of a range (range-size.ts SZ4)',
-      'if (estimate <= from || this.#isUndividable(sizes) || (!this.#running && this.candidate === undefined)) return 0;',
-      'if (estimate <= from) return 0;',
-      'do not wait where one key has all of it',
+      [
+        'writers-wait-where-nothing-can-be-split',
+        'nobody is held back for one key that has all of a range (range-size.ts SZ4)',
+        'if (estimate <= from || this.#isUndividable(sizes) || (!this.#running && this.candidate === undefined)) return 0;',
+        'if (estimate <= from) return 0;',
+        'do not wait where one key has all of it',
+      ],
     ],
-  ]),
+  ),
 ];
 
 const ROOM = {
-  file: 'packages/dataserver/src/range/disk-room.ts',
-  tests: 'packages/dataserver/src/range/disk-room.test.ts',
+  file: 'packages/dataserver/src/range/requests/disk-room.ts',
+  tests: 'packages/dataserver/src/range/requests/disk-room.test.ts',
 };
 
 const OF_THE_DISK = rowsOf(ROOM, [
@@ -210,7 +213,7 @@ const SPLIT_TESTS = 'packages/dataserver/src/store.split.test.ts';
 const ELECTION_TESTS = 'packages/raft/src/core/election.test.ts';
 
 const OF_FIRST_LEADERS = [
-  ...rowsOf({ file: 'packages/dataserver/src/range/splits.ts', tests: SPLIT_TESTS }, [
+  ...rowsOf({ file: 'packages/dataserver/src/range/reshape/splits.ts', tests: SPLIT_TESTS }, [
     [
       'child-led-by-whoever-leads-now',
       'a child begins with who led its parent in the term of the split (splits.ts S7)',

@@ -1,4 +1,4 @@
-import type { ClientOptions, ExitHooks, HeldLock, RemoraClient, RenewalStandIn } from 'remora';
+import type { ClientOptions, ExitHooks, HeldLock, RemoraClient, RenewsInBackground } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf, World } from '../support/sdk-world.ts';
 
@@ -26,8 +26,12 @@ test.each(IMPOSSIBLE)(
   'a client that does not come about, for $name, leaves no stand-in behind',
   async ({ options }) => {
     let closed = 0;
-    const standIn: RenewalStandIn = { renew: () => expect.unreachable(), learn: () => {}, close: () => closed++ };
-    expect(await codeOf(world.client(options, 1, { standIn }))).toBe('INVALID_ARGUMENT');
+    const backgroundRenewer: RenewsInBackground = {
+      renew: () => expect.unreachable(),
+      learn: () => {},
+      close: () => closed++,
+    };
+    expect(await codeOf(world.client(options, 1, { backgroundRenewer }))).toBe('INVALID_ARGUMENT');
     expect(closed).toBe(1);
   },
 );

@@ -1,7 +1,7 @@
 import { utf8 } from '@remora/base';
 import type { LockChoice } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { planLocks } from '../../packages/client/src/lock-choice.ts';
+import { planLocks } from '../../packages/client/src/lock/lock-choice.ts';
 import { codeOf, World } from '../support/sdk-world.ts';
 
 describe('the plan of several locks', () => {

@@ -1,13 +1,16 @@
-// What is held while the client's thread is busy (stand-in.ts, session.ts S6).
+// What is held while the client's thread is busy (background-renewer.ts, session.ts S6).
 import { SeededRandom, silentLogger } from '@remora/base';
 import type { LinkConnector } from '@remora/protocol';
 import fc from 'fast-check';
 import type { RemoraClient } from 'remora';
 import { describe, expect, test } from 'vitest';
-import { Requester } from '../../packages/client/src/requester.ts';
-import { retryPolicy } from '../../packages/client/src/retry.ts';
-import { StandIn, type StandInReport } from '../../packages/client/src/stand-in.ts';
-import { StandInClient } from '../../packages/client/src/stand-in-client.ts';
+import {
+  BackgroundRenewer,
+  type BackgroundRenewerReport,
+} from '../../packages/client/src/session/background-renewer.ts';
+import { BackgroundRenewerClient } from '../../packages/client/src/session/background-renewer-client.ts';
+import { Requester } from '../../packages/client/src/transport/requester.ts';
+import { retryPolicy } from '../../packages/client/src/transport/retry.ts';
 import { BusyThread } from '../support/busy-thread.ts';
 import { World } from '../support/sdk-world.ts';
 
@@ -20,7 +23,7 @@ class Pair {
   readonly thread = new BusyThread(this.world.clock);
   /** Heartbeats of the stand-in. */
   beats = 0;
-  readonly #reports: StandInReport[] = [];
+  readonly #reports: BackgroundRenewerReport[] = [];
   readonly #endpoints: readonly string[];
 
   constructor(endpoints = GATEWAYS) {
@@ -29,8 +32,9 @@ class Pair {
 
   async client(options: { readonly ttlMs: number; readonly blockMaxMs: number }): Promise<RemoraClient> {
     const { world, thread } = this;
-    const standIn = this.#standIn(options.blockMaxMs);
-    const send: StandIn['receive'] = (request) => world.clock.setImmediate(() => standIn.receive(request));
+    const backgroundRenewer = this.#backgroundRenewer(options.blockMaxMs);
+    const send: BackgroundRenewer['receive'] = (request) =>
+      world.clock.setImmediate(() => backgroundRenewer.receive(request));
     const alive = (): void => {
       send({ type: 'alive', atMs: thread.monotonicMs() });
       thread.setTimer(ALIVE_INTERVAL_MS, alive);
@@ -39,11 +43,11 @@ class Pair {
     const line = { send, receive: () => this.#reports.shift(), close() {} };
     return world.client({ sessionTtl: options.ttlMs, endpoints: this.#endpoints }, 1, {
       clock: thread,
-      standIn: new StandInClient(line),
+      backgroundRenewer: new BackgroundRenewerClient(line),
     });
   }
 
-  #standIn(blockMaxMs: number): StandIn {
+  #backgroundRenewer(blockMaxMs: number): BackgroundRenewer {
     const { clock } = this.world;
     const connectLink: LinkConnector = ({ address, cluster }) => this.world.connect(address, cluster);
     const ports = { clock, random: new SeededRandom(77), logger: silentLogger, connectLink };
@@ -55,7 +59,7 @@ class Pair {
       this.beats++;
       return requester.attempt(...request);
     };
-    return new StandIn(
+    return new BackgroundRenewer(
       { ports: requester.ports, gateways: requester.gateways, attempt },
       {
         blockMaxMs,

@@ -24,7 +24,7 @@ import {
   Sessions,
 } from 'remora';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { KNOWN } from '../../packages/client/src/known-options.ts';
+import { KNOWN } from '../../packages/client/src/options/known-options.ts';
 import { World } from '../support/sdk-world.ts';
 
 /** What programs without types hand in. */

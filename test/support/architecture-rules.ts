@@ -3,6 +3,7 @@
 //     command line package.
 // A3. The Raft core is synchronous and pure, and imports nothing but itself and the base package.
 // A4. No default exports, no enums.
+import { dirname, join } from 'node:path';
 import { scanSource } from './source-scan.ts';
 
 /** What each package may import, by folder (A1). The command line may import everything. */
@@ -40,6 +41,8 @@ const IMPURE_USES: readonly { readonly what: string; readonly pattern: RegExp }[
   { what: 'random bytes of node:crypto', pattern: /\b(randomBytes|randomUUID|randomInt|randomFillSync)\b/ },
 ];
 
+const CORE = 'packages/raft/src/core/';
+
 /** What the Raft core may not contain besides (A3). */
 const ASYNCHRONOUS: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   { what: 'async', pattern: /(?<![.\w$#])async\s+(function\b|\w+\s*\(|\(|\w+\s*=>)/ },
@@ -54,14 +57,14 @@ export function violations(path: string, source: string): readonly string[] {
   const { code, imports } = scanSource(source);
   const isTest = /\.test\.ts$/.test(path);
   const isAdapter = folder === 'cli' || path.includes('/node/');
-  const isCore = path.startsWith('packages/raft/src/core/');
+  const isCore = path.startsWith(CORE);
   const found = [...imports.flatMap((name) => wrongEdge(folder, path, name)), ...shape(code)];
   if (!isAdapter && !isTest) {
     found.push(...imports.filter(isImpureModule).map((name) => `A2: imports ${name} outside an adapter`));
     found.push(...matching(code, IMPURE_USES).map((what) => `A2: uses ${what} outside an adapter`));
   }
   if (isCore && !isTest) {
-    found.push(...imports.filter((name) => !isOwnOrBase(name)).map((name) => `A3: the core imports ${name}`));
+    found.push(...imports.filter((name) => !isCoreOrBase(path, name)).map((name) => `A3: the core imports ${name}`));
     found.push(...matching(code, ASYNCHRONOUS).map((what) => `A3: the core uses ${what}`));
   }
   return found;
@@ -91,8 +94,8 @@ function isImpureModule(name: string): boolean {
   return IMPURE_MODULES.has(builtin) || ADAPTED_PACKAGES.has(name);
 }
 
-function isOwnOrBase(name: string): boolean {
-  return name === '@remora/base' || name.startsWith('./');
+function isCoreOrBase(path: string, name: string): boolean {
+  return name === '@remora/base' || (name.startsWith('.') && join(dirname(path), name).startsWith(CORE));
 }
 
 function matching(code: string, rules: typeof IMPURE_USES): readonly string[] {

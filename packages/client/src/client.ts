@@ -8,35 +8,35 @@ import {
   pipeView,
   type RangeStatus,
 } from '@remora/protocol';
-import { lookingSignal } from './abort.ts';
-import { Barrier, DoubleBarrier } from './barrier.ts';
-import { type Duration, durationMs, requestMsOf, ttlMsOf } from './duration.ts';
-import { Election } from './election.ts';
-import { Fence } from './fence.ts';
-import { GrantWatches } from './grant-watch.ts';
-import { type HealthCheck, healthPlan, watchHealth } from './health.ts';
-import { endLeftovers, isCommand, LeaseJournal } from './journal.ts';
-import type { BytesLike } from './keys.ts';
-import { checkOptions } from './known-options.ts';
-import { Kv } from './kv.ts';
-import { Leases } from './leases.ts';
-import { Lock, type LockDeps } from './lock.ts';
-import type { LockChoice } from './lock-choice.ts';
-import { LockSet } from './lock-set.ts';
-import { Locks, lockIdOf } from './locks.ts';
-import { clientClosed, isNoAnswer } from './operation.ts';
-import { capacity, parties } from './option-kinds.ts';
-import { requireAttributes } from './options.ts';
-import { lockText } from './outcomes.ts';
+import type { BytesLike } from './kv/keys.ts';
+import { Kv } from './kv/kv.ts';
+import { lockText } from './lock/acquire-errors.ts';
+import { Fence } from './lock/fence.ts';
+import { GrantWatches } from './lock/grant-watch.ts';
+import { Lock, type LockDeps } from './lock/lock.ts';
+import type { LockChoice } from './lock/lock-choice.ts';
+import { LockSet } from './lock/lock-set.ts';
+import { Locks, lockIdOf } from './lock/locks.ts';
+import { type Duration, durationMs, requestMsOf, ttlMsOf } from './options/duration.ts';
+import { checkOptions } from './options/known-options.ts';
+import { capacity, parties } from './options/option-kinds.ts';
+import { requireAttributes } from './options/options.ts';
 import type { ClientPorts } from './ports.ts';
-import { Requester } from './requester.ts';
-import { type RetryOptions, retryPolicy } from './retry.ts';
-import { RwLock } from './rw-lock.ts';
-import { Semaphore, type SemaphoreOptions } from './semaphore.ts';
-import { Session, type SessionState } from './session.ts';
-import type { SessionTerms } from './session-pace.ts';
-import { Sessions } from './sessions.ts';
-import { type Tracer, Tracing } from './tracing.ts';
+import { Barrier, DoubleBarrier } from './primitives/barrier.ts';
+import { Election } from './primitives/election.ts';
+import { RwLock } from './primitives/rw-lock.ts';
+import { Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
+import { endLeftovers, isCommand, LeaseJournal } from './session/journal.ts';
+import { Leases } from './session/leases.ts';
+import { Session, type SessionState } from './session/session.ts';
+import type { SessionTerms } from './session/session-pace.ts';
+import { Sessions } from './session/sessions.ts';
+import { lookingSignal } from './transport/abort.ts';
+import { type HealthCheck, healthPlan, watchHealth } from './transport/health.ts';
+import { clientClosed, isNoAnswer } from './transport/operation.ts';
+import { Requester } from './transport/requester.ts';
+import { type RetryOptions, retryPolicy } from './transport/retry.ts';
+import { type Tracer, Tracing } from './transport/tracing.ts';
 
 export interface ClientOptions {
   /** Gateways, as `host:port`. The client uses one and goes over to another when it is gone or hangs. */
@@ -174,7 +174,7 @@ export class RemoraClient implements AsyncDisposable {
       await client.#connect();
       return client;
     } catch (error) {
-      ports.standIn?.close(); // It was there before the options were looked at.
+      ports.backgroundRenewer?.close(); // It was there before the options were looked at.
       if (client !== undefined) client.#requester.close();
       throw error;
     }
@@ -309,7 +309,7 @@ export class RemoraClient implements AsyncDisposable {
     this.#stop.abort();
     // What cannot be revoked now ends by its TTL: there is nobody left to tell.
     await this.#inTime(this.#endSessions(), CLOSE_TIMEOUT_MS);
-    this.#requester.ports.standIn?.close();
+    this.#requester.ports.backgroundRenewer?.close();
     this.#requester.close();
     const { journal } = this.#requester;
     // A disk may never answer, and a process that is told to end waits for this.

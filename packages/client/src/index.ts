@@ -19,8 +19,6 @@ export type {
   Waiter,
 } from '@remora/lock';
 export type { SessionInfo } from '@remora/protocol';
-export type { AcquireStats } from './acquire.ts';
-export { Barrier, type BarrierOptions, BarrierStay, DoubleBarrier } from './barrier.ts';
 export {
   type ClientOptions,
   ClientSession,
@@ -29,22 +27,7 @@ export {
   RemoraClient,
   type SessionOptions,
 } from './client.ts';
-export type { Duration } from './duration.ts';
-export {
-  type CampaignOptions,
-  Election,
-  type Leader,
-  Leadership,
-  type LeadershipHandle,
-  type ResumeOptions,
-} from './election.ts';
-export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './fence.ts';
-export type { HealthCheck } from './health.ts';
-export { HeldLock } from './held-lock.ts';
-export { HeldLocks } from './held-locks.ts';
-export type { HeldLockState } from './hold-life.ts';
-export type { RunArguments, Work } from './holding.ts';
-export type { BytesLike, KeySelector, KvPair } from './keys.ts';
+export type { BytesLike, KeySelector, KvPair } from './kv/keys.ts';
 export {
   type KeyTxnCompare,
   Kv,
@@ -59,21 +42,27 @@ export {
   type TxnOperation,
   type TxnRequest,
   type WriteOptions,
-} from './kv.ts';
-export { type GrantedLease, Leases } from './leases.ts';
-export { type AcquireOptions, Lock } from './lock.ts';
-export type { LockChoice } from './lock-choice.ts';
-export type { HolderDetails, HolderTerms, LockDetails } from './lock-details.ts';
+} from './kv/kv.ts';
+export { KvWatch, type WatchEvent, type WatchOptions } from './kv/watch.ts';
+export type { AcquireStats } from './lock/acquire.ts';
+export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './lock/fence.ts';
+export { HeldLock } from './lock/held-lock.ts';
+export { HeldLocks } from './lock/held-locks.ts';
+export type { HeldLockState } from './lock/hold-liveness.ts';
+export { type AcquireOptions, Lock } from './lock/lock.ts';
+export type { LockChoice } from './lock/lock-choice.ts';
+export type { HolderDetails, HolderTerms, LockDetails } from './lock/lock-details.ts';
 export {
   LockEvents,
   type LockEventsOptions,
   LockStates,
   type LocksWatchEvent,
   type LockWatchEvent,
-} from './lock-events.ts';
-export { type AcquireAllOptions, LockSet } from './lock-set.ts';
-export type { LockVersion } from './lock-version.ts';
-export { type ForceReleaseOptions, type LockName, Locks } from './locks.ts';
+} from './lock/lock-events.ts';
+export { type AcquireAllOptions, LockSet } from './lock/lock-set.ts';
+export type { LockVersion } from './lock/lock-version.ts';
+export { type ForceReleaseOptions, type LockName, Locks } from './lock/locks.ts';
+export type { RunArguments, Work } from './lock/run-with-lock.ts';
 export {
   AdminClient,
   type AdminClientOptions,
@@ -81,21 +70,32 @@ export {
   type SeenRange,
 } from './node/admin-client.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
-export type { LeaseOptions, LockCondition } from './own-lease.ts';
+export type { Duration } from './options/duration.ts';
 export type {
   AcknowledgedBeat,
   ClientPorts,
   ExitHooks,
   JournalPorts,
   Liveness,
-  RenewalStandIn,
-  RenewedByStandIn,
+  RenewedInBackground,
+  RenewsInBackground,
 } from './ports.ts';
-export type { RetryOptions } from './retry.ts';
-export type { RevocationOutcome, RevocationRequest, RevokeListener, RevokeOptions } from './revoke.ts';
-export { RwLock } from './rw-lock.ts';
-export { type PermitOptions, Semaphore, type SemaphoreOptions } from './semaphore.ts';
-export type { SessionState } from './session.ts';
-export { type SessionDetails, Sessions } from './sessions.ts';
-export type { Tracer, TracerSpan } from './tracing.ts';
-export { KvWatch, type WatchEvent, type WatchOptions } from './watch.ts';
+export { Barrier, type BarrierOptions, BarrierStay, DoubleBarrier } from './primitives/barrier.ts';
+export {
+  type CampaignOptions,
+  Election,
+  type Leader,
+  Leadership,
+  type LeadershipHandle,
+  type ResumeOptions,
+} from './primitives/election.ts';
+export { RwLock } from './primitives/rw-lock.ts';
+export { type PermitOptions, Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
+export type { LeaseOptions, LockCondition } from './session/dedicated-lease.ts';
+export { type GrantedLease, Leases } from './session/leases.ts';
+export type { RevocationOutcome, RevocationRequest, RevokeListener, RevokeOptions } from './session/revoke.ts';
+export type { SessionState } from './session/session.ts';
+export { type SessionDetails, Sessions } from './session/sessions.ts';
+export type { HealthCheck } from './transport/health.ts';
+export type { RetryOptions } from './transport/retry.ts';
+export type { Tracer, TracerSpan } from './transport/tracing.ts';

@@ -15,7 +15,7 @@ export interface ClientPorts {
   /** Absent: what is left by a process that dies is left to its sessions' TTL. */
   readonly journal?: JournalPorts;
   /** Absent: nobody renews sessions while the client's thread is busy. */
-  readonly standIn?: RenewalStandIn;
+  readonly backgroundRenewer?: RenewsInBackground;
 }
 
 /** Keeps the process alive while the caller awaits something, or has a session; timers do not. */
@@ -40,16 +40,16 @@ export interface JournalPorts {
 }
 
 /** Renews sessions while the client cannot. */
-export interface RenewalStandIn {
+export interface RenewsInBackground {
   /** Where else gateways may be found, as the client was told. */
   learn(gateways: PipeGateways): void;
   /** Begins with a session whose last acknowledged heartbeat was sent at `sentMs`, and is to be renewed at that pace. */
-  renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedByStandIn;
+  renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedInBackground;
   close(): void;
 }
 
 /** A session that has a stand-in. */
-export interface RenewedByStandIn {
+export interface RenewedInBackground {
   /** It is to be renewed at this pace from now on. */
   pace(intervalMs: number): void;
   /** From then on, on the monotonic clock, it is not to be renewed any more. */

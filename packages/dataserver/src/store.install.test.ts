@@ -6,7 +6,7 @@ import { CrashWorld } from './install/test-crash-world.ts';
 import { metaAt, pieces, someRows, stateAt, streamOf } from './install/test-data.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { currentKey, historyKey, parseHistoryKey } from './state/keys.ts';
-import { encodeVersion } from './state/record.ts';
+import { encodeVersion } from './state/kv/record.ts';
 import { CONF, DESCRIPTOR, HISTORY, range } from './state/test-bed.ts';
 import { type Booted, boot, replicaOf } from './test-store.ts';
 

@@ -12,7 +12,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { CrashWorld } from './install/test-crash-world.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeSpans } from './state/bounds.ts';
-import { ABSORBED_MAX } from './state/merging.ts';
+import { ABSORBED_MAX } from './state/reshape/merging.ts';
 import { DESCRIPTOR, put, range } from './state/test-bed.ts';
 import { type Booted, boot } from './test-store.ts';
 

@@ -12,7 +12,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { CrashWorld } from './install/test-crash-world.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeSpans } from './state/bounds.ts';
-import { CHILD_BEGINS } from './state/split.ts';
+import { CHILD_BEGINS } from './state/reshape/split.ts';
 import { DESCRIPTOR, put, range } from './state/test-bed.ts';
 import { type Booted, boot } from './test-store.ts';
 import { prepare } from './transactions/test-txn-bed.ts';
@@ -459,7 +459,7 @@ describe('those whom the leader of a range serves at a split', () => {
         (error) => void ended.push(`${error?.code}`),
       );
       await apply(3);
-      ended.push(`${parent.underWay().lockCalls} open`);
+      ended.push(`${parent.inFlight().lockCalls} open`);
       store.stop();
     }
     expect(ended).toEqual(['1 open', 'NOT_LEADER', 'STALE_EPOCH', '0 open']);

@@ -21,21 +21,20 @@ import type { Checkpointer } from './checkpointer.ts';
 import { StoreDamagedError } from './engine/store-errors.ts';
 import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
-import { MasterTalk } from './master-talk.ts';
-import type { OnApplied } from './range/applied-command.ts';
-import type { DiskRoom } from './range/disk-room.ts';
-import type { OtherRanges } from './range/other-ranges.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
-import { SPLIT_OFF_MAX, type SplitOff } from './range/splits.ts';
+import type { OnApplied } from './range/requests/applied-command.ts';
+import type { DiskRoom } from './range/requests/disk-room.ts';
+import type { OtherRanges } from './range/reshape/other-ranges.ts';
+import { SPLIT_OFF_MAX, type SplitOff } from './range/reshape/splits.ts';
 import { type Beginning, createdBeginning, firstConf, splitOffBeginning } from './replicas/beginnings.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
+import { RemovedReplicaNotifier } from './replicas/removed-replica-notifier.ts';
 import { ReplicaEnds } from './replicas/replica-ends.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable } from './replicas/replica-table.ts';
 import { StoreMerges } from './replicas/store-merges.ts';
 import { StoreService } from './replicas/store-service.ts';
-import { Strangers } from './replicas/strangers.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { splitterOf } from './splitting/prepare-split.ts';
 import type { OrderedSplit, Splitter, SplitterDeps } from './splitting/splitter.ts';
@@ -43,7 +42,8 @@ import type { RangeMeter, RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
 import type { RangeState } from './state/range-state.ts';
-import type { TransactionPeers } from './transactions/settler.ts';
+import { StoreHeartbeat } from './store-heartbeat.ts';
+import type { TransactionPeers } from './transactions/intent-resolver.ts';
 
 export type SplittingPorts = Pick<SplitterDeps, 'askIds'>;
 
@@ -99,7 +99,7 @@ type Removing = () => Promise<void>;
  *     a range that a split made or cut: its log does not begin with nothing.
  * T5. A replica that was removed from its range ends for good: it is taken away, with its log, its rows and its place in
  *     memory, and no other of that range is created here before (replicas/replica-ends.ts). It knows that it was removed
- *     when it applies that, or by the master's word or that of a member (replicas/strangers.ts), which counts from a
+ *     when it applies that, or by the master's word or that of a member (replicas/removed-replica-notifier.ts), which counts from a
  *     `confVersion` above its own (design §5 ▸).
  * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log has
  *     a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
@@ -111,7 +111,7 @@ type Removing = () => Promise<void>;
  * T9. The replica of a source of a merge ends when the target's has its keys (replicas/merged-replicas.ts MP1–MP3).
  */
 export class Store {
-  readonly talk: MasterTalk;
+  readonly talk: StoreHeartbeat;
   readonly #deps: StoreDeps;
   readonly #replicas = new ReplicaTable();
   readonly #installer: Installer;
@@ -120,7 +120,7 @@ export class Store {
   readonly #ends: ReplicaEnds;
   readonly #splitter: Splitter | undefined;
   readonly #service: StoreService;
-  readonly #strangers: Strangers;
+  readonly #removedReplicaNotifier: RemovedReplicaNotifier;
   readonly merges: StoreMerges;
   #splitPolicy: SplitPolicy | undefined;
   #timer: Timer | undefined;
@@ -131,7 +131,7 @@ export class Store {
     this.#splitPolicy = deps.options.splits;
     this.#installer = new Installer(deps);
     this.#held = new HeldReplicas(deps.engine);
-    this.#strangers = new Strangers(deps);
+    this.#removedReplicaNotifier = new RemovedReplicaNotifier(deps);
     this.#remover = new ReplicaRemover(deps, this.#held);
     const replicas = this.#replicas;
     this.#service = new StoreService({
@@ -146,7 +146,7 @@ export class Store {
     this.#ends = new ReplicaEnds({ ...deps, replicas, remover: this.#remover, isAwaited });
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
     this.#splitter = deps.splitting && splitterOf({ ...deps, ...deps.splitting, replicas: () => this.replicas() });
-    this.talk = new MasterTalk({
+    this.talk = new StoreHeartbeat({
       ...{ clock: deps.clock, replica, replicas: () => this.replicas() },
       split: (ordered, at) => this.#splitter?.order(ordered, at) ?? NO_SPLITS,
       merge: (wanted) => this.merges.carryOut(wanted),
@@ -227,7 +227,7 @@ export class Store {
   /** A replica on another node asks for votes in a range, and is no member of it as far as is known here. */
   strangerHeard(rangeId: number, stranger: { readonly replicaId: number; readonly node: number }): void {
     const running = this.#replicas.get(rangeId);
-    if (running !== undefined) this.#strangers.heard(running.replica.state.descriptor, stranger);
+    if (running !== undefined) this.#removedReplicaNotifier.heard(running.replica.state.descriptor, stranger);
   }
 
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
@@ -247,7 +247,7 @@ export class Store {
 
   /**
    * The replica of a range that a split has just made, on this node: durable together with its parent's split, then
-   * running (range/splits.ts S1, S2, S7).
+   * running (range/reshape/splits.ts S1, S2, S7).
    */
   #adopt(child: SplitOff, parent: RangeReplica): Promise<void> {
     const { start } = child;
@@ -267,7 +267,7 @@ export class Store {
     const beginning = splitOffBeginning(child, own.replicaId, parent);
     const done = this.#replicas.create({ rangeId, span: descriptor }, async () => {
       await durable;
-      // Not resolved: it takes no part in checkpoints, so the parent's rows have to stay (range/splits.ts S8).
+      // Not resolved: it takes no part in checkpoints, so the parent's rows have to stay (range/reshape/splits.ts S8).
       if (this.#stopped) throw new ServiceError('UNAVAILABLE', 'the node is stopping');
       this.#run(replica, own.replicaId, beginning);
       logger.info({ range: rangeId, replica: own.replicaId, of: parent.rangeId }, 'split off a range');

@@ -4,9 +4,9 @@ import type { RpcDialer } from '@remora/protocol';
 import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGroup } from '@remora/raft';
 import { Checkpointer } from './checkpointer.ts';
 import type { CrashWorld } from './install/test-crash-world.ts';
-import type { LockLimitOptions } from './range/lock-limits.ts';
+import type { LockLimitOptions } from './range/locks/lock-limits.ts';
 import type { RangeReplica } from './range/range-replica.ts';
-import { NO_OTHER_RANGES } from './range/test-others.ts';
+import { NO_OTHER_RANGES } from './range/reshape/test-others.ts';
 import { NOBODY_NUMBERS } from './revisions/test-source.ts';
 import { Store } from './store.ts';
 

@@ -4,7 +4,7 @@ import type { Backend, BackendReply } from './backend.ts';
 import { callTimeoutMs, type StreamHandler, type StreamSink, type TimeoutLimits } from './calls.ts';
 
 /** How one API words heartbeats and their answers. */
-export interface HeartbeatWords<Request, Response> {
+export interface HeartbeatCodec<Request, Response> {
   lease(request: Request): { readonly id: bigint; readonly incarnation: number };
   renewed(request: Request, ttlMs: number, reply: BackendReply<QueryResult>): Response;
   gone(request: Request): Response;
@@ -27,7 +27,7 @@ export interface HeartbeatLimits {
  */
 export class HeartbeatStream<Request, Response> implements StreamHandler<Request> {
   readonly #backend: Backend;
-  readonly #words: HeartbeatWords<Request, Response>;
+  readonly #words: HeartbeatCodec<Request, Response>;
   readonly #limits: HeartbeatLimits;
   readonly #sink: StreamSink<Response>;
   readonly #resumeReading: () => void;
@@ -40,7 +40,7 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
 
   constructor(
     backend: Backend,
-    words: HeartbeatWords<Request, Response>,
+    words: HeartbeatCodec<Request, Response>,
     limits: HeartbeatLimits,
     stream: { readonly sink: StreamSink<Response>; readonly resumeReading: () => void },
   ) {

@@ -27,8 +27,8 @@ export { hostName, type RequestHead, requestRefusal } from './node/http/request-
 export { createPipeService, type PipeService, type PipeServiceOptions } from './pipe/node/pipe-service.ts';
 export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.ts';
 export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
-export type { Lookups } from './routing/lookups.ts';
-export { type BackendDeps, RangeBackend } from './routing/range-backend.ts';
-export { REQUEST_TIMEOUT_MAX_MS } from './routing/routed-query.ts';
-export type { BackendUnderWay } from './routing/under-way.ts';
-export { WaitSlots } from './routing/wait-slots.ts';
+export type { BackendInFlight } from './routing/calls/in-flight.ts';
+export { type BackendDeps, RangeBackend } from './routing/calls/range-backend.ts';
+export { REQUEST_TIMEOUT_MAX_MS } from './routing/calls/routed-query.ts';
+export { WaitSlots } from './routing/calls/wait-slots.ts';
+export type { RouteLookupStats } from './routing/routes/route-lookup-stats.ts';

@@ -12,11 +12,27 @@ export {
   encodeLockQueryResult,
   encodeLockResult,
   encodeRevocation,
-} from './codec.ts';
-export * from './condition.ts';
-export { delayedHolds } from './delay.ts';
-export { type LockEvent, type LockNews, stateAfter } from './events.ts';
+} from './codec/codec.ts';
+export { lockSchema } from './codec/layout.ts';
 export { sameOwner, samePublicOwner, sameSession } from './identity.ts';
+export * from './limits.ts';
+export * from './procedures/condition.ts';
+export { delayedHolds } from './procedures/delay.ts';
+export { type LockEvent, type LockNews, stateAfter } from './procedures/events.ts';
+export type { GrantEnd, LockMeter } from './procedures/meter.ts';
+export { applyLockCommand, sessionEnded } from './procedures/procedures.ts';
+export {
+  type GrantNews,
+  grantNews,
+  isCurrent,
+  type LockReadView,
+  ownerStatus,
+  queryLocks,
+  waitersOf,
+} from './procedures/queries.ts';
+export { sessionLocks } from './procedures/session-locks.ts';
+export { validateLockCommand, validateLockQuery } from './procedures/validate.ts';
+export { ownerId, publicOwner } from './public-owner.ts';
 export {
   LOCK_SPACE,
   type LockName,
@@ -29,22 +45,6 @@ export {
   lockStart,
   nameAt,
   namespaceSpan,
-} from './keys.ts';
-export { lockSchema } from './layout.ts';
-export * from './limits.ts';
-export { clearingOfMarks, firstMark, type MarkedUntil, markOfRow } from './marks.ts';
-export type { GrantEnd, LockMeter } from './meter.ts';
-export { applyLockCommand, sessionEnded } from './procedures.ts';
-export { ownerId, publicOwner } from './public-owner.ts';
-export {
-  type GrantNews,
-  grantNews,
-  isCurrent,
-  type LockReadView,
-  ownerStatus,
-  queryLocks,
-  waitersOf,
-} from './queries.ts';
-export { sessionLocks } from './session-locks.ts';
+} from './records/keys.ts';
+export { clearingOfMarks, firstMark, type MarkedUntil, markOfRow } from './records/marks.ts';
 export * from './types.ts';
-export { validateLockCommand, validateLockQuery } from './validate.ts';

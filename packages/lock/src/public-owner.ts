@@ -9,7 +9,7 @@
  *      text. A token that can be guessed can be tried against the id as well.
  */
 import { createHash } from 'node:crypto';
-import type { Hold } from './records.ts';
+import type { Hold } from './records/records.ts';
 import type { Holder, HolderState, Owner, PublicOwner } from './types.ts';
 
 const ID_LENGTH = 16;

@@ -1,7 +1,7 @@
 import type { Bytes, ResidentValue } from '@remora/base';
-import type { LockEvent } from './events.ts';
-import type { LockNames } from './keys.ts';
-import type { LockMeter } from './meter.ts';
+import type { LockEvent } from './procedures/events.ts';
+import type { LockMeter } from './procedures/meter.ts';
+import type { LockNames } from './records/keys.ts';
 
 /** Names one lock. Every record of a lock shares a key prefix, and thus a range. */
 export interface LockId {

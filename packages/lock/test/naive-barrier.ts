@@ -14,13 +14,13 @@ export function pass(lock: NaiveState, command: CommandOf<'acquire'>, held: Hold
     handOver(lock);
   }
   if (wait && waitUntilMs > 0 && waitUntilMs < lock.now.timeMs) {
-    lock.dropPasser(owner);
+    lock.dropBarrierWaiter(owner);
     return 'LOCK_TIMEOUT';
   }
   const passes = free || lock.holders.length === 0;
   if (!passes && !wait) return lock.busy();
   const passed = passes ? lock.now.revision : 0;
-  lock.putPasser({ owner, attempt, waitUntilMs, parties: 0, passed });
+  lock.putBarrierWaiter({ owner, attempt, waitUntilMs, parties: 0, passed });
   return passed > 0 ? `granted ${passed} 0` : 'queued';
 }
 
@@ -41,7 +41,7 @@ export function enterBarrier(lock: NaiveState, command: CommandOf<'acquire'>, pa
   const entered = here() + (held === undefined ? 1 : 0);
   if (wait ? waitUntilMs > 0 && waitUntilMs < lock.now.timeMs : entered < parties) {
     if (held !== undefined) lock.vacate(held);
-    else lock.dropPasser(owner);
+    else lock.dropBarrierWaiter(owner);
     handOver(lock);
     return 'LOCK_TIMEOUT';
   }
@@ -51,7 +51,7 @@ export function enterBarrier(lock: NaiveState, command: CommandOf<'acquire'>, pa
     const wanted = { data: text(command.data), keepData: false, delayMs: 0, permits: 0 };
     lock.grant({ owner, mode: 'shared', attempt, waitUntilMs, ...wanted });
   } else held.attempt = Math.max(attempt, held.attempt);
-  lock.putPasser({ owner, attempt, waitUntilMs, parties, passed: 0 });
+  lock.putBarrierWaiter({ owner, attempt, waitUntilMs, parties, passed: 0 });
   letThrough(lock);
   const inside = lock.heldBy(owner);
   if (lock.passer(owner) === undefined && inside !== undefined) return lock.granted(inside);
@@ -65,7 +65,7 @@ export function cancelPassing(lock: NaiveState, owner: Owner, attempt: number, h
     lock.vacate(held);
     return true;
   }
-  lock.dropPasser(owner);
+  lock.dropBarrierWaiter(owner);
   if (passer.passed === 0) lock.notices.push(`${name(owner)} LOCK_CANCELED`);
   return false;
 }

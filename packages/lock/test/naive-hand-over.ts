@@ -42,7 +42,7 @@ export function letThrough(lock: NaiveState): void {
       passer.passed = lock.now.revision;
       lock.notices.push(`${name(passer.owner)} granted ${passer.passed} 0`);
     } else {
-      lock.dropPasser(passer.owner);
+      lock.dropBarrierWaiter(passer.owner);
       const held = lock.heldBy(passer.owner);
       if (held !== undefined) lock.notices.push(`${name(passer.owner)} ${lock.granted(held)}`);
     }
@@ -55,7 +55,7 @@ export function takeOutGone(lock: NaiveState): void {
     const alive = lock.now.alive(passer.owner);
     const late = passer.waitUntilMs > 0 && passer.waitUntilMs < lock.now.timeMs;
     if (alive && !late) continue;
-    lock.dropPasser(passer.owner);
+    lock.dropBarrierWaiter(passer.owner);
     const held = passer.parties > 0 ? lock.heldBy(passer.owner) : undefined;
     if (held !== undefined) lock.remove(held);
     lock.notices.push(`${name(passer.owner)} ${alive ? 'LOCK_TIMEOUT' : 'SESSION_EXPIRED'}`);

@@ -129,7 +129,7 @@ export class NaiveLock extends NaiveState {
     if (as?.type === 'permits' ? isLock : this.capacity > 0) return 'LOCK_KIND_MISMATCH';
     if (as?.type !== 'pass' && as?.type !== 'enter') {
       if (this.passer(owner)?.passed === 0) return 'LOCK_KIND_MISMATCH';
-      this.dropPasser(owner);
+      this.dropBarrierWaiter(owner);
     }
     const held = this.heldBy(owner);
     if (as?.type === 'upgrade') return upgrade(this, command, held);
@@ -217,7 +217,7 @@ export class NaiveLock extends NaiveState {
     this.leaveMark(command, attempt);
     if (passer !== undefined && attempt > 0 && attempt < passer.attempt) return 'LOCK_NOT_HELD';
     if (passer !== undefined) {
-      this.dropPasser(owner);
+      this.dropBarrierWaiter(owner);
       return `released 0 ${passer.passed}`;
     }
     return this.holders.length === 0 || held !== undefined ? 'LOCK_NOT_HELD' : 'LOCK_WRONG_OWNER';
@@ -259,7 +259,7 @@ export class NaiveLock extends NaiveState {
     this.upgrader = undefined;
     const entering = this.passers.filter(({ parties }) => parties > 0).sort(byOwner);
     for (const { owner } of entering) {
-      this.dropPasser(owner);
+      this.dropBarrierWaiter(owner);
       this.notices.push(`${name(owner)} LOCK_NOT_HELD`);
     }
     const { holders } = this;

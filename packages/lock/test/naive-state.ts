@@ -89,7 +89,7 @@ export class NaiveState {
   vacate(held: Holding): void {
     this.stopUpgrading(held.owner, 0);
     if ((this.passer(held.owner)?.parties ?? 0) > 0) {
-      this.dropPasser(held.owner);
+      this.dropBarrierWaiter(held.owner);
       this.notices.push(`${name(held.owner)} LOCK_CANCELED`);
     }
     this.remove(held);
@@ -151,12 +151,12 @@ export class NaiveState {
     return this.passers.find((p) => name(p.owner) === name(owner));
   }
 
-  dropPasser(owner: Owner): void {
+  dropBarrierWaiter(owner: Owner): void {
     this.passers = this.passers.filter((p) => name(p.owner) !== name(owner));
   }
 
-  putPasser(passer: Passing): void {
-    this.dropPasser(passer.owner);
+  putBarrierWaiter(passer: Passing): void {
+    this.dropBarrierWaiter(passer.owner);
     this.passers.push(passer);
   }
 

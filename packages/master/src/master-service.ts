@@ -28,18 +28,18 @@ import { type ConfState, isMember } from '@remora/raft';
 import type { ClusterHealth } from './admin/cluster-health.ts';
 import { splitPolicyOf } from './admin/range-settings.ts';
 import type { ClusterSettings } from './admin/settings.ts';
-import type { ClusterCare } from './cluster-care.ts';
-import type { FirstRange } from './first-range.ts';
-import type { MasterCommand } from './master-commands.ts';
-import { masterTask } from './masters/masters-care.ts';
-import type { NodeReports } from './node-reports.ts';
-import type { CommandDone } from './proposals.ts';
-import type { RangeOrders } from './range-orders.ts';
-import { replicaTasks } from './replica-tasks.ts';
-import type { RevisionIssuer } from './revision-issuer.ts';
+import { masterTask } from './masters/master-membership-controller.ts';
+import type { MasterCommand } from './metadata/master-commands.ts';
+import { FIRST_ALLOCATED_NODE, type MasterState } from './metadata/master-state.ts';
+import type { NodeReports } from './nodes/node-reports.ts';
+import { strikeOff } from './nodes/strike-off.ts';
+import type { FirstRange } from './ranges/first-range.ts';
+import type { RangeOrders } from './ranges/range-orders.ts';
+import { replicaTasks } from './ranges/replica-tasks.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
-import { FIRST_ALLOCATED_NODE, type MasterState } from './state.ts';
-import { strikeOff } from './strike-off.ts';
+import type { CommandDone } from './term/proposals.ts';
+import type { RevisionIssuer } from './term/revision-issuer.ts';
+import type { ScheduleCoordinator } from './term/schedule-coordinator.ts';
 
 export interface MasterServiceDeps {
   readonly nodeId: number;
@@ -62,7 +62,7 @@ export interface MasterServiceDeps {
   /** Who leads as far as it knows, itself included; 0: nobody. */
   readonly leader: () => number;
   /** While it leads. */
-  readonly care: () => ClusterCare | undefined;
+  readonly care: () => ScheduleCoordinator | undefined;
   readonly stateOf: (nodeId: number) => Liveness;
   readonly isSilent: (nodeId: number) => boolean;
   readonly notLeader: () => ServiceError;

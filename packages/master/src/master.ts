@@ -20,21 +20,21 @@ import type { Knowledge } from './admin/overview.ts';
 import type { RangeSettings } from './admin/range-settings.ts';
 import { type ClusterSettings, SettingsSchema } from './admin/settings.ts';
 import { registerSteering } from './admin/steering.ts';
-import type { ClusterCare } from './cluster-care.ts';
-import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './codec.ts';
-import { FirstRange } from './first-range.ts';
-import { beginTerm, type LeaderTerm } from './leader-term.ts';
-import type { MasterCommand } from './master-commands.ts';
 import { MasterService } from './master-service.ts';
-import { MastersCare } from './masters/masters-care.ts';
-import { NodeReports } from './node-reports.ts';
-import { type CommandDone, Proposals, refusal } from './proposals.ts';
-import { RangeOrders } from './range-orders.ts';
-import { ReplicaIds } from './replica-ids.ts';
-import { RevisionIssuer } from './revision-issuer.ts';
+import { MasterMembershipController } from './masters/master-membership-controller.ts';
+import type { MasterCommand } from './metadata/master-commands.ts';
+import { MasterState } from './metadata/master-state.ts';
+import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './metadata/metadata-codec.ts';
+import { encodeMasterSnapshot, receiveMasterSnapshot } from './metadata/metadata-snapshot.ts';
+import { NodeReports } from './nodes/node-reports.ts';
+import { FirstRange } from './ranges/first-range.ts';
+import { RangeOrders } from './ranges/range-orders.ts';
+import { ReplicaIds } from './ranges/replica-ids.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
-import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
-import { MasterState } from './state.ts';
+import { beginTerm, type LeaderTerm } from './term/leader-term.ts';
+import { type CommandDone, Proposals, refusal } from './term/proposals.ts';
+import { RevisionIssuer } from './term/revision-issuer.ts';
+import type { ScheduleCoordinator } from './term/schedule-coordinator.ts';
 
 export interface MasterDeps {
   readonly nodeId: number;
@@ -93,7 +93,7 @@ export class Master implements StateMachine {
   readonly #firstRange: FirstRange;
   readonly #reports = new NodeReports();
   readonly #revisions: RevisionIssuer;
-  readonly #masters: MastersCare;
+  readonly #masters: MasterMembershipController;
   readonly #health: ClusterHealth;
   readonly #service: MasterService;
   #group: Group | undefined;
@@ -121,7 +121,7 @@ export class Master implements StateMachine {
     const stored = deps.storage.load();
     if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
     this.#proposals = new Proposals({ group: () => this.group, notLeader: () => this.#notLeader() });
-    this.#masters = new MastersCare({
+    this.#masters = new MasterMembershipController({
       ...{ nodeId: deps.nodeId, logger: deps.logger, state: this.state, group: () => this.group },
       stateOf: (nodeId) => this.#stateOf(nodeId),
       settled: () => this.#isSettled(),
@@ -155,13 +155,13 @@ export class Master implements StateMachine {
   }
 
   /** What it does for the cluster by itself while it leads. */
-  get care(): ClusterCare | undefined {
+  get care(): ScheduleCoordinator | undefined {
     return this.#term?.care;
   }
 
   /** Commands that are not answered. */
-  get proposalsUnderWay(): number {
-    return this.#proposals.underWay;
+  get proposalsInFlight(): number {
+    return this.#proposals.inFlight;
   }
 
   get leading(): boolean {

@@ -1,14 +1,14 @@
-export * from './core/conf-change.ts';
-export { ConfChangeError, decodeConfChange, encodeConfChange } from './core/conf-change-codec.ts';
 export * from './core/config.ts';
-export { confOf, isJoint, isMember, isVoter, leaveJoint, membersOf, votersOf } from './core/membership.ts';
+export * from './core/membership/conf-change.ts';
+export { ConfChangeError, decodeConfChange, encodeConfChange } from './core/membership/conf-change-codec.ts';
+export { confOf, isJoint, isMember, isVoter, leaveJoint, membersOf, votersOf } from './core/membership/membership.ts';
 export * from './core/raft.ts';
 export { type TraceEvent, type TraceEventName, type TraceSink, traceLine } from './core/trace.ts';
 export * from './core/types.ts';
 export { StateLostError } from './multi/host/group/recovery.ts';
 export { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './multi/host/host.ts';
 export { HOST_DEFAULTS, type HostOptions, hostOptions } from './multi/host/options.ts';
-export type { HostStats, HostUnderWay } from './multi/host/stats.ts';
+export type { HostInFlight, HostStats } from './multi/host/stats.ts';
 export * from './multi/host-api.ts';
 export * from './multi/log/index.ts';
 export * from './multi/ports.ts';

@@ -119,9 +119,9 @@ export class Auditor {
   /** U2, U3. */
   async #readNext(): Promise<void> {
     const r = this.#next;
-    await this.#insist(() => this.#readKeys(r));
+    await this.#retryUntilAnswered(() => this.#readKeys(r));
     const marker = `audit/${r}`;
-    const { revision } = await this.#insist(() => this.#deps.remora.kv.put(marker, 'read'));
+    const { revision } = await this.#retryUntilAnswered(() => this.#deps.remora.kv.put(marker, 'read'));
     while (this.#seenRevision < revision) await this.#deps.pause(RETRY_MS / 10);
     this.#note();
     this.#next = r + 1;
@@ -159,7 +159,7 @@ export class Auditor {
     for (const prefix of ['list/', 'register/', 'txn/']) {
       for (let start = prefix; ; ) {
         const end = `${prefix.slice(0, -1)}0`; // The byte behind the slash.
-        const { kvs, more } = await this.#insist(() => remora.kv.range({ start, end }, { limit: PAGE }));
+        const { kvs, more } = await this.#retryUntilAnswered(() => remora.kv.range({ start, end }, { limit: PAGE }));
         for (const { key, value } of kvs)
           left.get(Number(key.toString().split('/')[1]))?.push([key.toString(), value.toString()]);
         if (!more) break;
@@ -173,15 +173,17 @@ export class Auditor {
     const { journal, remora, pause } = this.#deps;
     const endNs = journal.nowNs + LEASES_END_MS * 1e6;
     for (;;) {
-      const keys = (await this.#insist(() => remora.kv.range({ prefix: LEASES }))).kvs.map(({ key }) => key.toString());
-      const leases = (await this.#insist(() => remora.lease.list())).length;
+      const keys = (await this.#retryUntilAnswered(() => remora.kv.range({ prefix: LEASES }))).kvs.map(({ key }) =>
+        key.toString(),
+      );
+      const leases = (await this.#retryUntilAnswered(() => remora.lease.list())).length;
       if ((keys.length > 0 || leases > 0) && journal.nowNs < endNs) await pause(RETRY_MS);
       else return journal.note('leases', journal.round, { leases, keys });
     }
   }
 
   /** Asks until there is an answer. */
-  async #insist<T>(ask: () => Promise<T>): Promise<T> {
+  async #retryUntilAnswered<T>(ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await ask();

@@ -16,10 +16,10 @@ import {
 import { type Backend, type BackendDone, createHttpEndpoint } from '@remora/gateway';
 import { parseConfig } from '../../../packages/cli/src/config-file.ts';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
-import { openDataDir } from '../../../packages/cli/src/node/data-dir.ts';
-import { API_LIMITS, startHttpServer } from '../../../packages/cli/src/node/http-server.ts';
+import { openDataDir } from '../../../packages/cli/src/node/files/data-dir.ts';
+import { API_LIMITS, startHttpServer } from '../../../packages/cli/src/node/ports/http-server.ts';
 import { nodeSchema } from '../../../packages/cli/src/node-options.ts';
-import { durationMs as clientDuration, type Duration } from '../../../packages/client/src/duration.ts';
+import { durationMs as clientDuration, type Duration } from '../../../packages/client/src/options/duration.ts';
 import { FuzzViolation, isInvalidArgument, type Target } from '../target.ts';
 
 // What a process is given: files, flags, variables, and whatever somebody sends to its HTTP port.

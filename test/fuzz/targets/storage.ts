@@ -16,25 +16,25 @@ import {
   parseHistoryKey,
   rangeIdOfLocalKey,
 } from '../../../packages/dataserver/src/state/keys.ts';
-import { decodeLease, encodeLease } from '../../../packages/dataserver/src/state/leases.ts';
+import { decodeVersion, encodeVersion } from '../../../packages/dataserver/src/state/kv/record.ts';
+import { decodeLease, encodeLease } from '../../../packages/dataserver/src/state/leases/leases.ts';
 import { decodeRangeMeta, encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
-import { decodeOutcomePage, encodeOutcomePage } from '../../../packages/dataserver/src/state/outcome-codec.ts';
-import { decodeVersion, encodeVersion } from '../../../packages/dataserver/src/state/record.ts';
-import { LockKeys, lockOfKey, lockStart } from '../../../packages/lock/src/keys.ts';
-import * as locks from '../../../packages/lock/src/records.ts';
-import * as lockRows from '../../../packages/lock/src/row-records.ts';
+import { decodeOutcomePage, encodeOutcomePage } from '../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
+import { LockKeys, lockOfKey, lockStart } from '../../../packages/lock/src/records/keys.ts';
+import * as locks from '../../../packages/lock/src/records/records.ts';
+import * as lockRows from '../../../packages/lock/src/records/row-records.ts';
+import type { MasterImage } from '../../../packages/master/src/metadata/master-state.ts';
 import {
   decodeMasterCommand,
   decodeMasterImage,
   encodeMasterCommand,
   encodeMasterImage,
-} from '../../../packages/master/src/codec.ts';
+} from '../../../packages/master/src/metadata/metadata-codec.ts';
 import {
   encodeMasterSnapshot,
   MasterSnapshotError,
   receiveMasterSnapshot,
-} from '../../../packages/master/src/snapshot.ts';
-import type { MasterImage } from '../../../packages/master/src/state.ts';
+} from '../../../packages/master/src/metadata/metadata-snapshot.ts';
 import { COMMAND_RESULTS, NODE, RANGE } from '../../../packages/protocol/src/internal/codec/test-samples.ts';
 import { isInvariant, sameAgain, type Target } from '../target.ts';
 

@@ -72,7 +72,11 @@ export class AdminUser {
   }
 
   /** Asks until it is answered, or refused for good; `done` is told which. */
-  insist<Reply>(what: string, ask: AdminCall<Reply>, done: (error: ServiceError | undefined) => void = () => {}): void {
+  retryUntilAnswered<Reply>(
+    what: string,
+    ask: AdminCall<Reply>,
+    done: (error: ServiceError | undefined) => void = () => {},
+  ): void {
     this.#insisting++;
     let over = false;
     const end = (error: ServiceError | undefined): void => {
@@ -103,7 +107,7 @@ export class AdminUser {
     const asked = this.#duties.get(nodeId) ?? [];
     this.#duties.set(nodeId, asked);
     asked.push(() => {
-      this.insist(
+      this.retryUntilAnswered(
         duty,
         (api, call) => api.steering.setNodeDuty(request, call),
         (error) => {

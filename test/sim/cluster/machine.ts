@@ -4,7 +4,7 @@
  */
 import { parseOptions, SeededRandom, SimDisk } from '@remora/base';
 import { localPorts } from '../../../packages/cli/src/local-ports.ts';
-import { foundersOf } from '../../../packages/cli/src/node/cluster-identity.ts';
+import { foundersOf } from '../../../packages/cli/src/node/cluster/cluster-identity.ts';
 import { type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import type { MemoryMedium } from '../../../packages/dataserver/src/engine/memory-store.ts';
 import type { SimLoop } from '../common/env/loop.ts';

@@ -9,9 +9,9 @@
  */
 import type { RangeDescriptor } from '@remora/protocol';
 import { type ConfChange, type ConfState, type LogPosition, MASTER_GROUP } from '@remora/raft';
-import type { ReplicaPlace } from '../../../packages/dataserver/src/state/membership.ts';
-import { changeConf, confChange } from '../../../packages/raft/src/core/conf-change.ts';
-import { isJoint } from '../../../packages/raft/src/core/membership.ts';
+import type { ReplicaPlace } from '../../../packages/dataserver/src/state/reshape/membership.ts';
+import { changeConf, confChange } from '../../../packages/raft/src/core/membership/conf-change.ts';
+import { isJoint } from '../../../packages/raft/src/core/membership/membership.ts';
 import type { SimNode } from './node.ts';
 import { FIRST_RANGE } from './topology.ts';
 

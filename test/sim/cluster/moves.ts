@@ -41,7 +41,7 @@ export class Moves implements RangeDirector {
   }
 
   /** MV1. */
-  get underWay(): boolean {
+  get inFlight(): boolean {
     return this.#move !== undefined;
   }
 

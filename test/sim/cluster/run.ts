@@ -65,7 +65,7 @@ const LEAVE_MS_MAX = 75_000;
 /** An abort that came before its prepare leaves a mark for the two minutes that a command may be on its way. */
 const LEAVE_STEERED_MS_MAX = 140_000;
 const STOP_MS_MAX = 20_000;
-/** Masters that have lost their leader decide nothing for 15 s (packages/master/src/cluster-care.ts). */
+/** Masters that have lost their leader decide nothing for 15 s (packages/master/src/term/schedule-coordinator.ts). */
 const SETTLE_MS_MAX = 120_000;
 const STILL_MS = 15_000;
 const LINGER_MS = 10_000;

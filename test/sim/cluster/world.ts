@@ -75,7 +75,7 @@ export class World {
   readonly members = new Members({
     groupIds: [MASTER_GROUP, FIRST_RANGE],
     leaderOf: (groupId) => this.leaderOf(groupId),
-    moving: () => this.moves.underWay,
+    moving: () => this.moves.inFlight,
     steered: () => (this.options.steered ? this.placement.ranges : undefined),
   });
   readonly moves = new Moves({ loop: this.loop, nodes: () => this.nodes });
@@ -156,7 +156,7 @@ export class World {
     if (!this.options.steered) return;
     this.changes.run();
     for (const [name, value] of QUICK) {
-      this.admin.insist('set', (api, call) => api.setSetting({ name, value }, call));
+      this.admin.retryUntilAnswered('set', (api, call) => api.setSetting({ name, value }, call));
     }
   }
 

@@ -1,13 +1,13 @@
 /** Coordinators of the product over ranges that keep to the rules of decision 19: one seed, some courses of requests. */
 import fc from 'fast-check';
-import { CourseWorld, courses } from '../../../packages/gateway/src/transactions/test-courses.ts';
+import { courses, HistoryWorld } from '../../../packages/gateway/src/transactions/test-coordinator-histories.ts';
 
 const COURSES = 40;
 
 export async function runSeed(seed: number): Promise<{ readonly faults: readonly string[] }> {
   const faults: string[] = [];
   for (const course of fc.sample(courses, { seed, numRuns: COURSES })) {
-    const world = new CourseWorld(course);
+    const world = new HistoryWorld(course);
     await world.run();
     faults.push(...world.check());
   }

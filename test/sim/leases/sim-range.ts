@@ -11,12 +11,12 @@ import {
   type QueryResult,
   staleEpoch,
 } from '@remora/protocol';
-import { LeaseDuties } from '../../../packages/dataserver/src/range/lease-duties.ts';
+import { LeaseManager } from '../../../packages/dataserver/src/range/leases/lease-manager.ts';
 import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
 import { leaseKey } from '../../../packages/dataserver/src/state/keys.ts';
-import { encodeLease, type Lease } from '../../../packages/dataserver/src/state/leases.ts';
+import { encodeLease, type Lease } from '../../../packages/dataserver/src/state/leases/leases.ts';
 import { needsRevision } from '../../../packages/dataserver/src/state/numbering.ts';
-import { errorOf, type Outcome } from '../../../packages/dataserver/src/state/outcome-codec.ts';
+import { errorOf, type Outcome } from '../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
 import { RangeState } from '../../../packages/dataserver/src/state/range-state.ts';
 import { commandWithin } from '../../../packages/dataserver/src/state/request-bounds.ts';
 import { CONF } from '../../../packages/dataserver/src/state/test-bed.ts';
@@ -45,7 +45,7 @@ const AUDIT_MS = 150;
 export class SimRange {
   readonly #world: World;
   state: RangeState;
-  duties: LeaseDuties;
+  duties: LeaseManager;
   /** Of the leader, or of the last one. */
   term = 0;
   serving = false;
@@ -90,10 +90,10 @@ export class SimRange {
     });
   }
 
-  #newDuties(): LeaseDuties {
+  #newDuties(): LeaseManager {
     const { clock, engine } = this.#world;
     const { state, term } = this;
-    return new LeaseDuties({
+    return new LeaseManager({
       clock,
       engine,
       state,

@@ -12,7 +12,7 @@ import { type Engine, spanContains } from '@remora/base';
 import type { Command, KvEvent, KvOp } from '@remora/protocol';
 import { kvRoutingKey } from '@remora/protocol';
 import { referencesSpan } from '../../../packages/dataserver/src/state/keys.ts';
-import type { Outcome } from '../../../packages/dataserver/src/state/outcome-codec.ts';
+import type { Outcome } from '../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
 import type { RangeState } from '../../../packages/dataserver/src/state/range-state.ts';
 
 /** An incarnation of a lease. */

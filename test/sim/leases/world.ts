@@ -4,12 +4,12 @@
  */
 import { assert, ManualClock, SeededRandom, type ServiceError, spanContains } from '@remora/base';
 import type { Command, CommandResult, Query, QueryResult, RangeDescriptor, RevisionBlock } from '@remora/protocol';
-import type { OtherRanges } from '../../../packages/dataserver/src/range/other-ranges.ts';
+import type { OtherRanges } from '../../../packages/dataserver/src/range/reshape/other-ranges.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { isBorder } from '../../../packages/dataserver/src/state/bounds.ts';
 import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
 import { DESCRIPTOR, memoryEngine } from '../../../packages/dataserver/src/state/test-bed.ts';
-import { routingKey } from '../../../packages/gateway/src/routing/request-keys.ts';
+import { routingKey } from '../../../packages/gateway/src/routing/routes/request-keys.ts';
 import { type Answer, SimRange, unknown } from './sim-range.ts';
 import { Truth } from './truth.ts';
 

@@ -7,8 +7,8 @@
  * E3. Then the nodes stop, and nothing is left: no timer, no promise that never settles.
  */
 import { SeededRandom } from '@remora/base';
-import { confChange, LEAVE_JOINT } from '../../../packages/raft/src/core/conf-change.ts';
-import { isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
+import { confChange, LEAVE_JOINT } from '../../../packages/raft/src/core/membership/conf-change.ts';
+import { isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership/membership.ts';
 import { failureOf, type SimFailure } from '../common/failure.ts';
 import type { FaultEvent } from '../common/faults/fault.ts';
 import { Violation } from '../common/violation.ts';
@@ -169,15 +169,15 @@ function lastWrite(world: World, groupId: number, written: Set<number>): void {
 async function rest(world: World): Promise<void> {
   const { loop } = world;
   const untilMs = loop.monotonicMs() + REST_MS_MAX;
-  await drive(world, () => underWay(world) !== '' && loop.monotonicMs() < untilMs);
-  const left = underWay(world);
+  await drive(world, () => inFlight(world) !== '' && loop.monotonicMs() < untilMs);
+  const left = inFlight(world);
   if (left !== '') throw new Violation('nothing leaks', `${REST_MS_MAX} ms after the last write: ${left}`);
 }
 
 /** What hosts have begun and not ended. */
-function underWay(world: World): string {
+function inFlight(world: World): string {
   const found = world.nodes.flatMap(({ id, host }) =>
-    Object.entries(host?.underWay() ?? {})
+    Object.entries(host?.inFlight() ?? {})
       .filter(([, count]) => count > 0)
       .map(([what, count]) => `node ${id}: ${count} ${what}`),
   );

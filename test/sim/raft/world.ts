@@ -1,7 +1,7 @@
 /** A simulated cluster: its nodes, network, groups, clients and the faults that befall them. */
 import { assert, SeededRandom } from '@remora/base';
 import type { ConfState } from '@remora/raft';
-import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
+import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership/membership.ts';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 import { SimLoop } from '../common/env/loop.ts';
 import { FaultTimeline } from '../common/faults/timeline.ts';

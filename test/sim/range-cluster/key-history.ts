@@ -48,12 +48,12 @@ function watchFromTheFirst(
       },
     },
   );
-  const insist = (tries: number): void => {
+  const retryUntilAnswered = (tries: number): void => {
     if (upTo > 0 || tries === 0) return;
     control?.progress();
-    bed.clock.setTimer(100, () => insist(tries - 1));
+    bed.clock.setTimer(100, () => retryUntilAnswered(tries - 1));
   };
-  bed.clock.setTimer(100, () => insist(20));
+  bed.clock.setTimer(100, () => retryUntilAnswered(20));
   return () => {
     control?.cancel();
     if (upTo === 0)

@@ -1,6 +1,6 @@
 /** A source that was left sealed is told what became of the merge, wherever the target is by then. */
 import { expect, test } from 'vitest';
-import type { MemberInstruction } from '../../../packages/dataserver/src/range/member-orders.ts';
+import type { MemberInstruction } from '../../../packages/dataserver/src/range/membership/member-orders.ts';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import { DATA_NODES, RangeCluster } from './bed.ts';
 import { replicaAt, TwoSides } from './two-sides.ts';

@@ -4,9 +4,9 @@
  */
 import { compareBytes, SeededRandom, ServiceError, spanContains } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
-import type { MemberInstruction } from '../../../packages/dataserver/src/range/member-orders.ts';
+import type { MemberInstruction } from '../../../packages/dataserver/src/range/membership/member-orders.ts';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
-import { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
+import { RangeRegistry } from '../../../packages/master/src/ranges/range-registry.ts';
 import { borderAt, type RangeCluster, type RangePlan } from './bed.ts';
 import { ReplicaMoves } from './replica-moves.ts';
 import { SplitDesk } from './split-desk.ts';

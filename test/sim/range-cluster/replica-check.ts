@@ -7,7 +7,7 @@
  * RC3. Nothing is left of transactions and of leases.
  */
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
-import { encodeOutcomePage } from '../../../packages/dataserver/src/state/outcome-codec.ts';
+import { encodeOutcomePage } from '../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
 import type { RangeState } from '../../../packages/dataserver/src/state/range-state.ts';
 import type { RangeCluster } from './bed.ts';
 import { replicaAt, rowsOf } from './two-sides.ts';

@@ -6,7 +6,7 @@
  */
 import type { ManualClock, SeededRandom } from '@remora/base';
 import type { RangeDescriptor, ReplicaDescriptor } from '@remora/protocol';
-import type { MemberInstruction } from '../../../packages/dataserver/src/range/member-orders.ts';
+import type { MemberInstruction } from '../../../packages/dataserver/src/range/membership/member-orders.ts';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 
 interface Move {
@@ -34,7 +34,7 @@ const ORDER_MS = 60;
 
 export class ReplicaMoves {
   readonly #deps: ReplicaMovesDeps;
-  readonly #underWay = new Map<number, Move>();
+  readonly #inFlight = new Map<number, Move>();
   #replicaIds = FIRST_REPLICA_ID;
   moved = 0;
   /** … while the range had a prepared transaction when it began, or when it was over. */
@@ -49,24 +49,24 @@ export class ReplicaMoves {
     const { random, leading, dataNodes } = this.#deps;
     const ranges = leading();
     const range = ranges[random.int(Math.max(1, ranges.length))];
-    if (range === undefined || this.#underWay.has(range.rangeId)) return;
+    if (range === undefined || this.#inFlight.has(range.rangeId)) return;
     const { replicas } = range.state.descriptor;
     const from = replicas[random.int(replicas.length)];
     const to = dataNodes.find((id) => replicas.every(({ nodeId }) => nodeId !== id));
     if (from === undefined || to === undefined) return;
     const move = { rangeId: range.rangeId, from, to, replicaId: ++this.#replicaIds };
     if (range.state.transactions.prepared > 0) this.amidTransactions++;
-    this.#underWay.set(range.rangeId, move);
+    this.#inFlight.set(range.rangeId, move);
     this.#goOn(move);
   }
 
   /** RV1. Nothing is ordered any more. */
   stop(): void {
-    this.#underWay.clear();
+    this.#inFlight.clear();
   }
 
   #goOn(move: Move): void {
-    if (this.#underWay.get(move.rangeId) !== move) return;
+    if (this.#inFlight.get(move.rangeId) !== move) return;
     const replica = this.#deps.leading().find(({ rangeId }) => rangeId === move.rangeId);
     if (replica !== undefined) this.#orderNext(move, replica);
     this.#deps.clock.setTimer(ORDER_MS, () => this.#goOn(move));
@@ -78,11 +78,11 @@ export class ReplicaMoves {
     const there = descriptor.replicas.find(({ nodeId }) => nodeId === to);
     const old = descriptor.replicas.find((one) => one.replicaId === from.replicaId);
     if ((there !== undefined && there.replicaId !== replicaId) || (there === undefined && old === undefined)) {
-      this.#underWay.delete(move.rangeId);
+      this.#inFlight.delete(move.rangeId);
     } else if (there === undefined) {
       this.#deps.order(replica, { type: 'addLearner', nodeId: to, replicaId });
     } else if (there.type === 'voter' && old === undefined) {
-      this.#underWay.delete(move.rangeId);
+      this.#inFlight.delete(move.rangeId);
       this.moved++;
       if (transactions.prepared > 0) this.amidTransactions++;
     } else {

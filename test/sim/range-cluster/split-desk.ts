@@ -1,7 +1,7 @@
 import { type Clock, type SeededRandom, ServiceError, sleep } from '@remora/base';
 import type { AppliedCommand } from '@remora/dataserver';
 import type { AskSplitReply, AskSplitRequest, RangeDescriptor } from '@remora/protocol';
-import type { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
+import type { RangeRegistry } from '../../../packages/master/src/ranges/range-registry.ts';
 import { replicaIdOn } from './bed.ts';
 
 /** Gives out the ids of splits, as the master does. Answers take time, and some are lost. */

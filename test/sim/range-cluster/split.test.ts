@@ -1,7 +1,7 @@
 import { SeededRandom } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import { expect, test } from 'vitest';
-import { CHILD_BEGINS, type SplitCommand } from '../../../packages/dataserver/src/state/split.ts';
+import { CHILD_BEGINS, type SplitCommand } from '../../../packages/dataserver/src/state/reshape/split.ts';
 import { DATA_NODES, RangeCluster } from './bed.ts';
 import { KEYS, replicaAt, rowsOf, TwoSides } from './two-sides.ts';
 

@@ -10,7 +10,7 @@
  *     below that change; and a read at it shows exactly the changes up to it.
  * T6. What is drawn is not below the floor that was named.
  */
-import type { AppliedCommand } from '../../../packages/dataserver/src/range/applied-command.ts';
+import type { AppliedCommand } from '../../../packages/dataserver/src/range/requests/applied-command.ts';
 
 interface Change {
   readonly revision: number;

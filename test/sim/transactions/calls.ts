@@ -10,7 +10,7 @@ import {
   type TxnDecide,
   type TxnResolve,
 } from '@remora/protocol';
-import type { TransactionPeers } from '../../../packages/dataserver/src/transactions/settler.ts';
+import type { TransactionPeers } from '../../../packages/dataserver/src/transactions/intent-resolver.ts';
 import { RANGES, type World } from '../revisions/world.ts';
 
 const EPOCH = { confVersion: 1, version: 2 };

@@ -107,7 +107,7 @@ class OpenLoad {
   readonly #phases: Phase[] = [];
   readonly #failures: Failure[] = [];
   #failed = 0;
-  #underWay = 0;
+  #inFlight = 0;
   #arrivals: Arrivals | undefined;
   #pumping = false;
   #over = false;
@@ -151,7 +151,7 @@ class OpenLoad {
   async finish(): Promise<OpenLoadResult> {
     this.#over = true;
     this.#endPhase(performance.now());
-    while (this.#underWay > 0) await pause(PUMP_MS);
+    while (this.#inFlight > 0) await pause(PUMP_MS);
     return {
       phases: this.#phases.map(phaseResult),
       failed: this.#failed,
@@ -180,14 +180,14 @@ class OpenLoad {
     if (phase === undefined) return;
     const kind = kindOf(this.#random);
     phase.offered++;
-    this.#underWay++;
+    this.#inFlight++;
     this.#nextClient()
       .once(kind)
       .then(
         () => phase.done.push({ kind, dueMs, tookMs: performance.now() - dueMs }),
         (error: unknown) => this.#fail({ phase: phase.name, kind, dueAt: timeOf(dueMs), error: textOf(error) }),
       )
-      .finally(() => this.#underWay--);
+      .finally(() => this.#inFlight--);
   }
 
   #fail(failure: Failure): void {

@@ -12,7 +12,7 @@ import {
   type MetricDefinition,
   type Metrics,
 } from '../metrics.ts';
-import { boundTwice, TallyCounter, TallyHistogram } from './tallies.ts';
+import { boundTwice, FastCounter, FastHistogram } from './fast-metrics.ts';
 
 /** Metrics that can be shown to Prometheus. */
 export interface MetricsRegistry extends Metrics {
@@ -50,7 +50,7 @@ class PromMetrics implements MetricsRegistry {
   }
 
   counter(definition: MetricDefinition): Counter {
-    return this.#once('counter', definition, () => this.#register(new TallyCounter(definition)));
+    return this.#once('counter', definition, () => this.#register(new FastCounter(definition)));
   }
 
   gauge(definition: MetricDefinition): Gauge {
@@ -59,7 +59,7 @@ class PromMetrics implements MetricsRegistry {
 
   histogram(definition: HistogramDefinition): Histogram {
     const buckets = [...(definition.buckets ?? LATENCY_BUCKETS_SECONDS)];
-    return this.#once('histogram', definition, () => this.#register(new TallyHistogram(definition, buckets)));
+    return this.#once('histogram', definition, () => this.#register(new FastHistogram(definition, buckets)));
   }
 
   onRender(fn: () => void): void {
@@ -71,7 +71,7 @@ class PromMetrics implements MetricsRegistry {
     return this.#registry.metrics();
   }
 
-  #register<Tally extends TallyCounter | TallyHistogram>(tally: Tally): Tally {
+  #register<Tally extends FastCounter | FastHistogram>(tally: Tally): Tally {
     // All that a registry asks of a metric is its name and `get`; the type has what counts as well.
     this.#registry.registerMetric(tally as unknown as Metric<string>);
     return tally;

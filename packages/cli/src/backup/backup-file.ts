@@ -2,7 +2,7 @@ import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { OWN_FILE_MODE } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
-import { syncDirectory } from '../node/atomic-file.ts';
+import { syncDirectory } from '../node/files/atomic-file.ts';
 import { BackupError, type BackupHeader, type BackupPart, decodeBackup } from './backup-format.ts';
 
 /**

@@ -8,11 +8,11 @@ export interface HealthFlags {
 }
 
 /** Asks a shell command whether all is well, once the work is under way; undefined: nobody is to be asked. */
-export function healthOf(flags: HealthFlags, isUnderWay: () => boolean): HealthCheck | undefined {
+export function healthOf(flags: HealthFlags, isInFlight: () => boolean): HealthCheck | undefined {
   const { healthCmd, healthInterval, healthFailures } = flags;
   if (healthCmd === undefined) return undefined;
   return {
-    check: (signal) => (isUnderWay() ? succeeds(healthCmd, signal) : undefined),
+    check: (signal) => (isInFlight() ? succeeds(healthCmd, signal) : undefined),
     ...(healthInterval === undefined ? {} : { interval: healthInterval }),
     ...(healthFailures === undefined ? {} : { failures: healthFailures }),
   };

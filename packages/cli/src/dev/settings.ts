@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Random, randomGuid } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
-import { readJsonFile, writeJsonAtomically } from '../node/atomic-file.ts';
+import { readJsonFile, writeJsonAtomically } from '../node/files/atomic-file.ts';
 
 export const DEFAULT_NODES = 3;
 const FILE = 'dev.json';

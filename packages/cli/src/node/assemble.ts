@@ -6,7 +6,7 @@ import {
   type RevisionDrawer,
   type Store,
 } from '@remora/dataserver';
-import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
+import { Admission, AdmittedBackend, type BackendInFlight, RangeBackend } from '@remora/gateway';
 import { type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
@@ -30,19 +30,20 @@ import {
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
-import { type Founders, foundersOf, shownClusterId } from './cluster-identity.ts';
+import { type Founders, foundersOf, shownClusterId } from './cluster/cluster-identity.ts';
+import { joinCluster } from './cluster/join.ts';
+import { KnownCluster } from './cluster/known-cluster.ts';
+import { PeerIdentities } from './cluster/peer-identities.ts';
+import { PeerRefusalPolicy } from './cluster/peer-refusal-policy.ts';
+import { serveRecovery } from './cluster/recovery-service.ts';
 import { NodeHealth } from './health.ts';
-import { joinCluster } from './join.ts';
-import { KnownCluster } from './known-cluster.ts';
-import type { MasterSeat } from './master-seat.ts';
-import { PeerIdentities } from './peer-identities.ts';
+import type { MasterReplica } from './master-replica.ts';
 import type { NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
-import { serveRecovery } from './recovery-service.ts';
 import {
   createCheckpointer,
   createDrawer,
-  createSeat,
+  createMasterReplica,
   createStore,
   handOver,
   type StateDeps,
@@ -50,7 +51,6 @@ import {
   splittingPorts,
 } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
-import { Standing } from './standing.ts';
 import { performTask } from './tasks.ts';
 
 /** How long transactions over ranges may take to end once no client is served any more. */
@@ -83,7 +83,7 @@ export interface NodeRoles {
   readonly master: Master | undefined;
   readonly store: Store | undefined;
   /** Of its gateway. */
-  readonly underWay: () => Readonly<BackendUnderWay>;
+  readonly inFlight: () => Readonly<BackendInFlight>;
 }
 
 export interface AssembledNode extends RunningNode {
@@ -114,7 +114,7 @@ class Node implements AssembledNode {
   /** Founding members that are being asked who they are. */
   readonly #askedFounders = new Set<number>();
   readonly #cluster: KnownCluster;
-  readonly #standing: Standing;
+  readonly #standing: PeerRefusalPolicy;
   #roles: NodeRoles | undefined;
   #health: NodeHealth | undefined;
   readonly #closers = new Closers();
@@ -126,7 +126,7 @@ class Node implements AssembledNode {
       ...parts,
       masterKnows: (nodeId) => this.#roles?.master?.state.named(nodeId),
     });
-    this.#standing = new Standing({
+    this.#standing = new PeerRefusalPolicy({
       ...parts,
       isMember: () => this.#cluster.hasTaken(this.#nodeId),
       onFinal: (error) => this.#fail(error),
@@ -159,7 +159,7 @@ class Node implements AssembledNode {
     const peers = this.#peers(descriptor, identities);
     host = this.#host(log, peers);
     const dialer = this.#dialer(descriptor, registry, identities);
-    const seat = this.#seat({ host, engine, checkpointer, recovered }, registry);
+    const seat = this.#masterReplica({ host, engine, checkpointer, recovered }, registry);
     const finder = this.#finder(dialer, seat);
     const health = this.#newHealth(host, finder);
     const drawer = this.#drawer(finder);
@@ -185,9 +185,9 @@ class Node implements AssembledNode {
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
     serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
     log.forgetRecovered();
-    const underWay = () => ranges.underWay();
+    const inFlight = () => ranges.inFlight();
     this.#roles = {
-      ...{ host, engine, checkpointer, store, underWay },
+      ...{ host, engine, checkpointer, store, inFlight },
       get master() {
         return seat.master;
       },
@@ -203,7 +203,7 @@ class Node implements AssembledNode {
     this.#startAgent(descriptor, finder, { store, seat, health });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
-      ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
+      ...{ options, clock, random, logger, backend, admission, inFlight, host, log, engine, store },
       ...{ dialer, master: finder, lookups: ranges.lookups, space: () => platform.space() },
       nodeId: this.#nodeId,
       shownClusterId: shownClusterId(this.#clusterId),
@@ -378,8 +378,8 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- roles
 
-  #seat(deps: StateDeps, registry: RpcRegistry): MasterSeat {
-    const seat = createSeat({
+  #masterReplica(deps: StateDeps, registry: RpcRegistry): MasterReplica {
+    const seat = createMasterReplica({
       ...{ ...this.#parts, ...deps, registry },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
@@ -421,7 +421,7 @@ class Node implements AssembledNode {
     return this.#health;
   }
 
-  #finder(dialer: ClosableDialer, seat: MasterSeat): MasterFinder {
+  #finder(dialer: ClosableDialer, seat: MasterReplica): MasterFinder {
     const { options, clock } = this.#parts;
     return new MasterFinder({
       ...{ clock, dialer },
@@ -435,7 +435,7 @@ class Node implements AssembledNode {
   #startAgent(
     descriptor: NodeDescriptor,
     finder: MasterFinder,
-    parts: { readonly store: Store | undefined; readonly seat: MasterSeat; readonly health: NodeHealth },
+    parts: { readonly store: Store | undefined; readonly seat: MasterReplica; readonly health: NodeHealth },
   ): void {
     const { store, seat, health } = parts;
     const { clock, random, logger, options, platform } = this.#parts;

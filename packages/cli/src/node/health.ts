@@ -20,8 +20,8 @@ import {
   withoutKeys,
   worstFirst,
 } from '@remora/protocol';
-import type { Founders } from './cluster-identity.ts';
-import type { KnownCluster } from './known-cluster.ts';
+import type { Founders } from './cluster/cluster-identity.ts';
+import type { KnownCluster } from './cluster/known-cluster.ts';
 
 export interface NodeHealthDeps {
   readonly clock: Clock;

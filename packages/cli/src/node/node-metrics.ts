@@ -8,7 +8,7 @@ export function nodeMetrics(
   metrics: MetricsRegistry,
   deps: Pick<
     EntryDeps,
-    'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'underWay' | 'lookups' | 'health'
+    'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'inFlight' | 'lookups' | 'health'
   >,
 ): void {
   const gauge = (name: string, help: string, labels: readonly string[] = []) =>
@@ -47,9 +47,9 @@ export function nodeMetrics(
     'severity',
     'own',
   ]);
-  const underWay = gauge('under_way', 'Begun and not ended on this node, by what it is: 0 at rest.', ['what']);
+  const inFlight = gauge('under_way', 'Begun and not ended on this node, by what it is: 0 at rest.', ['what']);
   metrics.onRender(() => {
-    const sums: Record<string, number> = { ...deps.host.underWay(), ...deps.underWay() };
+    const sums: Record<string, number> = { ...deps.host.inFlight(), ...deps.inFlight() };
     const { stats } = deps.admission;
     let open = 0;
     for (const [of, count] of Object.entries(deps.lookups)) lookups.labels(of).set(count);
@@ -72,12 +72,12 @@ export function nodeMetrics(
       watches.labels(id).set(replica.hub.size);
       outcomes.labels(id).set(state.outcomes.count);
       if (replica.leading) open += state.leases.size;
-      const { proposals, lockCalls, transactions, transactionWaits } = replica.underWay();
+      const { proposals, lockCalls, transactions, transactionWaits } = replica.inFlight();
       for (const [what, count] of Object.entries({ proposals, lockCalls, transactions, transactionWaits })) {
         sums[what] = (sums[what] ?? 0) + count;
       }
     }
-    for (const [what, count] of Object.entries(sums)) underWay.labels(what).set(count);
+    for (const [what, count] of Object.entries(sums)) inFlight.labels(what).set(count);
     sessions.set(open);
     const log = deps.log.stats();
     logBytes.set(log.bytes);

@@ -8,10 +8,10 @@ import type {
   Admission,
   Backend,
   BackendDeps,
-  BackendUnderWay,
+  BackendInFlight,
   ClusterNode,
-  Lookups,
   MasterCaller,
+  RouteLookupStats,
 } from '@remora/gateway';
 import type { MasterOptions } from '@remora/master';
 import type {
@@ -33,8 +33,8 @@ import type {
   Transport,
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
+import type { NamedPeer } from './cluster/peer-identities.ts';
 import type { NodeHealth } from './health.ts';
-import type { NamedPeer } from './peer-identities.ts';
 
 export interface NodePlatform {
   readonly clock: Clock;
@@ -145,8 +145,8 @@ export interface EntryDeps {
   /** The way to the master's leader, and to other nodes. */
   readonly master: MasterCaller;
   readonly dialer: RpcDialer;
-  readonly underWay: () => Readonly<BackendUnderWay>;
-  readonly lookups: Readonly<Lookups>;
+  readonly inFlight: () => Readonly<BackendInFlight>;
+  readonly lookups: Readonly<RouteLookupStats>;
   readonly host: NodeRaftHost;
   readonly log: GroupLog;
   readonly engine: Engine;

@@ -28,9 +28,9 @@ import {
   type RecoveredGroup,
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
-import { type Founders, shownClusterId } from './cluster-identity.ts';
-import { firstBorders } from './first-borders.ts';
-import { MasterSeat } from './master-seat.ts';
+import { type Founders, shownClusterId } from './cluster/cluster-identity.ts';
+import { firstBorders } from './cluster/first-borders.ts';
+import { MasterReplica } from './master-replica.ts';
 import type { NodePlatform } from './platform.ts';
 
 /** What the roles with replicated state are built on. */
@@ -60,7 +60,7 @@ export interface StoreParts {
   readonly onFailure: (error: unknown) => void;
 }
 
-export interface SeatParts {
+export interface MasterReplicaParts {
   readonly platform: NodePlatform;
   readonly founders: Founders | undefined;
   readonly clusterId: string;
@@ -86,7 +86,7 @@ const TIME_CARRY_MS = 30_000;
 const HAND_OVER_MS = 1_000;
 
 /** The place of this node among the masters, taken up if it has one. Replica ids of that group are node ids. */
-export function createSeat(deps: RoleDeps & SeatParts): MasterSeat {
+export function createMasterReplica(deps: RoleDeps & MasterReplicaParts): MasterReplica {
   const { engine, checkpointer, founders, clusterId, clock, logger, nodeId, platform } = deps;
   const replicas = Math.min(REPLICAS, founders?.members.length ?? REPLICAS);
   const createMaster = (conf: ConfState, onLeft: () => void): Master =>
@@ -110,7 +110,7 @@ export function createSeat(deps: RoleDeps & SeatParts): MasterSeat {
       },
       conf,
     );
-  const seat = new MasterSeat({
+  const seat = new MasterReplica({
     ...deps,
     mayServe: deps.options.roles.includes('master'),
     founders: founders?.members.map((_member, i) => i + 1),

@@ -28,13 +28,13 @@ import { CommandError } from '../exit-codes.ts';
 import { inputLimitsOf, type NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
 import { assembleNode } from './assemble.ts';
-import { foundersOf } from './cluster-identity.ts';
-import { type DataDir, openDataDir } from './data-dir.ts';
-import { diskSpace } from './disk-space.ts';
-import { Entry } from './entry.ts';
-import { warnOfLooseMode } from './loose-mode.ts';
+import { foundersOf } from './cluster/cluster-identity.ts';
+import { type DataDir, openDataDir } from './files/data-dir.ts';
+import { diskSpace } from './files/disk-space.ts';
+import { warnOfLooseMode } from './files/loose-mode.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
-import { PortMetrics } from './port-metrics.ts';
+import { Entry } from './ports/entry.ts';
+import { PortMetrics } from './ports/port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
 
 /** Assembles a node from its roles and runs it in this process; it logs to standard error unless told otherwise. */

@@ -1,12 +1,12 @@
 import { type Logger, ServiceError, unreachable } from '@remora/base';
 import type { Store } from '@remora/dataserver';
 import type { NodeTask } from '@remora/protocol';
-import type { MasterSeat } from './master-seat.ts';
+import type { MasterReplica } from './master-replica.ts';
 
 /** Does what the master asks of this node; what cannot be done now, it asks again. */
 export function performTask(
   task: NodeTask,
-  { store, seat }: { readonly store: Store | undefined; readonly seat: MasterSeat },
+  { store, seat }: { readonly store: Store | undefined; readonly seat: MasterReplica },
   { logger, onFailure }: { readonly logger: Logger; readonly onFailure: (error: unknown) => void },
 ): void {
   switch (task.type) {

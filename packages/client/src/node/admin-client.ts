@@ -1,8 +1,8 @@
 import { Client, credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
 import { formatDurationMs, isErrorCode, readPlainEndpoints, ServiceError } from '@remora/base';
 import { admin } from '@remora/protocol/remora';
-import { bytes, flag, object, requireRevision, text } from '../option-kinds.ts';
-import { requireCount } from '../options.ts';
+import { bytes, flag, object, requireRevision, text } from '../options/option-kinds.ts';
+import { requireCount } from '../options/options.ts';
 import { askGateways } from './ask-gateways.ts';
 
 /** What a generated service says of one of its methods. */

@@ -15,12 +15,12 @@ import {
 } from '@remora/base';
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import { type ClientOptions, endpointsOf, RemoraClient } from '../client.ts';
-import { type Duration, durationMs } from '../duration.ts';
-import { CLIENT_OPTIONS } from '../known-options.ts';
-import { duration, flag, object, text } from '../option-kinds.ts';
-import { checksOf, requireOptions } from '../options.ts';
+import { type Duration, durationMs } from '../options/duration.ts';
+import { CLIENT_OPTIONS } from '../options/known-options.ts';
+import { duration, flag, object, text } from '../options/option-kinds.ts';
+import { checksOf, requireOptions } from '../options/options.ts';
 import type { ClientPorts, JournalPorts } from '../ports.ts';
-import { StandInClient } from '../stand-in-client.ts';
+import { BackgroundRenewerClient } from '../session/background-renewer-client.ts';
 import { processExitHooks } from './exit-hooks.ts';
 import { processLiveness } from './liveness.ts';
 import { startRenewalThread } from './renewal-thread.ts';
@@ -77,9 +77,11 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
-  const standIn = options.renewInWorker ? { standIn: renewalThread({ ...options, tls }, ports) } : {};
+  const backgroundRenewer = options.renewInWorker
+    ? { backgroundRenewer: renewalThread({ ...options, tls }, ports) }
+    : {};
   return RemoraClient.open(
-    { ...ports, ...standIn },
+    { ...ports, ...backgroundRenewer },
     { ...options, attributes: { host: hostname(), pid: String(process.pid), ...options.attributes } },
   );
 }
@@ -96,7 +98,7 @@ function tlsOf(options: ConnectOptions): ConnectionOptions | undefined {
   );
 }
 
-function renewalThread(options: ConnectOptions, ports: ClientPorts): StandInClient {
+function renewalThread(options: ConnectOptions, ports: ClientPorts): BackgroundRenewerClient {
   if (options.tls !== undefined) {
     throw new ServiceError(
       'INVALID_ARGUMENT',
@@ -108,7 +110,7 @@ function renewalThread(options: ConnectOptions, ports: ClientPorts): StandInClie
     requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
     blockMaxMs: durationMs(options.maxMainThreadBlock ?? 30_000, 'maxMainThreadBlock'),
   };
-  return new StandInClient(startRenewalThread(settings, ports));
+  return new BackgroundRenewerClient(startRenewalThread(settings, ports));
 }
 
 function journalIn(directory: string): JournalPorts {

@@ -1,7 +1,7 @@
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import type { Clock, Logger } from '@remora/base';
-import type { StandInReport } from '../stand-in.ts';
-import type { StandInLine } from '../stand-in-client.ts';
+import type { BackgroundRenewerReport } from '../session/background-renewer.ts';
+import type { BackgroundRenewerLine } from '../session/background-renewer-client.ts';
 import type { RenewalSettings } from './renewal-worker.ts';
 
 /** Signs of life of this thread: a small part of any time for which it may be busy. */
@@ -14,7 +14,7 @@ const WORKER = './renewal-worker.js';
 export function startRenewalThread(
   settings: Omit<RenewalSettings, 'monotonicOffsetMs' | 'line'>,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
-): StandInLine {
+): BackgroundRenewerLine {
   const { port1: line, port2 } = new MessageChannel();
   const monotonicOffsetMs = clock.monotonicMs() - Number(process.hrtime.bigint()) / 1e6;
   const workerData: RenewalSettings = { ...settings, monotonicOffsetMs, line: port2 };
@@ -33,7 +33,7 @@ export function startRenewalThread(
   alive.unref();
   return {
     send: (request) => line.postMessage(request),
-    receive: () => receiveMessageOnPort(line)?.message as StandInReport | undefined,
+    receive: () => receiveMessageOnPort(line)?.message as BackgroundRenewerReport | undefined,
     close() {
       clearInterval(alive);
       line.close();

@@ -2,9 +2,9 @@
 import { type MessagePort, workerData } from 'node:worker_threads';
 import { type Clock, nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { dialPipe } from '@remora/protocol';
-import { Requester } from '../requester.ts';
-import { retryPolicy } from '../retry.ts';
-import { StandIn, type StandInRequest } from '../stand-in.ts';
+import { BackgroundRenewer, type BackgroundRenewerRequest } from '../session/background-renewer.ts';
+import { Requester } from '../transport/requester.ts';
+import { retryPolicy } from '../transport/retry.ts';
 
 export interface RenewalSettings {
   readonly endpoints: readonly string[];
@@ -20,7 +20,7 @@ function sharedClock(offsetMs: number): Clock {
   return { ...nodeClock(), monotonicMs: () => Number(process.hrtime.bigint()) / 1e6 + offsetMs };
 }
 
-function standIn({ endpoints, requestBytesMax, blockMaxMs, monotonicOffsetMs, line }: RenewalSettings): void {
+function backgroundRenewer({ endpoints, requestBytesMax, blockMaxMs, monotonicOffsetMs, line }: RenewalSettings): void {
   const clock = sharedClock(monotonicOffsetMs);
   const requester = new Requester(
     {
@@ -33,12 +33,12 @@ function standIn({ endpoints, requestBytesMax, blockMaxMs, monotonicOffsetMs, li
     },
     { endpoints, requestBytesMax, retry: retryPolicy() },
   );
-  const stand = new StandIn(requester, {
+  const stand = new BackgroundRenewer(requester, {
     blockMaxMs,
     learn: (told) => requester.discovery.learn(told),
     report: (report) => line.postMessage(report),
   });
-  line.on('message', (request: StandInRequest) => stand.receive(request));
+  line.on('message', (request: BackgroundRenewerRequest) => stand.receive(request));
 }
 
-standIn(workerData);
+backgroundRenewer(workerData);

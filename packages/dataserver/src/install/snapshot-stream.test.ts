@@ -2,8 +2,8 @@ import { type Bytes, EMPTY_BYTES, equalBytes, nodeClock, type Row, SeededRandom,
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { outcomePageKey, stateKey } from '../state/keys.ts';
-import { NEVER_MERGED } from '../state/merging.ts';
 import { encodeRangeMeta } from '../state/meta-codec.ts';
+import { NEVER_MERGED } from '../state/reshape/merging.ts';
 import { CONF, DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
 import { takeSnapshot } from './snapshot-source.ts';
 import { encodeSnapshot, SnapshotFormatError, SnapshotParser } from './snapshot-stream.ts';

@@ -3,8 +3,8 @@ import type { Bytes, Engine, Row, SeededRandom, Span } from '@remora/base';
 import { crc32, type SnapshotMeta } from '@remora/raft';
 import { rangeSpans } from '../state/bounds.ts';
 import { stateKey } from '../state/keys.ts';
-import { NEVER_MERGED } from '../state/merging.ts';
 import { encodeRangeMeta } from '../state/meta-codec.ts';
+import { NEVER_MERGED } from '../state/reshape/merging.ts';
 import { CONF, DESCRIPTOR } from '../state/test-bed.ts';
 import { encodeSnapshot } from './snapshot-stream.ts';
 

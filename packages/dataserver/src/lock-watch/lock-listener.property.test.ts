@@ -12,7 +12,7 @@ import {
 } from '@remora/lock';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { lockReader } from '../state/engine-lock-view.ts';
+import { lockReader } from '../state/locks/engine-lock-view.ts';
 import { memoryEngine, StateBed } from '../state/test-bed.ts';
 import type { Listened, LockListener } from './lock-listener.ts';
 import { LockListeners } from './lock-listeners.ts';

@@ -1,6 +1,6 @@
 import { type Clock, type Engine, type EngineView, type Logger, type Row, type Span, sleep } from '@remora/base';
 import { currentKey, historyKey, parseHistoryKey } from '../state/keys.ts';
-import { isDeletion, modRevisionOf } from '../state/record.ts';
+import { isDeletion, modRevisionOf } from '../state/kv/record.ts';
 
 /**
  * Removes versions that a compaction made unreadable. Each replica does so for itself, in the background: what it

@@ -3,14 +3,14 @@ import type { Checkpointer } from '../checkpointer.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import type { RangeMeter } from '../state/effects.ts';
 import type { TransactionServiceDeps } from '../transactions/transaction-service.ts';
-import type { OnApplied } from './applied-command.ts';
-import type { DiskRoom } from './disk-room.ts';
-import type { MergeNeighbours } from './merges.ts';
-import type { OtherRanges } from './other-ranges.ts';
 import type { RangeOptions } from './range-options.ts';
 import type { RangeReplica } from './range-replica.ts';
 import type { ReplicaRowsDeps } from './replica-rows.ts';
-import type { SplitsDeps } from './splits.ts';
+import type { OnApplied } from './requests/applied-command.ts';
+import type { DiskRoom } from './requests/disk-room.ts';
+import type { MergeNeighbours } from './reshape/merges.ts';
+import type { OtherRanges } from './reshape/other-ranges.ts';
+import type { SplitsDeps } from './reshape/splits.ts';
 
 /** What a replica of a range is given by the store that it belongs to. */
 export interface RangeDeps

@@ -1,19 +1,19 @@
 import { asBuffer } from '@remora/base';
 import type { Effects } from '../state/effects.ts';
-import type { GrantWatches } from './grant-watches.ts';
-import type { LeaseDuties } from './lease-duties.ts';
-import type { LockWaits } from './lock-waits.ts';
+import type { LeaseManager } from './leases/lease-manager.ts';
+import type { GrantWatches } from './locks/grant-watches.ts';
+import type { LockWaits } from './locks/lock-waits.ts';
 import type { RangeDeps } from './range-deps.ts';
 import type { RangeReplica } from './range-replica.ts';
 import type { ReplicaRows } from './replica-rows.ts';
-import type { Splits } from './splits.ts';
+import type { Splits } from './reshape/splits.ts';
 
 /** The parts of a replica that are told. Some of them are built behind the state, on which they rest. */
 export interface RangeEffectsDeps extends Pick<RangeDeps, 'logger' | 'meter' | 'neighbours'> {
   readonly waits: LockWaits;
   readonly grants: GrantWatches;
   readonly rows: () => ReplicaRows;
-  readonly leases: () => LeaseDuties;
+  readonly leases: () => LeaseManager;
   readonly splits: () => Splits;
   readonly keysChanged: () => void;
 }

@@ -1,5 +1,5 @@
 import type { SplitPolicy } from '@remora/protocol';
-import type { LockLimitOptions } from './lock-limits.ts';
+import type { LockLimitOptions } from './locks/lock-limits.ts';
 
 export interface RangeOptions {
   /** Memory for recent events of a range, from which watches are served. */
@@ -23,7 +23,7 @@ export interface RangeOptions {
 }
 
 /** What a replica has begun and not ended. All of it is 0 when no client asks for anything: what stays is leaked. */
-export interface RangeUnderWay {
+export interface RangeInFlight {
   /** Commands that wait to be proposed, or for their outcome. */
   readonly proposals: number;
   /** Open calls of those who wait in queues of locks. */

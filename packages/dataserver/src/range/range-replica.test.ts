@@ -5,7 +5,7 @@ import { CrashWorld } from '../install/test-crash-world.ts';
 import { DESCRIPTOR, put, range, show } from '../state/test-bed.ts';
 import { boot, replicaOf } from '../test-store.ts';
 import { BORDER, commitAt, decide, prepare } from '../transactions/test-txn-bed.ts';
-import { LOCK_LIMITS } from './lock-limits.ts';
+import { LOCK_LIMITS } from './locks/lock-limits.ts';
 
 const RANGE = {
   ...DESCRIPTOR,
@@ -147,10 +147,10 @@ test('a command that waits for a transaction while its range is split is told so
   const replicas = [1, 2, 3].map((nodeId) => ({ nodeId, replicaId: 30 + nodeId }));
   await apply({ type: 'split', at: BORDER, epoch: RANGE.epoch, childId: 9, replicas, keys: 0, bytes: 0 });
   ask('second');
-  expect([told, replica.underWay().transactionWaits]).toEqual([['second STALE_EPOCH'], 1]); // so it never will be (CM3)
+  expect([told, replica.inFlight().transactionWaits]).toEqual([['second STALE_EPOCH'], 1]); // so it never will be (CM3)
   await apply(decide('t', { type: 'abort' }));
   await new Promise((resolve) => setImmediate(resolve));
-  expect([told, replica.underWay().proposals, proposed]).toEqual([['second STALE_EPOCH', 'first STALE_EPOCH'], 0, []]);
+  expect([told, replica.inFlight().proposals, proposed]).toEqual([['second STALE_EPOCH', 'first STALE_EPOCH'], 0, []]);
   store.stop();
 });
 
@@ -309,9 +309,9 @@ test('a compaction at a revision that nobody was given is refused, and not propo
     await new Promise((resolve) => setImmediate(resolve)); // then it is proposed
   };
   await compactAt(61);
-  expect([told, replica.underWay().proposals]).toEqual([['FUTURE_REVISION'], 0]);
+  expect([told, replica.inFlight().proposals]).toEqual([['FUTURE_REVISION'], 0]);
   await compactAt(60);
-  expect([told, replica.underWay().proposals]).toEqual([['FUTURE_REVISION'], 1]);
+  expect([told, replica.inFlight().proposals]).toEqual([['FUTURE_REVISION'], 1]);
   store.stop();
 });
 
@@ -380,12 +380,12 @@ test('leases that end at a time are ended a bounded number of locks after the ot
     sizes.push(decodeEntry(entry).commands.length);
     await apply(entry);
   }
-  expect([sizes, told.length, replica.underWay().proposals]).toEqual([[3, 3], 6, 4]);
+  expect([sizes, told.length, replica.inFlight().proposals]).toEqual([[3, 3], 6, 4]);
   await vi.waitFor(() => expect(proposed.length).toBe(3));
   Object.assign(replica.group, { propose: () => ({ refused: 'notLeader' }), role: 'follower', term: 3 });
   replica.roleChanged({ role: 'follower', term: 3, leader: 12 });
   await vi.waitFor(() => expect(told.length).toBe(10));
-  expect([told.slice(6), replica.underWay().proposals]).toEqual([
+  expect([told.slice(6), replica.inFlight().proposals]).toEqual([
     ['UNKNOWN_OUTCOME', 'UNKNOWN_OUTCOME', 'UNKNOWN_OUTCOME', 'NOT_LEADER'],
     0,
   ]);

@@ -22,35 +22,35 @@ import type {
 import { LockListeners } from '../lock-watch/lock-listeners.ts';
 import { SplitReasons } from '../splitting/split-reasons.ts';
 import type { RangeStart } from '../state/effects.ts';
-import { lockReader } from '../state/engine-lock-view.ts';
-import { admitsChange } from '../state/membership.ts';
+import { lockReader } from '../state/locks/engine-lock-view.ts';
 import { RangeState } from '../state/range-state.ts';
-import type { SplitCommand } from '../state/split.ts';
+import { admitsChange } from '../state/reshape/membership.ts';
+import type { SplitCommand } from '../state/reshape/split.ts';
 import { TransactionService } from '../transactions/transaction-service.ts';
 import { WatchHub } from '../watch/watch-hub.ts';
 import { AutoCompactor } from './auto-compactor.ts';
-import { ClosedRevisions } from './closed-revisions.ts';
-import { Commands, type RangeDone } from './commands.ts';
-import { EntryApplier } from './entry-applier.ts';
-import { GrantWatches } from './grant-watches.ts';
-import { Leadership, type RoleChange } from './leadership.ts';
-import { LeaseDuties } from './lease-duties.ts';
-import { LOCK_LIMITS, LockLimits } from './lock-limits.ts';
-import { LockWaits } from './lock-waits.ts';
-import { Merges } from './merges.ts';
-import { Queries } from './queries.ts';
+import { LeaseManager } from './leases/lease-manager.ts';
+import { GrantWatches } from './locks/grant-watches.ts';
+import { LOCK_LIMITS, LockLimits } from './locks/lock-limits.ts';
+import { LockWaits } from './locks/lock-waits.ts';
+import { Leadership, type RoleChange } from './membership/leadership.ts';
+import { RangeMembers } from './membership/range-members.ts';
 import { RangeClock } from './range-clock.ts';
 import type { RangeDeps } from './range-deps.ts';
 import { rangeEffects } from './range-effects.ts';
-import { RangeLoad } from './range-load.ts';
-import { RangeMembers } from './range-members.ts';
-import type { OnCancel, RangeUnderWay } from './range-options.ts';
-import { RangeRequests } from './range-requests.ts';
-import { RangeWatches } from './range-watches.ts';
-import { Recounter } from './recounter.ts';
+import type { OnCancel, RangeInFlight } from './range-options.ts';
 import { ReplicaRows } from './replica-rows.ts';
-import { type SplitDone, Splits } from './splits.ts';
-import { WriteBrake } from './write-brake.ts';
+import { ClosedRevisions } from './requests/closed-revisions.ts';
+import { Commands, type RangeDone } from './requests/commands.ts';
+import { EntryApplier } from './requests/entry-applier.ts';
+import { Queries } from './requests/queries.ts';
+import { RangeRequests } from './requests/range-requests.ts';
+import { RangeWatches } from './requests/range-watches.ts';
+import { Merges } from './reshape/merges.ts';
+import { SplitBackpressure } from './reshape/split-backpressure.ts';
+import { type SplitDone, Splits } from './reshape/splits.ts';
+import { RangeLoad } from './stats/range-load.ts';
+import { StatsRecomputer } from './stats/stats-recomputer.ts';
 
 /**
  * One local replica of a range: the state machine that its Raft group drives, and the service that requests reach.
@@ -75,10 +75,10 @@ export class RangeReplica implements StateMachine {
   readonly #splits: Splits;
   /** Why it is to be split, as its leader sees it. */
   readonly splitReasons: SplitReasons;
-  readonly #brake: WriteBrake;
-  readonly #recounter: Recounter;
+  readonly #brake: SplitBackpressure;
+  readonly #statsRecomputer: StatsRecomputer;
   readonly merges: Merges;
-  readonly #leases: LeaseDuties;
+  readonly #leases: LeaseManager;
   readonly #waits = new LockWaits();
   readonly #transactions: TransactionService;
   readonly #grants = new GrantWatches((lock, question) => {
@@ -125,7 +125,7 @@ export class RangeReplica implements StateMachine {
       clock,
       time: this.#time,
       drawer: deps.drawer,
-      intentWaits: this.#transactions.waits,
+      intentWaitQueue: this.#transactions.waits,
       limits: new LockLimits(deps.options.lockLimits ?? LOCK_LIMITS, this.state, engine),
       room: deps.room,
       meter: deps.meter,
@@ -148,7 +148,7 @@ export class RangeReplica implements StateMachine {
       notLeader: () => this.notLeader(),
       sealed: () => this.merges.refusal,
     });
-    this.#leases = new LeaseDuties({
+    this.#leases = new LeaseManager({
       ...{ clock, engine, state: this.state, others: deps.others, commands: this.#commands, rangeTimeMs },
       source: deps.drawer,
       checkpointMs: deps.options.leaseCheckpointMs,
@@ -164,16 +164,16 @@ export class RangeReplica implements StateMachine {
       waits: this.#waits,
       grants: this.#grants,
       closing: this.closing,
-      intentWaits: this.#transactions.waits,
+      intentWaitQueue: this.#transactions.waits,
       ...{ nodeId: deps.nodeId, logger },
     });
     const onCandidate = (): void => deps.onSplitWish?.();
     this.splitReasons = new SplitReasons({ ...deps, state: this.state, load: this.load, onCandidate });
-    this.#recounter = new Recounter({
+    this.#statsRecomputer = new StatsRecomputer({
       ...{ engine, clock, logger, state: this.state, commands: this.#commands },
       term: () => (this.serving && this.merges.refusal === undefined ? this.leadership.ownTerm : 0),
     });
-    this.#brake = new WriteBrake({ clock, pressure: () => this.splitReasons.pressure });
+    this.#brake = new SplitBackpressure({ clock, pressure: () => this.splitReasons.pressure });
     this.#splits = new Splits(this, {
       ...deps,
       commands: this.#commands,
@@ -328,7 +328,7 @@ export class RangeReplica implements StateMachine {
     this.#time.catchUp(latestMs);
     this.members.look();
     this.splitReasons.tick();
-    this.#recounter.tick();
+    this.#statsRecomputer.tick();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
       this.#commands.propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
@@ -355,9 +355,9 @@ export class RangeReplica implements StateMachine {
     return { revision, raftTerm: this.group.term, rangeTimeMs, result };
   }
 
-  underWay(): RangeUnderWay {
+  inFlight(): RangeInFlight {
     return {
-      proposals: this.#commands.underWay + this.#leases.waiting + this.#brake.waiting,
+      proposals: this.#commands.inFlight + this.#leases.waiting + this.#brake.waiting,
       lockCalls: Math.max(this.#waits.calls, this.#queries.awaiting),
       watches: this.hub.size + this.lockListeners.size,
       leasesKept: this.#leases.keeper.size,

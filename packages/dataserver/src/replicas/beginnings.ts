@@ -1,7 +1,7 @@
 /** How the Raft group of a replica begins that has no log yet: with which membership, and who is its first leader. */
 import { FIRST_EPOCH, type RangeDescriptor } from '@remora/protocol';
 import { type ConfState, confOf, type GroupOptions } from '@remora/raft';
-import type { SplitOff } from '../range/splits.ts';
+import type { SplitOff } from '../range/reshape/splits.ts';
 
 export type Beginning = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks' | 'firstLeader'>;
 
@@ -25,7 +25,7 @@ export function createdBeginning({ voters }: ConfState, replicaId: number): Begi
 }
 
 /**
- * Of a replica that a split has made: the first leader is where the split was led (range/splits.ts S7). If nothing is
+ * Of a replica that a split has made: the first leader is where the split was led (range/reshape/splits.ts S7). If nothing is
  * known of that one here, who leads the parent by now campaigns first.
  */
 export function splitOffBeginning(

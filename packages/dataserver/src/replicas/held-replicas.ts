@@ -17,7 +17,7 @@ export const ENDED_MAX = 10_000;
 /**
  * Which replica a node holds of each range that it ever held: a row each, which outlives the replica.
  *
- * HR1. Replica ids grow (master/src/state.ts M1). Of a range that it knows, a node accepts no replica below the one it
+ * HR1. Replica ids grow (master/src/metadata/master-state.ts M1). Of a range that it knows, a node accepts no replica below the one it
  *      holds, and once that has ended only higher ones: a replica that was removed never comes back under its id, with
  *      an empty log and its promises forgotten (traps 10).
  * HR2. The rows are carried by checkpoints, each with what it says: the beginning of a replica with its first state, its

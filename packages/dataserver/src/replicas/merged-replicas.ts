@@ -1,14 +1,14 @@
 import { assert, type ServiceError, type Span } from '@remora/base';
 import { staleEpoch } from '@remora/protocol';
 import type { Endings } from '../install/installer.ts';
-import type { MergeNeighbours } from '../range/merges.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
+import type { MergeNeighbours } from '../range/reshape/merges.ts';
 import { spansOverlap } from '../state/bounds.ts';
 import { stateKey } from '../state/keys.ts';
-import { withoutKeys } from '../state/merge.ts';
-import { type Seal, verdictOn } from '../state/merging.ts';
 import { encodeRangeMeta } from '../state/meta-codec.ts';
 import type { RangeState } from '../state/range-state.ts';
+import { withoutKeys } from '../state/reshape/merge.ts';
+import { type Seal, verdictOn } from '../state/reshape/merging.ts';
 import type { HeldReplicas } from './held-replicas.ts';
 import type { ReplicaRemover } from './replica-remover.ts';
 import type { ReplicaTable, Running } from './replica-table.ts';
@@ -26,7 +26,7 @@ export interface MergedReplicasDeps {
 const ENDED_MAX = 256;
 
 /**
- * What becomes of the replicas of sources on a node (range/merges.ts MR3, MR5).
+ * What becomes of the replicas of sources on a node (range/reshape/merges.ts MR3, MR5).
  *
  * MP1. The replica of a source ends in the step in which the target's has its keys: when that applies the merge, or when a
  *      snapshot of the target's begins to take the place of its rows that has keys of the source (the target can have

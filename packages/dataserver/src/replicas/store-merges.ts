@@ -1,24 +1,24 @@
 import type { ServiceError, Span } from '@remora/base';
 import { type Endings, NO_ENDINGS } from '../install/installer.ts';
-import { LeftSeals, type LeftSealsDeps } from '../range/left-seals.ts';
-import type { Carried } from '../range/member-orders.ts';
-import { MergeDriver, type MergeDriverDeps, type WantedMerge } from '../range/merge-driver.ts';
-import type { MergeNeighbours } from '../range/merges.ts';
+import type { Carried } from '../range/membership/member-orders.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
+import { MergeDriver, type MergeDriverDeps, type WantedMerge } from '../range/reshape/merge-driver.ts';
+import type { MergeNeighbours } from '../range/reshape/merges.ts';
+import { OrphanedSeals, type OrphanedSealsDeps } from '../range/reshape/orphaned-seals.ts';
 import type { RangeState } from '../state/range-state.ts';
 import { MergedReplicas, type MergedReplicasDeps } from './merged-replicas.ts';
 
 export interface StoreMergesDeps
   extends MergedReplicasDeps,
     Omit<MergeDriverDeps, 'replica' | 'replicas'>,
-    Pick<LeftSealsDeps, 'knownRanges'> {}
+    Pick<OrphanedSealsDeps, 'knownRanges'> {}
 
 /** All that a store has to do with merges: those that its leaders drive, and what becomes of the replicas here. */
 export class StoreMerges {
   readonly #deps: StoreMergesDeps;
   readonly #merged: MergedReplicas;
   readonly #driver: MergeDriver;
-  readonly #leftSeals: LeftSeals;
+  readonly #orphanedSeals: OrphanedSeals;
 
   constructor(deps: StoreMergesDeps) {
     this.#deps = deps;
@@ -26,7 +26,7 @@ export class StoreMerges {
     this.#merged = new MergedReplicas(deps);
     const replica = (rangeId: number): RangeReplica | undefined => replicas.get(rangeId)?.replica;
     this.#driver = new MergeDriver({ ...deps, replica, replicas: () => replicas.all() });
-    this.#leftSeals = new LeftSeals({ ...deps, replicas: () => replicas.all() });
+    this.#orphanedSeals = new OrphanedSeals({ ...deps, replicas: () => replicas.all() });
   }
 
   /** Merges a neighbour into a range that is led here; told again, it says how far that is. */
@@ -75,7 +75,7 @@ export class StoreMerges {
   /** Called about every second. */
   housekeep(): void {
     this.#driver.housekeep();
-    this.#leftSeals.housekeep();
+    this.#orphanedSeals.housekeep();
   }
 
   stop(): void {

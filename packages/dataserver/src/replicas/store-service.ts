@@ -1,9 +1,9 @@
 import { type Clock, ServiceError } from '@remora/base';
 import { type RangeInfo, type RemovedReplica, type RpcRegistry, rangeRemoved } from '@remora/protocol';
-import { LeaderWaits } from '../range/leader-waits.ts';
-import { serveMerges } from '../range/merge-service.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
-import { serveRanges } from '../range/range-service.ts';
+import { LeaderWaits } from '../range/requests/leader-waits.ts';
+import { serveRanges } from '../range/requests/range-service.ts';
+import { serveMerges } from '../range/reshape/merge-service.ts';
 import type { ReplicaTable } from './replica-table.ts';
 
 export interface StoreServiceDeps {

@@ -21,7 +21,7 @@ class DrawerBed {
     },
   });
 
-  get underWay(): number {
+  get inFlight(): number {
     return this.#told.length;
   }
 
@@ -106,9 +106,9 @@ describe('the drawer of a node', () => {
     bed.clock.runImmediates();
     for (let i = 0; i < 20; i++) {
       bed.fail();
-      expect(bed.underWay).toBe(0);
+      expect(bed.inFlight).toBe(0);
       bed.clock.advance(100);
-      expect(bed.underWay).toBe(1);
+      expect(bed.inFlight).toBe(1);
     }
     range.need = 5;
     expect(range.failures).toBe(20);

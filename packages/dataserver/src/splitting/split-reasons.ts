@@ -1,9 +1,9 @@
 import type { RangeRequest, SplitPolicy } from '@remora/protocol';
-import { RangeHeat, type RangeHeatDeps } from '../range/range-heat.ts';
-import { mib, RangeSize, type RangeSizeDeps } from '../range/range-size.ts';
+import { LoadSplitDecider, type LoadSplitDeciderDeps } from '../range/stats/load-split-decider.ts';
+import { mib, RangeSize, type RangeSizeDeps } from '../range/stats/range-size.ts';
 import type { SplitWish } from './split-wish.ts';
 
-export interface SplitReasonsDeps extends Omit<RangeSizeDeps, 'sizes'>, Omit<RangeHeatDeps, 'loads'> {
+export interface SplitReasonsDeps extends Omit<RangeSizeDeps, 'sizes'>, Omit<LoadSplitDeciderDeps, 'loads'> {
   /** As it is now; undefined: ranges are never split by themselves. */
   readonly splitPolicy: () => SplitPolicy | undefined;
 }
@@ -11,7 +11,7 @@ export interface SplitReasonsDeps extends Omit<RangeSizeDeps, 'sizes'>, Omit<Ran
 /** Why the leader of a range would have it split. */
 export class SplitReasons {
   readonly #size: RangeSize;
-  readonly #heat: RangeHeat;
+  readonly #heat: LoadSplitDecider;
   readonly #policy: () => SplitPolicy | undefined;
   /** Why the last try came to nothing. */
   #refused: string | undefined;
@@ -23,7 +23,7 @@ export class SplitReasons {
     };
     this.#policy = policy;
     this.#size = new RangeSize({ ...deps, sizes: () => policy()?.sizes });
-    this.#heat = new RangeHeat({ ...deps, loads: () => policy()?.loads });
+    this.#heat = new LoadSplitDecider({ ...deps, loads: () => policy()?.loads });
   }
 
   get wish(): SplitWish | undefined {
@@ -53,7 +53,7 @@ export class SplitReasons {
     this.#refused = reason;
   }
 
-  /** How hard writers are to be held back until the range is split (write-brake.ts). */
+  /** How hard writers are to be held back until the range is split (split-backpressure.ts). */
   get pressure(): number {
     return this.#refused === undefined ? this.#size.pressure : 0;
   }

@@ -3,8 +3,8 @@ import { type AskSplitReply, kvRoutingKey, type RangeDescriptor } from '@remora/
 import { describe, expect, test } from 'vitest';
 import { boundsOf } from '../state/bounds.ts';
 import { currentKey } from '../state/keys.ts';
-import { encodeVersion } from '../state/record.ts';
-import type { SplitCommand } from '../state/split.ts';
+import { encodeVersion } from '../state/kv/record.ts';
+import type { SplitCommand } from '../state/reshape/split.ts';
 import { DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
 import type { SplitWish } from './split-wish.ts';
 import { type SplitReplica, Splitter } from './splitter.ts';

@@ -1,8 +1,8 @@
 import { type Bytes, type Clock, type Engine, type Logger, ServiceError, toServiceError } from '@remora/base';
 import type { AskSplitReply, AskSplitRequest, Epoch, OrderResult, RangeDescriptor } from '@remora/protocol';
-import { measure } from '../range/measure.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
-import type { SplitResult } from '../range/splits.ts';
+import type { SplitResult } from '../range/reshape/splits.ts';
+import { measure } from '../range/stats/size-sampler.ts';
 import { Pauses } from './pauses.ts';
 import type { SplitPlace, SplitWish } from './split-wish.ts';
 
@@ -62,7 +62,7 @@ const GONE = 'the range has changed, or another replica leads it';
  *
  * SL1. One at a time per node. Each begins and ends with a checkpoint, and none is urgent: ranges stay served.
  * SL2. What was found, asked for or measured counts for the term and the epoch in which it was. With any other it is given
- *      up, so nothing is proposed that is not about the range as it is; apply would refuse it (splits.ts, state/split.ts).
+ *      up, so nothing is proposed that is not about the range as it is; apply would refuse it (splits.ts, state/reshape/split.ts).
  * SL3. Before a split is proposed its nodes write what waits in memory: the keys that leave are not served until the
  *      checkpoint behind the split is durable (splits.ts S2), and that one has little left to write. They do so in turn.
  * SL4. A range whose split came to nothing waits before the next try, longer each time.

@@ -1,9 +1,9 @@
 import { ServiceError } from '@remora/base';
 import { type CommandBatch, staleEpoch } from '@remora/protocol';
-import { passesSeal, sealedRefusal } from './merge.ts';
-import { failed, type Outcome } from './outcome-codec.ts';
+import { failed, type Outcome } from './outcomes/outcome-codec.ts';
 import type { RangeState } from './range-state.ts';
 import { commandWithin } from './request-bounds.ts';
+import { passesSeal, sealedRefusal } from './reshape/merge.ts';
 
 /**
  * Why a command is not applied: its epoch and bounds, checked at apply as they were when it was proposed (traps 14), and
@@ -30,7 +30,7 @@ export function admissionRefusal(
   return undefined;
 }
 
-/** Of a lease that is not alive: it is ending (S4 of leases.ts), or its home has lost it (BL2 of belongings.ts). */
+/** Of a lease that is not alive: it is ending (S4 of leases.ts), or its home has lost it (BL2 of lease-ownership.ts). */
 function hasEarlier({ leases, references }: Pick<RangeState, 'leases' | 'references'>, id: bigint): boolean {
   return leases.ending(id) !== undefined || (leases.get(id) === undefined && references.get(id) !== undefined);
 }

@@ -1,6 +1,6 @@
 import { confOf, forcedChange } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { encodeKnownEpoch } from './membership.ts';
+import { encodeKnownEpoch } from './reshape/membership.ts';
 import { DESCRIPTOR, put, StateBed } from './test-bed.ts';
 
 const write = (key: string) => ({ type: 'kv' as const, op: put(key, 'v') });

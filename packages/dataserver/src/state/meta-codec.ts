@@ -14,7 +14,7 @@ import {
   type StoredFormat,
 } from '@remora/protocol';
 import type { ConfState, LogPosition } from '@remora/raft';
-import { type Merging, NEVER_MERGED, type Seal } from './merging.ts';
+import { type Merging, NEVER_MERGED, type Seal } from './reshape/merging.ts';
 
 /** What a range's state row holds: everything of a range that is not a row of its own. */
 export interface RangeMeta {

@@ -1,7 +1,7 @@
 import type { Engine } from '@remora/base';
 import { type Command, isTxnCommand } from '@remora/protocol';
 import type { RangeTransactions } from '../transactions/range-transactions.ts';
-import { type Prefetched, prefetchEach, prefetchRange, prefetchTxn, type RevisionBounds } from './kv-read.ts';
+import { type Prefetched, prefetchEach, prefetchRange, prefetchTxn, type RevisionBounds } from './kv/kv-read.ts';
 
 /** Fetches what executing a command may read of cold rows; undefined when there is nothing (the hot path). */
 export function prefetchCommand(

@@ -4,21 +4,27 @@ import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { heldOutcome, rememberedAnswer } from '../transactions/answers.ts';
 import { RangeTransactions, type TransactionHost } from '../transactions/range-transactions.ts';
 import { admissionRefusal } from './admission.ts';
-import type { Attached } from './attachments.ts';
-import { Belongings, type KeyOwners } from './belongings.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
-import { compact, raiseRevision, skipRevisions } from './compaction.ts';
-import { DelayedHolds } from './delayed-holds.ts';
 import type { Effects, RangeStart, SessionEnd } from './effects.ts';
 import { stateKey } from './keys.ts';
-import { KvChanges } from './kv-changes.ts';
-import { NOTHING_PREFETCHED, type Prefetched } from './kv-read.ts';
-import { applyLeaseCommand, type LeaseEndingCommand, takenBy } from './lease-commands.ts';
-import { LeaseReferences } from './lease-references.ts';
-import { type Lease, Leases } from './leases.ts';
-import { count, recount } from './live-counts.ts';
-import { LockCommands } from './lock-commands.ts';
-import { descriptorAfter, descriptorAlone } from './membership.ts';
+import { compact, raiseRevision, skipRevisions } from './kv/compaction.ts';
+import { KvChanges } from './kv/kv-changes.ts';
+import { NOTHING_PREFETCHED, type Prefetched } from './kv/kv-read.ts';
+import type { Attached } from './leases/attachments.ts';
+import { applyLeaseCommand, type LeaseEndingCommand, takenBy } from './leases/lease-commands.ts';
+import { type KeyOwners, LeaseOwnership } from './leases/lease-ownership.ts';
+import { LeaseReferences } from './leases/lease-references.ts';
+import { type Lease, Leases } from './leases/leases.ts';
+import { DelayedHolds } from './locks/delayed-holds.ts';
+import { LockCommands } from './locks/lock-commands.ts';
+import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
+import { needsRevision, nextRevision, shownRevision } from './numbering.ts';
+import { failed, type Outcome, outcomeBytes, rememberable } from './outcomes/outcome-codec.ts';
+import { loadOutcomes, stageOutcomes } from './outcomes/outcome-rows.ts';
+import { Outcomes } from './outcomes/outcomes.ts';
+import { prefetchCommand } from './prefetch.ts';
+import { count, recount } from './range-stats.ts';
+import { descriptorAfter, descriptorAlone } from './reshape/membership.ts';
 import {
   isAsSealed,
   leaseConflict,
@@ -28,15 +34,9 @@ import {
   seal,
   unite,
   unseal,
-} from './merge.ts';
-import { type Merging, NEVER_MERGED } from './merging.ts';
-import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
-import { needsRevision, nextRevision, shownRevision } from './numbering.ts';
-import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
-import { loadOutcomes, stageOutcomes } from './outcome-rows.ts';
-import { Outcomes } from './outcomes.ts';
-import { prefetchCommand } from './prefetch.ts';
-import { placeRefusal, type SplitCommand, split, splitRefusal } from './split.ts';
+} from './reshape/merge.ts';
+import { type Merging, NEVER_MERGED } from './reshape/merging.ts';
+import { placeRefusal, type SplitCommand, split, splitRefusal } from './reshape/split.ts';
 
 /**
  * `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, want of a revision, or a
@@ -68,7 +68,7 @@ export class RangeState implements TransactionHost {
   readonly leases: Leases;
   /** To leases of other ranges. */
   readonly references: LeaseReferences;
-  readonly belongings: Belongings;
+  readonly leaseOwnership: LeaseOwnership;
   readonly delays: DelayedHolds;
   readonly locks: LockCommands;
   /** Over several ranges. */
@@ -85,7 +85,7 @@ export class RangeState implements TransactionHost {
   /** Of the last applied batch: the leader's monotonic time, carried on from term to term. */
   rangeTimeMs = 1;
   wallMs = 0;
-  /** Of plain keys, as they are now (live-counts.ts). */
+  /** Of plain keys, as they are now (range-stats.ts). */
   keys = 0;
   bytes = 0;
   doubtAt = 0;
@@ -103,7 +103,7 @@ export class RangeState implements TransactionHost {
     this.conf = options.conf;
     this.leases = new Leases(engine);
     this.references = new LeaseReferences(engine, () => this.rangeId);
-    this.belongings = new Belongings(this.leases, this.references);
+    this.leaseOwnership = new LeaseOwnership(this.leases, this.references);
     this.delays = new DelayedHolds(engine);
     this.locks = new LockCommands(engine, this, options.effects);
     this.transactions = new RangeTransactions(this);
@@ -342,7 +342,7 @@ export class RangeState implements TransactionHost {
   }
 
   /** A read may find no revision left, and changes nothing (N4). */
-  #changes(revision = this.#nextRevision() ?? this.revision + 1, owners: KeyOwners = this.belongings): KvChanges {
+  #changes(revision = this.#nextRevision() ?? this.revision + 1, owners: KeyOwners = this.leaseOwnership): KvChanges {
     return new KvChanges(this.#engine, {
       revision,
       bounds: this,
@@ -367,7 +367,7 @@ export class RangeState implements TransactionHost {
   }
 
   leaseKnown(id: bigint, key: Uint8Array): boolean {
-    return this.belongings.known(id, key);
+    return this.leaseOwnership.known(id, key);
   }
 
   takenBy(command: LeaseEndingCommand): Attached {
@@ -375,7 +375,7 @@ export class RangeState implements TransactionHost {
   }
 
   changesAt(revision: number): KvChanges {
-    return this.#changes(revision, this.belongings.ofPrepared);
+    return this.#changes(revision, this.leaseOwnership.ofPrepared);
   }
 
   commitAt(revision: number, changes: KvChanges): void {

@@ -14,7 +14,7 @@ import {
 import { MemoryEngine } from '../engine/index.ts';
 import type { LockAudience, RangeMeter, RangeStart } from './effects.ts';
 import { HISTORY_SPACE, RESIDENT_SPANS } from './keys.ts';
-import type { Outcome } from './outcome-codec.ts';
+import type { Outcome } from './outcomes/outcome-codec.ts';
 import { RangeState } from './range-state.ts';
 
 export const DESCRIPTOR: RangeDescriptor = {

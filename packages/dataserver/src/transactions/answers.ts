@@ -7,7 +7,7 @@ import {
   type TxnPartOutcome,
   type TxnPrepareResult,
 } from '@remora/protocol';
-import { failed, type Outcome, rememberable } from '../state/outcome-codec.ts';
+import { failed, type Outcome, rememberable } from '../state/outcomes/outcome-codec.ts';
 import type { PreparedPart } from './prepared-part.ts';
 
 /** Of a command that has to wait for a transaction; it changed nothing, and is not remembered. */

@@ -9,7 +9,7 @@
  *      - A put names a lease, or keeps the one of its key: the lease is alive at prepare. After that, an end of the lease waits
  *        for the part, or leaves the key to a later entry; a merge may bring the part to a range where the lease
  *        has ended already. Therefore the commit asks only whether the range still knows the lease (`ofPrepared` of
- *        belongings.ts), as it does while a key, a reference or a span of the lease is left.
+ *        lease-ownership.ts), as it does while a key, a reference or a span of the lease is left.
  *      - No key is changed twice. The gateway has refused a transaction that could (changed-once.ts of protocol), as only
  *        the gateway knows which branches exclude each other; a prepare compares the operations within each branch.
  *      - What an operation covers does not outgrow the limits of one operation: intents keep it as it was at prepare.
@@ -26,9 +26,9 @@ import {
   type PutOp,
   type TxnPart,
 } from '@remora/protocol';
-import type { KeyOwners } from '../state/belongings.ts';
-import type { KvChanges } from '../state/kv-changes.ts';
-import { checkReadRevision, type Prefetched, type RevisionBounds } from '../state/kv-read.ts';
+import type { KvChanges } from '../state/kv/kv-changes.ts';
+import { checkReadRevision, type Prefetched, type RevisionBounds } from '../state/kv/kv-read.ts';
+import type { KeyOwners } from '../state/leases/lease-ownership.ts';
 
 export function answerCompares(part: TxnPart, changes: KvChanges, prefetched: Prefetched): readonly CompareAnswer[] {
   return part.compares.map((compare) => changes.compare(compare, prefetched));

@@ -18,16 +18,16 @@ import {
   type TxnResolveResult,
   type TxnState,
 } from '@remora/protocol';
-import type { Attached } from '../state/attachments.ts';
 import type { RangeBounds } from '../state/bounds.ts';
 import { nameOfTxnRow, type TxnRowKind, txnRowKey, txnRowsSpan } from '../state/keys.ts';
-import type { KvChanges } from '../state/kv-changes.ts';
-import type { Prefetched } from '../state/kv-read.ts';
-import type { LeaseEndingCommand } from '../state/lease-commands.ts';
-import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
-import type { Outcomes } from '../state/outcomes.ts';
+import type { KvChanges } from '../state/kv/kv-changes.ts';
+import type { Prefetched } from '../state/kv/kv-read.ts';
+import type { Attached } from '../state/leases/attachments.ts';
+import type { LeaseEndingCommand } from '../state/leases/lease-commands.ts';
+import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcomes/outcome-codec.ts';
+import type { Outcomes } from '../state/outcomes/outcomes.ts';
 import { conflictWith, joinedResults, rememberedResults } from './answers.ts';
-import { holderOf, holderOfQuery } from './holders.ts';
+import { holderOf, holderOfQuery } from './intent-conflicts.ts';
 import { answerCompares, changingBranches, executeBranches, opFailures } from './part-execution.ts';
 import {
   decodeRecord,

@@ -15,7 +15,7 @@ import {
 } from '@remora/protocol';
 import type { MemoryEngine } from '../engine/index.ts';
 import { boundsOf } from '../state/bounds.ts';
-import type { Outcome } from '../state/outcome-codec.ts';
+import type { Outcome } from '../state/outcomes/outcome-codec.ts';
 import { DESCRIPTOR, StateBed } from '../state/test-bed.ts';
 
 /** Of plain keys up to this one, and from it on. */

@@ -1,8 +1,8 @@
 import { type Clock, ServiceError } from '@remora/base';
-import type { Commands } from '../range/commands.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
-import { IntentWaits } from './intent-waits.ts';
-import { Settler, type TransactionPeers } from './settler.ts';
+import type { Commands } from '../range/requests/commands.ts';
+import { IntentResolver, type TransactionPeers } from './intent-resolver.ts';
+import { IntentWaitQueue } from './intent-wait-queue.ts';
 
 export interface TransactionServiceDeps {
   readonly clock: Clock;
@@ -14,14 +14,14 @@ export interface TransactionServiceDeps {
 
 /** What a replica does for transactions over several ranges beside applying them. */
 export class TransactionService {
-  readonly waits = new IntentWaits();
+  readonly waits = new IntentWaitQueue();
   readonly #replica: RangeReplica;
-  readonly #settler: Settler;
+  readonly #intentResolver: IntentResolver;
 
   constructor(replica: RangeReplica, deps: TransactionServiceDeps) {
     const { clock, transactionPeers: peers = NOBODY, rangeTimeMs, commands } = deps;
     this.#replica = replica;
-    this.#settler = new Settler({
+    this.#intentResolver = new IntentResolver({
       ...{ clock, peers, rangeTimeMs, waits: this.waits },
       transactions: () => replica.state.transactions,
       serving: () => replica.serving,
@@ -32,13 +32,13 @@ export class TransactionService {
   /** An entry was applied. */
   applied(): void {
     if (this.waits.size > 0) this.waits.applied((txnId) => this.#replica.state.transactions.isPrepared(txnId));
-    if (this.#replica.serving) this.#settler.wake();
+    if (this.#replica.serving) this.#intentResolver.wake();
   }
 
   /** Leadership is lost. */
   stop(error: ServiceError): void {
     this.waits.abandon(error);
-    this.#settler.stop();
+    this.#intentResolver.stop();
   }
 }
 

@@ -1,7 +1,7 @@
 import { asBuffer, type Bytes, compareBytes, type Engine, type EngineView } from '@remora/base';
 import type { KeyRange, KeyValue, KvEvent } from '@remora/protocol';
 import { currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from '../state/keys.ts';
-import { decodeVersion, isDeletion, modRevisionOf, toKeyValue } from '../state/record.ts';
+import { decodeVersion, isDeletion, modRevisionOf, toKeyValue } from '../state/kv/record.ts';
 import { bytesOf, type RevisionEvents } from './event-ring.ts';
 
 /** Most events, and bytes of them, that one scan keeps; further ones are found by the next scan. */

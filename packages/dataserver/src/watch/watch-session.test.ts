@@ -2,7 +2,7 @@ import { ServiceError, utf8 } from '@remora/base';
 import { encodeEntry, type StreamContext, type WatchCreate, type WatchMessage } from '@remora/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
-import type { ClosedDone } from '../range/closed-revisions.ts';
+import type { ClosedDone } from '../range/requests/closed-revisions.ts';
 import type { Drawing } from '../revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../revisions/test-source.ts';
 import { DESCRIPTOR, put } from '../state/test-bed.ts';

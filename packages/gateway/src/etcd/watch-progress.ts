@@ -35,7 +35,7 @@ export interface ProgressWatch {
 export class StreamProgress {
   readonly #watches: () => Iterable<ProgressWatch>;
   readonly #announce: (revision: number) => void;
-  #underWay = false;
+  #inFlight = false;
   #further = false;
 
   /** `watches`: all that may still report events. */
@@ -45,13 +45,13 @@ export class StreamProgress {
   }
 
   request(): void {
-    if (this.#underWay)
+    if (this.#inFlight)
       this.#further = true; // P3
     else this.#begin();
   }
 
   #begin(): void {
-    this.#underWay = true;
+    this.#inFlight = true;
     const watches = [...this.#watches()];
     for (const watch of watches) watch.owes = true;
     for (const watch of watches) ask(watch);
@@ -60,7 +60,7 @@ export class StreamProgress {
 
   /** P1. A watch was created. */
   joined(watch: ProgressWatch): void {
-    if (!this.#underWay) return;
+    if (!this.#inFlight) return;
     watch.owes = true;
     ask(watch);
   }
@@ -78,7 +78,7 @@ export class StreamProgress {
 
   /** Sends the answer that is due, if it is; called when a watch has answered or ended. */
   settle(): void {
-    if (!this.#underWay) return;
+    if (!this.#inFlight) return;
     let reached = Number.POSITIVE_INFINITY;
     let first = 0;
     for (const watch of this.#watches()) {
@@ -86,7 +86,7 @@ export class StreamProgress {
       reached = Math.min(reached, watch.reached);
       first = Math.max(first, watch.startRevision);
     }
-    this.#underWay = false;
+    this.#inFlight = false;
     if (reached < Number.POSITIVE_INFINITY && first <= reached + 1) this.#announce(reached); // P4
     if (!this.#further) return;
     this.#further = false;
@@ -95,7 +95,7 @@ export class StreamProgress {
 
   /** The stream is over. */
   stop(): void {
-    this.#underWay = false;
+    this.#inFlight = false;
     this.#further = false;
   }
 }

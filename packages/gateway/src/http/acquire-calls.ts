@@ -1,9 +1,9 @@
 import { type Clock, type Random, ServiceError, type Timer, toServiceError } from '@remora/base';
 import type { LockId, LockResult, SessionRef } from '@remora/lock';
-import type { WaitSlots } from '../routing/wait-slots.ts';
+import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import { acquireCommand, type Claim, ownLease, ownRequestId, readClaim, readLeave, readUpgrade } from './claims.ts';
 import type { Fields } from './fields.ts';
-import { type GrantJson, grantJson, holderJson } from './lock-words.ts';
+import { type GrantJson, grantJson, holderJson } from './lock-json.ts';
 import { type RangeCalls, type Renewal, unlessRefused } from './range-calls.ts';
 
 export interface AcquireCallsDeps {

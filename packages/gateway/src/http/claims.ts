@@ -4,7 +4,7 @@ import type { AcquireAs, LockCommand, LockId, Owner, SessionRef } from '@remora/
 import { LOCK_DELAY_MAX_MS, validateLockCommand } from '@remora/lock';
 import { toAttributes } from '../lock/lock-requests.ts';
 import { type Fields, invalid } from './fields.ts';
-import { parseSession } from './lock-words.ts';
+import { parseSession } from './lock-json.ts';
 import { refuse } from './range-calls.ts';
 
 /** What an acquire over HTTP asks for. */

@@ -1,7 +1,7 @@
 import { type Clock, type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
 import type { Backend } from '../backend.ts';
-import { unreadRoom } from '../lock/unread-news.ts';
-import type { WaitSlots } from '../routing/wait-slots.ts';
+import { unreadRoom } from '../lock/lock-event-backpressure.ts';
+import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest } from './api-types.ts';
 import { Fields } from './fields.ts';

@@ -35,7 +35,7 @@ import {
   sessionText,
   termsJson,
   validMs,
-} from './lock-words.ts';
+} from './lock-json.ts';
 import { type RangeCalls, refuse, unlessRefused } from './range-calls.ts';
 import { onlyThese, percentEncoded, type Target, wholeNumber } from './targets.ts';
 

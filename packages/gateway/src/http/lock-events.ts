@@ -2,9 +2,9 @@ import { jsonBytes, unreachable } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, type Revocation, validateLockQuery } from '@remora/lock';
 import type { HeldBytes } from '@remora/protocol';
 import type { Backend, LockWatchOptions } from '../backend.ts';
-import { UnreadNews } from '../lock/unread-news.ts';
+import { LockEventBackpressure } from '../lock/lock-event-backpressure.ts';
 import type { EventStream } from './api-types.ts';
-import { holderJson, lockJson, ownerJson, waiterJson } from './lock-words.ts';
+import { holderJson, lockJson, ownerJson, waiterJson } from './lock-json.ts';
 import { refuse } from './range-calls.ts';
 
 /** Checked before it is answered that events follow. */
@@ -16,7 +16,7 @@ export function lockEvents(backend: Backend, room: HeldBytes, options: LockWatch
       : validateLockQuery({ type: 'list', namespace, prefix: name, after: new Uint8Array(), limit: 1 }),
   );
   return (sink) => {
-    const unread = new UnreadNews(
+    const unread = new LockEventBackpressure(
       (one) => sink.write(one.type, newsJson(one)),
       () => control,
       room,

@@ -2,7 +2,7 @@ import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { HeldBytes } from '@remora/protocol';
 import type { Backend, LockWatchOptions } from '../backend.ts';
-import type { WaitSlots } from '../routing/wait-slots.ts';
+import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, EventStream } from './api-types.ts';
 import type { Fields } from './fields.ts';

@@ -5,7 +5,7 @@ import { randomLeaseId } from '../etcd/lease-service.ts';
 import { toAttributes } from '../lock/lock-requests.ts';
 import { readTtlMs } from './claims.ts';
 import type { Fields } from './fields.ts';
-import { parseSession, type SessionJson, sessionText, type TermsJson, termsJson, validMs } from './lock-words.ts';
+import { parseSession, type SessionJson, sessionText, type TermsJson, termsJson, validMs } from './lock-json.ts';
 import { type RangeCalls, sessionOver } from './range-calls.ts';
 import { onlyThese, type Target, text, wholeNumber } from './targets.ts';
 

@@ -3,8 +3,8 @@ import type { LockNews } from '@remora/lock';
 import { expect, test } from 'vitest';
 import type { Backend, LockWatchListener } from '../backend.ts';
 import { lockEvents } from '../http/lock-events.ts';
+import { UNREAD_BYTES_MAX, unreadRoom } from './lock-event-backpressure.ts';
 import { LockWatchStream } from './lock-watch-stream.ts';
-import { UNREAD_BYTES_MAX, unreadRoom } from './unread-news.ts';
 
 const OPTIONS = { namespace: 'n', name: utf8('p/'), single: false };
 

@@ -3,15 +3,15 @@ import type { HeldBytes } from '@remora/protocol';
 import * as pb from '@remora/protocol/remora';
 import type { Backend, WatchControl } from '../backend.ts';
 import type { StreamHandler, StreamSink } from '../calls.ts';
+import { LockEventBackpressure } from './lock-event-backpressure.ts';
 import { toLockWatch } from './lock-requests.ts';
 import { fromNews } from './lock-responses.ts';
-import { UnreadNews } from './unread-news.ts';
 
 /** `Lock.Watch`. */
 export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
   readonly #backend: Backend;
   readonly #sink: StreamSink<pb.WatchResponse>;
-  readonly #news: UnreadNews;
+  readonly #news: LockEventBackpressure;
   #control: Omit<WatchControl, 'progress'> | undefined;
   /** Of the last messages, as many as are unread; of those before the client fell behind nothing is known. */
   #unread: number[] = [];
@@ -21,7 +21,7 @@ export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
     this.#backend = backend;
     this.#sink = sink;
     const write = (one: LockNews): number => this.#write(fromNews(one));
-    this.#news = new UnreadNews(write, () => this.#control, room);
+    this.#news = new LockEventBackpressure(write, () => this.#control, room);
   }
 
   onRequest(request: pb.WatchRequest): boolean {

@@ -12,12 +12,12 @@ import {
   type TxnPrepareResult,
 } from '@remora/protocol';
 import type { BackendReply } from '../backend.ts';
-import { eachOf } from '../routing/each-of.ts';
-import type { NewestRevision } from '../routing/newest-revision.ts';
-import type { CommandIdentity, RangeCalls } from '../routing/range-calls.ts';
+import { eachOf } from '../routing/calls/each-of.ts';
+import type { NewestRevision } from '../routing/calls/newest-revision.ts';
+import type { CommandIdentity, RangeCalls } from '../routing/calls/range-calls.ts';
 import { outcomes, type Part } from './parts.ts';
 import type { TxnPlan } from './plan.ts';
-import { at, type Place, type Settling, type TxnName } from './settling.ts';
+import { at, type Place, type TransactionResolution, type TxnName } from './txn-resolution.ts';
 
 export interface TxnRevisions {
   /** Gives revisions that nobody else is given. */
@@ -29,7 +29,7 @@ export interface TxnRevisions {
 export interface AttemptDeps {
   readonly calls: RangeCalls;
   readonly revisions: TxnRevisions;
-  readonly settling: Settling;
+  readonly settling: TransactionResolution;
 }
 
 /** What became of an attempt. */

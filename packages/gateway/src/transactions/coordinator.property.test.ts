@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CourseWorld, courses } from './test-courses.ts';
+import { courses, HistoryWorld } from './test-coordinator-histories.ts';
 
 test('transactions over ranges are as if each had happened at one moment, whatever is lost and whichever coordinator ends', {
   timeout: 60_000,
@@ -9,7 +9,7 @@ test('transactions over ranges are as if each had happened at one moment, whatev
   let answered = 0;
   await fc.assert(
     fc.asyncProperty(courses, async (course) => {
-      const world = new CourseWorld(course);
+      const world = new HistoryWorld(course);
       await world.run();
       expect(world.check()).toEqual([]);
       ended += world.ended;

@@ -14,7 +14,7 @@ test('a transaction counts as under way until ranges have nothing of it any more
   const clock = new ManualClock({ monotonicMs: 1_000 });
   const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);
   const coordinator = new Coordinator({ ...ranges.calls(), newTxnId: () => 't1' });
-  expect(coordinator.underWay).toBe(0);
+  expect(coordinator.inFlight).toBe(0);
   const giveUp = coordinator.command(
     BOTH,
     { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 },
@@ -22,10 +22,10 @@ test('a transaction counts as under way until ranges have nothing of it any more
     undefined,
   );
   giveUp();
-  for (let steps = 0; coordinator.underWay > 0; steps++) {
+  for (let steps = 0; coordinator.inFlight > 0; steps++) {
     for (let turn = 0; turn < 25; turn++) await Promise.resolve();
     clock.fireNext();
-    if (ranges.ranges.some(({ prepared }) => prepared.size > 0)) expect(coordinator.underWay).toBeGreaterThan(0);
+    if (ranges.ranges.some(({ prepared }) => prepared.size > 0)) expect(coordinator.inFlight).toBeGreaterThan(0);
     expect(steps).toBeLessThan(1_000);
   }
   expect(ranges.commits).toMatchObject([{ requestId: 'r' }]);
@@ -106,7 +106,7 @@ test('a decision that was applied is not undone in other ranges when its answer 
     },
     undefined,
   );
-  for (let steps = 0; (code === undefined || coordinator.underWay > 0) && steps < 1_000; steps++) {
+  for (let steps = 0; (code === undefined || coordinator.inFlight > 0) && steps < 1_000; steps++) {
     for (let turn = 0; turn < 25; turn++) await Promise.resolve();
     clock.fireNext();
   }
@@ -157,7 +157,7 @@ test.each([
   const told: unknown[] = [];
   const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
   coordinator.command({ type: 'txn', txn }, identity, (error, reply) => void told.push(error ?? reply), undefined);
-  for (let steps = 0; (told.length === 0 || coordinator.underWay > 0) && steps < 1_000; steps++) {
+  for (let steps = 0; (told.length === 0 || coordinator.inFlight > 0) && steps < 1_000; steps++) {
     for (let turn = 0; turn < 25; turn++) await Promise.resolve();
     clock.fireNext();
   }

@@ -1,12 +1,12 @@
 import { type Random, ServiceError, toServiceError } from '@remora/base';
 import type { CommandResult, TxnPartOutcome } from '@remora/protocol';
 import type { BackendDone } from '../backend.ts';
-import { type DrawNewest, NewestRevision } from '../routing/newest-revision.ts';
-import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from '../routing/range-calls.ts';
+import { type DrawNewest, NewestRevision } from '../routing/calls/newest-revision.ts';
+import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from '../routing/calls/range-calls.ts';
 import type { TxnRevisions } from './attempt.ts';
 import type { KvCommand } from './plan.ts';
-import { Settling } from './settling.ts';
 import { TxnRequest } from './txn-request.ts';
+import { TransactionResolution } from './txn-resolution.ts';
 
 export interface CoordinatorDeps extends RangeCallsDeps {
   readonly random: Random;
@@ -29,22 +29,22 @@ export interface CoordinatorDeps extends RangeCallsDeps {
 export class Coordinator {
   readonly #deps: CoordinatorDeps;
   readonly #revisions: TxnRevisions;
-  readonly #settling: Settling;
+  readonly #settling: TransactionResolution;
   #requests = 0;
 
   constructor(deps: CoordinatorDeps) {
     this.#deps = deps;
     const { newest } = deps;
     this.#revisions = { newest, unique: new NewestRevision({ ...deps, newest: deps.draw }) };
-    this.#settling = new Settling(deps);
+    this.#settling = new TransactionResolution(deps);
   }
 
   /**
    * Requests, answered or not, that may have something prepared in ranges, and what is being settled. A coordinator that ends
    * while there are any leaves keys locked until the transactions have expired.
    */
-  get underWay(): number {
-    return this.#requests + this.#settling.underWay;
+  get inFlight(): number {
+    return this.#requests + this.#settling.inFlight;
   }
 
   /**

@@ -1,9 +1,9 @@
 /** How a transaction is cut at the borders of ranges. */
 import { assert, compareBytes, type Span, spanContains } from '@remora/base';
 import { type Compare, type CompareAnswer, compareHolds, isLockCompare, type PartOp } from '@remora/protocol';
-import { cut } from '../routing/range-parts.ts';
-import { comparedSpan, hullOf, keysSpan, plainKeys } from '../routing/request-keys.ts';
-import type { Route } from '../routing/route-map.ts';
+import { cut } from '../routing/calls/range-parts.ts';
+import { comparedSpan, hullOf, keysSpan, plainKeys } from '../routing/routes/request-keys.ts';
+import type { Route } from '../routing/routes/route-map.ts';
 import type { TxnPlan } from './plan.ts';
 
 /** What one range has to do with a transaction. */

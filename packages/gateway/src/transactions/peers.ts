@@ -1,17 +1,17 @@
 import { type ServiceError, toServiceError } from '@remora/base';
 import type { TxnResolve, TxnState } from '@remora/protocol';
-import type { RangeCallsDeps } from '../routing/range-calls.ts';
-import { Settling, type TxnName } from './settling.ts';
+import type { RangeCallsDeps } from '../routing/calls/range-calls.ts';
+import { TransactionResolution, type TxnName } from './txn-resolution.ts';
 
 /**
  * The way from a range to others, for what coordinators have left: to the record of a transaction, and to whatever ranges
  * have its parts by now. Each call ends in bounded time.
  */
 export class TransactionPeers {
-  readonly #settling: Settling;
+  readonly #settling: TransactionResolution;
 
   constructor(deps: RangeCallsDeps) {
-    this.#settling = new Settling(deps);
+    this.#settling = new TransactionResolution(deps);
   }
 
   /** Has the record of a transaction aborted if that has expired, and tells how it stands; undefined: nobody says. */

@@ -1,6 +1,6 @@
 import { assert, type Bytes, compareBytes } from '@remora/base';
 import type { Command, Compare, KvOp, KvResult, PartOp, Txn, TxnResult } from '@remora/protocol';
-import { comparedSpan, keysSpan } from '../routing/request-keys.ts';
+import { comparedSpan, keysSpan } from '../routing/routes/request-keys.ts';
 
 /** A command that may concern plain keys of several ranges. */
 export type KvCommand = Extract<Command, { type: 'kv' | 'txn' }>;

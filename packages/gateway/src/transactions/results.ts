@@ -1,6 +1,6 @@
 import { binaryString, compareBytes } from '@remora/base';
 import type { DeleteResult, KvResult, PartResult, RangeResult } from '@remora/protocol';
-import { joined } from '../routing/range-parts.ts';
+import { joined } from '../routing/calls/range-parts.ts';
 import type { TxnPlan } from './plan.ts';
 
 /** The results of a transaction's operations, from the pieces of them that ranges executed. */

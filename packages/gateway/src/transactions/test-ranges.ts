@@ -17,10 +17,10 @@ import {
   type TxnPrepareResult,
   type TxnResolution,
 } from '@remora/protocol';
-import { NewestRevision } from '../routing/newest-revision.ts';
-import type { AskDone, RangeCallsDeps } from '../routing/range-calls.ts';
-import { comparedSpan, keysSpan } from '../routing/request-keys.ts';
-import { Routes } from '../routing/routes.ts';
+import { NewestRevision } from '../routing/calls/newest-revision.ts';
+import type { AskDone, RangeCallsDeps } from '../routing/calls/range-calls.ts';
+import { comparedSpan, keysSpan } from '../routing/routes/request-keys.ts';
+import { Routes } from '../routing/routes/routes.ts';
 import { execute, holds, inside, type Pairs } from './test-pairs.ts';
 
 interface Record {

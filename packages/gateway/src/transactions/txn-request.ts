@@ -8,19 +8,19 @@ import {
   type TxnPartOutcome,
 } from '@remora/protocol';
 import type { BackendReply } from '../backend.ts';
-import type { CommandIdentity, RangeCalls } from '../routing/range-calls.ts';
+import type { CommandIdentity, RangeCalls } from '../routing/calls/range-calls.ts';
 import { Attempt, type Attempted, type TxnRevisions, unknownOutcome, unremembered } from './attempt.ts';
 import { type Part, partsOf } from './parts.ts';
 import { type KvCommand, TxnPlan } from './plan.ts';
 import { Results, saysNothing } from './results.ts';
-import type { Place, Settling, TxnName } from './settling.ts';
+import type { Place, TransactionResolution, TxnName } from './txn-resolution.ts';
 
 export interface TxnMeans {
   /** Of this request alone. */
   readonly calls: RangeCalls;
   readonly random: Random;
   readonly revisions: TxnRevisions;
-  readonly settling: Settling;
+  readonly settling: TransactionResolution;
   readonly newTxnId: () => string;
 }
 

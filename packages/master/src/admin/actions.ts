@@ -19,7 +19,8 @@ import {
   type WhyReply,
   type WhyRequest,
 } from '@remora/protocol';
-import type { MastersCare } from '../masters/masters-care.ts';
+import type { MasterMembershipController } from '../masters/master-membership-controller.ts';
+import type { MasterState } from '../metadata/master-state.ts';
 import type { OperatorRecord, Plan } from '../scheduling/operator.ts';
 import {
   requestAdd,
@@ -36,7 +37,6 @@ import type { Scheduling } from '../scheduling/scheduling.ts';
 import { describeStep } from '../scheduling/step.ts';
 import type { SchedulingView } from '../scheduling/view.ts';
 import { whyNode, whyRange } from '../scheduling/why.ts';
-import type { MasterState } from '../state.ts';
 import type { SteeringActions } from './steering.ts';
 
 export interface ActionsDeps {
@@ -46,7 +46,7 @@ export interface ActionsDeps {
   readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved'>;
   /** Tells the scheduling what was heard since it looked last: what people see, they may go by. */
   readonly refresh: () => void;
-  readonly masters: Pick<MastersCare, 'isMaster' | 'isHeard' | 'staysBecause' | 'missedBecause' | 'why'>;
+  readonly masters: Pick<MasterMembershipController, 'isMaster' | 'isHeard' | 'staysBecause' | 'missedBecause' | 'why'>;
   /** Why nothing is begun that nobody asked for; undefined when it is. */
   readonly restsBecause: () => string | undefined;
   /** These answer when the change is replicated. */

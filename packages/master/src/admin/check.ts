@@ -18,7 +18,7 @@ import {
   routingKeyText,
   worstFirst,
 } from '@remora/protocol';
-import { wasRemoved } from '../replica-tasks.ts';
+import { wasRemoved } from '../ranges/replica-tasks.ts';
 import { coverageFaults } from '../scheduling/cluster-check.ts';
 import { leaderReport } from './overview.ts';
 

@@ -20,8 +20,8 @@ import {
   type SettingInfo,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import type { MasterCommand } from '../master-commands.ts';
-import { MasterState } from '../state.ts';
+import type { MasterCommand } from '../metadata/master-commands.ts';
+import { MasterState } from '../metadata/master-state.ts';
 import { CONF, descriptor } from '../test-kit.ts';
 import { ClusterHealth } from './cluster-health.ts';
 import { MasterAdmin } from './master-admin.ts';

@@ -12,8 +12,8 @@ import {
   type SetSettingRequest,
   type SettingInfo,
 } from '@remora/protocol';
-import type { MasterCommand } from '../master-commands.ts';
-import type { MasterState } from '../state.ts';
+import type { MasterCommand } from '../metadata/master-commands.ts';
+import type { MasterState } from '../metadata/master-state.ts';
 import type { ClusterHealth } from './cluster-health.ts';
 import { hotRanges, type Knowledge, nodeOverviews, rangesPage } from './overview.ts';
 import type { SettingsSchema } from './settings.ts';
@@ -42,7 +42,7 @@ export interface MasterAdminDeps {
 export class MasterAdmin {
   readonly #deps: MasterAdminDeps;
   /** Changes that are not answered (MA1). */
-  #underWay = 0;
+  #inFlight = 0;
 
   constructor(deps: MasterAdminDeps) {
     this.#deps = deps;
@@ -102,10 +102,10 @@ export class MasterAdmin {
       if (error instanceof ServiceError) return done(error, undefined);
       throw error;
     }
-    if (text === (texts.get(name) ?? '') && this.#underWay === 0) return done(undefined, this.#settings());
-    this.#underWay += 1;
+    if (text === (texts.get(name) ?? '') && this.#inFlight === 0) return done(undefined, this.#settings());
+    this.#inFlight += 1;
     this.#deps.propose({ type: 'changeSetting', expected: version, name, text }, (error) => {
-      this.#underWay -= 1;
+      this.#inFlight -= 1;
       if (error === undefined) done(undefined, this.#settings());
       else done(error, undefined);
     });

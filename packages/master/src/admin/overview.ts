@@ -16,7 +16,7 @@ import {
   type RangesRequest,
   type ReplicaReport,
 } from '@remora/protocol';
-import type { DutyRecord } from '../state.ts';
+import type { DutyRecord } from '../metadata/master-state.ts';
 
 /** A node's last heartbeat, and how long ago it was. */
 export interface LastHeard {

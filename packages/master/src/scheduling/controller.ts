@@ -10,9 +10,9 @@
  */
 import { assert } from '@remora/base';
 import { addTotals, type ClusterView, NO_TOTALS, type NodeTotals } from './cluster-model.ts';
-import { type Footprint, footprintOf, Ledger } from './footprint.ts';
 import { limitReached, respectsRest } from './limits.ts';
 import { Operator, type OperatorRecord, type OperatorStatus, type Plan, rangesOf, URGENCY } from './operator.ts';
+import { InfluenceSum, influenceOf, type OperatorInfluence } from './operator-influence.ts';
 import { RangeMemory } from './range-memory.ts';
 import type { Settings } from './settings.ts';
 import { type Instruction, stepTimeoutMs } from './step.ts';
@@ -30,7 +30,7 @@ export type Admission = { readonly admitted: readonly OperatorRecord[] } | { rea
 
 interface Running {
   readonly operator: Operator;
-  footprint: Footprint;
+  influence: OperatorInfluence;
   readonly group: Group;
 }
 
@@ -49,7 +49,7 @@ const REFUSALS_MAX = 5;
 
 export class Controller {
   readonly #deps: ControllerDeps;
-  readonly ledger = new Ledger();
+  readonly influenceSum = new InfluenceSum();
   readonly memory = new RangeMemory();
   /** By range; an operator with a partner is there twice. */
   readonly #running = new Map<number, Running>();
@@ -63,7 +63,7 @@ export class Controller {
 
   /** K1, K2. */
   admit(plans: readonly Plan[], nowMs: number): Admission {
-    const footprints: Footprint[] = [];
+    const influences: OperatorInfluence[] = [];
     const ranges = new Set<number>();
     for (const plan of plans) {
       const refused = this.#conflict(plan, nowMs) ?? (rangesOf(plan).some((id) => ranges.has(id)) ? TWICE : undefined);
@@ -71,12 +71,12 @@ export class Controller {
       for (const rangeId of rangesOf(plan)) ranges.add(rangeId);
       const range = this.#deps.model.range(plan.rangeId);
       assert(range !== undefined, 'a plan without conflict has a range');
-      footprints.push(footprintOf(plan.kind, plan.steps, range));
+      influences.push(influenceOf(plan.kind, plan.steps, range));
     }
-    const limit = limitReached(this.ledger, footprints, this.#deps.settings());
+    const limit = limitReached(this.influenceSum, influences, this.#deps.settings());
     if (limit !== undefined) return { refused: limit };
     const group: Group = { members: new Set(), ready: new Set() };
-    return { admitted: plans.map((plan, i) => this.#add(plan, footprints[i], group, nowMs)) };
+    return { admitted: plans.map((plan, i) => this.#add(plan, influences[i], group, nowMs)) };
   }
 
   /** Called when a range has reported: what its leader is to do now. */
@@ -166,9 +166,9 @@ export class Controller {
   }
 
   /** What is under way, for one who only plays through what could be begun beside it. */
-  underWay(): { readonly rangeIds: ReadonlySet<number>; readonly footprints: readonly Footprint[] } {
-    const footprints = [...new Set(this.#running.values())].map(({ footprint }) => footprint);
-    return { rangeIds: new Set(this.#running.keys()), footprints };
+  inFlight(): { readonly rangeIds: ReadonlySet<number>; readonly influences: readonly OperatorInfluence[] } {
+    const influences = [...new Set(this.#running.values())].map(({ influence }) => influence);
+    return { rangeIds: new Set(this.#running.keys()), influences };
   }
 
   /** Those that ended, newest first. */
@@ -178,7 +178,7 @@ export class Controller {
 
   /** What a node will carry when all that is under way is done. */
   expected(nodeId: number): NodeTotals {
-    return addTotals(this.#deps.model.node(nodeId)?.totals ?? NO_TOTALS, this.ledger.changes(nodeId));
+    return addTotals(this.#deps.model.node(nodeId)?.totals ?? NO_TOTALS, this.influenceSum.changes(nodeId));
   }
 
   /** Why a plan cannot be admitted for its range; undefined when it can. */
@@ -201,18 +201,18 @@ export class Controller {
     return `range ${plan.rangeId} was moved lately and rests for ${Math.ceil((untilMs - nowMs) / 1_000)} s`;
   }
 
-  #add(plan: Plan, footprint: Footprint | undefined, group: Group, nowMs: number): OperatorRecord {
+  #add(plan: Plan, influence: OperatorInfluence | undefined, group: Group, nowMs: number): OperatorRecord {
     const range = this.#deps.model.range(plan.rangeId);
-    assert(range !== undefined && footprint !== undefined, 'what is admitted has a range');
+    assert(range !== undefined && influence !== undefined, 'what is admitted has a range');
     for (const rangeId of rangesOf(plan)) {
       const before = this.#running.get(rangeId);
       if (before !== undefined) this.#end(before, 'replaced', `a more urgent operator: ${plan.reason}`, nowMs);
     }
     const operator = new Operator(this.#nextOperatorId++, plan, range, nowMs);
-    const running: Running = { operator, footprint, group };
+    const running: Running = { operator, influence, group };
     group.members.add(running);
     for (const rangeId of rangesOf(plan)) this.#running.set(rangeId, running);
-    this.ledger.add(footprint);
+    this.influenceSum.add(influence);
     return operator.record();
   }
 
@@ -223,9 +223,9 @@ export class Controller {
       this.#running.delete(rangeId);
       this.memory.moved(rangeId, nowMs);
     }
-    this.ledger.remove(running.footprint);
+    this.influenceSum.remove(running.influence);
     if (status === 'timedOut' || status === 'failed') {
-      for (const nodeId of running.footprint.receives) this.memory.avoid(operator.rangeId, nodeId, nowMs);
+      for (const nodeId of running.influence.receives) this.memory.avoid(operator.rangeId, nodeId, nowMs);
     }
     this.#history.push(operator.record());
     this.#endGroup(running, status, nowMs);
@@ -247,9 +247,9 @@ export class Controller {
   #weighAnew(running: Running): void {
     const range = this.#deps.model.range(running.operator.rangeId);
     assert(range !== undefined, 'an operator that advances has a range');
-    this.ledger.remove(running.footprint);
-    running.footprint = footprintOf(running.operator.kind, running.operator.remaining, range);
-    this.ledger.add(running.footprint);
+    this.influenceSum.remove(running.influence);
+    running.influence = influenceOf(running.operator.kind, running.operator.remaining, range);
+    this.influenceSum.add(running.influence);
   }
 
   #lateness(operator: Operator, nowMs: number): string | undefined {

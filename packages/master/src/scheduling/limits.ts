@@ -2,8 +2,9 @@
  * How much may be under way at once. A plan beyond a limit is refused, with the reason, and planned again later: nothing
  * queues. Balancing leaves one place per node to repair, which may use all of them.
  */
-import { type Footprint, Ledger } from './footprint.ts';
+
 import type { OperatorKind } from './operator.ts';
+import { InfluenceSum, type OperatorInfluence } from './operator-influence.ts';
 import type { Settings } from './settings.ts';
 
 const BALANCING: ReadonlySet<OperatorKind> = new Set([
@@ -32,16 +33,22 @@ function placesFor(kind: OperatorKind, max: number): number {
 }
 
 /** Why these may not be added to what is under way; undefined when they may. */
-export function limitReached(ledger: Ledger, footprints: readonly Footprint[], settings: Settings): string | undefined {
-  const wanted = new Ledger();
-  for (const footprint of footprints) wanted.add(footprint);
-  if (ledger.size + wanted.size > settings.operatorsMax) return `operators-max (${settings.operatorsMax}) is reached`;
+export function limitReached(
+  influenceSum: InfluenceSum,
+  influences: readonly OperatorInfluence[],
+  settings: Settings,
+): string | undefined {
+  const wanted = new InfluenceSum();
+  for (const influence of influences) wanted.add(influence);
+  if (influenceSum.size + wanted.size > settings.operatorsMax)
+    return `operators-max (${settings.operatorsMax}) is reached`;
   for (const [kind, count] of wanted.kinds.entries()) {
     const [name, max] = kindLimit(kind, settings);
-    if (isBalancing(kind) && ledger.kinds.of(kind) + count > max) return `${name} (${max}) is reached for ${kind}`;
+    if (isBalancing(kind) && influenceSum.kinds.of(kind) + count > max)
+      return `${name} (${max}) is reached for ${kind}`;
   }
-  for (const footprint of footprints) {
-    const full = nodeLimitReached(ledger, wanted, footprint, settings);
+  for (const influence of influences) {
+    const full = nodeLimitReached(influenceSum, wanted, influence, settings);
     if (full !== undefined) return full;
   }
   return undefined;
@@ -53,25 +60,31 @@ function kindLimit(kind: OperatorKind, settings: Settings): readonly [name: stri
 }
 
 function nodeLimitReached(
-  ledger: Ledger,
-  wanted: Ledger,
-  { kind, receives, sends, transfers }: Footprint,
+  influenceSum: InfluenceSum,
+  wanted: InfluenceSum,
+  { kind, receives, sends, transfers }: OperatorInfluence,
   settings: Settings,
 ): string | undefined {
   const receivesMax = placesFor(kind, settings.receivesPerNodeMax);
-  const receiver = receives.find((node) => ledger.receives.of(node) + wanted.receives.of(node) > receivesMax);
-  if (receiver !== undefined) return `node ${receiver} is receiving ${ledger.receives.of(receiver)} replicas already`;
+  const receiver = receives.find((node) => influenceSum.receives.of(node) + wanted.receives.of(node) > receivesMax);
+  if (receiver !== undefined)
+    return `node ${receiver} is receiving ${influenceSum.receives.of(receiver)} replicas already`;
   const sendsMax = placesFor(kind, settings.sendsPerNodeMax);
-  const sender = sends.find((node) => ledger.sends.of(node) + wanted.sends.of(node) > sendsMax);
-  if (sender !== undefined) return `node ${sender} is sending ${ledger.sends.of(sender)} replicas already`;
+  const sender = sends.find((node) => influenceSum.sends.of(node) + wanted.sends.of(node) > sendsMax);
+  if (sender !== undefined) return `node ${sender} is sending ${influenceSum.sends.of(sender)} replicas already`;
   const leader = transfers.find(
-    (node) => ledger.transfers.of(node) + wanted.transfers.of(node) > settings.transfersPerNodeMax,
+    (node) => influenceSum.transfers.of(node) + wanted.transfers.of(node) > settings.transfersPerNodeMax,
   );
-  if (leader !== undefined) return `node ${leader} is taking over ${ledger.transfers.of(leader)} ranges already`;
+  if (leader !== undefined) return `node ${leader} is taking over ${influenceSum.transfers.of(leader)} ranges already`;
   return undefined;
 }
 
 /** Whether a node may receive one more replica. */
-export function mayReceive(ledger: Ledger, nodeId: number, kind: OperatorKind, settings: Settings): boolean {
-  return ledger.receives.of(nodeId) < placesFor(kind, settings.receivesPerNodeMax);
+export function mayReceive(
+  influenceSum: InfluenceSum,
+  nodeId: number,
+  kind: OperatorKind,
+  settings: Settings,
+): boolean {
+  return influenceSum.receives.of(nodeId) < placesFor(kind, settings.receivesPerNodeMax);
 }

@@ -61,9 +61,9 @@ export function unfitFor(
 export function hasSpace(view: SchedulingView, nodeId: number, bytes: number, freePercent: number): boolean {
   const node = view.model.node(nodeId);
   if (node === undefined) return false;
-  const underWay = Math.max(0, view.expected(nodeId).bytes - node.totals.bytes);
+  const inFlight = Math.max(0, view.expected(nodeId).bytes - node.totals.bytes);
   const { capacityBytes, availableBytes } = node.info;
-  return availableBytes - underWay - bytes >= (capacityBytes * freePercent) / 100;
+  return availableBytes - inFlight - bytes >= (capacityBytes * freePercent) / 100;
 }
 
 function leastLoaded(view: SchedulingView, nodeIds: readonly number[]): number | undefined {

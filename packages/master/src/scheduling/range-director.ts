@@ -1,6 +1,6 @@
 /** Scheduling as what decides on reports of leaders: translates their reports, and the outcomes of what they were told. */
 import type { OrderResult, RangeInstruction } from '@remora/protocol';
-import type { RangeDirector, ReportedRange } from '../range-orders.ts';
+import type { RangeDirector, ReportedRange } from '../ranges/range-orders.ts';
 import type { RangeInfo } from './cluster-model.ts';
 import type { Scheduling } from './scheduling.ts';
 

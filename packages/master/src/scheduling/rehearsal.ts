@@ -1,12 +1,12 @@
 /** Plays through what the schedulers would begin now: it admits as the controller does, and begins nothing. */
 import { addTotals, type ClusterView, NO_TOTALS, type NodeTotals } from './cluster-model.ts';
 import type { Controller } from './controller.ts';
-import { footprintOf, Ledger } from './footprint.ts';
 import { limitReached, respectsRest } from './limits.ts';
 import { type Plan, rangesOf } from './operator.ts';
+import { InfluenceSum, influenceOf } from './operator-influence.ts';
 import type { RangeMemory } from './range-memory.ts';
 import type { Settings } from './settings.ts';
-import type { UnderWay } from './view.ts';
+import type { InFlight } from './view.ts';
 
 interface RehearsalFrom {
   readonly model: ClusterView;
@@ -14,19 +14,19 @@ interface RehearsalFrom {
   readonly nowMs: number;
 }
 
-export class Rehearsal implements UnderWay {
-  readonly ledger = new Ledger();
+export class Rehearsal implements InFlight {
+  readonly influenceSum = new InfluenceSum();
   readonly memory: RangeMemory;
   readonly #from: RehearsalFrom;
   readonly #busy: Set<number>;
   readonly #plans: Plan[] = [];
 
   constructor(controller: Controller, from: RehearsalFrom) {
-    const { rangeIds, footprints } = controller.underWay();
+    const { rangeIds, influences } = controller.inFlight();
     this.#from = from;
     this.#busy = new Set(rangeIds);
     this.memory = controller.memory;
-    for (const footprint of footprints) this.ledger.add(footprint);
+    for (const influence of influences) this.influenceSum.add(influence);
   }
 
   /** What would have been begun, in order. */
@@ -38,19 +38,19 @@ export class Rehearsal implements UnderWay {
   admit(plans: readonly Plan[]): boolean {
     const { model, settings } = this.#from;
     if (plans.some((plan) => this.#isRefused(plan))) return false;
-    const footprints = plans.flatMap(({ kind, steps, rangeId }) => {
+    const influences = plans.flatMap(({ kind, steps, rangeId }) => {
       const range = model.range(rangeId);
-      return range === undefined ? [] : [footprintOf(kind, steps, range)];
+      return range === undefined ? [] : [influenceOf(kind, steps, range)];
     });
-    if (limitReached(this.ledger, footprints, settings) !== undefined) return false;
-    for (const footprint of footprints) this.ledger.add(footprint);
+    if (limitReached(this.influenceSum, influences, settings) !== undefined) return false;
+    for (const influence of influences) this.influenceSum.add(influence);
     for (const rangeId of plans.flatMap(rangesOf)) this.#busy.add(rangeId);
     this.#plans.push(...plans);
     return true;
   }
 
   expected(nodeId: number): NodeTotals {
-    return addTotals(this.#from.model.node(nodeId)?.totals ?? NO_TOTALS, this.ledger.changes(nodeId));
+    return addTotals(this.#from.model.node(nodeId)?.totals ?? NO_TOTALS, this.influenceSum.changes(nodeId));
   }
 
   isBusy(rangeId: number): boolean {

@@ -8,17 +8,17 @@ import {
   type RangeInfo,
   voterNodes,
 } from './cluster-model.ts';
-import type { Ledger } from './footprint.ts';
 import { costOfJoining, isolationCost } from './labels.ts';
 import { mayReceive } from './limits.ts';
 import type { OperatorKind } from './operator.ts';
+import type { InfluenceSum } from './operator-influence.ts';
 import type { RangeMemory } from './range-memory.ts';
 import type { Settings } from './settings.ts';
 import { notServing } from './step.ts';
 
 /** What is under way, and what is remembered of what was. */
-export interface UnderWay {
-  readonly ledger: Ledger;
+export interface InFlight {
+  readonly influenceSum: InfluenceSum;
   readonly memory: RangeMemory;
   expected(nodeId: number): NodeTotals;
   isBusy(rangeId: number): boolean;
@@ -28,32 +28,32 @@ export class SchedulingView {
   readonly model: ClusterView;
   readonly settings: Settings;
   readonly nowMs: number;
-  readonly #underWay: UnderWay;
+  readonly #inFlight: InFlight;
   readonly #bestIsolation = new Map<number, number>();
 
-  constructor(underWay: UnderWay, from: { model: ClusterView; settings: Settings; nowMs: number }) {
+  constructor(inFlight: InFlight, from: { model: ClusterView; settings: Settings; nowMs: number }) {
     this.model = from.model;
     this.settings = from.settings;
     this.nowMs = from.nowMs;
-    this.#underWay = underWay;
+    this.#inFlight = inFlight;
   }
 
   /** What a node will carry when all that is under way is done. */
   expected(nodeId: number): NodeTotals {
-    return this.#underWay.expected(nodeId);
+    return this.#inFlight.expected(nodeId);
   }
 
   mayReceive(nodeId: number, kind: OperatorKind): boolean {
-    return mayReceive(this.#underWay.ledger, nodeId, kind, this.settings);
+    return mayReceive(this.#inFlight.influenceSum, nodeId, kind, this.settings);
   }
 
   /** Whether a replica of the range could not be made there lately. */
   isAvoided(rangeId: number, nodeId: number): boolean {
-    return this.#underWay.memory.isAvoided(rangeId, nodeId, this.nowMs, this.settings);
+    return this.#inFlight.memory.isAvoided(rangeId, nodeId, this.nowMs, this.settings);
   }
 
   isBusy(rangeId: number): boolean {
-    return this.#underWay.isBusy(rangeId);
+    return this.#inFlight.isBusy(rangeId);
   }
 
   /** What keeps balancing from moving a replica of a range, for people; undefined when nothing does. */
@@ -64,7 +64,7 @@ export class SchedulingView {
   /** What keeps balancing from moving the leader of a range. */
   notTransferable(range: RangeInfo): string | undefined {
     const { rangeId } = range.descriptor;
-    const restMs = this.#underWay.memory.restsUntil(rangeId, this.settings) - this.nowMs;
+    const restMs = this.#inFlight.memory.restsUntil(rangeId, this.settings) - this.nowMs;
     return (
       this.notChangeable(range) ?? (restMs > 0 ? `it was moved lately, and rests for ${restText(restMs)}` : undefined)
     );

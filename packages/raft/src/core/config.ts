@@ -26,7 +26,7 @@ export interface RaftConfig {
   /** Entry bytes under way to one follower. */
   readonly maxInflightBytes: number;
   /**
-   * Entries may wait for followers whose acknowledgement is not awaited (thrift.ts), until the next tick at the latest.
+   * Entries may wait for followers whose acknowledgement is not awaited (thrifty-replication.ts), until the next tick at the latest.
    * The host calls `RaftCore.reviewAppends` meanwhile. Default false.
    */
   readonly entriesMayWait?: boolean;

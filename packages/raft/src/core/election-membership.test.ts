@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type ConfStep, confChange } from './conf-change.ts';
-import { encodeConfChange } from './conf-change-codec.ts';
-import { confOf, EMPTY_CONF } from './membership.ts';
+import { type ConfStep, confChange } from './membership/conf-change.ts';
+import { encodeConfChange } from './membership/conf-change-codec.ts';
+import { confOf, EMPTY_CONF } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
 import { entries, makeCore, makeLeader, ofType, run, tickUntilCampaign } from './test-kit.ts';
 

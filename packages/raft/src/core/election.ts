@@ -13,10 +13,10 @@
  *     the new configuration, the other would win in it and does not know that it is in force (etcd #12359, raft-rs
  *     #411). What is committed stays so, so this may be late, and holds for every role and term.
  * E7. Who hears no leader either, and refuses a pre-vote only since it holds more, is the better candidate: it waits for a
- *     quarter of the rest of its own wait. Else a follower that trails (thrift.ts) would delay the election by campaigning
+ *     quarter of the rest of its own wait. Else a follower that trails (thrifty-replication.ts) would delay the election by campaigning
  *     first. It is a part of a wait that was drawn, so that several who refuse the same one rarely campaign together.
  */
-import { votersOf } from './membership.ts';
+import { votersOf } from './membership/membership.ts';
 import { voteResult } from './quorum.ts';
 import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from './roles.ts';
 import type { CoreState } from './state.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RaftInitial } from './config.ts';
 import { entryBytes, outlineOf } from './log.ts';
-import { confOf } from './membership.ts';
+import { confOf } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
 import {
   ack,

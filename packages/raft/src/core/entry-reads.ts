@@ -15,7 +15,7 @@ import { entryBytes } from './log.ts';
 import type { CoreState } from './state.ts';
 import type { Entry, EntryRead, ReplicaId } from './types.ts';
 
-interface UnderWay {
+interface InFlight {
   readonly read: EntryRead;
   /** The log when it was asked for (B4). */
   readonly truncations: number;
@@ -29,23 +29,23 @@ export class EntryReads {
   wanted: EntryRead[] = [];
   /** Read back, and to be applied next. */
   loaded: readonly Entry[] | undefined;
-  readonly #underWay = new Map<ReplicaId, UnderWay>();
+  readonly #inFlight = new Map<ReplicaId, InFlight>();
 
-  isUnderWay(reader: ReplicaId): boolean {
-    return this.#underWay.has(reader);
+  isInFlight(reader: ReplicaId): boolean {
+    return this.#inFlight.has(reader);
   }
 
   begin(read: EntryRead, truncations: number): void {
     this.wanted.push(read);
-    this.#underWay.set(read.reader, { read, truncations });
+    this.#inFlight.set(read.reader, { read, truncations });
   }
 
   /** What was asked for by `read`; undefined when nothing was. */
-  end(read: EntryRead): UnderWay | undefined {
-    const underWay = this.#underWay.get(read.reader);
-    if (underWay?.read !== read) return undefined;
-    this.#underWay.delete(read.reader);
-    return underWay;
+  end(read: EntryRead): InFlight | undefined {
+    const inFlight = this.#inFlight.get(read.reader);
+    if (inFlight?.read !== read) return undefined;
+    this.#inFlight.delete(read.reader);
+    return inFlight;
   }
 }
 
@@ -55,7 +55,7 @@ export function wantEntries(
   reader: ReplicaId,
   range: { readonly from: number; readonly to: number },
 ): void {
-  if (s.entryReads.isUnderWay(reader)) return;
+  if (s.entryReads.isInFlight(reader)) return;
   const { from } = range;
   const to = Math.min(range.to, s.log.windowStart);
   const read = { reader, from, to, maxBytes: s.config.maxEntryBytesPerMessage };
@@ -64,10 +64,10 @@ export function wantEntries(
 
 /** Takes the answer to a read. Returns the entries that may be used, from `read.from` on; undefined when none may be. */
 export function takeRead(s: CoreState, read: EntryRead, entries: readonly Entry[]): readonly Entry[] | undefined {
-  const underWay = s.entryReads.end(read);
-  if (underWay === undefined) return undefined;
+  const inFlight = s.entryReads.end(read);
+  if (inFlight === undefined) return undefined;
   const usable = isHeld(s, read, entries);
-  const unchanged = underWay.truncations === s.log.truncations && read.from > s.log.startIndex;
+  const unchanged = inFlight.truncations === s.log.truncations && read.from > s.log.startIndex;
   assert(usable || !unchanged, `B4: the log has lost entries from index ${read.from}, which were durable`);
   return usable ? entries : undefined;
 }
@@ -90,7 +90,7 @@ export function wantsApplyRead(s: CoreState): boolean {
     s.installing === undefined &&
     s.entryReads.loaded === undefined &&
     s.applying.bytes < Math.min(s.config.maxApplyingBytes, APPLY_READS_MAX * s.config.maxEntryBytesPerMessage) &&
-    !s.entryReads.isUnderWay(s.id)
+    !s.entryReads.isInFlight(s.id)
   );
 }
 

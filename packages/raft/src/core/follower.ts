@@ -8,7 +8,7 @@
  *     only a snapshot (as an uninitialized peer of TiKV). Its hint has a term at index 0, where no log has one, and by
  *     that its leader knows (leader.ts L6).
  */
-import { setConf } from './reconfigure.ts';
+import { setConf } from './membership/reconfigure.ts';
 import { becomeFollower } from './roles.ts';
 import type { CoreState } from './state.ts';
 import { trace } from './trace.ts';

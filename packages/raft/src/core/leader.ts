@@ -22,7 +22,7 @@ import type { Progress } from './progress.ts';
 import { isQuorum, quorumIndex } from './quorum.ts';
 import { appendOwn, becomeFollower } from './roles.ts';
 import type { CoreState } from './state.ts';
-import { concludeTrial, decideWhoWaits, releaseWaiting, waits } from './thrift.ts';
+import { concludeTrial, decideWhoWaits, releaseWaiting, waits } from './thrifty-replication.ts';
 import {
   type AppendResponse,
   type Entry,
@@ -137,7 +137,7 @@ export function confirmReads(s: CoreState): void {
 }
 
 /**
- * Sends every follower what it lacks, as far as the limits allow, but for those whose entries wait (thrift.ts). Called once
+ * Sends every follower what it lacks, as far as the limits allow, but for those whose entries wait (thrifty-replication.ts). Called once
  * per `Ready`: a turn's entries batch.
  */
 export function sendAppends(s: CoreState): void {
@@ -212,8 +212,8 @@ function wantSnapshot(s: CoreState, pr: Progress): false {
     return false;
   }
   pr.becomeSnapshot();
-  if (!s.snapshotsUnderWay.has(pr.id)) {
-    s.snapshotsUnderWay.add(pr.id);
+  if (!s.snapshotsInFlight.has(pr.id)) {
+    s.snapshotsInFlight.add(pr.id);
     s.snapshotsWanted.push(pr.id);
   }
   return false;
@@ -365,7 +365,7 @@ function endSteadiness(s: CoreState, pr: Progress): void {
 }
 
 export function reportSnapshot(s: CoreState, id: ReplicaId, result: { ok: boolean; index: number }): void {
-  s.snapshotsUnderWay.delete(id);
+  s.snapshotsInFlight.delete(id);
   const pr = s.progress.get(id);
   if (pr === undefined || pr.state !== 'snapshot') return;
   pr.becomeProbe(result.ok ? result.index + 1 : pr.match + 1);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type ConfStep, confChange } from './conf-change.ts';
-import { confOf } from './membership.ts';
+import { type ConfStep, confChange } from './membership/conf-change.ts';
+import { confOf } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
 import {
   ack,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { leaseLengthMs } from './lease.ts';
-import { confOf, EMPTY_CONF } from './membership.ts';
+import { confOf, EMPTY_CONF } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
 import {
   ack,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { confOf } from './membership.ts';
+import { confOf } from './membership/membership.ts';
 import { isQuorum, quorumIndex, voteResult } from './quorum.ts';
 import type { ConfState, ReplicaId } from './types.ts';
 

@@ -7,18 +7,16 @@
  *   log.append(ready.persist, () => core.persisted(mark));
  *   apply(ready.committed); core.appliedTo(last);
  *
- * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts`, `thrift.ts` and
+ * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts`, `thrifty-replication.ts` and
  * `follower.ts` replication, `reconfigure.ts` membership, `forced.ts` life after a majority is lost, `log.ts` entries and their durability, `entry-reads.ts` those that left
  * memory, `persist-gate.ts` what waits for an fsync, `read-index.ts` and `lease.ts` reads, `quorum.ts` majorities,
  * `ready.ts` what comes out.
  */
 import { assert } from '@remora/base';
-import type { ConfChange } from './conf-change.ts';
 import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
 import { tickElection } from './election.ts';
 import { keepLoaded, takeRead } from './entry-reads.ts';
 import { offerSnapshot, restartAtSnapshot } from './follower.ts';
-import { commitForced, forceAlone } from './forced.ts';
 import {
   heartbeatAnswered,
   heartbeatRefused,
@@ -34,14 +32,16 @@ import {
   transferLeader,
 } from './leader.ts';
 import { leaseHolds } from './lease.ts';
-import { isJoint } from './membership.ts';
+import type { ConfChange } from './membership/conf-change.ts';
+import { commitForced, forceAlone } from './membership/forced.ts';
+import { isJoint } from './membership/membership.ts';
+import { applyConf, leaveJointWhenDue, proposeConf } from './membership/reconfigure.ts';
 import { Readies } from './ready.ts';
-import { applyConf, leaveJointWhenDue, proposeConf } from './reconfigure.ts';
 import { becomeFollower, beginUnder } from './roles.ts';
 import { CoreState } from './state.ts';
 import { statusOf } from './status.ts';
 import { stepMessage } from './step.ts';
-import { reviewWaiting } from './thrift.ts';
+import { reviewWaiting } from './thrifty-replication.ts';
 import { trace } from './trace.ts';
 import {
   type ConfState,

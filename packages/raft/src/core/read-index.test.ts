@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { confOf, EMPTY_CONF } from './membership.ts';
+import { confOf, EMPTY_CONF } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
 import {
   ack,

@@ -15,10 +15,10 @@
  *     group sees to that. Started again, it is a follower like any other.
  */
 import { assert } from '@remora/base';
-import { membersOf } from './membership.ts';
+import { membersOf } from './membership/membership.ts';
 import { Progress } from './progress.ts';
 import type { CoreState } from './state.ts';
-import { Thrift } from './thrift.ts';
+import { ThriftyReplication } from './thrifty-replication.ts';
 import { trace } from './trace.ts';
 import { type Entry, NO_REPLICA, type ReplicaId } from './types.ts';
 
@@ -123,11 +123,11 @@ function reset(s: CoreState, term: number): void {
   s.leaderReady = false;
   s.uncommitted.clear();
   s.sendDirty = false;
-  s.thrift = new Thrift();
+  s.thrift = new ThriftyReplication();
   s.transferee = NO_REPLICA;
   s.handedOver = false;
   s.reads.drop(s.readsDropped);
   // What was asked for in this leadership is reported to it or to nobody; the next one asks anew.
-  s.snapshotsUnderWay.clear();
+  s.snapshotsInFlight.clear();
   s.snapshotsWanted = [];
 }

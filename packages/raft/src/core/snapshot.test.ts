@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { confOf } from './membership.ts';
+import { confOf } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
 import {
   ack,

@@ -15,11 +15,11 @@ import type { RaftConfig, RaftInitial } from './config.ts';
 import { EntryReads } from './entry-reads.ts';
 import type { RoundTimes } from './lease.ts';
 import { RaftLog } from './log.ts';
-import { isVoter } from './membership.ts';
+import { isVoter } from './membership/membership.ts';
 import { PersistGate } from './persist-gate.ts';
 import type { Progress } from './progress.ts';
 import { ReadQueue } from './read-index.ts';
-import { Thrift } from './thrift.ts';
+import { ThriftyReplication } from './thrifty-replication.ts';
 import { trace } from './trace.ts';
 import {
   type ConfState,
@@ -89,7 +89,7 @@ export class CoreState {
   /** Leader only: there may be entries to send; `ready` looks. */
   sendDirty = false;
   /** Leader only: who gets entries at once. */
-  thrift = new Thrift();
+  thrift = new ThriftyReplication();
   transferee: ReplicaId = NO_REPLICA;
   /** Leader only: TimeoutNow was sent in this term (lease.ts E5). */
   handedOver = false;
@@ -108,7 +108,7 @@ export class CoreState {
   /** The log restarted here; goes out with the next mark. */
   restartAt: SnapshotMeta | undefined;
   /** Followers whose snapshot was asked for in this leadership and not reported yet: one at a time each. */
-  readonly snapshotsUnderWay = new Set<ReplicaId>();
+  readonly snapshotsInFlight = new Set<ReplicaId>();
 
   outbox: Message[] = [];
   readStates: ReadState[] = [];

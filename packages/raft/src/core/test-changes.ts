@@ -1,7 +1,7 @@
 /** Membership changes for the test cluster: random ones, what kind they are, and what must hold between configurations. */
-import { type ConfChange, type ConfStep, changeConf, confChange, LEAVE_JOINT } from './conf-change.ts';
-import { decodeConfChange } from './conf-change-codec.ts';
-import { isJoint } from './membership.ts';
+import { type ConfChange, type ConfStep, changeConf, confChange, LEAVE_JOINT } from './membership/conf-change.ts';
+import { decodeConfChange } from './membership/conf-change-codec.ts';
+import { isJoint } from './membership/membership.ts';
 import type { ConfState, Entry, ReplicaId } from './types.ts';
 
 const TYPES = ['addVoter', 'addVoter', 'addLearner', 'remove'] as const satisfies readonly ConfStep['type'][];

@@ -14,9 +14,9 @@
  *     one change that it does not know committed, and a leader is a voter.
  */
 import { assert, SeededRandom, utf8 } from '@remora/base';
-import { LEAVE_JOINT } from './conf-change.ts';
 import type { RaftConfig } from './config.ts';
-import { confOf, EMPTY_CONF, isJoint, isVoter, membersOf } from './membership.ts';
+import { LEAVE_JOINT } from './membership/conf-change.ts';
+import { confOf, EMPTY_CONF, isJoint, isVoter, membersOf } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
 import { bootCore } from './test-boot.ts';
 import { type ChangeKind, confBehind, kindsOf, quorumsOverlap, randomChange } from './test-changes.ts';

@@ -1,6 +1,6 @@
 /** What must hold in a test cluster after each step: X1 to X3, X5, and parts of X4 and X7 (`test-cluster.ts`). */
 import { assert } from '@remora/base';
-import { isVoter } from './membership.ts';
+import { isVoter } from './membership/membership.ts';
 import { isQuorum } from './quorum.ts';
 import type { TestNode } from './test-cluster.ts';
 import { changesAfter, lastOf, type Persist, termAt, writeTo } from './test-disk.ts';

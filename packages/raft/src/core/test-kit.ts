@@ -1,9 +1,9 @@
 /** One core under the hands of a unit test: the test plays the host, the disk and the other replicas. */
 import { SeededRandom, utf8 } from '@remora/base';
-import { changeConf } from './conf-change.ts';
-import { decodeConfChange } from './conf-change-codec.ts';
 import type { ProgressStatus, RaftConfig, RaftInitial } from './config.ts';
-import { confOf } from './membership.ts';
+import { changeConf } from './membership/conf-change.ts';
+import { decodeConfChange } from './membership/conf-change-codec.ts';
+import { confOf } from './membership/membership.ts';
 import { RaftCore } from './raft.ts';
 import type { AppendRequest, AppendResponse, Entry, Message, PersistMark, Ready, ReplicaId } from './types.ts';
 

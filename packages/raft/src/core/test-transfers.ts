@@ -1,6 +1,6 @@
 /** Snapshots on their way in the cluster of `test-cluster.ts`: offered, then installed or broken off. */
 import { assert } from '@remora/base';
-import { isMember } from './membership.ts';
+import { isMember } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
 import type { TestNode } from './test-cluster.ts';
 import type { ConfState, ReplicaId, SnapshotMeta } from './types.ts';

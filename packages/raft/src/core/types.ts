@@ -1,4 +1,4 @@
-import type { ConfProblem } from './conf-change.ts';
+import type { ConfProblem } from './membership/conf-change.ts';
 
 /** A replica's id: globally unique and never reused (traps 10). 0 means "none". */
 export type ReplicaId = number;

@@ -1,5 +1,5 @@
-import type { ConfChange } from '../core/conf-change.ts';
 import type { ProgressStatus } from '../core/config.ts';
+import type { ConfChange } from '../core/membership/conf-change.ts';
 import type { ConfState, LogPosition, NotForced, Refusal, Refused, ReplicaId, Role } from '../core/types.ts';
 import type { GroupId, NodeId, RecoveredGroup, StateMachine } from './ports.ts';
 
@@ -99,7 +99,7 @@ export interface Group {
   transferLeader(to: ReplicaId): Refused | undefined;
   /** Whether this replica leads and is handing over: it takes no proposals until another leads, or that has failed. */
   readonly transferring: boolean;
-  /** Makes this replica the only member of a group that has lost its majority for good (core/forced.ts). */
+  /** Makes this replica the only member of a group that has lost its majority for good (core/membership/forced.ts). */
   forceAlone(context: ConfChange['context']): LogPosition | NotForced;
   status(): GroupStatus;
 }

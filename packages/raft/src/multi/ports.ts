@@ -1,4 +1,4 @@
-import type { ConfChange } from '../core/conf-change.ts';
+import type { ConfChange } from '../core/membership/conf-change.ts';
 import type {
   ConfState,
   Entry,
@@ -198,7 +198,7 @@ export interface StateMachine {
    * Whether a committed membership change takes effect, by the state machine's own rules (design §7: the epoch in its
    * context, for one); absent, all do. Asked between applies, when everything before the change is applied: a pure
    * function of that state, as every replica must find the same. Not asked about leaving a joint configuration, nor
-   * about a forced change (core/forced.ts): these must always be possible. Whoever proposes a change checks the same rules before.
+   * about a forced change (core/membership/forced.ts): these must always be possible. Whoever proposes a change checks the same rules before.
    */
   admitsConf?(change: ConfChange): boolean;
   /** Role, term or leader changed; called between applies, before entries of the new term are applied. */

@@ -6,7 +6,7 @@ export const MEMBERSHIP_ROWS: readonly RuleRow[] = [
   [
     'conf-before-own-commit',
     'a membership change before an entry of the own term is committed (openraft PR 2051)',
-    `${CORE}reconfigure.ts`,
+    `${CORE}membership/reconfigure.ts`,
     `if (!s.leaderReady) return { refused: 'noOwnTermCommit' };`,
     '',
     'membership-rules.test.ts',
@@ -15,7 +15,7 @@ export const MEMBERSHIP_ROWS: readonly RuleRow[] = [
   [
     'conf-while-pending',
     'a membership change while another is committed and not applied',
-    `${CORE}reconfigure.ts`,
+    `${CORE}membership/reconfigure.ts`,
     `if (s.confIndex > s.applied) return { refused: 'confPending' };`,
     `if (s.confIndex > s.commit) return { refused: 'confPending' };`,
     'membership-rules.test.ts',
@@ -33,7 +33,7 @@ export const MEMBERSHIP_ROWS: readonly RuleRow[] = [
   [
     'two-voters-at-once',
     'two voters change without a joint configuration',
-    `${CORE}conf-change.ts`,
+    `${CORE}membership/conf-change.ts`,
     `votersChanged(conf.voters, simple.voters) <= 1`,
     `votersChanged(conf.voters, simple.voters) <= 2`,
     'membership-rules.test.ts',
@@ -60,7 +60,7 @@ export const MEMBERSHIP_ROWS: readonly RuleRow[] = [
   [
     'removed-leader-leads-on',
     'a leader that is no voter any more leads on',
-    `${CORE}reconfigure.ts`,
+    `${CORE}membership/reconfigure.ts`,
     `  if (!stays) {\n    becomeFollower(s, s.term, NO_REPLICA);\n    return;\n  }\n`,
     '',
     'membership-rules.test.ts',
@@ -89,7 +89,7 @@ export const MEMBERSHIP_ROWS: readonly RuleRow[] = [
     'two-snapshots-to-one-follower',
     'a follower is sent a second snapshot while the first is under way',
     `${CORE}leader.ts`,
-    `if (!s.snapshotsUnderWay.has(pr.id)) {`,
+    `if (!s.snapshotsInFlight.has(pr.id)) {`,
     `if (true as boolean) {`,
     'membership-rules.test.ts',
     'trap 3: a follower gets one snapshot at a time',

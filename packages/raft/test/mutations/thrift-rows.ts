@@ -14,7 +14,7 @@ export const THRIFT_ROWS: readonly RuleRow[] = [
   [
     'silent-follower-counted-on',
     'entries wait although who is counted on has not acknowledged what was sent before',
-    `${CORE}thrift.ts`,
+    `${CORE}thrifty-replication.ts`,
     `s.matchOf(id) >= decidedTo && takesEntries(s, id)`,
     `takesEntries(s, id)`,
     'thrift-rules.test.ts',
@@ -23,7 +23,7 @@ export const THRIFT_ROWS: readonly RuleRow[] = [
   [
     'old-quorum-counted-on',
     'a quorum of the configuration before is counted on',
-    `${CORE}reconfigure.ts`,
+    `${CORE}membership/reconfigure.ts`,
     `  s.thrift.forget(); // T1\n`,
     '',
     'thrift-rules.test.ts',

@@ -1,7 +1,7 @@
 // The leader's lease: every condition of design §4 ▸, and trap 6.
 import { CLOCK_DRIFT_PERCENT } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import { confOf } from '../../src/core/membership.ts';
+import { confOf } from '../../src/core/membership/membership.ts';
 import type { RaftCore } from '../../src/core/raft.ts';
 import { ack, answerHeartbeat, HEARTBEAT_TICKS, makeLeader, ofType, run, take } from '../../src/core/test-kit.ts';
 import { LeaseClock } from '../../src/multi/host/clock/lease-clock.ts';

@@ -1,7 +1,7 @@
 // Traps 1 to 3 and design §4 on membership, in one core.
 import { describe, expect, test } from 'vitest';
-import { changeConf, confChange } from '../../src/core/conf-change.ts';
-import { confOf } from '../../src/core/membership.ts';
+import { changeConf, confChange } from '../../src/core/membership/conf-change.ts';
+import { confOf } from '../../src/core/membership/membership.ts';
 import type { RaftCore } from '../../src/core/raft.ts';
 import {
   ack,

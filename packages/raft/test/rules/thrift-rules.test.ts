@@ -1,6 +1,6 @@
-// Entries that wait for followers whose acknowledgement is not awaited (core/thrift.ts).
+// Entries that wait for followers whose acknowledgement is not awaited (core/thrifty-replication.ts).
 import { describe, expect, test } from 'vitest';
-import { confOf } from '../../src/core/membership.ts';
+import { confOf } from '../../src/core/membership/membership.ts';
 import type { RaftCore } from '../../src/core/raft.ts';
 import { ack, HEARTBEAT_TICKS, makeLeader, ofType, propose, run, settle, tick } from '../../src/core/test-kit.ts';
 import { HostBed } from '../../src/multi/host/test-bed.ts';

@@ -1,9 +1,9 @@
 /** How a scenario's trace shows things: one line each, the same words everywhere. */
 import { unreachable } from '@remora/base';
-import type { ConfChange } from '../../src/core/conf-change.ts';
-import { decodeConfChange } from '../../src/core/conf-change-codec.ts';
 import type { ProgressStatus } from '../../src/core/config.ts';
-import { isJoint } from '../../src/core/membership.ts';
+import type { ConfChange } from '../../src/core/membership/conf-change.ts';
+import { decodeConfChange } from '../../src/core/membership/conf-change-codec.ts';
+import { isJoint } from '../../src/core/membership/membership.ts';
 import type { ConfState, Entry, LogPosition, Message, Ready, ReplicaId } from '../../src/core/types.ts';
 
 const TEXT_MAX = 24;

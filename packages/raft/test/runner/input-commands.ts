@@ -1,8 +1,8 @@
 /** Commands that begin a world, or give a node something to do. */
 import { utf8 } from '@remora/base';
-import { type ConfStep, confChange } from '../../src/core/conf-change.ts';
 import type { RaftConfig } from '../../src/core/config.ts';
-import { confOf } from '../../src/core/membership.ts';
+import { type ConfStep, confChange } from '../../src/core/membership/conf-change.ts';
+import { confOf } from '../../src/core/membership/membership.ts';
 import type { Entry, LogPosition } from '../../src/core/types.ts';
 import type { Command } from './commands.ts';
 import { type Args, toNumber } from './datadriven.ts';

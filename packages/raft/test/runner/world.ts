@@ -3,8 +3,8 @@
  * command. What a command did is told line by line, beginning with the state that changed.
  */
 import { assert } from '@remora/base';
-import { changeConf } from '../../src/core/conf-change.ts';
-import { decodeConfChange } from '../../src/core/conf-change-codec.ts';
+import { changeConf } from '../../src/core/membership/conf-change.ts';
+import { decodeConfChange } from '../../src/core/membership/conf-change-codec.ts';
 import type { TraceEvent } from '../../src/core/trace.ts';
 import type { Entry, Message, Moment, ReplicaId } from '../../src/core/types.ts';
 import { at, name, showConf, showEntry, showMessage, showPersist } from './format.ts';

@@ -2,7 +2,7 @@
  * Ids that the masters give: a node id belongs to one data directory for good, and a replica id to one place of one
  * range (traps 10). Looked at on every master, over all terms and restarts.
  */
-import type { MasterImage } from '../../../../packages/master/src/state.ts';
+import type { MasterImage } from '../../../../packages/master/src/metadata/master-state.ts';
 import { Violation } from '../../common/violation.ts';
 
 export class GivenIds {

@@ -41,10 +41,10 @@ function found(left: Partial<Left>): string {
     outcomes: { count: outcomes },
   };
   const roles = {
-    host: { underWay: () => host },
-    underWay: () => gateway,
-    master: { proposalsUnderWay: master },
-    store: { replicas: () => [{ rangeId: 2, state, underWay: () => range }] },
+    host: { inFlight: () => host },
+    inFlight: () => gateway,
+    master: { proposalsInFlight: master },
+    store: { replicas: () => [{ rangeId: 2, state, inFlight: () => range }] },
     engine: {
       scanResident: ({ start, end }: { start: Buffer; end: Buffer }) =>
         rows.filter((space) => space >= (start[0] ?? 0) && space < (end[0] ?? 0)),

@@ -32,18 +32,18 @@ export function leftovers({ nodes, clientLinks }: Rest): string {
   return found.join(', ');
 }
 
-function countsOf({ host, engine, master, store, underWay }: NodeRoles): Readonly<Record<string, number>> {
+function countsOf({ host, engine, master, store, inFlight }: NodeRoles): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {
-    ...host.underWay(),
-    ...underWay(),
-    'proposals of the master': master?.proposalsUnderWay ?? 0,
+    ...host.inFlight(),
+    ...inFlight(),
+    'proposals of the master': master?.proposalsInFlight ?? 0,
     'rows of leases': engine.scanResident(leaseSpaceSpan()).length,
     'rows of locks': engine.scanResident(LOCKS).length,
   };
   for (const replica of store?.replicas() ?? []) {
     const { state, rangeId } = replica;
     const own = {
-      ...replica.underWay(),
+      ...replica.inFlight(),
       leases: state.leases.size,
       'leases that end': [...state.leases.allEnding()].length,
       'references to leases': state.references.size,

@@ -1,7 +1,7 @@
 import { type ConfState, confOf } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import type { OperationEnd } from '../workloads/workload.ts';
-import { couldServe, isOverLimit, type Standing, tooFewAnswered } from './outages.ts';
+import { couldServe, isOverLimit, type PeerRefusalPolicy, tooFewAnswered } from './outages.ts';
 
 const CLIENT = 50;
 
@@ -13,7 +13,7 @@ function standing(broken: {
   readonly gateways?: readonly number[];
   readonly conf?: ConfState | undefined;
   readonly masters?: ConfState;
-}): Standing {
+}): PeerRefusalPolicy {
   const { down = [], lost = [], cut = [], gateways = [1, 2, 3], masters } = broken;
   const conf = 'conf' in broken ? broken.conf : confOf([11, 12, 13]);
   const nodeOf = (replicaId: number) => (lost.includes(replicaId) ? undefined : replicaId - 10);
@@ -26,7 +26,7 @@ function standing(broken: {
 }
 
 describe('whether a client could be served', () => {
-  const served: readonly { readonly name: string; readonly now: Standing }[] = [
+  const served: readonly { readonly name: string; readonly now: PeerRefusalPolicy }[] = [
     { name: 'all is well', now: standing({}) },
     { name: 'one node is down', now: standing({ down: [1] }) },
     {
@@ -55,7 +55,7 @@ describe('whether a client could be served', () => {
   ];
   test.each(served)('yes: $name', ({ now }) => expect(couldServe(now, CLIENT)).toBe(true));
 
-  const out: readonly { readonly name: string; readonly now: Standing }[] = [
+  const out: readonly { readonly name: string; readonly now: PeerRefusalPolicy }[] = [
     { name: 'there is no range yet', now: standing({ conf: undefined }) },
     { name: 'of another group a majority is down', now: standing({ down: [4, 5], masters: confOf([13, 14, 15]) }) },
     { name: 'a majority is down', now: standing({ down: [1, 2] }) },

@@ -33,7 +33,7 @@ interface StandingGroup {
 }
 
 /** What works at a moment. */
-export interface Standing {
+export interface PeerRefusalPolicy {
   /** All that have to work; none while there is no range. */
   readonly groups: readonly StandingGroup[];
   readonly works: (nodeId: number) => boolean;
@@ -42,7 +42,7 @@ export interface Standing {
   readonly linked: (a: number, b: number) => boolean;
 }
 
-export function couldServe(now: Standing, clientId: number): boolean {
+export function couldServe(now: PeerRefusalPolicy, clientId: number): boolean {
   const { groups, works, linked } = now;
   const joined = (a: number, b: number): boolean => works(a) && works(b) && (a === b || linked(a, b));
   const gateways = now.gateways.filter((id) => works(id) && linked(id, clientId));
@@ -112,7 +112,7 @@ export class Outages {
     };
   }
 
-  #standing(): Standing {
+  #standing(): PeerRefusalPolicy {
     const { nodes, network } = this.#world;
     const working = new Set(nodes.filter(works).map(({ id }) => id));
     const open = (from: number, to: number): boolean => {

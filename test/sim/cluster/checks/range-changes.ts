@@ -13,13 +13,13 @@ import { coverageFaults } from '@remora/master';
 import { LOCK_SPACE, type RangeDescriptor } from '@remora/protocol';
 import type { NodeRoles } from '../../../../packages/cli/src/node/assemble.ts';
 import { spansOverlap } from '../../../../packages/dataserver/src/state/bounds.ts';
-import { lockStart } from '../../../../packages/lock/src/keys.ts';
+import { lockStart } from '../../../../packages/lock/src/records/keys.ts';
 import { Violation } from '../../common/violation.ts';
 import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';
 
 const LOOK_MS = 50;
-/** What is behind the lock's own bytes in the key of a waiter's row (packages/lock/src/keys.ts). */
+/** What is behind the lock's own bytes in the key of a waiter's row (packages/lock/src/records/keys.ts). */
 const QUEUE = 0x01;
 
 const CHANGES = ['split', 'merge', 'move', 'transfer'] as const;
@@ -177,7 +177,7 @@ function seen({ id }: SimNode, { store, engine }: NodeRoles, rangeId: number): S
     term: group.term,
     loads: {
       waiters: new Set(waitersIn(engine, bounds.routed)),
-      watches: new Set(replica.underWay().watches > 0 ? ['watch'] : []),
+      watches: new Set(replica.inFlight().watches > 0 ? ['watch'] : []),
       leases: new Set([...leases.all()].map((lease) => String(lease.id))),
       transactions: new Set([...transactions.parts].map(({ txnId }) => txnId)),
     },

@@ -13,12 +13,12 @@ import type { Engine, Row } from '@remora/base';
 import { KV_SPACE } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
 import { parseHistoryKey } from '../../../../packages/dataserver/src/state/keys.ts';
+import { valueOfRow } from '../../../../packages/dataserver/src/state/kv/record.ts';
 import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
-import { encodeOutcomePage } from '../../../../packages/dataserver/src/state/outcome-codec.ts';
+import { encodeOutcomePage } from '../../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
 import type { RangeState } from '../../../../packages/dataserver/src/state/range-state.ts';
-import { valueOfRow } from '../../../../packages/dataserver/src/state/record.ts';
-import { encodeMasterImage } from '../../../../packages/master/src/codec.ts';
-import type { MasterState } from '../../../../packages/master/src/state.ts';
+import type { MasterState } from '../../../../packages/master/src/metadata/master-state.ts';
+import { encodeMasterImage } from '../../../../packages/master/src/metadata/metadata-codec.ts';
 import { hashOfBytes } from '../../common/hash.ts';
 import { Violation } from '../../common/violation.ts';
 

@@ -4,7 +4,7 @@ import type { World } from '../world.ts';
 
 /** Operators look once more whether all is as they meant it: what they asked for last may have been overtaken. */
 export function asIntended({ admin, nodes, leaving }: World): void {
-  admin.insist('set', (api, call) => api.setSetting({ name: 'scheduling', value: 'true' }, call));
+  admin.retryUntilAnswered('set', (api, call) => api.setSetting({ name: 'scheduling', value: 'true' }, call));
   for (const { nodeId, roles } of nodes) {
     if (nodeId === undefined || roles?.store === undefined) continue;
     const duty = leaving.has(nodeId) ? 'decommissioning' : 'serving';

@@ -7,8 +7,8 @@ import { encodeMarker } from '../../../../packages/dataserver/src/install/marker
 import { installKey, masterStateKey, stateKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
 import { CONF, StateBed } from '../../../../packages/dataserver/src/state/test-bed.ts';
-import { encodeMasterImage } from '../../../../packages/master/src/codec.ts';
-import { MasterState } from '../../../../packages/master/src/state.ts';
+import { MasterState } from '../../../../packages/master/src/metadata/master-state.ts';
+import { encodeMasterImage } from '../../../../packages/master/src/metadata/metadata-codec.ts';
 import { StoredPositions } from './stored-positions.ts';
 
 function put(medium: MemoryMedium, key: Uint8Array, value: Uint8Array): void {

@@ -12,7 +12,7 @@ import {
   stateKey,
 } from '../../../../packages/dataserver/src/state/keys.ts';
 import { decodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
-import { decodeMasterImage } from '../../../../packages/master/src/codec.ts';
+import { decodeMasterImage } from '../../../../packages/master/src/metadata/metadata-codec.ts';
 
 interface Known {
   readonly row: Uint8Array;

@@ -232,7 +232,7 @@ function answerRefusal(answering: LinkIdentity, { nodeId: wanted, self, verify }
   return cause === undefined ? undefined : new ServiceError('UNAVAILABLE', cause.message, { cause });
 }
 
-interface UnderWay {
+interface InFlight {
   readonly atMs: number;
   readonly bytes: number;
   readonly arrive: () => void;
@@ -248,7 +248,7 @@ class End implements FrameLink {
   dead = false;
   #receiver: FrameReceiver | undefined;
   #closed = false;
-  #underWay: UnderWay[] = [];
+  #inFlight: InFlight[] = [];
   #bytes = 0;
   #full = false;
   #earliestMs = 0;
@@ -311,7 +311,7 @@ class End implements FrameLink {
   }
 
   clear(): void {
-    this.#underWay = [];
+    this.#inFlight = [];
     this.#bytes = 0;
   }
 
@@ -325,28 +325,28 @@ class End implements FrameLink {
       tripMs += wait; // S1
     }
     this.#earliestMs = Math.max(this.#earliestMs, loop.monotonicMs() + tripMs);
-    this.#underWay.push({ atMs: this.#earliestMs, bytes, arrive });
+    this.#inFlight.push({ atMs: this.#earliestMs, bytes, arrive });
     this.#bytes += bytes;
-    if (this.#underWay.length === 1) this.#wait(this.#earliestMs);
+    if (this.#inFlight.length === 1) this.#wait(this.#earliestMs);
   }
 
   #wait(untilMs: number): void {
     const { loop } = this.#deps;
-    const [first] = this.#underWay;
+    const [first] = this.#inFlight;
     loop.setTimer(untilMs - loop.monotonicMs(), () => {
-      if (this.#underWay[0] === first) this.#deliver();
+      if (this.#inFlight[0] === first) this.#deliver();
     });
   }
 
   #deliver(): void {
     const { other } = this;
-    const [first] = this.#underWay;
+    const [first] = this.#inFlight;
     if (other === undefined || first === undefined) return;
     const nowMs = this.#deps.loop.monotonicMs();
     if (this.#link.blocked(this, other)) return this.#wait(nowMs + HELD_LOOK_MS);
-    this.#underWay.shift();
+    this.#inFlight.shift();
     this.#bytes -= first.bytes;
-    const [next] = this.#underWay;
+    const [next] = this.#inFlight;
     if (next !== undefined) this.#wait(Math.max(nowMs, next.atMs));
     if (this.#full && this.#bytes < WINDOW_BYTES / 2) {
       this.#full = false;

@@ -1,7 +1,7 @@
 /** Changes of membership at bad moments (traps 1, 2, 3). */
 import { type ConfChange, MASTER_GROUP } from '@remora/raft';
-import { confChange } from '../../../../packages/raft/src/core/conf-change.ts';
-import { isVoter, membersOf } from '../../../../packages/raft/src/core/membership.ts';
+import { confChange } from '../../../../packages/raft/src/core/membership/conf-change.ts';
+import { isVoter, membersOf } from '../../../../packages/raft/src/core/membership/membership.ts';
 import { type Fault, type FaultEvent, nothing } from '../../common/faults/fault.ts';
 import type { Place } from '../members.ts';
 import { FIRST_RANGE } from '../topology.ts';

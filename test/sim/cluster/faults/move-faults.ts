@@ -1,6 +1,6 @@
 /** Replicas and leaderships that the master orders elsewhere, at bad moments. */
 import type { Random } from '@remora/base';
-import { confChange } from '../../../../packages/raft/src/core/conf-change.ts';
+import { confChange } from '../../../../packages/raft/src/core/membership/conf-change.ts';
 import { type Fault, nothing } from '../../common/faults/fault.ts';
 import { FIRST_RANGE } from '../topology.ts';
 import type { World } from '../world.ts';

@@ -208,7 +208,7 @@ const schedulingOff: Fault<World> = {
   lastsMs: (random) => 1_000 + random.int(6_000),
   begin: ({ admin }) => {
     const set = (value: string): void =>
-      admin.insist('set', (api, call) => api.setSetting({ name: 'scheduling', value }, call));
+      admin.retryUntilAnswered('set', (api, call) => api.setSetting({ name: 'scheduling', value }, call));
     set('false');
     return () => set('true');
   },

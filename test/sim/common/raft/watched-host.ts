@@ -47,7 +47,7 @@ export function watchedHost(options: RaftHostOptions, watch: HostWatch): NodeRaf
     logDurable: () => host.logDurable(),
     logFailed: (error) => host.logFailed(error),
     stats: () => host.stats(),
-    underWay: () => host.underWay(),
+    inFlight: () => host.inFlight(),
     get logHangs() {
       return host.logHangs;
     },

@@ -16,7 +16,7 @@ export const LOST_MAJORITY_BUGS: readonly PlantedBug[] = [
     layer: 'Raft',
     name: 'alone-before-it-is-durable',
     rule: 'the entry by which a replica goes on alone counts when it is durable (forced.ts FC2)',
-    file: 'packages/raft/src/core/forced.ts',
+    file: 'packages/raft/src/core/membership/forced.ts',
     find: 's.forcedAt = { index, term };',
     replace: 's.commitTo(index);',
     seed: 1,

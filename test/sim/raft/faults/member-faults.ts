@@ -1,7 +1,7 @@
 /** Membership changes at bad moments, of every kind (traps 1, 2, 3, 10). */
 import type { ConfChange, ConfState, ConfStep } from '@remora/raft';
-import { changeConf, confChange, LEAVE_JOINT } from '../../../../packages/raft/src/core/conf-change.ts';
-import { isJoint, membersOf } from '../../../../packages/raft/src/core/membership.ts';
+import { changeConf, confChange, LEAVE_JOINT } from '../../../../packages/raft/src/core/membership/conf-change.ts';
+import { isJoint, membersOf } from '../../../../packages/raft/src/core/membership/membership.ts';
 import { type Fault, type FaultEvent, nothing } from '../../common/faults/fault.ts';
 import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';

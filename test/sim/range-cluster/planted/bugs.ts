@@ -4,14 +4,14 @@
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
-const MERGE = 'packages/dataserver/src/state/merge.ts';
+const MERGE = 'packages/dataserver/src/state/reshape/merge.ts';
 const MERGED = 'packages/dataserver/src/replicas/merged-replicas.ts';
 
 export const MERGE_BUGS: readonly PlantedBug[] = [
   {
     name: 'merge-without-the-word-of-all-nodes',
     rule: 'a merge is decided when every replica has applied the seal (design §12)',
-    file: 'packages/dataserver/src/range/merge-driver.ts',
+    file: 'packages/dataserver/src/range/reshape/merge-driver.ts',
     find: 'await this.#settled(sealed.descriptor, sealed.index, untilMs);',
     replace: '',
     seed: 1,
@@ -37,7 +37,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'keys-of-the-target-cleared-with-the-source',
-    rule: 'the rows of a merged range are the target’s (range/merges.ts MR5)',
+    rule: 'the rows of a merged range are the target’s (range/reshape/merges.ts MR5)',
     file: MERGED,
     find: 'running.replica.state.descriptor = withoutKeys(running.replica.state.descriptor);',
     replace: '',
@@ -47,7 +47,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
   {
     name: 'recent-events-without-those-of-the-source',
     rule: 'a watch misses nothing over a merge (design §10)',
-    file: 'packages/dataserver/src/range/merges.ts',
+    file: 'packages/dataserver/src/range/reshape/merges.ts',
     find: 'hub.reset(); // it does not know what happened to the keys that came',
     replace: '',
     seed: 1,
@@ -56,7 +56,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
   {
     name: 'read-without-the-newest-revision',
     rule: 'a read over several ranges asks the master for its newest revision first (routed-query.ts RQ1)',
-    file: 'packages/gateway/src/routing/routed-query.ts',
+    file: 'packages/gateway/src/routing/calls/routed-query.ts',
     find: "return range?.revisionSource === 'master';",
     replace: 'return range === undefined;',
     seed: 1,
@@ -65,7 +65,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
   {
     name: 'read-beside-a-write-under-way',
     rule: 'an answer shows all that its range writes at or below the revision it carries (queries.ts Q6)',
-    file: 'packages/dataserver/src/range/queries.ts',
+    file: 'packages/dataserver/src/range/requests/queries.ts',
     find: 'this.#deps.closing.whenUsedUp(notBefore, (error) => {',
     replace:
       '((_revision: number, then: (error?: ServiceError) => void) => (then(), () => {}))(notBefore, (error) => {',

@@ -4,13 +4,11 @@
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
-const TRANSACTIONS = 'packages/dataserver/src/transactions';
-
 export const FENCE_BUGS: readonly PlantedBug[] = [
   {
     name: 'release-under-an-intent',
     rule: 'a lock whose version a transaction compares stays as it is until that is resolved (intents.ts I3)',
-    file: `${TRANSACTIONS}/holders.ts`,
+    file: 'packages/dataserver/src/transactions/intent-conflicts.ts',
     find: 'return firstOf((found) => parts.holding(found).changes(command.command.lock));',
     replace: 'return undefined;',
     seed: 1,
@@ -19,7 +17,7 @@ export const FENCE_BUGS: readonly PlantedBug[] = [
   {
     name: 'session-ends-under-an-intent',
     rule: 'the end of a session waits for transactions that compare its locks (intents.ts I3)',
-    file: `${TRANSACTIONS}/holders.ts`,
+    file: 'packages/dataserver/src/transactions/intent-conflicts.ts',
     find: 'for (const lock of locks) touching.changes(lock);',
     replace: '',
     seed: 5,

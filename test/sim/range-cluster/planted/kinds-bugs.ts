@@ -4,13 +4,11 @@
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
-const LOCK = 'packages/lock/src';
-
 export const KINDS_BUGS: readonly PlantedBug[] = [
   {
     name: 'reader-overtakes-a-waiting-writer',
     rule: 'whoever comes later waits behind who waits, whatever it asks for (procedures.ts L2)',
-    file: `${LOCK}/acquire.ts`,
+    file: 'packages/lock/src/procedures/acquire.ts',
     find: 'if (!someoneWaits(rows) && rows.fits(wanted))',
     replace: "if ((!someoneWaits(rows) || wanted.mode === 'shared') && rows.fits(wanted))",
     seed: 1,
@@ -19,7 +17,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
   {
     name: 'permits-beyond-the-capacity',
     rule: 'permits are given as long as there are enough (procedures.ts L1)',
-    file: `${LOCK}/lock-holds.ts`,
+    file: 'packages/lock/src/procedures/lock-holds.ts',
     find: 'head.permits + permits <= head.capacity',
     replace: 'head.permits < head.capacity',
     seed: 1,
@@ -28,7 +26,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
   {
     name: 'shares-outlive-their-session',
     rule: 'the end of a session takes all that it has in a lock (design §9)',
-    file: `${LOCK}/lock-rows.ts`,
+    file: 'packages/lock/src/records/lock-rows.ts',
     find: 'if (shareVersion !== 0) this.#vacateOrDelay(this.share(owner, shareVersion), delayed);',
     replace: '',
     seed: 1,
@@ -37,7 +35,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
   {
     name: 'upgrade-beside-another-reader',
     rule: 'who upgrades has the lock alone once all others are gone (procedures.ts U2)',
-    file: `${LOCK}/upgrade.ts`,
+    file: 'packages/lock/src/procedures/upgrade.ts',
     find: 'if (rows.head.sharers === 1) {',
     replace: 'if (rows.head.sharers <= 2) {',
     seed: 1,

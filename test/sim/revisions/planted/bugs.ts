@@ -4,9 +4,9 @@
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
-const ISSUER = 'packages/master/src/revision-issuer.ts';
-const BLOCK_QUEUE = 'packages/dataserver/src/range/block-queue.ts';
-const CLOSED = 'packages/dataserver/src/range/closed-revisions.ts';
+const ISSUER = 'packages/master/src/term/revision-issuer.ts';
+const BLOCK_QUEUE = 'packages/dataserver/src/range/requests/revision-allocation-queue.ts';
+const CLOSED = 'packages/dataserver/src/range/requests/closed-revisions.ts';
 
 export const REVISION_BUGS: readonly PlantedBug[] = [
   {
@@ -57,7 +57,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
   {
     name: 'bound-of-revisions-lost-at-restart',
     rule: 'the bound of revisions never falls (state.ts M7)',
-    file: 'packages/master/src/state.ts',
+    file: 'packages/master/src/metadata/master-state.ts',
     find: 'this.#revisionBound = image.revisionBound;',
     replace: 'this.#revisionBound = 0;',
     seed: 3,

@@ -18,9 +18,9 @@ import {
   type RpcDialer,
   type Txn,
 } from '@remora/protocol';
-import { getCurrent } from '../../../../packages/dataserver/src/state/kv-read.ts';
-import { errorOf } from '../../../../packages/dataserver/src/state/outcome-codec.ts';
-import { toKeyValue } from '../../../../packages/dataserver/src/state/record.ts';
+import { getCurrent } from '../../../../packages/dataserver/src/state/kv/kv-read.ts';
+import { toKeyValue } from '../../../../packages/dataserver/src/state/kv/record.ts';
+import { errorOf } from '../../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
 import { memoryEngine, StateBed } from '../../../../packages/dataserver/src/state/test-bed.ts';
 
 type Done = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
@@ -54,7 +54,7 @@ export class SmallCluster {
   /** Of the ranges. */
   #timeMs = 1_000;
   /** Commands that ranges have yet to answer. */
-  #underWay = 0;
+  #inFlight = 0;
 
   /** Ranges begin at these plain keys, and one before the first of them. */
   constructor(borders: readonly string[]) {
@@ -107,7 +107,7 @@ export class SmallCluster {
 
   async #execute({ rangeId, requestId, deadlineMs, body }: RangeRequest, done: Done): Promise<void> {
     if (body.kind === 'query') throw new Error(`no ${body.query.type} is asked here`);
-    this.#underWay++;
+    this.#inFlight++;
     const bed = this.#ranges.find(({ state }) => state.rangeId === rangeId);
     if (bed === undefined) throw new Error(`there is no range ${rangeId}`);
     bed.timeMs = this.#timeMs;
@@ -115,7 +115,7 @@ export class SmallCluster {
     bed.block = isNumbered ? { first: this.#draw(bed.state.revision), count: BLOCK } : undefined;
     const outcome = await bed.run(body.command, { requestId, deadlineMs });
     this.#revision = Math.max(this.#revision, bed.state.revision);
-    this.#underWay--;
+    this.#inFlight--;
     if (!outcome.ok) return done(errorOf(outcome), undefined);
     const { revision, result } = outcome;
     done(undefined, { revision, raftTerm: 1, rangeTimeMs: this.#timeMs, result });
@@ -127,14 +127,14 @@ export class SmallCluster {
     this.#backend.command(command, { timeoutMs: TIMEOUT_MS }, (error, reply) => {
       answer = { error, result: reply?.result, revision: reply?.revision ?? 0 };
     });
-    for (let turn = 0; answer === undefined || this.#backend.underWay().coordinated > 0; turn++) {
+    for (let turn = 0; answer === undefined || this.#backend.inFlight().coordinated > 0; turn++) {
       if (turn > TURNS_MAX) throw new Error('the gateway never ends what it was asked');
       await Promise.resolve();
       this.#clock.runImmediates();
       if (turn % TURNS_BEFORE_LOOP === TURNS_BEFORE_LOOP - 1)
         await new Promise<void>((resolve) => setImmediate(resolve));
       // Who waits with nothing on its way has set a timer.
-      if (this.#underWay === 0 && turn % IDLE_TURNS === IDLE_TURNS - 1) this.#clock.fireNext();
+      if (this.#inFlight === 0 && turn % IDLE_TURNS === IDLE_TURNS - 1) this.#clock.fireNext();
     }
     return answer;
   }

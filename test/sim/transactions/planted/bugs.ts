@@ -6,7 +6,7 @@ import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
 const FOLDER = 'packages/dataserver/src/transactions';
 const RANGE_TRANSACTIONS = `${FOLDER}/range-transactions.ts`;
-const SETTLER = `${FOLDER}/settler.ts`;
+const SETTLER = 'packages/dataserver/src/transactions/intent-resolver.ts';
 
 export const TRANSACTION_BUGS: readonly PlantedBug[] = [
   {
@@ -21,7 +21,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
   {
     name: 'writes-pass-intents',
     rule: 'whoever would change a key under an intent waits (design §11 ▸)',
-    file: `${FOLDER}/holders.ts`,
+    file: 'packages/dataserver/src/transactions/intent-conflicts.ts',
     find: 'return firstOf((found) => touchedByTxn(command.txn, parts.holding(found)));',
     replace: 'return undefined;',
     seed: 1,
@@ -39,7 +39,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
   {
     name: 'reads-pass-intents',
     rule: 'the newest state of what is under an exclusive intent is read when that is resolved (decision 19, T2)',
-    file: 'packages/dataserver/src/range/queries.ts',
+    file: 'packages/dataserver/src/range/requests/queries.ts',
     find: 'const holder = this.#holder(query);',
     replace: 'const holder = this.#holder(query) && undefined;',
     seed: 10,
@@ -57,7 +57,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
   {
     name: 'closed-above-prepared-transactions',
     rule: 'no revision is closed at or above one that a prepared transaction may commit at (design §8 ▸)',
-    file: 'packages/dataserver/src/range/closed-revisions.ts',
+    file: 'packages/dataserver/src/range/requests/closed-revisions.ts',
     find: 'Math.min(Math.max(state.revision, this.#confirmed), prepared.earliestCommit() - 1)',
     replace: 'Math.max(state.revision, this.#confirmed)',
     seed: 1,

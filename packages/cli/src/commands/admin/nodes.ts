@@ -6,7 +6,13 @@ import { agoText, sizeText } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
 import { examples } from '../connection.ts';
-import { decommissionCommand, drainCommand, maintenanceCommand, removeCommand, undrainCommand } from './node-duties.ts';
+import {
+  decommissionCommand,
+  drainCommand,
+  maintenanceCommand,
+  removeCommand,
+  undrainCommand,
+} from './node-maintenance.ts';
 import { addViewFlags, show, type View, type ViewFlags } from './run.ts';
 
 export function nodesCommand(shell: Shell): Command {

@@ -7,7 +7,7 @@ import { EtcdAuth } from '../../etcd/auth-service.ts';
 import { EtcdCluster } from '../../etcd/cluster-service.ts';
 import { etcdStatus } from '../../etcd/errors.ts';
 import { Headers } from '../../etcd/headers.ts';
-import { keepAliveWords } from '../../etcd/keep-alive-words.ts';
+import { keepAliveCodec } from '../../etcd/keepalive-codec.ts';
 import { EtcdKv } from '../../etcd/kv-service.ts';
 import { EtcdLease } from '../../etcd/lease-service.ts';
 import { ETCD_LIMITS, type EtcdLimits } from '../../etcd/limits.ts';
@@ -74,7 +74,7 @@ function leaseService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard
     leaseRevoke: guard.unary(lease.revoke.bind(lease), etcdStatus),
     leaseKeepAlive: guard.stream(
       (sink, resumeReading, seen) =>
-        new HeartbeatStream(deps.backend, keepAliveWords(headers, seen), limits, { sink, resumeReading }),
+        new HeartbeatStream(deps.backend, keepAliveCodec(headers, seen), limits, { sink, resumeReading }),
       etcdStatus,
     ),
     leaseTimeToLive: guard.unary(lease.timeToLive.bind(lease), etcdStatus),

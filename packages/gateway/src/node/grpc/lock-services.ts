@@ -4,11 +4,11 @@ import type { Backend } from '../../backend.ts';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { remoraStatus } from '../../etcd/errors.ts';
 import { HeartbeatStream } from '../../heartbeat-stream.ts';
+import { unreadRoom } from '../../lock/lock-event-backpressure.ts';
 import { LockApi } from '../../lock/lock-service.ts';
 import { LockWatchStream } from '../../lock/lock-watch-stream.ts';
+import { SESSION_CODEC } from '../../lock/session-codec.ts';
 import { SessionApi } from '../../lock/session-service.ts';
-import { SESSION_WORDS } from '../../lock/session-words.ts';
-import { unreadRoom } from '../../lock/unread-news.ts';
 import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
 
@@ -29,7 +29,7 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
   return grpcService<pb.LockServer>(pb.LockService, {
     openSession: guard.unary(api.openSession.bind(api), remoraStatus),
     keepAlive: guard.stream(
-      (sink, resumeReading) => new HeartbeatStream(deps.backend, SESSION_WORDS, limits, { sink, resumeReading }),
+      (sink, resumeReading) => new HeartbeatStream(deps.backend, SESSION_CODEC, limits, { sink, resumeReading }),
       remoraStatus,
     ),
     closeSession: guard.unary(api.closeSession.bind(api), remoraStatus),

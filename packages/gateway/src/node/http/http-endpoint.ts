@@ -12,7 +12,7 @@ import {
 import type { ApiAnswer, EventStream } from '../../http/api-types.ts';
 import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
-import { WaitSlots } from '../../routing/wait-slots.ts';
+import { WaitSlots } from '../../routing/calls/wait-slots.ts';
 
 /** The largest request asks about a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;

@@ -3,9 +3,9 @@
  * together is mostly used together. It is asked for, once per group, and ends; the balance of all stays with the others.
  */
 import { type RangeInfo, voterNodes } from '../cluster-model.ts';
-import { Counter } from '../footprint.ts';
 import { costOfJoining } from '../labels.ts';
 import type { Plan } from '../operator.ts';
+import { Counter } from '../operator-influence.ts';
 import { unfitFor } from '../placement.ts';
 import { planFor, relocateSteps } from '../plans.ts';
 import { notServing } from '../step.ts';

@@ -30,7 +30,7 @@ export interface HostContext {
   admitsCampaign(runner: GroupRunner): boolean;
   /** The group has something for the next turn. */
   markDirty(runner: GroupRunner): void;
-  /** Entries of the group wait for some of its followers (core/thrift.ts). */
+  /** Entries of the group wait for some of its followers (core/thrifty-replication.ts). */
   appendsWait(runner: GroupRunner): void;
   /** Its next due tick may have come nearer. */
   schedule(runner: GroupRunner): void;

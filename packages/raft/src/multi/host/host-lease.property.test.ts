@@ -8,7 +8,7 @@
  */
 import { assert, type Random, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
-import { type ConfStep, confChange, LEAVE_JOINT } from '../../core/conf-change.ts';
+import { type ConfStep, confChange, LEAVE_JOINT } from '../../core/membership/conf-change.ts';
 import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;

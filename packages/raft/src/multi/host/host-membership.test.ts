@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { type ConfChange, type ConfStep, confChange, LEAVE_JOINT } from '../../core/conf-change.ts';
-import { confOf, isJoint } from '../../core/membership.ts';
+import { type ConfChange, type ConfStep, confChange, LEAVE_JOINT } from '../../core/membership/conf-change.ts';
+import { confOf, isJoint } from '../../core/membership/membership.ts';
 import type { ConfState } from '../../core/types.ts';
 import { HostBed, replicaOn } from './test-bed.ts';
 

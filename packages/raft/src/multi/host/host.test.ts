@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { confChange } from '../../core/conf-change.ts';
+import { confChange } from '../../core/membership/conf-change.ts';
 import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;

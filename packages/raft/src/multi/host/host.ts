@@ -31,7 +31,7 @@ import type { Outbox } from './outbox.ts';
 import { SnapshotIntake } from './snapshots/snapshot-intake.ts';
 import { snapshotRates } from './snapshots/snapshot-rates.ts';
 import { SnapshotSender } from './snapshots/snapshot-sender.ts';
-import { type HostStats, type HostUnderWay, newStats } from './stats.ts';
+import { type HostInFlight, type HostStats, newStats } from './stats.ts';
 import { TurnLoop } from './turns.ts';
 import { WaitingAppends } from './waiting-appends.ts';
 
@@ -70,7 +70,7 @@ export interface NodeRaftHost extends RaftHost {
    */
   logFailed(error: Error): void;
   stats(): Readonly<HostStats>;
-  underWay(): HostUnderWay;
+  inFlight(): HostInFlight;
   /** Its disk neither takes a write nor refuses it. */
   readonly logHangs: boolean;
 }
@@ -257,19 +257,19 @@ class Host implements NodeRaftHost {
     return this.#logWatch.hangs;
   }
 
-  underWay(): HostUnderWay {
+  inFlight(): HostInFlight {
     const sum = {
       reads: 0,
-      snapshotsOut: this.#sender.underWay,
-      snapshotsIn: this.#intake.underWay,
+      snapshotsOut: this.#sender.inFlight,
+      snapshotsIn: this.#intake.inFlight,
       receiving: 0,
       logHolds: 0,
       durableWaits: this.#durableWaiters.length,
     };
-    for (const { underWay } of this.#groups.values()) {
-      sum.reads += underWay.reads;
-      sum.receiving += underWay.receiving;
-      sum.logHolds += underWay.logHolds;
+    for (const { inFlight } of this.#groups.values()) {
+      sum.reads += inFlight.reads;
+      sum.receiving += inFlight.receiving;
+      sum.logHolds += inFlight.logHolds;
     }
     return sum;
   }

@@ -46,8 +46,8 @@ export class LogWatch {
   }
 
   /** `count` ticks have passed. */
-  ticked(count: number, underWay: boolean, groups: Iterable<LedGroup>): void {
-    if (!underWay) {
+  ticked(count: number, inFlight: boolean, groups: Iterable<LedGroup>): void {
+    if (!inFlight) {
       this.#ticks = 0;
       return;
     }

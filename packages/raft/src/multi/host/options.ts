@@ -39,7 +39,7 @@ export interface HostOptions {
   readonly maxInflightBytes: number;
   /**
    * Interval at which it is looked whether entries still need not be sent to followers whose acknowledgement is not
-   * awaited (core/thrift.ts T3), in milliseconds. 0: entries go to all followers at once.
+   * awaited (core/thrifty-replication.ts T3), in milliseconds. 0: entries go to all followers at once.
    */
   readonly appendReviewMs: number;
   /** Proposed and not yet committed bytes of a group; above it proposals are refused `queueFull`. */

@@ -51,7 +51,7 @@ export interface HostStats {
 }
 
 /** What a host has begun and not ended. All of it is 0 on a node at rest: what stays is leaked. */
-export interface HostUnderWay {
+export interface HostInFlight {
   /** ReadIndex calls that are not answered. */
   readonly reads: number;
   /** Snapshots that followers need, that are sent, or that wait for a place at their receiver. */

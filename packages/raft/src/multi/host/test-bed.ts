@@ -1,6 +1,6 @@
 /** A cluster of hosts on a virtual clock, for tests: real hosts and cores over an in-memory network, log and state. */
 import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
-import type { ConfChange } from '../../core/conf-change.ts';
+import type { ConfChange } from '../../core/membership/conf-change.ts';
 import type { ConfState, Entry, LogPosition, Role } from '../../core/types.ts';
 import type { Group } from '../host-api.ts';
 import type {

@@ -40,7 +40,7 @@ export class EntryReader {
   readonly #fail: (error: unknown) => void;
   #queue: Waiting[] = [];
   #head = 0;
-  #underWay = 0;
+  #inFlight = 0;
   /** How many ask for entries, over a longer time. */
   #crowd = CROWD_AT_FIRST;
 
@@ -65,8 +65,8 @@ export class EntryReader {
   }
 
   #start(): void {
-    while (this.#underWay < this.#readsMax && this.#head < this.#queue.length) {
-      const waiting = this.#queue.length - this.#head + this.#underWay;
+    while (this.#inFlight < this.#readsMax && this.#head < this.#queue.length) {
+      const waiting = this.#queue.length - this.#head + this.#inFlight;
       this.#crowd = Math.max(waiting, this.#crowd - 1 / READS_PER_CROWD_LOSS);
       const shareBytes = Math.max(READ_BYTES_MIN, Math.floor(ROUND_BYTES / this.#crowd));
       const { owner, read } = this.#queue[this.#head++] as Waiting;
@@ -74,7 +74,7 @@ export class EntryReader {
         this.#queue = this.#queue.slice(this.#head);
         this.#head = 0;
       }
-      this.#underWay++;
+      this.#inFlight++;
       this.#stats.entryReads++;
       const { from, to } = read;
       const maxBytes = Math.min(read.maxBytes, shareBytes);
@@ -86,7 +86,7 @@ export class EntryReader {
   }
 
   #finish(owner: EntryOwner, read: EntryRead, entries: readonly Entry[]): void {
-    this.#underWay--;
+    this.#inFlight--;
     this.#stats.entriesReadBack += entries.length;
     this.#guard(() => {
       owner.entriesRead(read, entries);

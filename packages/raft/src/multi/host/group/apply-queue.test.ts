@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
-import { confOf } from '../../../core/membership.ts';
+import { confOf } from '../../../core/membership/membership.ts';
 import type { Entry } from '../../../core/types.ts';
 import type { StateMachine } from '../../ports.ts';
 import { ApplyQueue } from './apply-queue.ts';

@@ -8,9 +8,9 @@
  *     what it has applied by then. A change that is not possible, or not admitted, changes nothing, on every replica.
  */
 import { assert, type Logger } from '@remora/base';
-import { type ConfChange, changeConf, takesEffectAlways } from '../../../core/conf-change.ts';
-import { decodeConfChange } from '../../../core/conf-change-codec.ts';
-import { isMember, membersOf } from '../../../core/membership.ts';
+import { type ConfChange, changeConf, takesEffectAlways } from '../../../core/membership/conf-change.ts';
+import { decodeConfChange } from '../../../core/membership/conf-change-codec.ts';
+import { isMember, membersOf } from '../../../core/membership/membership.ts';
 import { RaftCore } from '../../../core/raft.ts';
 import type {
   ConfState,
@@ -36,7 +36,7 @@ import type { HeartbeatReceiver, HeartbeatSender, SteadyFollower } from '../hear
 import { MergedFollowers } from '../heartbeats/merged-followers.ts';
 import { coreConfig, type HostContext } from '../host-context.ts';
 import type { Outbox } from '../outbox.ts';
-import type { HostUnderWay } from '../stats.ts';
+import type { HostInFlight } from '../stats.ts';
 import type { TurnMember } from '../turns.ts';
 import { ApplyQueue } from './apply-queue.ts';
 import { GroupSnapshots } from './group-snapshots.ts';
@@ -433,7 +433,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     for (const entry of entries) this.#tail.advance(entry, entry.data.length);
   }
 
-  get underWay(): Pick<HostUnderWay, 'reads' | 'logHolds' | 'receiving'> {
+  get inFlight(): Pick<HostInFlight, 'reads' | 'logHolds' | 'receiving'> {
     return { reads: this.#reads.pending, logHolds: this.#tail.holds, receiving: this.snapshots.receiving ? 1 : 0 };
   }
 

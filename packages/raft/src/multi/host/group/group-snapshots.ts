@@ -5,13 +5,13 @@
  * N2. A picture is taken between two applies, and the log behind it is held from then on (traps 3).
  * N3. `accept` that says yes is followed by exactly one of `installed` and `failed`.
  */
-import { isMember } from '../../../core/membership.ts';
+import { isMember } from '../../../core/membership/membership.ts';
 import type { RaftCore } from '../../../core/raft.ts';
 import type { ConfState, LogPosition, ReplicaId } from '../../../core/types.ts';
 import type { SnapshotHeader, SnapshotReceiver, StateMachine } from '../../ports.ts';
 import type { CacheShare } from '../entries/entry-cache.ts';
 import type { HostContext } from '../host-context.ts';
-import { type OutgoingSnapshot, OutgoingSnapshots, Reception } from '../snapshots/snapshots-under-way.ts';
+import { type OutgoingSnapshot, OutgoingSnapshots, Reception } from '../snapshots/snapshots-in-flight.ts';
 import type { ApplyQueue } from './apply-queue.ts';
 import type { LogTail } from './log-tail.ts';
 

@@ -34,7 +34,7 @@ export class SnapshotIntake {
     this.#host = host;
   }
 
-  get underWay(): number {
+  get inFlight(): number {
     return this.#receiving;
   }
 

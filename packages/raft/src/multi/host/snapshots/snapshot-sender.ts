@@ -21,7 +21,7 @@ import type { HostStats } from '../stats.ts';
 import type { ByteRate } from './byte-rate.ts';
 import { SendQueue } from './send-queue.ts';
 import { ProgressLog, pacedChunks, TooLateError, within } from './snapshot-pace.ts';
-import type { OutgoingSnapshot } from './snapshots-under-way.ts';
+import type { OutgoingSnapshot } from './snapshots-in-flight.ts';
 
 export interface SnapshotSenderOptions {
   readonly clock: Clock;
@@ -73,7 +73,7 @@ export class SnapshotSender {
   }
 
   /** Those that wait for their turn, or for a place at the receiver, included. */
-  get underWay(): number {
+  get inFlight(): number {
     return this.#queue.size + this.#running.size + this.#parked.size;
   }
 

@@ -100,20 +100,20 @@ describe('snapshots between hosts', () => {
     b.counter(behind, 2).installGate = gate;
     b.network.heal();
     await b.until('it is installed', () => b.counter(behind, 2).installs === 1);
-    expect(b.node(leader).host.underWay()).toMatchObject({ snapshotsOut: 1, logHolds: 1 });
-    expect(b.node(behind).host.underWay()).toMatchObject({ snapshotsIn: 1, receiving: 1 });
+    expect(b.node(leader).host.inFlight()).toMatchObject({ snapshotsOut: 1, logHolds: 1 });
+    expect(b.node(behind).host.inFlight()).toMatchObject({ snapshotsIn: 1, receiving: 1 });
     let read = false;
     b.group(leader, 2).readIndex(() => {
       read = true;
     });
-    expect(b.node(leader).host.underWay().reads).toBe(1);
+    expect(b.node(leader).host.inFlight().reads).toBe(1);
     open();
     await caughtUp(lag, [2]);
     await b.until('it is read', () => read);
     const nothing = { reads: 0, snapshotsOut: 0, logHolds: 0, snapshotsIn: 0, receiving: 0, durableWaits: 0 };
-    await b.until('all has ended', () => Object.values(b.node(leader).host.underWay()).every((count) => count === 0));
-    expect(b.node(leader).host.underWay()).toEqual(nothing);
-    expect(b.node(behind).host.underWay()).toEqual(nothing);
+    await b.until('all has ended', () => Object.values(b.node(leader).host.inFlight()).every((count) => count === 0));
+    expect(b.node(leader).host.inFlight()).toEqual(nothing);
+    expect(b.node(behind).host.inFlight()).toEqual(nothing);
   });
 
   test('a receiver with no place is asked again with the same picture, in turn (S3, J1)', async () => {
@@ -309,7 +309,7 @@ describe('snapshots between hosts', () => {
     await b.removeGroup(behind, 2);
     expect(receiving.aborts).toBe(1);
     expect(b.clock.monotonicMs() - askedMs).toBeLessThan(20); // a grant takes 62 ms
-    expect(b.node(behind).host.underWay()).toMatchObject({ snapshotsIn: 0, receiving: 0 });
+    expect(b.node(behind).host.inFlight()).toMatchObject({ snapshotsIn: 0, receiving: 0 });
   });
 
   test('a node that stops while it sends and receives ends both at once', async () => {

@@ -1,0 +1,165 @@
+/**
+ * Counters and histograms that cost an addition to count, as prom-client's look their labels up each time. Its registry
+ * renders them: what it asks of a metric is `get`.
+ */
+import type { Counter, Histogram, MetricDefinition } from '../metrics.ts';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** The series of a metric, one for each combination of label values. */
+class SeriesTable<Series> {
+  readonly #labels: readonly string[];
+  readonly #make: () => Series;
+  readonly #series = new Map<string, { readonly labels: Labels; readonly series: Series }>();
+
+  constructor(labels: readonly string[], make: () => Series) {
+    this.#labels = labels;
+    this.#make = make;
+  }
+
+  of(values: readonly string[]): Series {
+    if (values.length !== this.#labels.length) {
+      throw new TypeError(`expected values for ${this.#labels.length} labels, not ${values.length}`);
+    }
+    const key = JSON.stringify(values);
+    const known = this.#series.get(key);
+    if (known !== undefined) return known.series;
+    const labels = Object.fromEntries(this.#labels.map((label, i) => [label, values[i] ?? '']));
+    const series = this.#make();
+    this.#series.set(key, { labels, series });
+    return series;
+  }
+
+  [Symbol.iterator]() {
+    return this.#series.values();
+  }
+}
+
+abstract class Tally {
+  readonly name: string;
+  readonly help: string;
+  abstract readonly type: 'counter' | 'histogram';
+  /** Over several processes. */
+  readonly aggregator = 'sum';
+
+  constructor({ name, help }: MetricDefinition) {
+    this.name = name;
+    this.help = help;
+  }
+
+  /** In the form of prom-client's own metrics. */
+  async get() {
+    const { name, help, type, aggregator } = this;
+    return { name, help, type, aggregator, values: [...this.values()] };
+  }
+
+  protected abstract values(): Iterable<NamedValue>;
+}
+
+interface NamedValue {
+  /** Where it is not the metric's. */
+  readonly metricName?: string;
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+export class FastCounter extends Tally implements Counter {
+  readonly type = 'counter';
+  readonly #series: SeriesTable<CounterSeries>;
+
+  constructor(definition: MetricDefinition) {
+    super(definition);
+    const { labels = [] } = definition;
+    this.#series = new SeriesTable(labels, () => new CounterSeries());
+    // Without labels there is one from the beginning.
+    if (labels.length === 0) this.#series.of([]);
+  }
+
+  inc(by?: number): void {
+    this.#series.of([]).inc(by);
+  }
+
+  labels(...values: readonly string[]): Counter {
+    return this.#series.of(values);
+  }
+
+  protected override *values(): Iterable<NamedValue> {
+    for (const { labels, series } of this.#series) yield { labels, value: series.value };
+  }
+}
+
+class CounterSeries implements Counter {
+  value = 0;
+
+  inc(by = 1): void {
+    if (by < 0) throw new RangeError('a counter only grows');
+    this.value += by;
+  }
+
+  labels(): never {
+    return boundTwice();
+  }
+}
+
+export class FastHistogram extends Tally implements Histogram {
+  readonly type = 'histogram';
+  readonly #bounds: readonly number[];
+  readonly #series: SeriesTable<HistogramSeries>;
+
+  constructor(definition: MetricDefinition, bounds: readonly number[]) {
+    super(definition);
+    const { labels = [] } = definition;
+    this.#bounds = bounds;
+    this.#series = new SeriesTable(labels, () => new HistogramSeries(bounds));
+    if (labels.length === 0) this.#series.of([]);
+  }
+
+  observe(value: number): void {
+    this.#series.of([]).observe(value);
+  }
+
+  labels(...values: readonly string[]): Histogram {
+    return this.#series.of(values);
+  }
+
+  protected override *values(): Iterable<NamedValue> {
+    for (const { labels, series } of this.#series) {
+      let count = 0;
+      for (const [i, bound] of [...this.#bounds, '+Inf'].entries()) {
+        count += series.counts[i] ?? 0;
+        yield { metricName: `${this.name}_bucket`, labels: { le: String(bound), ...labels }, value: count };
+      }
+      yield { metricName: `${this.name}_sum`, labels, value: series.sum };
+      yield { metricName: `${this.name}_count`, labels, value: count };
+    }
+  }
+}
+
+class HistogramSeries implements Histogram {
+  readonly #bounds: readonly number[];
+  /** Of each bucket alone; the last one is of what is above all bounds. */
+  readonly counts: number[];
+  sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.counts = new Array<number>(bounds.length + 1).fill(0);
+  }
+
+  observe(value: number): void {
+    const bounds = this.#bounds;
+    let bucket = 0;
+    while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++;
+    this.counts[bucket] = (this.counts[bucket] as number) + 1;
+    this.sum += value;
+  }
+
+  labels(): never {
+    return boundTwice();
+  }
+}
+
+/** The labels of a series are bound; its type has them because those of the whole metric are. */
+export function boundTwice(): never {
+  throw new TypeError('the labels of this metric are bound already');
+}

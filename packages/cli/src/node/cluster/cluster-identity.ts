@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { formatAddress } from '@remora/base';
+import { advertised, type Member, type NodeOptions } from '../../node-options.ts';
+
+/** What the founding members of a cluster know without asking anybody. */
+export interface Founders {
+  readonly clusterId: string;
+  /** In the order of their ids, which count from 1. */
+  readonly members: readonly Member[];
+  readonly ownNodeId: number;
+}
+
+/**
+ * The id by which clients and operators know the cluster: in views, backups, etcd's headers and what gateways say of
+ * each other. One-way, as the id itself is what nodes present to each other (decision 75).
+ */
+export function shownClusterId(clusterId: string): string {
+  return createHash('sha256').update(`shown\n${clusterId}`).digest('hex').slice(0, 16);
+}
+
+/**
+ * The founders as the options say; undefined for a node that joins a running cluster. The cluster's id is a hash of
+ * token and members, so that all founders reckon the same one, and nodes of two clusters refuse each other.
+ */
+export function foundersOf(options: NodeOptions): Founders | undefined {
+  if (options.join.length > 0) return undefined;
+  const members =
+    options.initialCluster.length > 0
+      ? [...options.initialCluster]
+      : [{ name: options.name, peer: advertised(options).peer }];
+  members.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const text = [options.clusterToken, ...members.map(({ name, peer }) => `${name}=${formatAddress(peer)}`)].join('\n');
+  return {
+    clusterId: createHash('sha256').update(text).digest('hex').slice(0, 16),
+    members,
+    ownNodeId: members.findIndex(({ name }) => name === options.name) + 1,
+  };
+}

@@ -1,0 +1,92 @@
+import { formatAddress, type Logger } from '@remora/base';
+import type { ClusterNode } from '@remora/gateway';
+import type { ClusterView, NodeHeartbeatReply } from '@remora/protocol';
+import type { NodeOptions } from '../../node-options.ts';
+import type { NodePlatform } from '../platform.ts';
+import type { Founders } from './cluster-identity.ts';
+import { clusterNodes, knownNodesOf } from './known-nodes.ts';
+import type { NamedPeer } from './peer-identities.ts';
+
+export interface KnownClusterDeps {
+  readonly options: Pick<NodeOptions, 'peerProxies'>;
+  readonly founders: Founders | undefined;
+  readonly records: Pick<NodePlatform['records'], 'knownNodes' | 'rememberNodes'>;
+  readonly logger: Logger;
+  /** What the master on this node knows of another one, if it runs one. */
+  readonly masterKnows: (nodeId: number) => NamedPeer | undefined;
+}
+
+/** What a node knows of its cluster: as the masters told last, else as was written down, else by whom it was founded. */
+export class KnownCluster {
+  readonly #deps: KnownClusterDeps;
+  #view: ClusterView | undefined;
+  /** Why the last write of the nodes failed. It is tried again with each answer of the masters, and logged when it changes. */
+  #writeError = '';
+
+  constructor(deps: KnownClusterDeps) {
+    this.#deps = deps;
+  }
+
+  /** As the masters told last; undefined until they have. */
+  get view(): ClusterView | undefined {
+    return this.#view;
+  }
+
+  get nodes(): readonly ClusterNode[] {
+    const { records, founders } = this.#deps;
+    return clusterNodes({ view: this.#view, records: records.knownNodes, founders });
+  }
+
+  /** The ids of those who may know a master, or be one, before any master was heard. */
+  get firstIds(): readonly number[] {
+    const { records, founders } = this.#deps;
+    const members = founders?.members.map((_member, i) => i + 1) ?? [];
+    const known = records.knownNodes.filter(({ removed }) => !removed).map(({ nodeId }) => nodeId);
+    return [...new Set([...members, ...known])];
+  }
+
+  /** Whether the masters have ever told of a cluster with that node: it is written down with what they told. */
+  hasTaken(nodeId: number): boolean {
+    if (this.#view !== undefined) return true; // They tell none that they do not have.
+    return this.#deps.records.knownNodes.some((node) => node.nodeId === nodeId);
+  }
+
+  /** What the masters say of a node, or said last. */
+  named(nodeId: number): NamedPeer | undefined {
+    const { masterKnows, records } = this.#deps;
+    return masterKnows(nodeId) ?? records.knownNodes.find((node) => node.nodeId === nodeId);
+  }
+
+  isFounder(nodeId: number): boolean {
+    return this.#deps.founders?.members[nodeId - 1] !== undefined;
+  }
+
+  /** Where the peer port of a node is reached, as known now. */
+  address(nodeId: number): string | undefined {
+    const { founders, options, records } = this.#deps;
+    const isIt = (node: { readonly nodeId: number }): boolean => node.nodeId === nodeId;
+    const known = this.#view?.nodes.map(({ descriptor }) => descriptor).find(isIt) ?? records.knownNodes.find(isIt);
+    const founder = founders?.members[nodeId - 1];
+    const name = known?.name ?? founder?.name;
+    const proxy = options.peerProxies.find((member) => member.name === name);
+    if (proxy !== undefined) return formatAddress(proxy.peer);
+    return known?.peerAddress ?? (founder === undefined ? undefined : formatAddress(founder.peer));
+  }
+
+  /**
+   * The masters say so. It is on disk before anything that came with it is done: replicas count on their peers being who
+   * they are. A disk that does not take it fails elsewhere, too.
+   */
+  learn(view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']): void {
+    this.#view = view;
+    const { records, logger } = this.#deps;
+    try {
+      records.rememberNodes(knownNodesOf(view.nodes, incarnations));
+      this.#writeError = '';
+    } catch (cause) {
+      const error = String(cause);
+      if (error !== this.#writeError) logger.warn({ error }, 'could not write down who the nodes of the cluster are');
+      this.#writeError = error;
+    }
+  }
+}

@@ -1,0 +1,238 @@
+// I1. A data directory belongs to one node of one cluster, for good: name, cluster id, node id and incarnation never
+//     change once written, and a process that expects others is refused.
+// I2. The incarnation is drawn once, when the directory is made. A node that comes back under a known id with another
+//     incarnation has lost its disk, and with it its votes and its log; whoever knew it refuses it (traps 10).
+// I3. What a decision rests on is durable before the decision: the own identity and those of others are synced before use.
+// I4. What peers say of themselves is never written down. What the masters say of them is (known-nodes.ts).
+// I5. A node that has run comes back with its log and its engine, or not at all: where one of them is empty (a disk that is
+//     not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk had been lost (I2).
+import { rmSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type Random, randomGuid } from '@remora/base';
+import { CommandError } from '../../exit-codes.ts';
+import { isNodeId, readKnownNodes, sameNodes } from '../cluster/known-nodes.ts';
+import type { KnownNode } from '../platform.ts';
+import { readJsonFile, syncDirectory, writeJsonAtomically, writeJsonAtomicallySync } from './atomic-file.ts';
+import { type DirLock, lockDirectory } from './dir-lock.ts';
+
+/** Version of everything in a data directory that this program writes; it refuses newer ones. */
+export const DATA_FORMAT_VERSION = 1;
+
+const NODES_FILE = 'nodes.json';
+/** Where earlier versions kept the incarnations of peers, by what these said of themselves. Read until the masters answer. */
+const PEERS_FILE = 'peers.json';
+
+export interface NodeIdentity {
+  readonly formatVersion: number;
+  readonly name: string;
+  /** Drawn when the directory was made (I2). */
+  readonly incarnation: string;
+  /** Absent until the node knows its cluster: at once for founders, after joining for others. */
+  readonly clusterId?: string;
+  readonly nodeId?: number;
+}
+
+export interface OpenDataDirOptions {
+  readonly dir: string;
+  readonly name: string;
+  /** What the node's options say, where they do; compared with what the directory says (I1). */
+  readonly clusterId?: string;
+  readonly nodeId?: number;
+  readonly random: Random;
+}
+
+/**
+ * Takes a data directory for this process and reads who it belongs to; makes a new one when the directory is empty.
+ * @throws {CommandError} `dataDir`: in use, of another node, cluster or newer version, or damaged.
+ */
+export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir> {
+  const dir = resolve(options.dir);
+  const lock = await lockDirectory(dir);
+  try {
+    const identity = (await readIdentity(dir)) ?? (await createIdentity(dir, options));
+    const nodes = await readNodes(dir);
+    const dataDir = new DataDir({ dir, lock, identity, nodes });
+    expectSame(dir, 'node', options.name, identity.name);
+    const taken = nodes.some(({ nodeId }) => nodeId === identity.nodeId);
+    await expectWhole(dir, taken);
+    const { clusterId, nodeId } = options;
+    if (clusterId !== undefined && nodeId !== undefined) await dataDir.assign({ clusterId, nodeId });
+    else if (clusterId !== undefined && identity.clusterId !== undefined) {
+      expectSame(dir, 'cluster', clusterId, identity.clusterId);
+    }
+    return dataDir;
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+export class DataDir {
+  readonly path: string;
+  readonly #lock: DirLock;
+  #identity: NodeIdentity;
+  #nodes: readonly KnownNode[];
+  /** Whether `#nodes` is on disk: the last write did not fail. */
+  #nodesWritten = true;
+  #writes: Promise<void> = Promise.resolve();
+
+  constructor(parts: {
+    readonly dir: string;
+    readonly lock: DirLock;
+    readonly identity: NodeIdentity;
+    readonly nodes: readonly KnownNode[];
+  }) {
+    this.path = parts.dir;
+    this.#lock = parts.lock;
+    this.#identity = parts.identity;
+    this.#nodes = parts.nodes;
+  }
+
+  get identity(): NodeIdentity {
+    return this.#identity;
+  }
+
+  /**
+   * Records the cluster and the id that this node was given, durably; the same again changes nothing.
+   * @throws {CommandError} `dataDir` when the directory belongs to another cluster or node (I1).
+   */
+  async assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void> {
+    await this.#serially(async () => {
+      const { clusterId, nodeId } = this.#identity;
+      if (clusterId !== undefined) expectSame(this.path, 'cluster', given.clusterId, clusterId);
+      if (nodeId !== undefined) expectSame(this.path, 'node id', String(given.nodeId), String(nodeId));
+      if (clusterId !== undefined && nodeId !== undefined) return;
+      const identity = { ...this.#identity, ...given };
+      await writeJsonAtomically(join(this.path, 'node.json'), identity);
+      this.#identity = identity;
+    });
+  }
+
+  get knownNodes(): readonly KnownNode[] {
+    return this.#nodes;
+  }
+
+  /**
+   * The same as before costs nothing. What changes is rare, so it may block. Where the write fails, the nodes count for this
+   * life, and the next call writes them again.
+   */
+  rememberNodes(nodes: readonly KnownNode[]): void {
+    if (this.#nodesWritten && sameNodes(nodes, this.#nodes)) return;
+    this.#nodes = nodes;
+    this.#nodesWritten = false;
+    writeJsonAtomicallySync(join(this.path, NODES_FILE), { formatVersion: DATA_FORMAT_VERSION, nodes });
+    rmSync(join(this.path, PEERS_FILE), { force: true });
+    this.#nodesWritten = true;
+  }
+
+  /** Lets the directory go, after what is being written. */
+  async close(): Promise<void> {
+    await this.#serially(() => this.#lock.release());
+  }
+
+  /** One write at a time; a failed one fails its caller and not the next. */
+  #serially(work: () => Promise<void>): Promise<void> {
+    const done = this.#writes.then(work);
+    this.#writes = done.catch(() => {});
+    return done;
+  }
+}
+
+function expectSame(dir: string, what: string, expected: string, found: string): void {
+  if (expected === found) return;
+  const advice = 'use another data directory, or the options that this one was made with';
+  throw new CommandError('dataDir', `${dir} belongs to ${what} ${found}, not to ${what} ${expected}; ${advice}`);
+}
+
+/**
+ * I5. The log is made before the engine; both are there, durably, before the cluster has taken the node. Rows of the engine
+ * that are lost otherwise are found when the log is compared with them (raft/multi/host/group/recovery.ts).
+ */
+async function expectWhole(dir: string, taken: boolean): Promise<void> {
+  const isEmpty = async (part: string) => (await readdir(join(dir, part)).catch(ignoreAbsent)).length === 0;
+  const noEngine = await isEmpty('engine');
+  const lost = (await isEmpty('log')) && (taken || !noEngine) ? 'log' : taken && noEngine ? 'engine' : undefined;
+  if (lost === undefined) return;
+  const message =
+    `${dir}: ${lost}/ is empty, and this node has run before. Is its disk mounted? Without what was there it must not serve ` +
+    'as the one it was: it is replaced by a new one, under another name and with an empty directory';
+  throw new CommandError('dataDir', message);
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): readonly string[] {
+  if (error.code === 'ENOENT') return [];
+  throw error;
+}
+
+async function createIdentity(dir: string, { name, random }: OpenDataDirOptions): Promise<NodeIdentity> {
+  // The root of a mounted file system brings its own `lost+found`.
+  const ours = new Set(['lock', 'node.json.tmp', 'lost+found']);
+  const found = (await readdir(dir)).filter((entry) => !ours.has(entry));
+  if (found.length > 0) {
+    const list = found.slice(0, 5).join(', ');
+    throw new CommandError('dataDir', `${dir} is not empty (${list}) but has no node.json; it is not a data directory`);
+  }
+  const identity = { formatVersion: DATA_FORMAT_VERSION, name, incarnation: randomGuid(random) };
+  await writeJsonAtomically(join(dir, 'node.json'), identity);
+  await syncDirectory(dirname(dir));
+  return identity;
+}
+
+async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
+  const value = await readVersioned(dir, 'node.json');
+  if (value === undefined) return undefined;
+  const { formatVersion, name, incarnation, clusterId, nodeId } = value;
+  const whole =
+    typeof name === 'string' &&
+    typeof incarnation === 'string' &&
+    (clusterId === undefined || typeof clusterId === 'string') &&
+    (nodeId === undefined || isNodeId(nodeId));
+  if (!whole) throw damaged(dir, 'node.json');
+  return {
+    formatVersion,
+    name,
+    incarnation,
+    ...(clusterId === undefined ? {} : { clusterId }),
+    ...(nodeId === undefined ? {} : { nodeId }),
+  };
+}
+
+async function readNodes(dir: string): Promise<readonly KnownNode[]> {
+  const read = (file: string): Promise<unknown> => readJsonFile(dir, file).catch(() => undefined);
+  const incarnations = readPeers(await read(PEERS_FILE));
+  return readKnownNodes(await read(NODES_FILE), (nodeId) => incarnations.get(nodeId));
+}
+
+function readPeers(value: unknown): ReadonlyMap<number, string> {
+  if (typeof value !== 'object' || value === null || !('peers' in value)) return new Map();
+  const entries: readonly (readonly [string, unknown])[] = Object.entries(value.peers ?? {});
+  return new Map(entries.flatMap(([id, text]) => (typeof text === 'string' ? [[Number(id), text] as const] : [])));
+}
+
+type Versioned = Readonly<Record<string, unknown>> & { readonly formatVersion: number };
+
+async function readVersioned(dir: string, name: string): Promise<Versioned | undefined> {
+  const value = await readJsonFile(dir, name).catch((cause) => {
+    throw damaged(dir, name, cause);
+  });
+  if (value === undefined) return undefined;
+  if (!isVersioned(value)) throw damaged(dir, name);
+  if (value.formatVersion > DATA_FORMAT_VERSION) {
+    const versions = `has format ${value.formatVersion}, and this program knows ${DATA_FORMAT_VERSION}`;
+    throw new CommandError('dataDir', `${join(dir, name)} ${versions}; use a newer program`);
+  }
+  return value;
+}
+
+function isVersioned(value: unknown): value is Versioned {
+  return (
+    typeof value === 'object' && value !== null && 'formatVersion' in value && Number.isSafeInteger(value.formatVersion)
+  );
+}
+
+function damaged(dir: string, name: string, cause?: unknown): CommandError {
+  return new CommandError('dataDir', `${join(dir, name)} is damaged; restore it or start with an empty directory`, {
+    cause,
+  });
+}

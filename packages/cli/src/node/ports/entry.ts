@@ -1,0 +1,111 @@
+import type { MetricsRegistry } from '@remora/base/node';
+import {
+  adminService,
+  CLIENT_SERVER_LIMITS,
+  ClientServer,
+  createHttpEndpoint,
+  createPipeService,
+  ETCD_LIMITS,
+  etcdServices,
+  type HttpEndpoint,
+  ListenError,
+  lockService,
+  type PipeService,
+} from '@remora/gateway';
+import { pipeFrameBytesMax } from '@remora/protocol';
+import { CommandError } from '../../exit-codes.ts';
+import { httpNames, inputLimitsOf } from '../../node-options.ts';
+import { nodeMetrics } from '../node-metrics.ts';
+import type { EntryDeps, NodeEntry } from '../platform.ts';
+import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
+import type { PortMetrics } from './port-metrics.ts';
+
+/** What the outside sees of a node: the port for clients, and HTTP for operators. */
+export class Entry implements NodeEntry {
+  readonly #deps: EntryDeps;
+  readonly #metrics: MetricsRegistry;
+  readonly #ports: PortMetrics;
+  #server: ClientServer | undefined;
+  #pipe: PipeService | undefined;
+  #endpoint: HttpEndpoint | undefined;
+  readonly #http: RunningHttpServer[] = [];
+
+  constructor(deps: EntryDeps, metrics: MetricsRegistry, ports: PortMetrics) {
+    this.#deps = deps;
+    this.#metrics = metrics;
+    this.#ports = ports;
+  }
+
+  async start(): Promise<void> {
+    await this.#startHttp();
+    if (this.#deps.options.roles.includes('gateway')) await this.#startClients();
+  }
+
+  async #startClients(): Promise<void> {
+    const { options, clock, random, logger, backend, admission, master, dialer, nodes, health } = this.#deps;
+    const { requestBytesMax, txnOpsMax } = options;
+    const requestLimits = { requestBytesMax, txnOpsMax };
+    const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
+    const messageBytesMax = pipeFrameBytesMax(requestBytesMax);
+    const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax, input: inputLimitsOf(options) };
+    const onBusy = admission.countBusy;
+    const onMalformed = (): void => admission.countMalformed('grpc');
+    const server = new ClientServer({ logger, clock, limits, onBusy, onMalformed });
+    this.#pipe = createPipeService({
+      ...{ backend, clock, logger, requestLimits, onBusy },
+      cluster: this.#deps.shownClusterId,
+      conditions: () => health.conditions(),
+      onMalformed: () => admission.countMalformed('pipe'),
+    });
+    server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
+    server.add(lockService({ backend, random }, server.guard));
+    server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
+    server.addFrames(this.#pipe);
+    this.#server = server;
+    this.#ports.show('client', () => server.input);
+    try {
+      await server.start(options.listenHost, options.clientPort);
+    } catch (cause) {
+      if (!(cause instanceof ListenError)) throw cause;
+      throw new CommandError('portTaken', `${cause.message}; choose another --client-port`, { cause });
+    }
+  }
+
+  async #startHttp(): Promise<void> {
+    const { options, logger, admission } = this.#deps;
+    const onMalformed = (): void => admission.countMalformed('http');
+    if (options.roles.includes('gateway'))
+      this.#endpoint = createHttpEndpoint({ ...this.#deps, onMalformed, onWaitRefused: admission.countWait });
+    const metrics = this.#metrics;
+    nodeMetrics(metrics, this.#deps);
+    const both = {
+      names: httpNames(options),
+      logger,
+      health: () => ({ ok: true, reasons: [], details: { node: options.name, nodeId: this.#deps.nodeId } }),
+      ready: () => this.#ready(),
+      metrics: async () => ({ contentType: metrics.contentType, body: await metrics.render() }),
+    };
+    const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
+    this.#http.push(await startHttpServer({ ...both, ...health }));
+    const listen = { host: options.listenHost, port: options.httpPort };
+    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint];
+    this.#http.push(await startHttpServer({ ...both, listen, flag: '--http-port', limits: API_LIMITS, handlers }));
+  }
+
+  /** 503 only where another node would serve better; the body lists everything that is wrong (health.ts NH2). */
+  #ready(): Report {
+    const { health, nodeId, options } = this.#deps;
+    const { ready, reasons, conditions } = health.readiness();
+    return { ok: ready, reasons, details: { node: options.name, nodeId, conditions } };
+  }
+
+  /** Refuses what is new, lets what is under way end, then closes the ports. */
+  async stop(): Promise<void> {
+    this.#pipe?.close();
+    await Promise.all([this.#server?.stop(SHUTDOWN_GRACE_MS), this.#endpoint?.stop()]);
+    await Promise.all(this.#http.map((server) => server.stop()));
+  }
+}
+
+/** How long calls that are under way may take to end once the node stops. */
+const SHUTDOWN_GRACE_MS = 1_000;

@@ -1,0 +1,193 @@
+// H1. Everything is bounded: connections in total and by address, the time that a header and a request may take to arrive,
+//     bodies (nothing here reads one; handlers bound theirs).
+// H2. /health says whether the process works, /ready whether it can serve clients now. Both answer 503 when not, so
+//     that load balancers and supervisors need not read the body.
+// H3. Each listener has connections of its own: however many clients of the API are slow, a probe of the health listener
+//     is answered.
+// H4. Every request passes `requestRefusal` before anything else, whatever its path.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Address, type Logger, type ServiceError, suggest } from '@remora/base';
+import { errorAnswer, requestRefusal } from '@remora/gateway';
+import { CommandError } from '../../exit-codes.ts';
+import { boundConnections } from './http-connections.ts';
+
+export interface HttpLimits {
+  readonly connectionsMax: number;
+  /** By IPv4 address, or by the first 64 bits of an IPv6 address: so many are one customer's. */
+  readonly connectionsPerAddressMax: number;
+  /** How long the header of a request may take to arrive, from its first byte or from the connection's first moment. */
+  readonly headersTimeoutMs: number;
+  /** The same for header and body together. */
+  readonly requestTimeoutMs: number;
+}
+
+/** One address can have all the calls that a node takes (800), and leaves connections for others. */
+export const API_LIMITS: HttpLimits = {
+  connectionsMax: 1_000,
+  connectionsPerAddressMax: 800,
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 10_000,
+};
+/** Probes and Prometheus, from a few addresses. */
+export const HEALTH_LIMITS: HttpLimits = {
+  connectionsMax: 100,
+  connectionsPerAddressMax: 50,
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 5_000,
+};
+/** The time limits are enforced this often; Node's own interval is 30 s. */
+const TIMEOUT_CHECK_MS = 2_000;
+/** A connection that says nothing is asked for a sign of life: behind a call that waits may be nobody any more. */
+const KEEP_ALIVE_MS = 10_000;
+
+/** The state of one aspect of the node, with reasons when it is not well. */
+export interface Report {
+  readonly ok: boolean;
+  /** Empty when `ok`. */
+  readonly reasons: readonly string[];
+  /** More to show: a role, a leader, a revision. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** Serves some paths: the JSON interface, the console. */
+export interface HttpHandler {
+  /** Each begins with a slash; one that ends with one, too, stands for all below it: `/v1/`. */
+  readonly paths: readonly string[];
+  handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
+}
+
+export interface HttpServerOptions {
+  readonly listen: Address;
+  /** The flag that changes where it listens. */
+  readonly flag: string;
+  readonly limits: HttpLimits;
+  /** Names besides IP addresses and localhost by which clients may ask (`Host`), in lower case. */
+  readonly names: ReadonlySet<string>;
+  readonly logger: Logger;
+  health(): Report;
+  ready(): Report;
+  metrics(): Promise<{ readonly contentType: string; readonly body: string }>;
+  readonly handlers?: readonly HttpHandler[];
+}
+
+export interface RunningHttpServer {
+  /** The port that was bound, also when port 0 was asked for. */
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/**
+ * Listens for HTTP.
+ * @throws {CommandError} `portTaken`, naming the port and its flag; `usage` for an address that is not this machine's.
+ */
+export async function startHttpServer(options: HttpServerOptions): Promise<RunningHttpServer> {
+  const { limits } = options;
+  const server = createServer({
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    // Its absence is answered in words (H4).
+    requireHostHeader: false,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_MS,
+  });
+  boundConnections(server, limits);
+  server.on('request', (request, response) => {
+    serve(options, request, response).catch((error: unknown) => {
+      options.logger.error({ error, url: request.url }, 'HTTP request failed');
+      if (response.headersSent) response.destroy();
+      else sendJson(response, 500, { error: 'internal error; see the log of the node' });
+    });
+  });
+  await listen(server, options.listen, options.flag);
+  const { port } = server.address() as AddressInfo;
+  return { port, stop: () => stop(server) };
+}
+
+/** Binds a server, or says which flag to change. */
+export function listen(server: Server, { host, port }: Address, flag: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, { host, port }, flag)));
+    server.listen({ host, port }, resolve);
+  });
+}
+
+/** Turns the failure to bind an address into one that names the flag. */
+export function listenError(cause: NodeJS.ErrnoException, { host, port }: Address, flag: string): CommandError {
+  if (cause.code === 'EADDRINUSE') {
+    return new CommandError('portTaken', `port ${port} on ${host} is taken; choose another with ${flag}`, { cause });
+  }
+  if (cause.code === 'EACCES') {
+    return new CommandError('usage', `port ${port} needs privileges; choose one above 1023 with ${flag}`, { cause });
+  }
+  return new CommandError('usage', `cannot listen on ${host}:${port}: ${cause.message} (--listen-host)`, { cause });
+}
+
+const PATHS = ['/health', '/ready', '/metrics'];
+
+async function serve(options: HttpServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { headers, headersDistinct, url: target = '' } = request;
+  const site = headers['sec-fetch-site'];
+  const head = { target, hosts: headersDistinct.host ?? [], origin: headers.origin, site: site?.toString() };
+  const refusal = requestRefusal(head, options.names);
+  if (refusal !== undefined) return sendRefusal(refusal, response); // H4
+  const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+  const handler = options.handlers?.find(({ paths }) => paths.some((served) => isServed(path, served)));
+  if (handler !== undefined) return handler.handle(request, response);
+  if (!PATHS.includes(path)) return sendNotFound(options, path, response);
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD');
+    return sendJson(response, 405, { error: `${path} answers GET only` });
+  }
+  if (path === '/metrics') {
+    const { contentType, body } = await options.metrics();
+    return send(response, 200, contentType, body);
+  }
+  const report = path === '/health' ? options.health() : options.ready();
+  // The shape of etcd's /health, which its tools look for, with more beside it.
+  const etcd = path === '/health' ? { health: String(report.ok) } : { ready: report.ok };
+  sendJson(response, report.ok ? 200 : 503, { ...etcd, reasons: report.reasons, ...report.details });
+}
+
+function isServed(path: string, served: string): boolean {
+  return served.endsWith('/') ? `${path}/`.startsWith(served) : path === served;
+}
+
+function sendRefusal(refusal: ServiceError, response: ServerResponse): void {
+  const { status, headers, body } = errorAnswer(refusal);
+  for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value);
+  sendJson(response, status, body);
+}
+
+function sendNotFound(options: HttpServerOptions, path: string, response: ServerResponse): void {
+  const paths = [...PATHS, ...(options.handlers ?? []).flatMap(({ paths }) => paths)];
+  const meant = suggest(path, paths);
+  const hint = meant === undefined ? `there is ${paths.join(', ')}` : `did you mean ${meant}?`;
+  sendJson(response, 404, { error: `nothing at ${path.slice(0, 200)}; ${hint}` });
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  send(response, status, 'application/json; charset=utf-8', `${JSON.stringify(body)}\n`);
+}
+
+function send(response: ServerResponse, status: number, contentType: string, body: string): void {
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+  });
+  response.end(body);
+}
+
+/** Refuses new requests, lets running ones finish and closes idle connections; after a second, the rest too. */
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => server.closeAllConnections(), 1000);
+    server.close(() => {
+      clearTimeout(force);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,334 @@
+import { keyAfter, ServiceError } from '@remora/base';
+import {
+  type Command,
+  type CommandResult,
+  type Compare,
+  isLockCompare,
+  type KvOp,
+  type KvResult,
+  type RangeOp,
+  rangeOp,
+} from '@remora/protocol';
+import { type LockVersion, lockCompare, notHeld } from '../lock/lock-version.ts';
+import { type Duration, requestMsOf } from '../options/duration.ts';
+import { checkOptions } from '../options/known-options.ts';
+import { leaseOrNone, object, requireRevision, sortOrder, sortTarget } from '../options/option-kinds.ts';
+import { shown } from '../options/options.ts';
+import type { Requester } from '../transport/requester.ts';
+import { type BytesLike, type KeySelector, type KvPair, keyRange, requireBytes, toBytes, toPair } from './keys.ts';
+import { KvWatch, type WatchOptions } from './watch.ts';
+
+export interface OperationOptions {
+  /** The client's `requestTimeout` unless given; at most 60 s. */
+  readonly timeout?: Duration | undefined;
+  /** Gives up waiting; a change may still take place. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ReadOptions extends OperationOptions {
+  /** Read as of this revision. */
+  readonly revision?: number | undefined;
+  /** Answer from any replica without asking the others: faster, and possibly old. */
+  readonly serializable?: boolean | undefined;
+}
+
+export interface RangeOptions extends ReadOptions {
+  readonly limit?: number | undefined;
+  readonly keysOnly?: boolean | undefined;
+  readonly countOnly?: boolean | undefined;
+  readonly sort?: { readonly by: RangeOp['sortTarget']; readonly order: 'ascend' | 'descend' } | undefined;
+}
+
+export interface WriteOptions extends OperationOptions {
+  /**
+   * Write only while this grant holds its lock, in the same step: otherwise nothing is written, and the write fails with
+   * FENCED, however late it arrives.
+   */
+  readonly fence?: LockVersion | undefined;
+}
+
+export interface PutOptions extends WriteOptions {
+  /** The key is deleted when this lease ends. */
+  readonly lease?: bigint | undefined;
+  /** Return the pair that was there before. */
+  readonly prevKv?: boolean | undefined;
+}
+
+export interface RangeAnswer {
+  readonly kvs: readonly KvPair[];
+  /** There are more pairs than `limit`. */
+  readonly more: boolean;
+  readonly count: number;
+  readonly revision: number;
+}
+
+export interface ScanPage {
+  readonly kvs: readonly KvPair[];
+  /** Of what all pages show. */
+  readonly revision: number;
+}
+
+const SCAN_PAGE_BYTES = 512 * 1024;
+
+export type TxnOperation =
+  | {
+      readonly put: BytesLike;
+      readonly value: BytesLike;
+      readonly lease?: bigint | undefined;
+      readonly prevKv?: boolean | undefined;
+    }
+  | { readonly delete: KeySelector; readonly prevKv?: boolean | undefined }
+  | ({ readonly get: KeySelector } & Omit<RangeOptions, 'timeout' | 'signal' | 'serializable'>);
+
+/** Of keys, or whether a grant holds its lock. */
+export type TxnCompare = KeyTxnCompare | { readonly held: LockVersion };
+
+export interface KeyTxnCompare {
+  readonly key: KeySelector;
+  readonly target: 'version' | 'create' | 'mod' | 'lease' | 'value';
+  readonly is: '=' | '>' | '<' | '!=';
+  readonly than: number | bigint | BytesLike;
+}
+
+export interface TxnRequest {
+  readonly compare?: readonly TxnCompare[] | undefined;
+  readonly success?: readonly TxnOperation[] | undefined;
+  readonly failure?: readonly TxnOperation[] | undefined;
+}
+
+export type TxnAnswer =
+  | ({ readonly type: 'get' } & Omit<RangeAnswer, 'revision'>)
+  | { readonly type: 'put'; readonly prev: KvPair | undefined }
+  | { readonly type: 'delete'; readonly deleted: number; readonly prev: readonly KvPair[] };
+
+/** Key-value operations, with etcd's semantics. Each throws a `ServiceError`; see its `code`. */
+export class Kv {
+  readonly #requester: Requester;
+  readonly #timeoutMs: number;
+
+  constructor(requester: Requester, timeoutMs: number) {
+    this.#requester = requester;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async get(key: BytesLike, options: ReadOptions = {}): Promise<KvPair | undefined> {
+    checkOptions('get', options);
+    if (typeof key === 'object') requireBytes(key, 'the key to get'); // A selector of several keys is none.
+    const { kvs } = await this.range(key, options);
+    return kvs[0];
+  }
+
+  async range(selector: KeySelector, options: RangeOptions = {}): Promise<RangeAnswer> {
+    checkOptions('range', options);
+    const op = readOf(selector, options);
+    const query = { type: 'range', op, serializable: options.serializable ?? false } as const;
+    const { result, revision } = await this.#requester.query(query, this.#options(options));
+    if (result.type !== 'range') throw unexpected(result.type);
+    return { ...rangeAnswer(result), revision };
+  }
+
+  async put(
+    key: BytesLike,
+    value: BytesLike,
+    options: PutOptions = {},
+  ): Promise<{ readonly revision: number; readonly prev: KvPair | undefined }> {
+    checkOptions('put', options);
+    const op = putOp({ put: key, value, ...options });
+    const { result, revision } = await this.#write({ type: 'kv', op }, options);
+    if (result.type !== 'put') throw unexpected(result.type);
+    return { revision, prev: result.prev === undefined ? undefined : toPair(result.prev) };
+  }
+
+  async delete(
+    selector: KeySelector,
+    options: WriteOptions & { readonly prevKv?: boolean | undefined } = {},
+  ): Promise<{ readonly revision: number; readonly deleted: number; readonly prev: readonly KvPair[] }> {
+    checkOptions('delete', options);
+    const op = { type: 'delete', ...keyRange(selector), prevKv: options.prevKv ?? false } as const;
+    const { result, revision } = await this.#write({ type: 'kv', op }, options);
+    if (result.type !== 'delete') throw unexpected(result.type);
+    return { revision, deleted: result.deleted, prev: result.prev.map(toPair) };
+  }
+
+  /**
+   * All of `success` when every comparison holds, else all of `failure`; atomically, under one revision. A comparison
+   * `{ held: lock }` holds while that grant has the lock; with the option `fence`, nothing is done otherwise.
+   */
+  async txn(
+    request: TxnRequest,
+    options: WriteOptions = {},
+  ): Promise<{ readonly succeeded: boolean; readonly results: readonly TxnAnswer[]; readonly revision: number }> {
+    checkOptions('a transaction', request);
+    checkOptions('txn', options);
+    const txn = {
+      compare: (request.compare ?? []).map(compareOf),
+      success: (request.success ?? []).map(opOf),
+      failure: (request.failure ?? []).map(opOf),
+    };
+    const onlyReads = [...txn.success, ...txn.failure].every((op) => op.type === 'range');
+    // Locks keep no history that a read could be put together from: what compares them goes through the log.
+    const isCommand = !onlyReads || options.fence !== undefined || txn.compare.some(isLockCompare);
+    const { result, revision } = isCommand
+      ? await this.#write({ type: 'txn', txn }, options)
+      : await this.#requester.query({ type: 'readTxn', txn, serializable: false }, this.#options(options));
+    if (result.type !== 'txn') throw unexpected(result.type);
+    return { succeeded: result.succeeded, results: result.results.map(txnAnswer), revision };
+  }
+
+  /**
+   * All selected pairs in the order of their keys, page by page, as of one revision (the newest unless given): for more
+   * than one answer should carry, however much that is. There is at least one page, which may be empty. Ends with COMPACTED
+   * when that revision is compacted meanwhile.
+   */
+  async *pages(
+    selector: KeySelector,
+    options: OperationOptions & {
+      readonly revision?: number | undefined;
+      readonly pageBytes?: number | undefined;
+    } = {},
+  ): AsyncGenerator<ScanPage> {
+    checkOptions('pages', options);
+    const { key, end = keyAfter(key) } = keyRange(selector);
+    const bytes = options.pageBytes ?? SCAN_PAGE_BYTES;
+    let revision = options.revision ?? 0;
+    for (let from: Uint8Array | undefined = key, first = true; from !== undefined; first = false) {
+      const query = { type: 'scan', key: from, end, revision, bytes } as const;
+      const answer = await this.#requester.query(query, this.#options(options));
+      if (answer.result.type !== 'scan') throw unexpected(answer.result.type);
+      if (revision === 0) revision = answer.revision;
+      from = answer.result.next;
+      if (first || answer.result.kvs.length > 0) yield { kvs: answer.result.kvs.map(toPair), revision };
+    }
+  }
+
+  /** Changes of the selected keys, one by one, in order and without gaps, over reconnects too. Ends by `return` or `close`. */
+  watch(selector: KeySelector, options: WatchOptions = {}): KvWatch {
+    checkOptions('watch', options);
+    return new KvWatch(this.#requester, keyRange(selector), options);
+  }
+
+  /** Forgets history up to `revision`: reads and watches before it end with COMPACTED. */
+  async compact(revision: number, options: OperationOptions = {}): Promise<void> {
+    checkOptions('compact', options);
+    requireRevision(revision, 'revision', 1);
+    await this.#requester.command({ type: 'compact', revision }, this.#options(options));
+  }
+
+  /** Under a lock: the whole, or nothing. */
+  async #write(
+    command: Extract<Command, { type: 'kv' | 'txn' }>,
+    options: WriteOptions,
+  ): Promise<{ readonly result: CommandResult; readonly revision: number }> {
+    if (options.fence === undefined) return this.#requester.command(command, this.#options(options));
+    const held = lockCompare(options.fence);
+    const op: KvOp = command.type === 'kv' ? command.op : command;
+    const txn = { compare: [held], success: [op], failure: [] };
+    const { result, revision } = await this.#requester.command({ type: 'txn', txn }, this.#options(options));
+    if (result.type !== 'txn') throw unexpected(result.type);
+    const [written] = result.results;
+    if (written === undefined) throw notHeld(held);
+    return { result: written, revision };
+  }
+
+  #options(options: OperationOptions): { timeoutMs: number; signal: AbortSignal | undefined } {
+    const timeoutMs = options.timeout === undefined ? this.#timeoutMs : requestMsOf(options.timeout, 'timeout');
+    return { timeoutMs, signal: options.signal };
+  }
+}
+
+function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
+  if (options.sort !== undefined) checkSort(options.sort);
+  // Field by field: an object put together of others costs a tenth of a read here.
+  return rangeOp(keyRange(selector), {
+    limit: options.limit ?? 0,
+    revision: options.revision ?? 0,
+    sortOrder: options.sort?.order ?? 'none',
+    sortTarget: options.sort?.by ?? 'key',
+    keysOnly: options.keysOnly ?? false,
+    countOnly: options.countOnly ?? false,
+  });
+}
+
+/** Both say which pairs a limit leaves out: neither has a default. */
+function checkSort(sort: NonNullable<RangeOptions['sort']>): void {
+  checkOptions('sort', sort);
+  sortTarget(sort.by, 'sort.by');
+  sortOrder(sort.order, 'sort.order');
+}
+
+function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { type: 'put' }> {
+  return {
+    type: 'put',
+    key: toBytes(put.put),
+    value: toBytes(put.value),
+    lease: put.lease ?? 0n,
+    prevKv: put.prevKv ?? false,
+    ignoreValue: false,
+    ignoreLease: false,
+  };
+}
+
+function opOf(operation: TxnOperation): KvOp {
+  object(operation, 'an operation of a transaction');
+  if ('put' in operation) {
+    checkOptions('a put of a transaction', operation);
+    return putOp(operation);
+  }
+  if ('delete' in operation) {
+    checkOptions('a delete of a transaction', operation);
+    return { type: 'delete', ...keyRange(operation.delete), prevKv: operation.prevKv ?? false };
+  }
+  checkOptions('a read of a transaction', operation);
+  return readOf(operation.get, operation);
+}
+
+const RESULTS = { '=': 'equal', '>': 'greater', '<': 'less', '!=': 'notEqual' } as const;
+
+function compareOf(compare: TxnCompare): Compare {
+  object(compare, 'a comparison of a transaction');
+  if ('held' in compare) {
+    checkOptions('a comparison of a grant', compare);
+    return lockCompare(compare.held);
+  }
+  checkOptions('a comparison', compare);
+  const base = { ...keyRange(compare.key), result: resultOf(compare.is) };
+  const { target, than } = compare;
+  if (target === 'value' && (typeof than === 'string' || than instanceof Uint8Array)) {
+    return { ...base, target: { of: target, value: toBytes(than) } };
+  }
+  // 0: of a key without one.
+  if (target === 'lease' && typeof than === 'bigint') {
+    leaseOrNone(than, 'a lease to compare with');
+    return { ...base, target: { of: target, value: than } };
+  }
+  if ((target === 'version' || target === 'create' || target === 'mod') && typeof than === 'number') {
+    return { ...base, target: { of: target, value: requireRevision(than, `a ${target} to compare with`) } };
+  }
+  throw new ServiceError('INVALID_ARGUMENT', `a comparison of ${shown(target)} with a ${typeof than}`);
+}
+
+function resultOf(is: KeyTxnCompare['is']): (typeof RESULTS)[keyof typeof RESULTS] {
+  if (typeof is === 'string' && Object.hasOwn(RESULTS, is)) return RESULTS[is];
+  throw new ServiceError('INVALID_ARGUMENT', `is: one of ${Object.keys(RESULTS).join(', ')}, not ${shown(is)}`);
+}
+
+function rangeAnswer(result: Extract<KvResult, { type: 'range' }>): Omit<RangeAnswer, 'revision'> {
+  return { kvs: result.kvs.map(toPair), more: result.more, count: result.count };
+}
+
+function txnAnswer(result: KvResult): TxnAnswer {
+  switch (result.type) {
+    case 'range':
+      return { type: 'get', ...rangeAnswer(result) };
+    case 'put':
+      return { type: 'put', prev: result.prev === undefined ? undefined : toPair(result.prev) };
+    case 'delete':
+      return { type: 'delete', deleted: result.deleted, prev: result.prev.map(toPair) };
+    case 'txn':
+      throw unexpected(result.type);
+  }
+}
+
+function unexpected(type: string): ServiceError {
+  return new ServiceError('INTERNAL', `a request was answered by a result of another kind: ${type}`);
+}

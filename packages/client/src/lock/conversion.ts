@@ -1,0 +1,94 @@
+/** The same hold in another way: alone instead of shared, and the other way round. */
+import { EMPTY_BYTES, ServiceError } from '@remora/base';
+import type { Owner } from '@remora/lock';
+import { type Duration, durationMs } from '../options/duration.ts';
+import type { Owner as OwnerTurns } from '../session/owner.ts';
+import type { Session } from '../session/session.ts';
+import { AcquireOperation, type AcquireRequest, lockResult } from './acquire.ts';
+import type { LockDeps } from './lock.ts';
+import { refusalOf } from './lock-errors.ts';
+
+export interface UpgradeOptions {
+  readonly wait?: Duration | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A hold, as far as it concerns its conversion. */
+export interface Convertible {
+  readonly deps: LockDeps;
+  readonly session: Session;
+  readonly owner: Owner;
+  readonly lock: AcquireRequest['lock'];
+  readonly turns: OwnerTurns;
+  /** Why it is not held any more; undefined while it is. */
+  readonly refusal: () => ServiceError | undefined;
+  /** Whether it is held alone, as far as is known. */
+  readonly isAlone: () => boolean;
+  /** The cluster says that it is not held. */
+  readonly lose: (reason: ServiceError) => void;
+  /** How it is held cannot be told any more: it is given back, and `done` called when that can no longer be applied. */
+  readonly abandon: (done: () => void) => void;
+}
+
+/** Of one who upgrades: as deep as it holds the lock already. */
+const DEPTH_MAX = 1_000;
+
+export async function upgradeHold(hold: Convertible, options: UpgradeOptions): Promise<void> {
+  const { deps, session, owner, lock } = hold;
+  const { requester, nextAttempt, requestTimeoutMs } = deps;
+  const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
+  const request: AcquireRequest = {
+    ...{ lock, token: owner.token, depthMax: DEPTH_MAX, levelsMax: DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
+    ...{ keepData: false, delayMs: 0, attempt: nextAttempt(), startedMs: requester.ports.clock.monotonicMs() },
+    ...{ waitMs, signal: options.signal, as: { type: 'upgrade' } },
+    upgrade: { refusal: hold.refusal, isAlone: hold.isAlone, onUnknown: hold.abandon },
+  };
+  requester.ports.liveness.hold();
+  try {
+    const grant = await new AcquireOperation(requester, session, request).run();
+    if (grant === undefined) throw new ServiceError('LOCK_BUSY', 'others share the lock');
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD') hold.lose(error);
+    throw error;
+  } finally {
+    requester.ports.liveness.release();
+  }
+}
+
+export function downgradeHold(hold: Convertible): Promise<void> {
+  const { liveness } = hold.deps.requester.ports;
+  liveness.hold();
+  return new Promise((resolve, reject) => {
+    hold.turns.enter(() => {
+      liveness.release(); // The request holds it from here on.
+      const refusal = hold.refusal();
+      if (refusal !== undefined) {
+        reject(refusal);
+        return false;
+      }
+      shareFromNowOn(hold).then(resolve, reject);
+      return true;
+    });
+  });
+}
+
+async function shareFromNowOn({ deps, lock, owner, turns, lose, abandon }: Convertible): Promise<void> {
+  const { requester, requestTimeoutMs } = deps;
+  const command = { type: 'downgrade', lock, owner, attempt: turns.attempt } as const;
+  let leave = (): void => turns.leave();
+  turns.converting = true;
+  try {
+    const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs: requestTimeoutMs }));
+    if (result.type === 'granted') return turns.converted(result.version, 'shared');
+    const error = refusalOf(result);
+    if (error.code === 'LOCK_NOT_HELD') lose(error);
+    throw error;
+  } catch (error) {
+    if (error instanceof ServiceError && error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED') throw error;
+    leave = () => abandon(() => turns.leave());
+    throw error;
+  } finally {
+    turns.converting = false;
+    leave();
+  }
+}

@@ -1,0 +1,154 @@
+import { binaryString, compareBytes, EMPTY_BYTES } from '@remora/base';
+import { type LockEvent, type LockId, type LockNews, type LockQuery, type LockState, stateAfter } from '@remora/lock';
+import { type PipeLockWatchRequest, pipeLockWatch, type Query } from '@remora/protocol';
+import { toBytes } from '../kv/keys.ts';
+import { checkOptions } from '../options/known-options.ts';
+import { object, text } from '../options/option-kinds.ts';
+import type { Requester } from '../transport/requester.ts';
+import { Subscription } from '../transport/subscription.ts';
+
+export interface LockEventsOptions {
+  /** Ends the watch. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How a lock is now, or something that happened to it. */
+export type LockWatchEvent =
+  /** Nobody holds it or waits for it when `state` is undefined. */
+  | {
+      readonly type: 'state';
+      readonly lock: LockId;
+      readonly revision: number;
+      readonly state: LockState | undefined;
+    }
+  | (LockEvent & { readonly lock: LockId; readonly revision: number });
+
+/** Of several locks. */
+export type LocksWatchEvent =
+  | LockWatchEvent
+  /**
+   * What was told of locks from the name `from` on, up to before `to`, may be out of date: the states of those that are
+   * held or waited for follow; the others are free. Empty: no bound.
+   */
+  | Extract<LockNews, { readonly type: 'begin' }>
+  /** All states were told; from now on, what happens. */
+  | { readonly type: 'live' };
+
+/**
+ * What happens to a lock, or to several, as an async iterator.
+ *
+ * LE1. Each lock's state comes first, and then its events, in order and with nothing left out, until its state comes
+ *      again: after a broken connection, another leader, a split, or when the consumer was too far behind. What happened
+ *      in between is not told.
+ */
+export class LockEvents<Event> extends Subscription<Event, PipeLockWatchRequest, readonly LockNews[]> {
+  readonly #request: PipeLockWatchRequest;
+  readonly #toEvents: (news: LockNews) => readonly Event[];
+
+  /** `toEvents`: what of the news is told to the consumer. */
+  constructor(
+    requester: Requester,
+    request: PipeLockWatchRequest,
+    { signal, toEvents }: LockEventsOptions & { readonly toEvents: (news: LockNews) => readonly Event[] },
+  ) {
+    super(requester, pipeLockWatch);
+    this.#request = request;
+    this.#toEvents = toEvents;
+    this.begin(signal);
+  }
+
+  protected request(): PipeLockWatchRequest {
+    return this.#request;
+  }
+
+  protected probe(): Query {
+    const { namespace, name, single } = this.#request;
+    const query: LockQuery = single
+      ? { type: 'show', lock: { namespace, name }, allKinds: true }
+      : { type: 'list', namespace, prefix: name, after: EMPTY_BYTES, limit: 1, allKinds: true };
+    return { type: 'lock', query };
+  }
+
+  protected eventsOf(news: readonly LockNews[]): readonly Event[] {
+    return news.flatMap(this.#toEvents);
+  }
+}
+
+/** Of one lock. */
+export function eventsOfLock(
+  requester: Requester,
+  { namespace, name }: LockId,
+  options: LockEventsOptions,
+): LockEvents<LockWatchEvent> {
+  checkOptions('events of a lock', options);
+  return new LockEvents(requester, { namespace, name, single: true }, { ...options, toEvents: lockWatchEvents });
+}
+
+/** Of all whose names begin with `name`. */
+export function eventsOfLocks(
+  requester: Requester,
+  { namespace, name }: LockId,
+  options: LockEventsOptions,
+): LockEvents<LocksWatchEvent> {
+  const toEvents = (news: LockNews): readonly LocksWatchEvent[] =>
+    news.type === 'begin' || news.type === 'live' ? [news] : lockWatchEvents(news);
+  return new LockEvents(requester, { namespace, name, single: false }, { ...options, toEvents });
+}
+
+/** What of the news is about one lock. */
+export function lockWatchEvents(news: LockNews): readonly LockWatchEvent[] {
+  if (news.type === 'state') return [news];
+  if (news.type !== 'events') return [];
+  const { lock, revision } = news;
+  return news.events.map((event) => ({ ...event, lock, revision }));
+}
+
+/** The states of locks, kept up to date by the events of a watch: what `locks.show` would say. */
+export class LockStates {
+  readonly #states = new Map<string, LockState>();
+
+  /** Undefined when nobody holds it or waits for it, as far as was told. */
+  get(lock: LockId): LockState | undefined {
+    object(lock, 'a lock');
+    const { namespace, name } = lock;
+    text(namespace, 'the namespace of a lock');
+    return this.#states.get(keyOf({ namespace, name: toBytes(name) }));
+  }
+
+  values(): readonly LockState[] {
+    return [...this.#states.values()];
+  }
+
+  /** @throws ServiceError INVALID_ARGUMENT for what is no event of a watch. */
+  apply(event: LocksWatchEvent): void {
+    object(event, 'an event');
+    text(event.type, 'the type of an event');
+    switch (event.type) {
+      case 'begin':
+        return this.#forget(event);
+      case 'live':
+        return;
+      case 'state':
+        return this.#set(event.lock, event.state);
+      default:
+        object(event.lock, 'the lock of an event');
+        return this.#set(event.lock, stateAfter(event.lock, this.#states.get(keyOf(event.lock)), event));
+    }
+  }
+
+  #set(lock: LockId, state: LockState | undefined): void {
+    if (state === undefined) this.#states.delete(keyOf(lock));
+    else this.#states.set(keyOf(lock), state);
+  }
+
+  #forget({ from, to }: Extract<LocksWatchEvent, { type: 'begin' }>): void {
+    for (const [key, { lock }] of this.#states) {
+      const before = to.length === 0 || compareBytes(lock.name, to) < 0;
+      if (before && compareBytes(lock.name, from) >= 0) this.#states.delete(key);
+    }
+  }
+}
+
+function keyOf({ namespace, name }: LockId): string {
+  return `${namespace}\0${binaryString(name)}`;
+}

@@ -1,0 +1,124 @@
+import { ServiceError } from '@remora/base';
+import { durationMs } from '../options/duration.ts';
+import { checkOptions } from '../options/known-options.ts';
+import { inTime, settledWithin } from '../transport/in-time.ts';
+import { ANSWER_GRACE_MS } from '../transport/operation.ts';
+import { acquireLock } from './acquire-lock.ts';
+import type { HeldLock } from './held-lock.ts';
+import { HeldLocks, inReverse, ofLock } from './held-locks.ts';
+import type { AcquireOptions, LockDeps } from './lock.ts';
+import { type LockChoice, type LockPlan, planLocks, type WantedLock } from './lock-choice.ts';
+import { Locks } from './locks.ts';
+import { type RunArguments, runWithLock } from './run-with-lock.ts';
+
+/** As for one lock; each of a set has a token of its own and is not entered again. */
+export type AcquireAllOptions = Omit<AcquireOptions, 'token' | 'depthMax'>;
+
+/**
+ * Several locks, all or none, wherever in the cluster they are. Making it asks nobody.
+ *
+ * LS1. Everybody acquires in the order of (namespace, name), so that no two sets can wait for one another. Whoever holds
+ *      other locks besides is outside of that order, and should limit its `wait`.
+ * LS2. One deadline covers all of them. Whatever comes in between, nothing that was acquired before is kept.
+ * LS3. When the last one is granted the versions of all are checked: so there was a moment at which all were held, also
+ *      if one had been taken away by force while others were waited for.
+ */
+export class LockSet {
+  readonly #deps: LockDeps;
+  readonly #plan: LockPlan;
+  readonly #locks: Locks;
+
+  constructor(deps: LockDeps, choices: readonly LockChoice[]) {
+    this.#deps = deps;
+    this.#plan = planLocks(choices);
+    this.#locks = new Locks(deps.requester, deps.requestTimeoutMs);
+  }
+
+  /**
+   * Acquires all of them.
+   *
+   * @throws ServiceError as `Lock.acquire`, for the first that was not granted (`details.lock` names it): LOCK_TIMEOUT
+   *   when not all were granted within `wait`, LOCK_BUSY with `wait: 0`; LOCK_NOT_HELD when one was taken away by force
+   *   before all were held. In each case nothing is held afterwards.
+   */
+  async acquire(options: AcquireAllOptions = {}): Promise<HeldLocks> {
+    checkOptions('acquire of a set', options);
+    const held: HeldLock[] = [];
+    try {
+      const waitLeft = this.#countdown(options);
+      for (const wanted of this.#plan.wanted) held.push(await this.#acquireOne(wanted, options, waitLeft));
+      const all = new HeldLocks(held, { places: this.#plan.places, checks: this.#locks });
+      await this.#requireAll(all, waitLeft());
+      return all;
+    } catch (error) {
+      // The wait ends when it says: what is not answered by then is tried further in the background.
+      await settledWithin(this.#letGo(held), this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
+      throw error;
+    }
+  }
+
+  /** Acquires them if all are free; undefined when any is taken. */
+  async tryAcquire(options: Omit<AcquireAllOptions, 'wait'> = {}): Promise<HeldLocks | undefined> {
+    checkOptions('acquire of a set', options);
+    try {
+      return await this.acquire({ ...options, wait: 0 });
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'LOCK_BUSY') return undefined;
+      throw error;
+    }
+  }
+
+  /** Runs `work` while holding all of them, as `Lock.run` does; its handle has `versions` in place of one version. */
+  run<Result>(...args: RunArguments<AcquireAllOptions, HeldLocks, Result>): Promise<Result> {
+    return runWithLock((options: AcquireAllOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
+  }
+
+  /** LS2. What is left of the wait, whenever it is asked. */
+  #countdown({ wait }: AcquireAllOptions): () => number | undefined {
+    if (wait === undefined) return () => undefined;
+    const waitMs = durationMs(wait, 'wait');
+    const { clock } = this.#deps.requester.ports;
+    const endsMs = clock.monotonicMs() + waitMs;
+    return () => {
+      const leftMs = Math.max(0, endsMs - clock.monotonicMs());
+      if (leftMs === 0 && waitMs > 0) throw notInTime();
+      return leftMs;
+    };
+  }
+
+  async #acquireOne(
+    { id, as }: WantedLock,
+    options: AcquireAllOptions,
+    waitLeft: () => number | undefined,
+  ): Promise<HeldLock> {
+    try {
+      const wait = waitLeft();
+      return await acquireLock(this.#deps, id, { ...options, wait }, as && { as });
+    } catch (error) {
+      throw ofLock(error, id.name);
+    }
+  }
+
+  /** LS3. */
+  async #requireAll(all: HeldLocks, leftMs: number | undefined): Promise<void> {
+    const { clock } = this.#deps.requester.ports;
+    const reason = (): ServiceError => notInTime();
+    if (await inTime(all.check(), { clock, ms: leftMs || undefined, reason })) return;
+    all.throwIfLost();
+    throw new ServiceError('LOCK_NOT_HELD', 'one of the locks was taken away before all were held');
+  }
+
+  /** LS2. A release that is not answered is tried further in the background, and ends with the session at the latest. */
+  async #letGo(held: readonly HeldLock[]): Promise<void> {
+    try {
+      await inReverse(held, (lock) => lock[Symbol.asyncDispose]());
+    } catch (error) {
+      const { logger } = this.#deps.requester.ports;
+      logger.warn({ error: String(error) }, 'a lock of a set that was not granted could not be released yet');
+    }
+  }
+}
+
+function notInTime(): ServiceError {
+  return new ServiceError('LOCK_TIMEOUT', 'not all locks were granted within the wait');
+}

@@ -1,0 +1,29 @@
+import { ServiceError } from '@remora/base';
+import type { LockCompare } from '@remora/protocol';
+import { checkOptions } from '../options/known-options.ts';
+import { object } from '../options/option-kinds.ts';
+import { requireCount } from '../options/options.ts';
+import type { HeldLock } from './held-lock.ts';
+import { type LockName, lockId } from './locks.ts';
+
+/**
+ * A grant under which something is written: a lock that is held, or, in another process, the name of the lock and the
+ * version of its grant.
+ */
+export type LockVersion = Pick<HeldLock, 'id' | 'version'> | (LockName & { readonly version: number });
+
+/** The version as it is now: that of a held lock is another one after an upgrade or a downgrade. */
+export function lockCompare(held: LockVersion): LockCompare {
+  if (typeof held !== 'object' || held === null) {
+    throw new ServiceError('INVALID_ARGUMENT', 'fence: a lock that is held, or { name, version } of one');
+  }
+  if ('id' in held) object(held.id, 'the id of a lock that is held');
+  else checkOptions('fence', held);
+  const version = requireCount(held.version, 'the version of a fence', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  return { lock: lockId('id' in held ? held.id : held), version };
+}
+
+export function notHeld({ version }: LockCompare): ServiceError {
+  const message = `the lock is not held by version ${version} any more; nothing was written`;
+  return new ServiceError('FENCED', message, { details: { version } });
+}

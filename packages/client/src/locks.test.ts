@@ -1,9 +1,0 @@
-import { expect, test } from 'vitest';
-import { Locks } from './locks.ts';
-import type { Requester } from './requester.ts';
-
-test('a page of locks has what it is said to have, and nothing of how it was answered', async () => {
-  const result = { type: 'lock', result: { type: 'list', locks: [], more: false } };
-  const requester = { query: () => Promise.resolve({ result }) } as unknown as Requester;
-  expect(await new Locks(requester, 1_000).list()).toEqual({ locks: [], more: false });
-});

@@ -1,0 +1,56 @@
+import type { SessionRef } from '@remora/lock';
+import type { PipeGateways } from '@remora/protocol';
+import type { AcknowledgedBeat, RenewedInBackground, RenewsInBackground } from '../ports.ts';
+import type { BackgroundRenewerReport, BackgroundRenewerRequest } from './background-renewer.ts';
+
+/** The way to the stand-in and back. */
+export interface BackgroundRenewerLine {
+  send(request: BackgroundRenewerRequest): void;
+  /** The next report that has arrived and was not taken yet, without waiting for one. */
+  receive(): BackgroundRenewerReport | undefined;
+  close(): void;
+}
+
+/** A client's side of its stand-in. Reports are fetched when somebody wants to know: nothing runs while a thread is busy. */
+export class BackgroundRenewerClient implements RenewsInBackground {
+  readonly #line: BackgroundRenewerLine;
+  readonly #latest = new Map<number, AcknowledgedBeat | undefined>();
+  #nextId = 1;
+
+  constructor(line: BackgroundRenewerLine) {
+    this.#line = line;
+  }
+
+  learn(gateways: PipeGateways): void {
+    this.#line.send({ type: 'gateways', gateways });
+  }
+
+  renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedInBackground {
+    const id = this.#nextId++;
+    this.#latest.set(id, undefined);
+    this.#line.send({ type: 'renew', id, session, ...start });
+    return {
+      pace: (intervalMs) => this.#line.send({ type: 'pace', id, intervalMs }),
+      until: (atMs) => this.#line.send({ type: 'until', id, atMs }),
+      acknowledged: (sentMs) => this.#line.send({ type: 'acknowledged', id, sentMs }),
+      take: () => this.#take(id),
+      end: () => {
+        if (this.#latest.delete(id)) this.#line.send({ type: 'end', id });
+      },
+    };
+  }
+
+  close(): void {
+    this.#line.close();
+  }
+
+  #take(id: number): AcknowledgedBeat | undefined {
+    for (let report = this.#line.receive(); report !== undefined; report = this.#line.receive()) {
+      // Of a session that has ended here meanwhile nobody wants to hear.
+      if (this.#latest.has(report.id)) this.#latest.set(report.id, report);
+    }
+    const latest = this.#latest.get(id);
+    if (latest !== undefined) this.#latest.set(id, undefined);
+    return latest;
+  }
+}

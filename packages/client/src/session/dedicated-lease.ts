@@ -1,0 +1,164 @@
+import { ServiceError } from '@remora/base';
+import { type Condition, conditionRefusal, conditionTtlMs, holderMissesMax, TTL_NEVER_MS } from '@remora/lock';
+import { type Duration, durationMs, ttlMsOf } from '../options/duration.ts';
+import { checkOptions } from '../options/known-options.ts';
+import type { Session } from './session.ts';
+import type { SessionTerms } from './session-pace.ts';
+
+/**
+ * A lock that is not to live and die with its client's session has a lease of its own: a session with one lock
+ * (docs/decisions/0035).
+ *
+ * OL1. While the lock is waited for, its lease is renewed like any, so that a waiter who dies leaves the queue soon. What
+ *      makes it different (no renewal, no expiry, a limit) begins with the grant.
+ * OL2. The lease ends with its lock: when that is released, given up or taken away. It is left behind only on purpose.
+ */
+export interface LeaseOptions {
+  /**
+   * How long the lock outlives its holder; it has a lease of its own then. `'never'`: until it is released, by its holder,
+   * by force, or by closing its session, however long its holder has been gone.
+   */
+  readonly ttl?: Duration | 'never' | undefined;
+  /** `false`: the lock is held for `ttl` and no longer, unless `extend` is called. Default: it is renewed for as long as it is held. */
+  readonly renew?: boolean | undefined;
+  /** How long the lock is held at most, however often it is renewed; `lock.signal` aborts then. It is free one TTL later at the latest, and at once when it is released. */
+  readonly maxHold?: Duration | undefined;
+  /** When a holder that is not heard of any more loses the lock; in place of `ttl`. */
+  readonly condition?: LockCondition | undefined;
+}
+
+export interface LockCondition {
+  /** How often the holder lets the cluster know that it is there. */
+  readonly heartbeat: Duration;
+  /** The cluster frees the lock when it has missed so many: 3 or more. */
+  readonly serverMisses: number;
+  /** The holder stops using the lock (its signal aborts) when so many were not answered. Default: as many as leave a margin. */
+  readonly holderMisses?: number | undefined;
+}
+
+/** What is to become of a lease once the lock is granted. */
+interface Plan {
+  readonly renew: boolean;
+  readonly never: boolean;
+  readonly maxHoldMs: number | undefined;
+}
+
+export interface DedicatedLeaseRequest extends Plan {
+  /** Absent: that of the client's sessions. */
+  readonly terms: SessionTerms | undefined;
+}
+
+/** One that is as the leases of sessions are. */
+export const AS_SESSIONS: DedicatedLeaseRequest = { terms: undefined, renew: true, never: false, maxHoldMs: undefined };
+
+/** A part of the TTL: less than that is not worth a renewal when the lock is granted. */
+const SPENT_FRACTION = 0.02;
+/** A lease that could not be ended at once is tried for this much longer, in the background; then with pauses (`lease-endings.ts`). */
+const CLOSE_TIMEOUT_MS = 30_000;
+
+/** Undefined: the lock is to belong to its client's session. @throws ServiceError INVALID_ARGUMENT for what contradicts itself. */
+export function dedicatedLeaseRequest(options: LeaseOptions): DedicatedLeaseRequest | undefined {
+  const { ttl, renew = true, maxHold, condition } = options;
+  if (ttl === undefined && condition === undefined && maxHold === undefined && renew) return undefined;
+  const agreed = condition === undefined ? undefined : conditionOf(condition);
+  const never = ttl === 'never' && agreed === undefined;
+  const ttlMs = ttl === undefined || ttl === 'never' ? undefined : ttlMsOf(ttl, 'ttl');
+  const maxHoldMs = maxHold === undefined ? undefined : positive(durationMs(maxHold, 'maxHold'), 'maxHold');
+  if (agreed !== undefined && ttlMs !== undefined && ttlMs !== conditionTtlMs(agreed)) {
+    throw invalid('a condition says when the lock is freed: leave the ttl out, or let it be heartbeat × serverMisses');
+  }
+  if (!renew && agreed !== undefined) throw invalid('a lock that is not renewed has no heartbeats to miss');
+  if (!renew && ttl === undefined) throw invalid('a lock that is not renewed needs a ttl');
+  if (never && maxHoldMs !== undefined)
+    throw invalid('maxHold is for locks that expire: what never does, nobody frees');
+  const terms = agreed !== undefined ? termsOf(agreed) : ttlMs === undefined ? undefined : { ttlMs };
+  return { terms, renew, never, maxHoldMs };
+}
+
+export class DedicatedLease {
+  readonly #session: Session;
+  readonly #plan: Plan;
+  readonly #timeoutMs: number;
+  #hasCondition: boolean;
+  #ended = false;
+
+  constructor(session: Session, plan: DedicatedLeaseRequest, timeoutMs: number) {
+    this.#session = session;
+    this.#plan = plan;
+    this.#hasCondition = plan.terms?.condition !== undefined;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** OL1. @throws ServiceError when the lease could not be made what was asked for. */
+  async begin(): Promise<void> {
+    const { never, renew, maxHoldMs } = this.#plan;
+    const session = this.#session;
+    if (never) await this.#setTerms({ ttlMs: TTL_NEVER_MS });
+    if (never || !renew) session.stopRenewing();
+    // The time that it waited is given back; if that cannot be told, `remainingMs` says what there is.
+    if (!renew && !never && session.spentMs > session.ttlMs * SPENT_FRACTION) {
+      await session.renew(this.#timeoutMs).catch(() => {});
+    }
+    if (maxHoldMs !== undefined) session.limitTo(maxHoldMs);
+  }
+
+  async extend(ttl: Duration | undefined): Promise<void> {
+    if (ttl === undefined) return this.#session.renew(this.#timeoutMs);
+    if (this.#hasCondition) throw invalid('a condition says when the lock is freed: change that');
+    await this.#setTerms({ ttlMs: ttlMsOf(ttl, 'ttl') });
+  }
+
+  async setCondition(condition: LockCondition): Promise<void> {
+    if (!this.#plan.renew || this.#plan.never) throw invalid('a lock that is not renewed has no heartbeats to miss');
+    const terms = termsOf(conditionOf(condition));
+    this.#hasCondition = true;
+    await this.#setTerms(terms);
+  }
+
+  /** The lock stays, and nobody renews it. */
+  async leave(): Promise<void> {
+    this.#ended = true;
+    await this.#session.leave();
+  }
+
+  /** OL2. */
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#session.end(CLOSE_TIMEOUT_MS).catch(() => {});
+  }
+
+  /** Longer terms count from a heartbeat on. */
+  async #setTerms(terms: SessionTerms): Promise<void> {
+    await this.#session.change(terms, this.#timeoutMs);
+    await this.#session.renew(this.#timeoutMs);
+  }
+}
+
+/** @throws ServiceError INVALID_ARGUMENT for one that contradicts itself. */
+export function conditionOf(given: LockCondition): Condition {
+  checkOptions('condition', given);
+  const { heartbeat, serverMisses, holderMisses } = given;
+  const heartbeatMs = durationMs(heartbeat, 'condition.heartbeat');
+  const condition = {
+    heartbeatMs,
+    serverMisses,
+    holderMisses: holderMisses ?? holderMissesMax(heartbeatMs, serverMisses),
+  };
+  const wrong = conditionRefusal(condition);
+  if (wrong !== undefined) throw invalid(`condition: ${wrong}`);
+  return condition;
+}
+
+function termsOf(condition: Condition): SessionTerms {
+  return { ttlMs: conditionTtlMs(condition), condition };
+}
+
+function positive(ms: number, what: string): number {
+  if (ms > 0) return ms;
+  throw invalid(`${what} is above 0`);
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', message);
+}

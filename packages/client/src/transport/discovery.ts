@@ -1,0 +1,130 @@
+/**
+ * Finds gateways beside the endpoints that a client was given, so that it goes on when these hang.
+ *
+ * DY1. What is found is used only behind what was given, and only once it has answered here: a gateway tells where others
+ *      reach it inside of its network, which may lead nowhere from outside (NAT, port forwarding). To find that out costs
+ *      no request anything.
+ * DY2. What answers has to belong to the same cluster, at each new connection (PL2 of the Pipe): the same address may be
+ *      another cluster's where the client is. Loopback addresses are tried only by a client that was given one.
+ * DY3. Found gateways are reached in the same way as given ones, with or without TLS.
+ * DY4. At most `FOUND_MAX` addresses are kept: those that were found before, then others by chance, so that clients spread
+ *      over them when one gateway fails.
+ * DY5. Each of them is tried soon after the client has connected, when the present gateway is of no use (at most once a
+ *      second), and again at each refresh while it is not found.
+ */
+import { parseAddress, type Timer } from '@remora/base';
+import { type PipeGateways, pipeGateways } from '@remora/protocol';
+import type { ClientPorts } from '../ports.ts';
+import type { Gateways } from './gateways.ts';
+
+/** DY4. */
+const FOUND_MAX = 5;
+const REFRESH_MS = 60_000;
+/** Short-lived clients end before that, and find nobody. */
+const FIRST_TRY_MS = 1_000;
+const TRY_AGAIN_MS = 1_000;
+const ASK_TIMEOUT_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 1_000;
+
+export interface DiscoveryPorts extends Pick<ClientPorts, 'clock' | 'random'> {
+  readonly gateways: Gateways;
+  /** Told of what the cluster says, for those who cannot ask themselves. */
+  readonly onTold?: (told: PipeGateways) => void;
+}
+
+export class Discovery {
+  readonly #ports: DiscoveryPorts;
+  #told: PipeGateways = { cluster: '', addresses: [] };
+  readonly #trying = new Set<{ close(): void }>();
+  #triedMs = Number.NEGATIVE_INFINITY;
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(ports: DiscoveryPorts) {
+    this.#ports = ports;
+    ports.gateways.onTrouble = () => this.#tryNow();
+  }
+
+  /** Asks now, and from then on now and then. */
+  begin(): void {
+    this.#ask();
+  }
+
+  /** What a gateway said, here or elsewhere. */
+  learn({ cluster, addresses }: PipeGateways): void {
+    if (this.#closed) return;
+    const { gateways, random, clock } = this.#ports;
+    const all = [...new Set(addresses)].filter((address) => this.#mayTry(address));
+    shuffle(all, random);
+    const found = cluster === this.#told.cluster ? all.filter((address) => gateways.has(address)) : [];
+    const kept = [...found, ...all.filter((address) => !found.includes(address))].slice(0, FOUND_MAX);
+    this.#told = { cluster, addresses: kept };
+    gateways.keepFound(new Set(kept));
+    if (kept.every((address) => gateways.has(address))) return;
+    const delayMs = FIRST_TRY_MS + random.int(FIRST_TRY_MS);
+    clock.setTimer(delayMs, () => this.#try());
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    for (const channel of this.#trying) channel.close();
+  }
+
+  #ask(): void {
+    const { gateways, clock, random, onTold } = this.#ports;
+    gateways.channel.call(pipeGateways, undefined, { timeoutMs: ASK_TIMEOUT_MS }, (_error, told) => {
+      if (told === undefined) return;
+      this.learn(told);
+      onTold?.(this.#told);
+    });
+    this.#timer = clock.setTimer(REFRESH_MS + random.int(REFRESH_MS / 4), () => this.#ask());
+  }
+
+  /** DY5. */
+  #tryNow(): void {
+    if (this.#ports.clock.monotonicMs() - this.#triedMs >= TRY_AGAIN_MS) this.#try();
+  }
+
+  /** All of them at once: one that leads nowhere holds up none of the others. */
+  #try(): void {
+    if (this.#closed) return;
+    const { gateways, clock } = this.#ports;
+    this.#triedMs = clock.monotonicMs();
+    const { cluster, addresses } = this.#told;
+    for (const address of addresses) {
+      if (gateways.has(address)) continue;
+      const channel = gateways.channelTo(address, CONNECT_TIMEOUT_MS, cluster);
+      this.#trying.add(channel);
+      channel.call(pipeGateways, undefined, { timeoutMs: ASK_TIMEOUT_MS }, (error) => {
+        this.#trying.delete(channel);
+        channel.close();
+        const isStillTold = this.#told.cluster === cluster && this.#told.addresses.includes(address);
+        if (error === undefined && isStillTold && !this.#closed) gateways.found(address, cluster);
+      });
+    }
+  }
+
+  /** DY2. */
+  #mayTry(address: string): boolean {
+    const { given } = this.#ports.gateways;
+    if (given.includes(address)) return false;
+    const host = parseAddress(address)?.host;
+    if (host === undefined || UNSPECIFIED.has(host)) return false;
+    return !isLoopback(host) || given.some((endpoint) => isLoopback(parseAddress(endpoint)?.host ?? ''));
+  }
+}
+
+/** A node that listens on all addresses and was not told which one to advertise. */
+const UNSPECIFIED: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+}
+
+function shuffle(list: string[], random: ClientPorts['random']): void {
+  for (let i = list.length - 1; i > 0; i--) {
+    const j = random.int(i + 1);
+    [list[i], list[j]] = [list[j] ?? '', list[i] ?? ''];
+  }
+}

@@ -1,0 +1,172 @@
+import { readEndpoints, ServiceError } from '@remora/base';
+import { DEFAULT_CALLER_LIMITS, ReconnectingChannel } from '@remora/protocol';
+import type { ClientPorts } from '../ports.ts';
+
+/** Of a given endpoint, which may be far. */
+const CONNECT_TIMEOUT_MS = 2_000;
+/** Of one that was found: it was reached before. */
+const FOUND_CONNECT_TIMEOUT_MS = 1_000;
+
+export interface GatewayOptions {
+  readonly endpoints: readonly string[];
+  /** A larger request is refused here, as its frame would end the connection. */
+  readonly requestBytesMax: number;
+}
+
+/** A gateway that the client may use. */
+interface Gateway {
+  readonly address: string;
+  readonly channel: ReconnectingChannel;
+  readonly isGiven: boolean;
+}
+
+/**
+ * The gateways that the client may use; one at a time carries everything, the next one takes over when it is gone, or
+ * when it is there and brings nothing to an end.
+ *
+ * GW1. The endpoints that were given always stay, and come first. Those that the client has found (discovery.ts) come behind
+ *      them; one that is not connected any more is dropped until it is found again.
+ */
+export class Gateways {
+  readonly #ports: ClientPorts;
+  readonly #requestBytesMax: number;
+  readonly #given: readonly Gateway[];
+  #found: readonly Gateway[] = [];
+  #current: Gateway;
+  /** Whether the present gateway has failed since it last brought a request to an end. */
+  #doubtful = false;
+  /** Told whenever the present gateway is of no use. */
+  onTrouble: () => void = () => {};
+
+  constructor(ports: ClientPorts, { endpoints, requestBytesMax }: GatewayOptions) {
+    this.#ports = ports;
+    this.#requestBytesMax = requestBytesMax;
+    const { addresses } = readEndpoints(endpoints);
+    this.#given = addresses.map((address) => ({
+      address,
+      channel: this.channelTo(address, CONNECT_TIMEOUT_MS),
+      isGiven: true,
+    }));
+    // Clients begin at different gateways, so that load spreads without anybody's doing.
+    const first = this.#given[ports.random.int(Math.max(1, addresses.length))];
+    if (first === undefined) throw new ServiceError('INVALID_ARGUMENT', 'endpoints: name at least one gateway');
+    this.#current = first;
+  }
+
+  get channel(): ReconnectingChannel {
+    return this.#current.channel;
+  }
+
+  addressOf(channel: ReconnectingChannel): string {
+    return this.#of(channel)?.address ?? '';
+  }
+
+  get count(): number {
+    return this.#given.length + this.#found.length;
+  }
+
+  /** The endpoints that were given. */
+  get given(): readonly string[] {
+    return this.#given.map(({ address }) => address);
+  }
+
+  has(address: string): boolean {
+    return this.#all().some((gateway) => gateway.address === address);
+  }
+
+  /** A channel of its own to an address, for whoever closes it. `cluster`: what has to answer there (PL2). */
+  channelTo(address: string, connectTimeoutMs: number, cluster?: string): ReconnectingChannel {
+    const { clock, random, logger, connectLink } = this.#ports;
+    const limits = { ...DEFAULT_CALLER_LIMITS, requestBytesMax: this.#requestBytesMax };
+    const connect: typeof connectLink = (target) =>
+      connectLink(cluster === undefined ? target : { ...target, cluster });
+    const ports = { connect, clock, random, logger, options: { connectTimeoutMs, limits } };
+    return new ReconnectingChannel(ports, 0, () => address);
+  }
+
+  /** GW1. A gateway of the cluster answers there. */
+  found(address: string, cluster: string): void {
+    if (this.has(address)) return;
+    const channel = this.channelTo(address, FOUND_CONNECT_TIMEOUT_MS, cluster);
+    this.#found = [...this.#found, { address, channel, isGiven: false }];
+  }
+
+  /** Drops those found whose addresses are not among these, but for the one in use. */
+  keepFound(addresses: ReadonlySet<string>): void {
+    for (const gateway of this.#found) {
+      if (!addresses.has(gateway.address) && gateway !== this.#current) this.#drop(gateway);
+    }
+  }
+
+  /**
+   * A request on `channel` failed: when that gateway is not connected, the next one is used from now on. `cutOff`: it
+   * answers, if at all, that it reaches no range; or it gives no sign of life.
+   */
+  failed(channel: ReconnectingChannel, cutOff = false): void {
+    if (!cutOff && channel.connected) return;
+    const gateway = this.#of(channel);
+    if (gateway === undefined) return;
+    if (gateway === this.#current) this.#goOn();
+    if (!gateway.isGiven && !channel.connected) this.#drop(gateway); // GW1
+  }
+
+  /** A request on `channel` was not brought to an end in its time: the second in a row is one too many. */
+  doubt(channel: ReconnectingChannel): void {
+    if (channel !== this.channel) return;
+    const again = this.#doubtful;
+    this.#doubtful = true;
+    this.failed(channel, again);
+  }
+
+  /** A range answered through `channel`. */
+  served(channel: ReconnectingChannel): void {
+    if (this.#doubtful && channel === this.channel) this.#doubtful = false;
+  }
+
+  /** The gateway of this address, if it is one of the given endpoints and not the present one. */
+  other(address: string): ReconnectingChannel | undefined {
+    const gateway = this.#given.find((given) => given.address === address);
+    return gateway === this.#current ? undefined : gateway?.channel;
+  }
+
+  /** Uses this gateway from now on; what is under way stays where it is. */
+  prefer(channel: ReconnectingChannel): void {
+    const gateway = this.#of(channel);
+    if (gateway !== undefined) this.#use(gateway);
+  }
+
+  /** Sends what waits for the present gateway now, and not at the end of the turn. */
+  flush(): void {
+    this.channel.flush();
+  }
+
+  close(): void {
+    for (const { channel } of this.#all()) channel.close();
+  }
+
+  #all(): readonly Gateway[] {
+    return this.#found.length === 0 ? this.#given : [...this.#given, ...this.#found];
+  }
+
+  #of(channel: ReconnectingChannel): Gateway | undefined {
+    return this.#all().find((gateway) => gateway.channel === channel);
+  }
+
+  /** To the next one, if there is any. */
+  #goOn(): void {
+    const all = this.#all();
+    this.#use(all[(all.indexOf(this.#current) + 1) % all.length] ?? this.#current);
+    this.onTrouble();
+  }
+
+  #use(gateway: Gateway): void {
+    this.#current = gateway;
+    this.#doubtful = false;
+  }
+
+  /** What is still under way there goes on elsewhere, as when the gateway stops. */
+  #drop(gateway: Gateway): void {
+    this.#found = this.#found.filter((other) => other !== gateway);
+    gateway.channel.close();
+  }
+}

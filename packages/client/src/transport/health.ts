@@ -1,0 +1,111 @@
+import { type Clock, ServiceError, type Timer } from '@remora/base';
+import { type Duration, durationMs } from '../options/duration.ts';
+import { checkOptions } from '../options/known-options.ts';
+
+/**
+ * Says whether its client can still do what it holds locks for: a process may renew its session for ever and do nothing.
+ * Checks follow one another, the next one `interval` after the end of the last.
+ */
+export interface HealthCheck {
+  /**
+   * All is well unless it gives `false`, throws, or takes longer than `timeout`. Its signal aborts when nobody waits for it
+   * any more.
+   */
+  readonly check: (signal: AbortSignal) => unknown;
+  /** Default 5 s. */
+  readonly interval?: Duration | undefined;
+  /** Default: the interval. */
+  readonly timeout?: Duration | undefined;
+  /** So many failures one after the other end the session. Default 3. */
+  readonly failures?: number | undefined;
+}
+
+/** The session that is ended. */
+export interface Checked {
+  onLoss(fn: () => void): void;
+  /** Loses it here, then ends it at the server. */
+  giveUp(why: string): void;
+}
+
+export interface HealthPlan {
+  readonly check: HealthCheck['check'];
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly failuresMax: number;
+}
+
+/** @throws ServiceError INVALID_ARGUMENT for options that are none. */
+export function healthPlan(given: HealthCheck): HealthPlan {
+  checkOptions('health', given);
+  const { check, interval = 5_000, timeout = interval, failures = 3 } = given;
+  if (typeof check !== 'function') throw new ServiceError('INVALID_ARGUMENT', 'health.check: a function');
+  const intervalMs = durationMs(interval, 'health.interval');
+  const timeoutMs = durationMs(timeout, 'health.timeout');
+  if (intervalMs > 0 && timeoutMs > 0 && Number.isInteger(failures) && failures > 0) {
+    return { check, intervalMs, timeoutMs, failuresMax: failures };
+  }
+  throw new ServiceError('INVALID_ARGUMENT', 'interval, timeout and failures of a health check are above 0');
+}
+
+/** Checks until the session ends, or has to end. */
+export function watchHealth(session: Checked, plan: HealthPlan, clock: Clock): void {
+  new HealthWatch(session, plan, clock).begin();
+}
+
+class HealthWatch {
+  readonly #session: Checked;
+  readonly #plan: HealthPlan;
+  readonly #clock: Clock;
+  readonly #over = new AbortController();
+  #failures = 0;
+  #timer: Timer | undefined;
+
+  constructor(session: Checked, plan: HealthPlan, clock: Clock) {
+    this.#session = session;
+    this.#plan = plan;
+    this.#clock = clock;
+  }
+
+  begin(): void {
+    this.#next();
+    this.#session.onLoss(() => {
+      this.#timer?.cancel();
+      this.#over.abort();
+    });
+  }
+
+  #next(): void {
+    if (!this.#over.signal.aborted) this.#timer = this.#clock.setTimer(this.#plan.intervalMs, () => this.#run());
+  }
+
+  #run(): void {
+    const late = new AbortController();
+    const abandon = (): void => late.abort();
+    this.#over.signal.addEventListener('abort', abandon, { once: true });
+    let told = false;
+    const tell = (failure: string | undefined): void => {
+      if (told || this.#over.signal.aborted) return;
+      told = true;
+      this.#timer?.cancel();
+      this.#over.signal.removeEventListener('abort', abandon);
+      this.#judge(failure);
+    };
+    this.#timer = this.#clock.setTimer(this.#plan.timeoutMs, () => {
+      late.abort();
+      tell(`it took longer than ${this.#plan.timeoutMs} ms`);
+    });
+    // What it throws at once is a failure like any.
+    Promise.resolve()
+      .then(() => this.#plan.check(late.signal))
+      .then(
+        (well) => tell(well === false ? 'it said so' : undefined),
+        (error: unknown) => tell(error instanceof Error ? error.message : String(error)),
+      );
+  }
+
+  #judge(failure: string | undefined): void {
+    this.#failures = failure === undefined ? 0 : this.#failures + 1;
+    if (failure === undefined || this.#failures < this.#plan.failuresMax) return this.#next();
+    this.#session.giveUp(`its health check failed ${this.#failures} times, at last because ${failure}`);
+  }
+}

@@ -1,0 +1,236 @@
+import type { ServiceError } from '@remora/base';
+import {
+  type CallHandle,
+  type Command,
+  type CommandResult,
+  type Done,
+  type Method,
+  type PipeReply,
+  pipeQuery,
+  pipeView,
+  type Query,
+  type QueryResult,
+} from '@remora/protocol';
+import type { ClientPorts } from '../ports.ts';
+import type { LeaseJournal } from '../session/journal.ts';
+import { LeaseEndings } from '../session/lease-endings.ts';
+import { Discovery } from './discovery.ts';
+import { type GatewayOptions, Gateways } from './gateways.ts';
+import {
+  ANSWER_GRACE_MS,
+  CommandOperation,
+  type CommandOptions,
+  isNoAnswer,
+  PlainOperation,
+  QueryOperation,
+  type SendOptions,
+  type SentCommand,
+} from './operation.ts';
+import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
+
+/** A request for the ranges' time; several are made when need be. */
+const TIME_REQUEST_MS = 1_000;
+/** After a change of leader the master hears of the new one within about a second. */
+const FOLLOW_LEADER_MS = 2_000;
+const VIEW_TIMEOUT_MS = 1_000;
+
+/**
+ * Sends requests to gateways until they are answered.
+ *
+ * R1. All attempts of a command carry one request id and one deadline in range time, so it is applied once.
+ * R2. A command that may have reached a range never ends as failed without an answer to its id: it ends as
+ *     UNKNOWN_OUTCOME. A query that was not answered simply failed.
+ * R3. Every request ends by its time-out (plus the grace for the answer), or at once by its signal.
+ */
+export class Requester {
+  readonly ports: ClientPorts;
+  readonly gateways: Gateways;
+  readonly discovery: Discovery;
+  /** Where leases that hold something are named, if anywhere; set before the first of them. */
+  journal: LeaseJournal | undefined;
+  /** Of leases that could not be ended at once. */
+  readonly endings = new LeaseEndings(this);
+  readonly retry: RetryPolicy;
+  readonly #idPrefix: string;
+  #nextId = 1;
+  /** The latest that a reply has told. */
+  #rangeTimeMs: number | undefined;
+  /** Range time minus monotonic time, once known. */
+  #rangeTimeOffsetMs: number | undefined;
+  /** Of the last answer: it grows when the leader changes. */
+  #raftTerm = 0;
+  #waitingForTime: ((error: ServiceError | undefined) => void)[] | undefined;
+  #closed = false;
+
+  constructor(ports: ClientPorts, options: GatewayOptions & { readonly retry: RetryPolicy }) {
+    this.ports = ports;
+    this.retry = options.retry;
+    this.gateways = new Gateways(ports, options);
+    const { clock, random, backgroundRenewer } = ports;
+    this.discovery = new Discovery({
+      clock,
+      random,
+      gateways: this.gateways,
+      onTold: (told) => backgroundRenewer?.learn(told),
+    });
+    // 128 random bits name this client's life; a counter its requests. Short, as each entry of a log carries one.
+    this.#idPrefix = `${ports.random.bytes(16).toString('base64url')}.`;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  command(command: Command, options: CommandOptions): Promise<PipeReply<CommandResult>> {
+    return this.#promise((done) => this.sendCommand(command, options, done));
+  }
+
+  query(query: Query, options: SendOptions): Promise<PipeReply<QueryResult>> {
+    return this.#promise((done) => this.sendQuery(query, options, done));
+  }
+
+  request<Request, Reply>(method: Method<Request, Reply>, request: Request, options: SendOptions): Promise<Reply> {
+    return this.#promise((done) => {
+      new PlainOperation(this, method, request, { options, done }).start();
+    });
+  }
+
+  sendQuery(query: Query, options: SendOptions, done: Done<PipeReply<QueryResult>>): CallHandle {
+    const operation = new QueryOperation(this, query, options, done);
+    operation.start();
+    return operation;
+  }
+
+  sendCommand(command: Command, options: CommandOptions, done: Done<PipeReply<CommandResult>>): SentCommand {
+    const requestId = this.#idPrefix + this.#nextId++;
+    const operation = new CommandOperation(this, command, { requestId, options }, done);
+    // One that is given up already needs no time.
+    if (this.#rangeTimeOffsetMs !== undefined || options.signal?.aborted) operation.start();
+    else this.#startOnceTimeIsKnown(operation);
+    return operation;
+  }
+
+  /** The ranges' time at a moment of the monotonic clock; undefined before any of them has told it. */
+  rangeTimeAt(monotonicMs: number): number | undefined {
+    return this.#rangeTimeOffsetMs === undefined ? undefined : monotonicMs + this.#rangeTimeOffsetMs;
+  }
+
+  /** What each reply of a range tells besides its result. */
+  learn({ rangeTimeMs, raftTerm }: PipeReply<unknown>): void {
+    // Of the replies of one millisecond the first counts: it was the quickest, and they come by the dozen.
+    if (rangeTimeMs !== undefined && rangeTimeMs !== this.#rangeTimeMs) {
+      this.#rangeTimeMs = rangeTimeMs;
+      this.#rangeTimeOffsetMs = rangeTimeMs - this.ports.clock.monotonicMs();
+    }
+    if (raftTerm > this.#raftTerm) this.#termBegan(raftTerm);
+  }
+
+  /** One attempt at the present gateway, for those who count time from each attempt of their own, and may ask another besides. */
+  attempt<Request, Reply>(
+    method: Method<Request, Reply>,
+    request: Request,
+    timeoutMs: number,
+    done: Done<Reply>,
+  ): CallHandle {
+    const { channel } = this.gateways;
+    return channel.call(method, request, { timeoutMs, movable: true }, (error, reply) => {
+      // Whoever counts time has none to find out whether the next attempt would fare better here.
+      if (error !== undefined) this.gateways.failed(channel, isNoAnswer(error));
+      done(error, reply);
+    });
+  }
+
+  /**
+   * One question that is answered when something happens. DEADLINE_EXCEEDED says that nothing did, and nothing against
+   * the gateway.
+   */
+  ask(query: Query, timeoutMs: number, done: Done<PipeReply<QueryResult>>): CallHandle {
+    const { channel } = this.gateways;
+    const options = { timeoutMs: timeoutMs + ANSWER_GRACE_MS };
+    return channel.call(pipeQuery, { query, timeoutMs }, options, (error, reply) => {
+      if (error !== undefined && error.code !== 'DEADLINE_EXCEEDED') this.gateways.failed(channel);
+      done(error, reply);
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.discovery.close();
+    this.gateways.close();
+  }
+
+  /**
+   * R1 needs the ranges' time before the first command; any reply brings it. It is asked for no more often than the command
+   * may be sent, and with pauses: a gateway that is away refuses the question at once.
+   */
+  #startOnceTimeIsKnown(operation: CommandOperation, asks = 1): void {
+    if (operation.over) return;
+    if (operation.remainingMs <= 0) return operation.unanswered(undefined);
+    this.#askTime(Math.min(operation.remainingMs, TIME_REQUEST_MS), (error) => {
+      if (operation.over) return;
+      const { remainingMs } = operation;
+      if (error === undefined) return operation.start(remainingMs);
+      const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
+      if (!lasting && remainingMs <= 0) return operation.unanswered(error);
+      if (lasting || asks >= operation.attemptsMax) return operation.fail(error);
+      const pauseMs = Math.min(remainingMs, pauseCeilingMs(this.retry, asks));
+      this.ports.clock.setTimer(pauseMs, () => this.#startOnceTimeIsKnown(operation, asks + 1));
+    });
+  }
+
+  /** One request at a time, for all who wait. */
+  #askTime(timeoutMs: number, then: (error: ServiceError | undefined) => void): void {
+    if (this.#waitingForTime !== undefined) {
+      this.#waitingForTime.push(then);
+      return;
+    }
+    this.#waitingForTime = [then];
+    this.sendQuery({ type: 'status' }, { timeoutMs }, (error) => {
+      const waiting = this.#waitingForTime ?? [];
+      this.#waitingForTime = undefined;
+      for (const next of waiting) next(error);
+    });
+  }
+
+  #termBegan(term: number): void {
+    const first = this.#raftTerm === 0;
+    this.#raftTerm = term;
+    if (!first) this.ports.clock.setTimer(FOLLOW_LEADER_MS, () => this.followLeader());
+  }
+
+  /**
+   * Goes over to the gateway of the node that leads, which saves a hop between nodes. Only while there is one range:
+   * with several, any gateway is as good as another.
+   */
+  followLeader(): void {
+    if (this.#closed) return;
+    const { channel } = this.gateways;
+    channel.call(pipeView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, (_error, view) => {
+      const [leader, ...others] = view?.leaders ?? [];
+      if (leader === undefined || others.length > 0) return;
+      const node = view?.nodes.find(({ descriptor }) => descriptor.nodeId === leader[1]);
+      const there = node === undefined ? undefined : this.gateways.other(node.descriptor.clientAddress);
+      // Only if this client reaches it: the wrong gateway costs a hop, one that is not there costs seconds.
+      there?.call(pipeView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, (error) => {
+        if (error === undefined) this.gateways.prefer(there);
+      });
+    });
+  }
+
+  #promise<Reply>(start: (done: Done<Reply>) => void): Promise<Reply> {
+    const { liveness } = this.ports;
+    return new Promise((resolve, reject) => {
+      liveness.hold();
+      try {
+        start((error, reply) => {
+          liveness.release();
+          if (error === undefined) resolve(reply as Reply);
+          else reject(error);
+        });
+      } catch (error) {
+        liveness.release(); // It did not begin, as with a signal that is none.
+        reject(error);
+      }
+    });
+  }
+}

@@ -1,0 +1,49 @@
+import { ServiceError } from '@remora/base';
+import type { Group, Refusal } from '@remora/raft';
+import type { RangeReplica } from '../range-replica.ts';
+
+/** What a transfer needs to know of a replica. */
+type Transferring = Pick<RangeReplica, 'rangeId' | 'leading' | 'notLeader'> & {
+  readonly group: Pick<Group, 'replicaId' | 'status' | 'transferLeader'>;
+  readonly state: Pick<RangeReplica['state'], 'descriptor'>;
+};
+
+/**
+ * Begins to hand the leadership of a range to its replica on the given node; gives the reason when it cannot. Nothing is to
+ * be done when that node leads. The transfer ends by itself: with the other leading, or after an election time-out without.
+ */
+export function transferLeaderTo(replica: Transferring, toNode: number): ServiceError | undefined {
+  const { rangeId, group, state } = replica;
+  if (!replica.leading) return replica.notLeader();
+  const voters = state.descriptor.replicas.filter(({ type }) => type === 'voter');
+  const target = voters.find(({ nodeId }) => nodeId === toNode);
+  if (target === undefined) {
+    const nodes = voters.map(({ nodeId }) => nodeId).join(', ');
+    return refused(`node ${toNode} has no voting replica of range ${rangeId}; there are some on nodes ${nodes}`);
+  }
+  if (target.replicaId === group.replicaId) return undefined;
+  const progress = group.status().progress.find((p) => p.replica === target.replicaId);
+  if (progress?.heardLately !== true) {
+    return refused(`node ${toNode} has not answered the leader of range ${rangeId} lately; it could not take over`);
+  }
+  const answer = group.transferLeader(target.replicaId);
+  return answer === undefined ? undefined : refusal(answer.refused, replica);
+}
+
+function refusal(reason: Refusal, replica: Transferring): ServiceError {
+  switch (reason) {
+    case 'notLeader':
+      return replica.notLeader();
+    case 'transferring':
+      return new ServiceError(
+        'UNAVAILABLE',
+        `another transfer of range ${replica.rangeId} is under way; try again later`,
+      );
+    default:
+      return refused(`the leader of range ${replica.rangeId} cannot hand over now (${reason})`);
+  }
+}
+
+function refused(message: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,206 @@
+/**
+ * Carrying out what the master orders of a range's membership and leadership.
+ *
+ * O1. An order changes only the membership that it is meant for: with another `confVersion` it is refused. One whose
+ *     outcome is there already is done, whatever the version: it may have been told again.
+ * O2. Nobody becomes a voter who is not known to follow closely (traps 3): a voter that was never created, or lost what it
+ *     had, would count in every majority.
+ * O3. After the change more than half of the voters follow: no order of ours makes a range lose its quorum.
+ * O4. Voters are demoted before they are removed (membership.ts M3), and a leader hands over before it is demoted.
+ * O5. Only while a change of ours is possible now is it proposed: what must be waited for is told as under way, and the
+ *     order comes again.
+ */
+import { unreachable } from '@remora/base';
+import type { OrderResult, RangeDescriptor, RangeInstruction, ReplicaDescriptor } from '@remora/protocol';
+import {
+  type ConfChange,
+  type ConfStep,
+  changeConf,
+  confChange,
+  type Group,
+  type GroupStatus,
+  isJoint,
+  LEAVE_JOINT,
+  type LogPosition,
+  type Refused,
+} from '@remora/raft';
+import type { ReplicaPlace } from '../../state/reshape/membership.ts';
+
+/** The leader, as an order sees it. */
+export interface OrderedReplica {
+  readonly group: Group;
+  readonly descriptor: RangeDescriptor;
+  /** Whether another replica is known to follow now. */
+  follows(replicaId: number): boolean;
+  propose(change: ConfChange, places: readonly ReplicaPlace[]): LogPosition | Refused;
+}
+
+export type Carried = Omit<OrderResult, 'orderId'>;
+
+/** What changes a range's members, or who leads it. */
+export type MemberInstruction = Exclude<RangeInstruction, { type: 'split' | 'merge' }>;
+
+export interface MemberOrder {
+  /** Of the membership that it is meant for. */
+  readonly confVersion: number;
+  readonly instruction: MemberInstruction;
+}
+
+/** What is to be proposed, or why nothing is. */
+type Plan =
+  | Carried
+  | { readonly steps: readonly ConfStep[]; readonly places: readonly ReplicaPlace[] }
+  | { readonly leaveJoint: true }
+  | { readonly transferTo: number };
+
+const DONE: Carried = { outcome: 'done', reason: '' };
+
+export function carryOut(replica: OrderedReplica, { confVersion, instruction }: MemberOrder): Carried {
+  const { group, descriptor } = replica;
+  if (!group.ready) return refused('this replica does not lead the range');
+  const status = group.status();
+  const plan = planOf(instruction, { descriptor, status });
+  if ('outcome' in plan) return plan;
+  const known = descriptor.epoch.confVersion;
+  if (known !== confVersion)
+    return refused(`it is meant for version ${confVersion} of the membership, which has ${known}`); // O1
+  if ('transferTo' in plan) return transfer(replica, plan.transferTo);
+  if (status.changePending) return inFlight('another change of the membership is under way'); // O5
+  if ('leaveJoint' in plan) return proposed(group.proposeConf(LEAVE_JOINT));
+  const change = confChange(plan.steps);
+  const problem = quorumProblem(replica, status, change);
+  return problem === undefined ? proposed(replica.propose(change, plan.places)) : refused(problem);
+}
+
+interface Range {
+  readonly descriptor: RangeDescriptor;
+  readonly status: GroupStatus;
+}
+
+function planOf(instruction: MemberInstruction, range: Range): Plan {
+  if (instruction.type === 'transferLeader') return transferPlan(instruction.replicaId, range);
+  if (isJoint(range.status.conf)) return jointPlan(instruction, range);
+  switch (instruction.type) {
+    case 'addLearner':
+      return addPlan(instruction, range);
+    case 'changeVoters':
+      return votersPlan(instruction, range);
+    case 'demote':
+      return demotePlan([instruction.replicaId], range, []);
+    case 'leaveJoint':
+      return DONE;
+    default:
+      return unreachable(instruction);
+  }
+}
+
+/** A leader leaves a joint configuration by itself, unless whoever entered it said that it shall wait. */
+function jointPlan({ type }: MemberInstruction, { status }: Range): Plan {
+  if (type === 'leaveJoint' && !status.conf.autoLeave) return { leaveJoint: true };
+  return inFlight('a joint configuration is being left');
+}
+
+function addPlan({ nodeId, replicaId }: ReplicaPlace, { descriptor }: Range): Plan {
+  const known = memberOf(descriptor, replicaId);
+  if (known !== undefined) {
+    return known.nodeId === nodeId ? DONE : refused(`replica ${replicaId} lives on node ${known.nodeId}`);
+  }
+  const there = descriptor.replicas.find((replica) => replica.nodeId === nodeId);
+  if (there !== undefined) return refused(`node ${nodeId} has replica ${there.replicaId} of the range`);
+  return { steps: [{ type: 'addLearner', replica: replicaId }], places: [{ replicaId, nodeId }] };
+}
+
+function votersPlan({ promote, remove }: Extract<MemberInstruction, { type: 'changeVoters' }>, range: Range): Plan {
+  const { descriptor, status } = range;
+  const unknown = promote.find((id) => memberOf(descriptor, id) === undefined);
+  if (unknown !== undefined) return refused(`replica ${unknown} is no member of the range`);
+  const joining = promote.filter((id) => memberOf(descriptor, id)?.type === 'learner');
+  const behind = joining.find((id) => !isCaughtUp(status, id));
+  if (behind !== undefined) return inFlight(`replica ${behind} has not caught up`); // O2
+  const leaving = remove.filter((id) => memberOf(descriptor, id)?.type === 'voter');
+  if (joining.length > 0 || leaving.length > 0) return demotePlan(leaving, range, joining); // O4
+  const left = remove.filter((id) => memberOf(descriptor, id) !== undefined);
+  if (left.length === 0) return DONE;
+  return { steps: left.map((replica) => ({ type: 'remove', replica })), places: [] };
+}
+
+function demotePlan(leaving: readonly number[], { descriptor, status }: Range, joining: readonly number[]): Plan {
+  const unknown = leaving.find((id) => memberOf(descriptor, id) === undefined);
+  if (unknown !== undefined) return refused(`replica ${unknown} is no member of the range`);
+  if (leaving.includes(status.replicaId))
+    return refused(`replica ${status.replicaId} leads the range: transfer that first`);
+  const voters = leaving.filter((id) => memberOf(descriptor, id)?.type === 'voter');
+  if (voters.length === 0 && joining.length === 0) return DONE;
+  const steps: ConfStep[] = joining.map((replica) => ({ type: 'addVoter', replica }));
+  for (const replica of voters) steps.push({ type: 'addLearner', replica });
+  return { steps, places: [] };
+}
+
+function transferPlan(replicaId: number, { descriptor, status }: Range): Plan {
+  if (replicaId === status.replicaId) return DONE;
+  if (memberOf(descriptor, replicaId)?.type !== 'voter')
+    return refused(`replica ${replicaId} is no voter of the range`);
+  if (!isCaughtUp(status, replicaId)) return refused(`replica ${replicaId} lags behind, or does not answer`);
+  return { transferTo: replicaId };
+}
+
+/** Told again it waits: the target leads soon, and its node answers then. */
+function transfer({ group }: OrderedReplica, to: number): Carried {
+  const refusal = group.transferLeader(to);
+  return refusal === undefined ? inFlight('the leadership is being handed over') : notNow(refusal);
+}
+
+/** O3. */
+function quorumProblem({ follows }: OrderedReplica, status: GroupStatus, change: ConfChange): string | undefined {
+  const next = changeConf(status.conf, change);
+  if ('invalid' in next)
+    return next.invalid === 'noVoters' ? 'no voter would be left' : `it is not possible: ${next.invalid}`;
+  if (sameMembers(next.voters, status.conf.voters)) return undefined;
+  const following = next.voters.filter((id) => id === status.replicaId || follows(id));
+  if (2 * following.length > next.voters.length) return undefined;
+  return `only ${following.length} of the voters ${next.voters.join(', ')} would follow`;
+}
+
+function sameMembers(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((id) => b.includes(id));
+}
+
+function proposed(result: LogPosition | Refused): Carried {
+  return 'refused' in result ? notNow(result) : inFlight('the change is in the log');
+}
+
+/** O5. */
+function notNow({ refused: why }: Refused): Carried {
+  switch (why) {
+    case 'confPending':
+    case 'noOwnTermCommit':
+      return inFlight('another change of the membership is under way');
+    case 'queueFull':
+      return inFlight('the range has too much to replicate');
+    case 'transferring':
+      return inFlight('the leadership is being handed over');
+    case 'notLeader':
+      return refused('this replica does not lead the range');
+    case 'confInvalid':
+    case 'notVoter':
+      return refused('the membership does not allow it');
+    default:
+      return unreachable(why);
+  }
+}
+
+function memberOf({ replicas }: RangeDescriptor, id: number): ReplicaDescriptor | undefined {
+  return replicas.find(({ replicaId }) => replicaId === id);
+}
+
+function isCaughtUp({ progress }: GroupStatus, id: number): boolean {
+  return progress.some(({ replica, caughtUp }) => replica === id && caughtUp);
+}
+
+function refused(reason: string): Carried {
+  return { outcome: 'refused', reason };
+}
+
+function inFlight(reason: string): Carried {
+  return { outcome: 'underWay', reason };
+}

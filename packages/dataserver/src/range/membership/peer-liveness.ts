@@ -1,0 +1,25 @@
+import type { ProgressStatus } from '@remora/raft';
+
+/** For how long a range's leader has not heard of its other replicas; looked at about every second. */
+export class PeerLiveness {
+  /** When each was heard last, or has been looked at first. */
+  readonly #heardMs = new Map<number, number>();
+
+  look(progress: readonly ProgressStatus[], nowMs: number): void {
+    const members = new Set(progress.map(({ replica }) => replica));
+    for (const replica of this.#heardMs.keys()) if (!members.has(replica)) this.#heardMs.delete(replica);
+    for (const { replica, heardLately } of progress) {
+      if (heardLately || !this.#heardMs.has(replica)) this.#heardMs.set(replica, nowMs);
+    }
+  }
+
+  /** 0 while it answers. */
+  silentMs({ replica, heardLately }: ProgressStatus, nowMs: number): number {
+    return heardLately ? 0 : nowMs - (this.#heardMs.get(replica) ?? nowMs);
+  }
+
+  /** Another term: what was heard in an earlier one says nothing. */
+  clear(): void {
+    this.#heardMs.clear();
+  }
+}

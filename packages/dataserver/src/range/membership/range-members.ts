@@ -1,0 +1,53 @@
+import type { Clock } from '@remora/base';
+import type { ConfChange, LogPosition, Refused } from '@remora/raft';
+import { encodePlaces, type ReplicaPlace } from '../../state/reshape/membership.ts';
+import type { RangeReplica } from '../range-replica.ts';
+import { type Carried, carryOut, type MemberOrder } from './member-orders.ts';
+import { PeerLiveness } from './peer-liveness.ts';
+
+/** A replica that its leader has not heard of for so long is not taken for following. */
+const SILENT_MS = 3_000;
+
+/** The other replicas of a range, as its leader has to do with them. */
+export class RangeMembers {
+  readonly silence = new PeerLiveness();
+  readonly #replica: RangeReplica;
+  readonly #clock: Clock;
+
+  constructor(replica: RangeReplica, clock: Clock) {
+    this.#replica = replica;
+    this.#clock = clock;
+  }
+
+  termBegan(): void {
+    this.silence.clear();
+  }
+
+  /** Called about every second while this replica leads. */
+  look(): void {
+    this.silence.look(this.#replica.group.status().progress, this.#clock.monotonicMs());
+  }
+
+  /** Carries out what the master orders (member-orders.ts). */
+  carryOut(order: MemberOrder): Carried {
+    const { group, state } = this.#replica;
+    const follows = (replicaId: number): boolean => this.#follows(replicaId);
+    const propose = (change: ConfChange, places: readonly ReplicaPlace[]) => this.change(change, places);
+    return carryOut({ group, descriptor: state.descriptor, follows, propose }, order);
+  }
+
+  /** Whether a replica has acknowledged something in this term, and was heard of lately. */
+  #follows(replicaId: number): boolean {
+    const peer = this.#replica.group.status().progress.find(({ replica }) => replica === replicaId);
+    return peer !== undefined && peer.match > 0 && this.silence.silentMs(peer, this.#clock.monotonicMs()) < SILENT_MS;
+  }
+
+  /**
+   * Proposes a change of membership, on the leader. `places` says where the replicas live that join by it; their nodes
+   * create them when the master tells them to. The change is done when the descriptor shows it.
+   */
+  change(change: Omit<ConfChange, 'context'>, places: readonly ReplicaPlace[]): LogPosition | Refused {
+    const whole = { ...change, context: encodePlaces(places) };
+    return this.#replica.admitsConf(whole) ? this.#replica.group.proposeConf(whole) : { refused: 'confInvalid' };
+  }
+}

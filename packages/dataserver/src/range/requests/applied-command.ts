@@ -1,0 +1,40 @@
+import { assert } from '@remora/base';
+import type { Command, CommandBatch } from '@remora/protocol';
+import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
+import type { Applying, OnOutcome } from '../../state/range-state.ts';
+
+/** What apply made of one command. */
+export interface AppliedCommand {
+  readonly rangeId: number;
+  /** Of the entry, and the command's place in it. */
+  readonly index: number;
+  readonly place: number;
+  /** Empty for commands that the leader itself proposed. */
+  readonly requestId: string;
+  readonly command: Command;
+  readonly how: Applying;
+  /** Of the range, before the command and after it: they differ when it changed something. */
+  readonly revisionBefore: number;
+  readonly revision: number;
+  readonly outcome: Outcome;
+}
+
+/** Is told of every command as soon as it is applied, before anybody is answered: for those who check what apply does. */
+export type OnApplied = (command: AppliedCommand) => void;
+
+/** Tells `onApplied` of the commands of one entry, in their order. */
+export function tellApplied(
+  onApplied: OnApplied,
+  entry: { readonly index: number; readonly batch: CommandBatch },
+  state: { readonly rangeId: number; readonly revision: number },
+): OnOutcome {
+  let revisionBefore = state.revision;
+  return (place, outcome, how) => {
+    const { rangeId, revision } = state;
+    const item = entry.batch.commands[place];
+    assert(item !== undefined, 'an outcome is that of a command of the entry');
+    const { requestId, command } = item;
+    onApplied({ rangeId, index: entry.index, place, requestId, command, how, revisionBefore, revision, outcome });
+    revisionBefore = revision;
+  };
+}

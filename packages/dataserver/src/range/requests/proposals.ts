@@ -1,0 +1,251 @@
+import { type Clock, ServiceError, unreachable } from '@remora/base';
+import { type Command, type CommandBatch, encodeEntry, type RevisionBlock } from '@remora/protocol';
+import type { Group, LogPosition, Refusal } from '@remora/raft';
+import type { RevisionSource } from '../../revisions/revision-drawer.ts';
+import { needsRevision } from '../../state/numbering.ts';
+import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
+import type { RangeState } from '../../state/range-state.ts';
+import { RevisionAllocationQueue } from './revision-allocation-queue.ts';
+
+/** Told the outcome once the entry that carried the command is applied, or the error that kept it from being known. */
+export type OutcomeDone = (error: ServiceError | undefined, outcome: Outcome | undefined) => void;
+
+/** A command on its way, and whom to tell what came of it. */
+export interface QueuedCommand {
+  readonly item: CommandBatch['commands'][number];
+  readonly bytes: number;
+  readonly done: OutcomeDone;
+}
+
+interface InFlight {
+  readonly term: number;
+  readonly batch: CommandBatch;
+  readonly done: readonly OutcomeDone[];
+}
+
+export interface ProposalDeps {
+  readonly clock: Clock;
+  readonly drawer: Pick<RevisionSource, 'want'>;
+  readonly state: Pick<RangeState, 'rangeId' | 'descriptor' | 'revision'>;
+  /** The time of the range, in ms. */
+  readonly rangeTimeMs: () => number;
+  /** For those whose keys may be another range's by now; it says whose. */
+  readonly staleEpoch: () => ServiceError;
+}
+
+/** Commands waiting to be proposed, and bytes of them; beyond that new ones are refused. */
+const QUEUED_MAX = 20_000;
+const QUEUED_BYTES_MAX = 64 * 1024 * 1024;
+/** An entry is closed at this many commands or bytes: bounds what one append carries. */
+const ENTRY_COMMANDS_MAX = 1_024;
+const ENTRY_BYTES_MAX = 1024 * 1024;
+
+/**
+ * The leader's commands on their way into the log.
+ *
+ * P1. All commands that arrive in one loop turn share an entry (design §2).
+ * P2. Each command is answered exactly once: with its outcome, or with an error that says whether it may still be
+ *     applied. Refused before it was proposed: certain. Proposed, and leadership was lost: unknown.
+ * P3. While the range counts its revisions by itself, nobody else is asked on the way (design §8). Once the master does,
+ *     what may change something waits for a block of them (revision-allocation-queue.ts); the rest is proposed as before.
+ */
+export class Proposals {
+  readonly #deps: ProposalDeps;
+  #group: Group | undefined;
+  #queue: QueuedCommand[] = [];
+  #queuedBytes = 0;
+  #scheduled = false;
+  readonly #inFlight = new Map<number, InFlight>();
+  /** Taken last by apply, which may wait for cold data yet. */
+  #taken: InFlight | undefined;
+  /** Of what was taken last. */
+  #takenAt = 0;
+  /** P3. */
+  readonly #blocks: RevisionAllocationQueue;
+
+  constructor(deps: ProposalDeps) {
+    this.#deps = deps;
+    const { state, drawer, rangeTimeMs, staleEpoch } = deps;
+    this.#blocks = new RevisionAllocationQueue({
+      rangeId: state.rangeId,
+      drawer,
+      rangeTimeMs,
+      revision: () => state.revision,
+      epochVersion: () => state.descriptor.epoch.version,
+      group: () => this.#group ?? NO_GROUP,
+      staleEpoch,
+      propose: (queued, block) => this.#proposeAll(queued, block),
+    });
+  }
+
+  attach(group: Group): void {
+    this.#group = group;
+  }
+
+  /** Commands that are not answered. */
+  get inFlight(): number {
+    let proposed = 0;
+    for (const { done } of this.#inFlight.values()) proposed += done.length;
+    return this.#queue.length + this.#blocks.length + proposed;
+  }
+
+  /** Whether an attempt of a request may be applied yet. Looks at all commands that are under way. */
+  isInFlight(requestId: string): boolean {
+    const isIt = ({ requestId: other }: QueuedCommand['item']): boolean => other === requestId;
+    if (this.#queue.some(({ item }) => isIt(item)) || this.#blocks.some(isIt)) return true;
+    if (this.#taken?.batch.commands.some(isIt)) return true;
+    for (const { batch } of this.#inFlight.values()) if (batch.commands.some(isIt)) return true;
+    return false;
+  }
+
+  add(item: CommandBatch['commands'][number], bytes: number, done: OutcomeDone): void {
+    const queued = this.#queue.length + this.#blocks.length;
+    if (queued >= QUEUED_MAX || this.#queuedBytes + this.#blocks.bytes + bytes > QUEUED_BYTES_MAX) {
+      done(
+        new ServiceError('RESOURCE_EXHAUSTED', 'the range has too many commands waiting; try again later'),
+        undefined,
+      );
+      return;
+    }
+    this.#queue.push({ item, bytes, done });
+    this.#queuedBytes += bytes;
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#deps.clock.setImmediate(() => this.#flush());
+  }
+
+  /** Proposes a command in an entry of its own, behind all that is queued. */
+  addAlone(item: CommandBatch['commands'][number], bytes: number, done: OutcomeDone): void {
+    this.#flush();
+    this.#propose([{ item, bytes, done }], undefined);
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    const queue = this.#queue;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    if (this.#deps.state.descriptor.revisionSource === 'range') return this.#proposeAll(queue, undefined);
+    const needing = queue.filter(({ item }) => needsRevision(item.command));
+    if (needing.length > 0) this.#blocks.add(needing);
+    if (needing.length < queue.length) {
+      const rest = queue.filter(({ item }) => !needsRevision(item.command));
+      this.#proposeAll(rest, undefined);
+    }
+  }
+
+  /** `block`: for all of them together, one revision each. */
+  #proposeAll(queue: readonly QueuedCommand[], block: RevisionBlock | undefined): void {
+    let start = 0;
+    while (start < queue.length) {
+      let end = start;
+      let bytes = 0;
+      while (end < queue.length && end - start < ENTRY_COMMANDS_MAX && (end === start || bytes < ENTRY_BYTES_MAX)) {
+        bytes += queue[end]?.bytes ?? 0;
+        end++;
+      }
+      const part = block && { first: block.first + start, count: end - start };
+      this.#propose(start === 0 && end === queue.length ? queue : queue.slice(start, end), part);
+      start = end;
+    }
+  }
+
+  #propose(queued: readonly QueuedCommand[], block: RevisionBlock | undefined): void {
+    const { clock, state, rangeTimeMs } = this.#deps;
+    const stamped = { rangeTimeMs: rangeTimeMs(), wallMs: clock.wallMs(), epoch: state.descriptor.epoch };
+    const commands = queued.map((q) => q.item);
+    const batch: CommandBatch = block === undefined ? { ...stamped, commands } : { ...stamped, block, commands };
+    const proposed = this.#group?.propose(encodeEntry(batch)) ?? { refused: 'notLeader' as const };
+    if ('refused' in proposed) {
+      const error = refusalError(proposed.refused);
+      for (const { done } of queued) done(error, undefined);
+      return;
+    }
+    // A leader of a later term overwrites what it proposed there in an earlier one, before it was told of the change.
+    this.#abandon(proposed.index);
+    this.#inFlight.set(proposed.index, { term: proposed.term, batch, done: queued.map((q) => q.done) });
+  }
+
+  /**
+   * Calls `done` with the position up to which this leader must have applied its log so that every block requested
+   * before this call is used up: once those that are under way have come to their end. What is being applied has its
+   * revisions yet to take.
+   */
+  whenSettled(done: (index: number) => void): void {
+    this.#blocks.whenSettled(() => done([...this.#inFlight.keys()].reduce((a, b) => Math.max(a, b), this.#takenAt)));
+  }
+
+  /** What this leader proposed at a position that is now being applied; another entry there means that ours is lost. */
+  take(position: LogPosition): { readonly batch: CommandBatch; readonly done: readonly OutcomeDone[] } | undefined {
+    const mine = this.#inFlight.get(position.index);
+    this.#taken = mine?.term === position.term ? mine : undefined;
+    this.#takenAt = position.index;
+    if (mine === undefined) return undefined;
+    this.#inFlight.delete(position.index);
+    if (mine.term === position.term) return mine;
+    // Another term's entry is committed here, so ours never will be: nothing was applied.
+    const error = new ServiceError('NOT_LEADER', 'leadership moved before the command was committed');
+    for (const done of mine.done) done(error, undefined);
+    return undefined;
+  }
+
+  /** Leadership is lost: what was proposed may still be committed by the next leader. */
+  abandon(): void {
+    this.#blocks.abandon(new ServiceError('NOT_LEADER', 'leadership moved before the command was proposed'));
+    for (const index of [...this.#inFlight.keys()]) this.#abandon(index);
+  }
+
+  #abandon(index: number): void {
+    const lost = this.#inFlight.get(index);
+    if (lost === undefined) return;
+    this.#inFlight.delete(index);
+    const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership moved while the command was being replicated');
+    for (const done of lost.done) done(unknown, undefined);
+  }
+}
+
+/** Before the group is there: nothing can be proposed. */
+const NO_GROUP = { role: 'follower', term: 0 } as const;
+
+/** What a caller is told when nothing was proposed. */
+export function refusalError(refused: Refusal): ServiceError {
+  switch (refused) {
+    case 'notLeader':
+      return new ServiceError('NOT_LEADER', 'this replica does not lead the range');
+    case 'queueFull':
+      return new ServiceError('RESOURCE_EXHAUSTED', 'too much is waiting to be replicated; try again later');
+    case 'transferring':
+      return new ServiceError('UNAVAILABLE', 'leadership is being transferred');
+    case 'noOwnTermCommit':
+      return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
+    case 'confPending':
+      return new ServiceError('UNAVAILABLE', 'another change of the membership is under way');
+    case 'confInvalid':
+      return new ServiceError('INVALID_ARGUMENT', 'the membership cannot be changed so');
+    case 'notVoter':
+      return new ServiceError('INVALID_ARGUMENT', 'only a voter can lead the range');
+    default:
+      return unreachable(refused);
+  }
+}
+
+/** About how many bytes a command takes in the log: for bounds, not for accounting. */
+export function commandBytes(command: Command): number {
+  switch (command.type) {
+    case 'kv':
+      return 64 + command.op.key.length + (command.op.type === 'put' ? command.op.value.length : 0);
+    case 'txn':
+      return [...command.txn.success, ...command.txn.failure].reduce(
+        (sum, op) =>
+          sum +
+          (op.type === 'txn'
+            ? commandBytes({ type: 'txn', txn: op.txn })
+            : 64 + op.key.length + (op.type === 'put' ? op.value.length : 0)),
+        64 * (1 + command.txn.compare.length),
+      );
+    case 'lock':
+      return 200;
+    default:
+      return 64;
+  }
+}

@@ -1,0 +1,89 @@
+import { ServiceError, toServiceError } from '@remora/base';
+import {
+  asMs,
+  asRequestId,
+  type Command,
+  checkCommand,
+  type RangeRequest,
+  type RpcRegistry,
+  rangeAwaitLeader,
+  rangeCheckpoint,
+  rangeExecute,
+  rangeInfo,
+  rangeLockWatch,
+  rangeStatus,
+  rangeTransferLeader,
+  rangeWatch,
+} from '@remora/protocol';
+import { LockWatchSession } from '../../lock-watch/lock-watch-session.ts';
+import { WatchSession } from '../../watch/watch-session.ts';
+import { transferLeaderTo } from '../membership/leader-transfer.ts';
+import type { RangeReplica } from '../range-replica.ts';
+import { rangeStatusOf } from '../stats/range-status.ts';
+import type { LeaderWaits } from './leader-waits.ts';
+
+export interface RangeServiceDeps {
+  readonly nodeId: number;
+  /** The replica of a range that runs here, or why there is none. */
+  readonly find: (rangeId: number) => RangeReplica | ServiceError;
+  readonly checkpoint: () => Promise<void>;
+  readonly leaderWaits: LeaderWaits;
+}
+
+/**
+ * Serves the range calls of gateways, local and remote.
+ *
+ * RS1. Nothing is proposed that the log's codec would not read back: it would stop every replica, for good. What comes
+ *      from other nodes has been through the codec; what comes from this process has not, and is tried here.
+ */
+export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void {
+  const { nodeId, find, checkpoint, leaderWaits } = deps;
+  registry.handle(rangeExecute, (request, context, done) => {
+    const replica = find(request.rangeId);
+    if (replica instanceof ServiceError) return done(replica, undefined);
+    const { body } = request;
+    const malformed =
+      context.caller.kind === 'local' && body.kind === 'command' ? malformation(request, body.command) : undefined;
+    if (malformed !== undefined) return done(malformed, undefined);
+    replica.execute(request, (fn) => context.onCancel(fn), done);
+  });
+  registry.handle(rangeInfo, (request, _context, done) => {
+    const replica = find(request.rangeId);
+    if (replica instanceof ServiceError) done(replica, undefined);
+    else done(undefined, replica.info());
+  });
+  registry.handle(rangeAwaitLeader, (request, context, done) => {
+    context.onCancel(leaderWaits.add(request, done));
+  });
+  registry.handle(rangeStatus, ({ rangeId }, _context, done) => {
+    const replica = find(rangeId);
+    if (replica instanceof ServiceError) done(replica, undefined);
+    else done(undefined, rangeStatusOf(replica, nodeId));
+  });
+  registry.handle(rangeTransferLeader, ({ rangeId, toNode }, _context, done) => {
+    const replica = find(rangeId);
+    done(replica instanceof ServiceError ? replica : transferLeaderTo(replica, toNode), undefined);
+  });
+  registry.handle(rangeCheckpoint, ({ rangeId }, _context, done) => {
+    const replica = find(rangeId);
+    if (replica instanceof ServiceError) return done(replica, undefined);
+    checkpoint().then(
+      () => done(undefined, undefined),
+      (error: unknown) => done(toServiceError(error), undefined),
+    );
+  });
+  registry.handleStream(rangeWatch, (first, context) => new WatchSession(find, context, first));
+  registry.handleStream(rangeLockWatch, (request, context) => new LockWatchSession(find, context, request));
+}
+
+/** RS1. */
+function malformation({ requestId, deadlineMs }: RangeRequest, command: Command): ServiceError | undefined {
+  try {
+    asRequestId(requestId);
+    asMs(deadlineMs, 'deadlineMs');
+    checkCommand(command);
+    return undefined;
+  } catch (error) {
+    return toServiceError(error);
+  }
+}

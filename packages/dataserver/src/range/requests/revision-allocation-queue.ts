@@ -1,0 +1,153 @@
+import { ServiceError } from '@remora/base';
+import type { RevisionBlock } from '@remora/protocol';
+import type { Group } from '@remora/raft';
+import type { Drawing, RevisionSource } from '../../revisions/revision-drawer.ts';
+import type { QueuedCommand } from './proposals.ts';
+
+export interface RevisionAllocationQueueDeps {
+  readonly rangeId: number;
+  readonly drawer: Pick<RevisionSource, 'want'>;
+  /** The highest revision in use in this range, as far as it is applied. */
+  readonly revision: () => number;
+  /** `version` of the range's epoch. */
+  readonly epochVersion: () => number;
+  readonly rangeTimeMs: () => number;
+  readonly group: () => Pick<Group, 'role' | 'term'>;
+  readonly staleEpoch: () => ServiceError;
+  /** Proposes commands, each of which takes one revision of the block at most. */
+  readonly propose: (queued: readonly QueuedCommand[], block: RevisionBlock) => void;
+}
+
+/**
+ * Commands of a range that the master numbers, until there are revisions for what they change (design §8).
+ *
+ * B1. A block serves only commands that were queued before the request for it was sent. Another range may have been
+ *     given higher revisions since, and acknowledged them: a command that came after that must not get a lower one.
+ * B2. A block serves only in the term in which it was requested. Another leader may have written in between, and have
+ *     told others what is complete up to a revision above the block.
+ * B3. What is left of a block is dropped: the next commands come later (B1).
+ * B4. A command is proposed, or refused with nothing changed: when leadership is lost, when the epoch under which it was
+ *     checked has passed, or its deadline.
+ */
+export class RevisionAllocationQueue implements Drawing {
+  readonly #deps: RevisionAllocationQueueDeps;
+  /** To be covered by the next request. */
+  #waiting: QueuedCommand[] = [];
+  /** Covered by the request under way (B1), which was sent in this term (B2). */
+  #covered: readonly QueuedCommand[] = [];
+  #requestedIn = 0;
+  #epochVersion = 0;
+  #bytes = 0;
+  /** Told when the request under way has come to its end, and what came of it is proposed. */
+  #settled: (() => void)[] = [];
+
+  constructor(deps: RevisionAllocationQueueDeps) {
+    this.#deps = deps;
+  }
+
+  get rangeId(): number {
+    return this.#deps.rangeId;
+  }
+
+  get length(): number {
+    return this.#waiting.length + this.#covered.length;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  some(which: (item: QueuedCommand['item']) => boolean): boolean {
+    return [this.#covered, this.#waiting].some((queued) => queued.some(({ item }) => which(item)));
+  }
+
+  add(queued: readonly QueuedCommand[]): void {
+    this.#checkEpoch();
+    for (const command of queued) {
+      this.#waiting.push(command);
+      this.#bytes += command.bytes;
+    }
+    this.#deps.drawer.want(this);
+  }
+
+  /** Calls `done` once nothing waits any more for a block that was requested before this call: at once if nothing does. */
+  whenSettled(done: () => void): void {
+    if (this.#covered.length === 0) done();
+    else this.#settled.push(done);
+  }
+
+  sending(): { readonly floor: number; readonly count: number } | undefined {
+    this.#checkEpoch();
+    this.#dropLate();
+    if (this.#waiting.length === 0) return undefined;
+    this.#covered = this.#waiting;
+    this.#waiting = [];
+    this.#requestedIn = this.#deps.group().term;
+    return { floor: this.#deps.revision(), count: this.#covered.length };
+  }
+
+  answered(block: RevisionBlock): void {
+    this.#checkEpoch();
+    const covered = this.#covered;
+    this.#covered = [];
+    for (const { bytes } of covered) this.#bytes -= bytes;
+    const { role, term } = this.#deps.group();
+    if (role === 'leader' && term === this.#requestedIn) this.#propose(covered, block);
+    else refuse(covered, new ServiceError('NOT_LEADER', 'leadership moved before the command was proposed'));
+    this.#settle();
+  }
+
+  failed(): void {
+    this.#waiting = [...this.#covered, ...this.#waiting];
+    this.#covered = [];
+    this.#settle();
+  }
+
+  /** Nothing of what waits is proposed (B4). An answer that comes yet finds nobody (B2). */
+  abandon(error: ServiceError): void {
+    const all = [...this.#covered, ...this.#waiting];
+    this.#covered = [];
+    this.#waiting = [];
+    this.#bytes = 0;
+    refuse(all, error);
+    this.#settle();
+  }
+
+  #propose(covered: readonly QueuedCommand[], block: RevisionBlock): void {
+    if (covered.length > 0) this.#deps.propose(covered, block);
+  }
+
+  #settle(): void {
+    const settled = this.#settled;
+    this.#settled = [];
+    for (const done of settled) done();
+  }
+
+  /** B4. Commands that waited while the range was split or merged. */
+  #checkEpoch(): void {
+    const version = this.#deps.epochVersion();
+    if (version === this.#epochVersion) return;
+    this.#epochVersion = version;
+    if (this.length > 0) this.abandon(this.#deps.staleEpoch());
+  }
+
+  /** B4. Nobody waits for their outcome any more, and apply would refuse them. */
+  #dropLate(): void {
+    const nowMs = this.#deps.rangeTimeMs();
+    const late: QueuedCommand[] = [];
+    const inTime: QueuedCommand[] = [];
+    for (const command of this.#waiting) {
+      const { deadlineMs } = command.item;
+      (deadlineMs !== 0 && deadlineMs < nowMs ? late : inTime).push(command);
+    }
+    if (late.length === 0) return;
+    this.#waiting = inTime;
+    for (const { bytes } of late) this.#bytes -= bytes;
+    const message = 'the deadline passed while the command waited for a revision from the master';
+    refuse(late, new ServiceError('DEADLINE_EXCEEDED', message));
+  }
+}
+
+function refuse(queued: readonly QueuedCommand[], error: ServiceError): void {
+  for (const { done } of queued) done(error, undefined);
+}

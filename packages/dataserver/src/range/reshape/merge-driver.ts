@@ -1,0 +1,308 @@
+import { type Clock, type Engine, type Logger, ServiceError, sleep, toServiceError } from '@remora/base';
+import {
+  type CommandResult,
+  type MergeCommand,
+  type MergeRound,
+  type Method,
+  type RangeDescriptor,
+  type RpcDialer,
+  rangeRefuseMerge,
+  rangeSeal,
+  rangeSettle,
+  rangeUnseal,
+} from '@remora/protocol';
+import { isJoint } from '@remora/raft';
+import type { RangeState } from '../../state/range-state.ts';
+import { fullRefusal, leaseConflict, misfit } from '../../state/reshape/merge.ts';
+import { verdictOn } from '../../state/reshape/merging.ts';
+import type { Carried } from '../membership/member-orders.ts';
+import type { RangeReplica } from '../range-replica.ts';
+import { hasMoreThan } from '../stats/size-sampler.ts';
+
+export interface MergeDriverDeps {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly dialer: Pick<RpcDialer, 'channel'>;
+  readonly replica: (rangeId: number) => RangeReplica | undefined;
+  readonly replicas: () => Iterable<RangeReplica>;
+}
+
+/** A merge as it is ordered. */
+export interface WantedMerge {
+  readonly targetId: number;
+  readonly sourceId: number;
+  /** It is refused when the two have more than this, as splits count it; absent or 0: however much they have. */
+  readonly bytesMax?: number;
+}
+
+/** What is to be merged: the target is led here. */
+interface Pair {
+  readonly target: RangeReplica;
+  readonly source: RangeReplica;
+}
+
+/** What it came to, told once. */
+interface Attempt {
+  readonly sourceId: number;
+  /** Undefined while it is under way. */
+  error: ServiceError | undefined;
+  inFlight: boolean;
+}
+
+/** For a call whose answer may take a checkpoint. */
+const CALL_TIMEOUT_MS = 1_000;
+/** From the seal on: who asks the source waits so long at most, then it is refused. */
+const SEALED_MAX_MS = 1_000;
+/** Before the seal, nobody waits. */
+const READY_MAX_MS = 5_000;
+const PAUSE_MS = 5;
+const DONE: Carried = { outcome: 'done', reason: '' };
+
+/**
+ * Merges into ranges that are led by this node (range/reshape/merges.ts has the rules).
+ *
+ *   1. Every node answers that it has both replicas, and has checkpointed what they are: the checkpoint of step 3 is short.
+ *   2. The source's leader seals it.
+ *   3. Every node answers that its replica of the source has applied the seal, durably (MR2).
+ *   4. The target's log decides.
+ *
+ * MD1. What fails before step 2 has changed nothing. What fails from there on, or takes too long, is refused: by an entry
+ *      in the target's log, whatever became of step 4, and then the source is unsealed if that was not the merge (MR4).
+ * MD2. A driver that dies leaves the source sealed, at worst. The target's next leader finds that by its own replica of
+ *      the source, and goes on from step 1: it comes to the merge, or refuses it. If the round was refused, only the
+ *      unseal is missing. So does the leader of a range that took the target over. It may have no replica of the source:
+ *      the target's members were others by the time of the seal, or have changed since, so there is no merge to come
+ *      to. Then every node that has replicas of both has the leader refuse the round, and the source unsealed.
+ * MD3. One merge into a range at a time; asked again it says how far that is.
+ * MD4. Who orders a merge by itself knows only the plain keys that there are now. The rows of both are measured here, as a
+ *      split would (size-sampler.ts): what would be split again is not merged.
+ */
+export class MergeDriver {
+  readonly #deps: MergeDriverDeps;
+  /** By target (MD3). */
+  readonly #attempts = new Map<number, Attempt>();
+  #stopped = false;
+
+  constructor(deps: MergeDriverDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins to merge a neighbour into a range, or says what has come of it. */
+  carryOut({ targetId, sourceId, bytesMax = 0 }: WantedMerge): Carried {
+    const target = this.#deps.replica(targetId);
+    if (!target?.serving) return refused('this replica does not lead the range');
+    if (target.state.merging.absorbed.includes(sourceId)) return DONE;
+    const attempt = this.#attempts.get(targetId);
+    if (attempt?.inFlight) {
+      const same = attempt.sourceId === sourceId;
+      return same ? inFlight('the merge is under way') : refused(`range ${attempt.sourceId} is being merged with it`);
+    }
+    this.#attempts.delete(targetId);
+    if (attempt?.error !== undefined && attempt.sourceId === sourceId) return refused(attempt.error.message);
+    const source = this.#deps.replica(sourceId);
+    if (source === undefined) return refused(`range ${sourceId} has no replica on node of the leader`);
+    const wrong = problem({ target, source });
+    if (wrong !== undefined) return refused(wrong);
+    this.#begin({ target, source }, bytesMax);
+    return inFlight('the merge has begun');
+  }
+
+  /** Whether a merge into the range is under way here (MD3). */
+  isMerging(rangeId: number): boolean {
+    return this.#attempts.get(rangeId)?.inFlight === true;
+  }
+
+  /** MD2. Called about every second. */
+  housekeep(): void {
+    const sealed = [...this.#deps.replicas()].filter(({ state }) => state.merging.seal !== undefined);
+    if (sealed.length === 0) return;
+    for (const target of this.#deps.replicas()) {
+      if (this.isMerging(target.rangeId)) continue;
+      for (const source of sealed) {
+        if (target.serving || !isOn(source, target.leadership.node)) this.#goOn({ target, source });
+      }
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #goOn({ target, source }: Pair): void {
+    const { seal } = source.state.merging;
+    if (seal === undefined) return;
+    const verdict = verdictOn(seal, source.rangeId, target.state);
+    if (verdict === 'refused') void this.#unseal(source, seal).catch(() => {});
+    else if (verdict === 'open' && target.serving) this.#begin({ target, source });
+    else if (verdict === 'open') this.#haveRefused(target, seal);
+  }
+
+  /** What the leader decided is seen in the target's log. */
+  #haveRefused(target: RangeReplica, { targetId, round }: MergeRound): void {
+    const node = target.leadership.node;
+    if (node !== 0) void this.#call(node, rangeRefuseMerge, { targetId, round }).catch(() => {});
+  }
+
+  /** MD3. */
+  #begin(pair: Pair, bytesMax = 0): void {
+    const { target, source } = pair;
+    const attempt: Attempt = { sourceId: source.rangeId, error: undefined, inFlight: true };
+    this.#attempts.set(target.rangeId, attempt);
+    const names = { range: target.rangeId, source: source.rangeId };
+    const startedMs = this.#deps.clock.monotonicMs();
+    this.#merge(pair, bytesMax)
+      .then(
+        () => {
+          const tookMs = Math.round(this.#deps.clock.monotonicMs() - startedMs);
+          this.#deps.logger.info({ ...names, tookMs }, 'merged a neighbour into the range');
+        },
+        (error: unknown) => {
+          attempt.error = toServiceError(error);
+          this.#deps.logger.info({ ...names, reason: attempt.error.message }, 'a neighbour was not merged');
+        },
+      )
+      .finally(() => {
+        attempt.inFlight = false;
+      });
+  }
+
+  async #merge(pair: Pair, bytesMax: number): Promise<void> {
+    const { target, source } = pair;
+    const { descriptor, merging } = target.state;
+    const into = { targetId: target.rangeId, round: merging.round };
+    let maybeSealed = source.state.merging.seal !== undefined;
+    try {
+      await this.#fits(pair, bytesMax);
+      await this.#ready(pair, maybeSealed ? SEALED_MAX_MS : READY_MAX_MS);
+      maybeSealed = true;
+      await this.#decide(pair, descriptor, into);
+    } catch (error) {
+      if (!maybeSealed) throw error; // MD1
+      await this.#refuse(pair, into);
+      if (!target.state.merging.absorbed.includes(source.rangeId)) throw error;
+    }
+  }
+
+  /** MD4. */
+  async #fits({ target, source }: Pair, bytesMax: number): Promise<void> {
+    if (bytesMax === 0) return;
+    const { engine, clock } = this.#deps;
+    const span = { start: target.state.descriptor.start, end: source.state.descriptor.end };
+    if (!(await hasMoreThan(engine, span, { bytes: bytesMax, clock, stopped: () => this.#stopped }))) return;
+    const message = `the two have more than ${bytesMax} bytes, older versions included`;
+    throw new ServiceError('INVALID_ARGUMENT', message);
+  }
+
+  /** Step 1. */
+  async #ready({ target, source }: Pair, withinMs: number): Promise<void> {
+    const untilMs = this.#deps.clock.monotonicMs() + withinMs;
+    await Promise.all(
+      [target, source].map(({ state }) => this.#settled(state.descriptor, state.applied.index, untilMs)),
+    );
+  }
+
+  /** Steps 2 to 4. */
+  async #decide({ target, source }: Pair, { epoch }: RangeDescriptor, into: MergeRound): Promise<void> {
+    const untilMs = this.#deps.clock.monotonicMs() + SEALED_MAX_MS;
+    const { rangeId } = source;
+    const sealed = await this.#callLeader(source, rangeSeal, untilMs, ({ descriptor }) => ({
+      ...{ rangeId, epoch: descriptor.epoch, into },
+    }));
+    await this.#settled(sealed.descriptor, sealed.index, untilMs);
+    await this.#propose(target, { type: 'merge', epoch, round: into.round, source: sealed });
+  }
+
+  /** MD1. */
+  async #refuse({ target, source }: Pair, into: MergeRound): Promise<void> {
+    // Refused itself when the round is decided.
+    await this.#propose(target, { type: 'refuseMerge', round: into.round }).catch(() => {});
+    if (verdictOn(into, source.rangeId, target.state) === 'refused') await this.#unseal(source, into).catch(() => {});
+  }
+
+  #unseal(source: RangeReplica, from: MergeRound): Promise<undefined> {
+    const untilMs = this.#deps.clock.monotonicMs() + SEALED_MAX_MS;
+    return this.#callLeader(source, rangeUnseal, untilMs, ({ rangeId }) => ({ rangeId, from }));
+  }
+
+  #propose(target: RangeReplica, command: MergeCommand): Promise<CommandResult> {
+    return new Promise((resolve, reject) => {
+      target.merges.propose(command, (error, result) => (result === undefined ? reject(error) : resolve(result)));
+    });
+  }
+
+  /** Every node of the range has applied its log up to there, durably. */
+  async #settled({ rangeId, replicas }: RangeDescriptor, index: number, untilMs: number): Promise<void> {
+    await Promise.all(
+      replicas.map(({ nodeId, replicaId }) =>
+        this.#retryUntilAnswered(untilMs, () => this.#call(nodeId, rangeSettle, { rangeId, replicaId, index })),
+      ),
+    );
+  }
+
+  /** Whoever leads it, as the replica here knows. */
+  #callLeader<Q, R>(
+    source: RangeReplica,
+    method: Method<Q, R>,
+    untilMs: number,
+    requestOf: (state: RangeState) => Q,
+  ): Promise<R> {
+    return this.#retryUntilAnswered(untilMs, () => {
+      const node = source.leadership.node;
+      if (node === 0) throw new ServiceError('UNAVAILABLE', `range ${source.rangeId} has no leader now`);
+      return this.#call(node, method, requestOf(source.state));
+    });
+  }
+
+  /** Tries again what may come to be possible soon. */
+  async #retryUntilAnswered<R>(untilMs: number, attempt: () => Promise<R>): Promise<R> {
+    const { clock } = this.#deps;
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        const { retry } = toServiceError(error);
+        if (this.#stopped || retry === 'no' || clock.monotonicMs() + PAUSE_MS >= untilMs) throw error;
+      }
+      await sleep(clock, PAUSE_MS);
+    }
+  }
+
+  #call<Q, R>(node: number, method: Method<Q, R>, request: Q): Promise<R> {
+    return new Promise((resolve, reject) => {
+      const options = { timeoutMs: CALL_TIMEOUT_MS };
+      this.#deps.dialer.channel(node).call(method, request, options, (error, reply) => {
+        if (error === undefined) resolve(reply as R);
+        else reject(error);
+      });
+    });
+  }
+}
+
+/** Why two ranges are not merged now; undefined when they may be. */
+function problem({ target, source }: Pair): string | undefined {
+  for (const { rangeId, state, group, leading } of [target, source]) {
+    const pending = isJoint(state.conf) || (leading && group.status().changePending);
+    if (pending) return `the membership of range ${rangeId} is being changed; merge it afterwards`;
+  }
+  if (target.merges.refusal !== undefined) return `range ${target.rangeId} is being merged itself`;
+  const { seal } = source.state.merging;
+  if (seal !== undefined && verdictOn(seal, source.rangeId, target.state) !== 'open') {
+    return `range ${source.rangeId} is being merged with another one`;
+  }
+  const refusal = fullRefusal(target.state) ?? leaseConflict(target.state, source.state);
+  return misfit(target.state.descriptor, source.state.descriptor) ?? refusal?.message;
+}
+
+/** A sealed source has no members but those that are known here (merges.ts MR1). */
+function isOn({ state }: RangeReplica, node: number): boolean {
+  return state.descriptor.replicas.some(({ nodeId }) => nodeId === node);
+}
+
+function refused(reason: string): Carried {
+  return { outcome: 'refused', reason };
+}
+
+function inFlight(reason: string): Carried {
+  return { outcome: 'underWay', reason };
+}

@@ -1,0 +1,176 @@
+import type { ServiceError } from '@remora/base';
+import { type CommandResult, type MergeCommand, type MergeRound, type SealedRange, staleEpoch } from '@remora/protocol';
+import { errorOf } from '../../state/outcomes/outcome-codec.ts';
+import type { RangeState } from '../../state/range-state.ts';
+import { sealedRefusal, sealRefusal } from '../../state/reshape/merge.ts';
+import type { LeaseManager } from '../leases/lease-manager.ts';
+import type { RangeReplica } from '../range-replica.ts';
+import type { ClosedRevisions } from '../requests/closed-revisions.ts';
+import type { Commands } from '../requests/commands.ts';
+import type { Queries } from '../requests/queries.ts';
+import type { RangeWatches } from '../requests/range-watches.ts';
+
+export type MergeDone = (error: ServiceError | undefined, result: CommandResult | undefined) => void;
+
+/** The replicas of other ranges on this node, as a merge has to do with them (replicas/merged-replicas.ts). */
+export interface MergeNeighbours {
+  /** The state of the sealed source of a merge. */
+  source(rangeId: number): RangeState;
+  /** The target has the keys of the source, in this step: ends the source's replica here. */
+  merged(sourceId: number, target: RangeReplica): void;
+}
+
+/** A request that waits for what becomes of a seal. */
+export interface HeldRequest {
+  readonly again: () => void;
+  readonly refuse: (error: ServiceError) => void;
+}
+
+/** More are refused. */
+const HELD_MAX = 10_000;
+
+export interface MergesDeps {
+  readonly commands: Commands;
+  readonly queries: Queries;
+  readonly closing: ClosedRevisions;
+  readonly leases: Pick<LeaseManager, 'start' | 'stop'>;
+  readonly watches: RangeWatches;
+  readonly neighbours: MergeNeighbours;
+  /** The range has other keys now. */
+  readonly keysChanged: () => void;
+}
+
+/**
+ * Merges of a range with its neighbour: what its log says of them, and what they are to those who are being served. Who
+ * drives a merge is in merge-driver.ts, what becomes of the source's replica in replicas/merged-replicas.ts.
+ *
+ * MR1. From the seal that it has applied until it is unsealed, a replica of the source answers nobody: no command, no
+ *      read, not of a follower either, no keep-alive; it closes no revision and lets no lease expire, and admits no
+ *      change of its members. What it said before, it said of a state that the target takes over.
+ * MR2. A merge is proposed only when every replica of the source has applied the seal so that no crash takes it back: it
+ *      was in a checkpoint (`range.settle`). So when the target serves the source's keys, nobody serves them as the source
+ *      any more, whatever has crashed, started again, or believes to lead.
+ * MR3. And so the source's replica is there, sealed, on each node that applies the merge: members of a source cannot change
+ *      while it is sealed (MR1); of the target they are those of the time when they were compared, as the merge names
+ *      the epoch of that time; a snapshot does not take the place of a sealed source's rows, and the master's word does not
+ *      take it away, while the target on that node may still come to the merge (merged-replicas.ts). A target that gets
+ *      past the merge by a snapshot has the source's keys from there, and ends the source in the same step.
+ * MR4. A round is decided by one entry in the target's log, which either has the source's keys from then on or never will
+ *      in this round; nothing else decides. A source is unsealed only by the word of a state in which its round was
+ *      decided against it (merging.ts `verdictOn`).
+ * MR5. The step that applies the merge ends the source's replica on that node, and checkpoints hold both or neither.
+ *      After a crash before, the source is there, sealed, and the merge is applied again. Its log goes after that
+ *      checkpoint (replica-remover.ts RM1), its rows are the target's.
+ * MR6. Leases of the source have their full time from when the target's leader knows them: later than any that the source's
+ *      leader has acknowledged (MR1). What the source has closed stays closed: changes of its keys get revisions that were
+ *      drawn after the merge was applied, which is after the seal was, which is after anything was closed.
+ * MR7. Who watched or waited at the source asks anew, at the target, from where it was. Requests that come to its leader
+ *      while it is sealed are held until they can be told where to ask, or be executed after all.
+ */
+export class Merges {
+  readonly #replica: RangeReplica;
+  readonly #deps: MergesDeps;
+  #held: HeldRequest[] = [];
+
+  constructor(replica: RangeReplica, deps: MergesDeps) {
+    this.#replica = replica;
+    this.#deps = deps;
+  }
+
+  /** MR1: why it serves nothing now; undefined when it does. */
+  get refusal(): ServiceError | undefined {
+    const { merging, descriptor } = this.#replica.state;
+    return merging.seal === undefined ? undefined : sealedRefusal(descriptor);
+  }
+
+  /** MR7. Whether the request is held now; false when it is not to be, or too many are. */
+  holds(request: HeldRequest): boolean {
+    if (this.refusal === undefined || this.#held.length >= HELD_MAX) return false;
+    this.#held.push(request);
+    return true;
+  }
+
+  refuseHeld(error: ServiceError): void {
+    for (const { refuse } of this.#takeHeld()) refuse(error);
+  }
+
+  #takeHeld(): readonly HeldRequest[] {
+    const held = this.#held;
+    this.#held = [];
+    return held;
+  }
+
+  // -------------------------------------------------------------------------------------------- proposals
+
+  /** On the source's leader: seals it for a round of the target. */
+  seal(
+    command: Extract<MergeCommand, { type: 'seal' }>,
+    done: (error?: ServiceError, sealed?: SealedRange) => void,
+  ): void {
+    const refused = sealRefusal(this.#replica.state, command);
+    if (refused !== undefined) return done(refused);
+    this.propose(command, (error, result) => done(error, result?.type === 'seal' ? result.sealed : undefined));
+  }
+
+  /** On the source's leader: the round was decided against it. Does nothing when it is not sealed for that. */
+  unseal(from: MergeRound, done: (error?: ServiceError) => void): void {
+    this.propose({ type: 'unseal', from }, (error) => {
+      done(error?.code === 'INVALID_ARGUMENT' ? undefined : error);
+    });
+  }
+
+  /** On the target's leader: decides a round against its source. Does nothing when the round is decided. */
+  refuse(round: number, done: (error?: ServiceError) => void): void {
+    this.propose({ type: 'refuseMerge', round }, (error) => {
+      done(error?.code === 'INVALID_ARGUMENT' ? undefined : error);
+    });
+  }
+
+  /** On the leader of either; answers once that is applied there. */
+  propose(command: MergeCommand, done: MergeDone): void {
+    const replica = this.#replica;
+    if (!replica.serving) return done(replica.notLeader(), undefined);
+    this.#deps.commands.proposeAlone(command, (error, outcome) => {
+      if (outcome === undefined) done(error, undefined);
+      else if (outcome.ok) done(undefined, outcome.result);
+      else done(errorOf(outcome), undefined);
+    });
+  }
+
+  // -------------------------------------------------------------------------------------------- what they are to others
+
+  /** MR1: the range was sealed, or unsealed: its leases have their full time then. */
+  sealChanged(): void {
+    const { closing, leases } = this.#deps;
+    const { refusal } = this;
+    if (refusal !== undefined) {
+      leases.stop(refusal);
+      closing.abandon(refusal);
+      return;
+    }
+    if (this.#replica.serving) leases.start(this.#replica.group.term);
+    for (const { again } of this.#takeHeld()) again();
+  }
+
+  /** The range has the keys of the source too. */
+  merged(sourceId: number): void {
+    const { hub } = this.#replica;
+    hub.flush();
+    hub.reset(); // it does not know what happened to the keys that came
+    this.#deps.keysChanged();
+    this.#deps.neighbours.merged(sourceId, this.#replica);
+  }
+
+  /** MR7: the target has its keys, and writes them above what it has written here. */
+  yieldTo({ descriptor, revision }: Pick<RangeState, 'descriptor' | 'revision'>): void {
+    const { queries, watches } = this.#deps;
+    const stale = staleEpoch([descriptor]);
+    const { hub } = this.#replica;
+    hub.flush();
+    hub.leave(revision);
+    this.#replica.lockListeners.flush();
+    watches.endAll(stale);
+    queries.interrupt(stale);
+    this.refuseHeld(stale);
+  }
+}

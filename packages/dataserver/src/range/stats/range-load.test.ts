@@ -1,0 +1,53 @@
+import { ManualClock } from '@remora/base';
+import type { ProgressStatus } from '@remora/raft';
+import { expect, test } from 'vitest';
+import { PeerLiveness } from '../membership/peer-liveness.ts';
+import { RangeLoad } from './range-load.ts';
+
+test('rates approach what there is, and fall again when there is nothing', () => {
+  const clock = new ManualClock();
+  const load = new RangeLoad(clock);
+  const seconds = (count: number, perSecond: number): void => {
+    for (let i = 0; i < count; i++) {
+      for (let n = 0; n < perSecond; n++) load.wrote(100);
+      load.read(7);
+      clock.advance(1_000);
+      load.rates();
+    }
+  };
+  seconds(60, 20);
+  const busy = load.rates();
+  expect(busy.writesPerS).toBeCloseTo(20, 0);
+  expect(busy.writeBytesPerS / busy.writesPerS).toBeCloseTo(100);
+  expect([busy.readsPerS, busy.readBytesPerS / busy.readsPerS]).toEqual([expect.closeTo(1, 1), expect.closeTo(7)]);
+  seconds(7, 0);
+  expect(load.rates().writesPerS).toBeCloseTo(10, 0);
+  seconds(120, 0);
+  expect(load.rates().writesPerS).toBeLessThan(0.01);
+});
+
+test('rates do not depend on how often somebody looks', () => {
+  const clock = new ManualClock();
+  const [often, rarely] = [new RangeLoad(clock), new RangeLoad(clock)];
+  for (let i = 0; i < 100; i++) {
+    for (const load of [often, rarely]) load.wrote(1);
+    clock.advance(100);
+    often.rates();
+  }
+  expect(often.rates().writesPerS).toBeCloseTo(rarely.rates().writesPerS, 1);
+});
+
+test('a replica is silent since it was heard last, and one that nobody has heard since it was looked at first', () => {
+  const silence = new PeerLiveness();
+  const peer = (replica: number, heardLately: boolean) => ({ replica, heardLately }) as ProgressStatus;
+  silence.look([peer(1, true), peer(2, false)], 1_000);
+  silence.look([peer(1, false), peer(2, false)], 2_000);
+  expect([1, 2].map((id) => silence.silentMs(peer(id, false), 5_000))).toEqual([4_000, 4_000]);
+  silence.look([peer(1, true), peer(2, false)], 6_000);
+  expect([1, 2].map((id) => silence.silentMs(peer(id, id === 1), 7_000))).toEqual([0, 6_000]);
+  silence.look([peer(2, false)], 8_000);
+  silence.look([peer(1, false), peer(2, false)], 9_000); // back as a new member
+  expect(silence.silentMs(peer(1, false), 10_000)).toBe(1_000);
+  silence.clear();
+  expect(silence.silentMs(peer(2, false), 11_000)).toBe(0);
+});

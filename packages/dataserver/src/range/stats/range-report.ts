@@ -1,0 +1,46 @@
+import type { LeaderReport, PeerReport, QueryResult, RangeReport } from '@remora/protocol';
+import { isJoint, type ProgressStatus } from '@remora/raft';
+import type { RangeReplica } from '../range-replica.ts';
+
+/** What the master is told about a replica. `silent`: it asks whether it still belongs to its range. */
+export function rangeReport(replica: RangeReplica, silent: boolean, nowMs: number): RangeReport {
+  const { group, state } = replica;
+  return {
+    rangeId: replica.rangeId,
+    replicaId: group.replicaId,
+    epoch: state.descriptor.epoch,
+    term: group.term,
+    applied: state.applied.index,
+    bytes: state.bytes,
+    silent,
+    lead: replica.leading ? leaderReport(replica, nowMs) : undefined,
+  };
+}
+
+function leaderReport({ group, state, load, members, splitReasons }: RangeReplica, nowMs: number): LeaderReport {
+  const { conf, changePending, firstIndex, lastIndex, progress } = group.status();
+  const { silence } = members;
+  silence.look(progress, nowMs);
+  return {
+    keys: state.keys,
+    logEntries: lastIndex + 1 - firstIndex,
+    joint: isJoint(conf),
+    changePending,
+    ...load.rates(),
+    peers: progress.map((peer) => peerReport(peer, silence.silentMs(peer, nowMs))),
+    sizeRemark: splitReasons.remark,
+  };
+}
+
+function peerReport(peer: ProgressStatus, silentMs: number): PeerReport {
+  const { replica: replicaId, state, match, lagEntries, lagBytes, caughtUp } = peer;
+  return { replicaId, state, match, lagEntries, lagBytes, caughtUp, silentMs };
+}
+
+/** About how much a query has read. */
+export function readBytes(result: QueryResult): number {
+  if (result.type !== 'range') return 0;
+  let bytes = 0;
+  for (const { key, value } of result.kvs) bytes += key.length + value.length;
+  return bytes;
+}

@@ -1,0 +1,186 @@
+/**
+ * How large a range is, and where its middle lies.
+ *
+ * ME1. It is read from one view, a bounded batch at a time, with pauses in which everything else goes on.
+ * ME2. Memory is bounded: not rows are kept but samples, each of which stands for the rows from its place on up to the
+ *      next one; when there are too many, two become one.
+ * ME3. Places are borders (bounds.ts B2): a lock or a lease counts where it begins, older versions where their key is.
+ */
+import { type Bytes, type Clock, compareBytes, type Engine, type EngineView, type Span, sleep } from '@remora/base';
+import { lockStart } from '@remora/lock';
+import { KV_SPACE, kvRoutingKey, LEASE_SPACE } from '@remora/protocol';
+import type { LiveKeys, SplitPlace } from '../../splitting/split-wish.ts';
+import { boundsOf, intersection } from '../../state/bounds.ts';
+import { HISTORY_SPACE, LEASE_KEY_BYTES, parseHistoryKey } from '../../state/keys.ts';
+import { valueOfRow } from '../../state/kv/record.ts';
+
+export interface Measured {
+  /** Of all rows, older versions included. */
+  readonly bytes: number;
+  readonly live: LiveKeys;
+  /** Where to cut so that about half lies on either side, and what lies behind; undefined when there is no such place. */
+  readonly middle: SplitPlace | undefined;
+}
+
+interface Sample {
+  readonly at: Bytes;
+  bytes: number;
+  keys: number;
+  liveBytes: number;
+}
+
+/** Rows of plain keys. */
+const PLAIN: Span = { start: Buffer.from([KV_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
+const SAMPLES_MAX = 1_024;
+const SAMPLE_BYTES_MIN = 4_096;
+const PAUSE_MS = 1;
+
+/** Measures the keys of a span; undefined when `stopped` came to be true. */
+export async function measure(
+  engine: Engine,
+  span: Span,
+  { clock, stopped }: { readonly clock: Clock; readonly stopped: () => boolean },
+): Promise<Measured | undefined> {
+  const { routed, history } = boundsOf(span);
+  const view = engine.view();
+  try {
+    const lists: Sample[][] = [];
+    for (const part of history === undefined ? [routed] : [routed, history]) {
+      lists.push(await samplesOf(view, part, clock, stopped));
+      if (stopped()) return undefined;
+    }
+    return weigh(lists.flat().sort((a, b) => compareBytes(a.at, b.at)));
+  } finally {
+    view.release();
+  }
+}
+
+/** Counts the plain keys of a span as they are in the moment of the call; undefined when `stopped` came to be true. */
+export async function countLive(
+  engine: Engine,
+  span: Span,
+  { clock, stopped }: { readonly clock: Clock; readonly stopped: () => boolean },
+): Promise<LiveKeys | undefined> {
+  const plain = intersection(boundsOf(span).routed, PLAIN);
+  if (plain === undefined) return { keys: 0, bytes: 0 };
+  const view = engine.view();
+  let [keys, bytes] = [0, 0];
+  try {
+    for await (const rows of view.scan(plain)) {
+      keys += rows.length;
+      for (const { key, value } of rows) bytes += liveBytes(key, value);
+      if (stopped()) return undefined;
+      await sleep(clock, PAUSE_MS); // ME1
+    }
+    return { keys, bytes };
+  } finally {
+    view.release();
+  }
+}
+
+/** Whether the rows of a span have more bytes than so many; reads hardly more than these. */
+export async function hasMoreThan(
+  engine: Engine,
+  span: Span,
+  { bytes, clock, stopped }: { readonly bytes: number; readonly clock: Clock; readonly stopped: () => boolean },
+): Promise<boolean> {
+  const { routed, history } = boundsOf(span);
+  const view = engine.view();
+  let found = 0;
+  try {
+    for (const part of history === undefined ? [routed] : [routed, history]) {
+      for await (const rows of view.scan(part)) {
+        for (const { key, value } of rows) found += key.length + value.length;
+        if (found > bytes) return true;
+        if (stopped()) return false;
+        await sleep(clock, PAUSE_MS); // ME1
+      }
+    }
+    return false;
+  } finally {
+    view.release();
+  }
+}
+
+async function samplesOf(view: EngineView, span: Span, clock: Clock, stopped: () => boolean): Promise<Sample[]> {
+  let samples: Sample[] = [];
+  let sampleBytes = SAMPLE_BYTES_MIN;
+  let last: Sample | undefined;
+  for await (const rows of view.scan(span)) {
+    for (const { key, value } of rows) {
+      if (last === undefined || last.bytes >= sampleBytes) {
+        last = { at: borderAt(key), bytes: 0, keys: 0, liveBytes: 0 };
+        samples.push(last);
+      }
+      last.bytes += key.length + value.length;
+      if (key[0] !== KV_SPACE) continue;
+      last.keys++;
+      last.liveBytes += liveBytes(key, value);
+    }
+    if (samples.length > SAMPLES_MAX) {
+      samples = joined(samples);
+      sampleBytes *= 2;
+      last = samples.at(-1);
+    }
+    if (stopped()) break;
+    await sleep(clock, PAUSE_MS); // ME1
+  }
+  return samples;
+}
+
+/** Of a plain key's row, as `RangeState` counts them. */
+function liveBytes(key: Bytes, row: Bytes): number {
+  return key.length - 1 + valueOfRow(row).length;
+}
+
+/** ME2. */
+function joined(samples: readonly Sample[]): Sample[] {
+  const out: Sample[] = [];
+  for (const [i, sample] of samples.entries()) {
+    const into = out.at(-1);
+    if (i % 2 === 0 || into === undefined) out.push({ ...sample });
+    else add(into, sample);
+  }
+  return out;
+}
+
+function add(into: Sample, { bytes, keys, liveBytes }: Sample): void {
+  into.bytes += bytes;
+  into.keys += keys;
+  into.liveBytes += liveBytes;
+}
+
+/** ME3. */
+function borderAt(row: Bytes): Bytes {
+  switch (row[0]) {
+    case LEASE_SPACE:
+      return Buffer.from(row.subarray(0, LEASE_KEY_BYTES));
+    case HISTORY_SPACE:
+      return kvRoutingKey(parseHistoryKey(row).key);
+    default:
+      return Buffer.from(lockStart(row) ?? row);
+  }
+}
+
+/** Of samples in the order of their places. */
+function weigh(samples: readonly Sample[]): Measured {
+  const total: Sample = { at: Buffer.alloc(0), bytes: 0, keys: 0, liveBytes: 0 };
+  for (const sample of samples) add(total, sample);
+  const before: Sample = { ...total, bytes: 0, keys: 0, liveBytes: 0 };
+  let best: Sample | undefined;
+  const offMiddle = (bytes: number): number => Math.abs(total.bytes - 2 * bytes);
+  for (const [i, sample] of samples.entries()) {
+    const [first, previous] = [samples[0], samples[i - 1]];
+    // Only what lies wholly before the place counts: two samples may be of one key, in two key spaces.
+    const begins = previous === undefined || compareBytes(previous.at, sample.at) < 0;
+    const parts = first !== undefined && compareBytes(first.at, sample.at) < 0;
+    if (begins && parts && (best === undefined || offMiddle(before.bytes) < offMiddle(best.bytes))) {
+      best = { ...before, at: sample.at };
+    }
+    add(before, sample);
+  }
+  const live = { keys: total.keys, bytes: total.liveBytes };
+  if (best === undefined) return { bytes: total.bytes, live, middle: undefined };
+  const behind = { keys: total.keys - best.keys, bytes: total.liveBytes - best.liveBytes };
+  return { bytes: total.bytes, live, middle: { at: best.at, live: behind } };
+}

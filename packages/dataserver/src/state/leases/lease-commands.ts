@@ -1,0 +1,200 @@
+/**
+ * What commands about leases do to a range, be it the home of the lease or another range that has keys of it
+ * (docs/decisions/0025).
+ *
+ * LC1. A lease that ends takes what is in its home with it in the same entry, up to END_ROWS_MAX keys and locks. If it has
+ *      more there, which makes the home one of its spans, or spans besides, it stays as one that is ending, and its leader
+ *      tells them (range/leases/lease-endings.ts).
+ * LC2. Where the end is told, the reference is uncovered first, so that nothing more comes to belong to the lease; then at
+ *      most END_ROWS_MAX keys and locks go in one entry, and whoever tells asks again while there is more.
+ * LC3. All of them can be told twice, and late: they name the incarnation, and do nothing to any other.
+ * LC4. Changes of a lease are numbered by its client, and none is taken back by an earlier one that comes late. A change
+ *      is no renewal; what a heartbeat was told is the TTL of the moment at which it was told (session.ts of the client, S5).
+ */
+import { assert, ServiceError, type Span } from '@remora/base';
+import type { SessionRef } from '@remora/lock';
+import type { Command, CommandResult, LeaseCommand } from '@remora/protocol';
+import type { RangeTransactions } from '../../transactions/range-transactions.ts';
+import { attachableSpan, intersection, type RangeBounds } from '../bounds.ts';
+import type { SessionEnd } from '../effects.ts';
+import type { LockCommands } from '../locks/lock-commands.ts';
+import type { Attached } from './attachments.ts';
+import type { LeaseOwnership } from './lease-ownership.ts';
+import type { LeaseReferences } from './lease-references.ts';
+import type { Lease, Leases } from './leases.ts';
+
+type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>;
+export type AnyLeaseCommand =
+  | CommandOf<'leaseGrant' | 'leaseChange' | 'leaseRevoke' | 'leaseExpire' | 'leaseCheckpoint'>
+  | LeaseCommand;
+
+export type LeaseEndingCommand = CommandOf<'leaseRevoke' | 'leaseExpire' | 'leaseEnd'>;
+
+/** A range's state, as these commands see it. */
+export interface LeaseHolder {
+  readonly bounds: RangeBounds;
+  readonly leases: Leases;
+  readonly references: LeaseReferences;
+  readonly leaseOwnership: LeaseOwnership;
+  readonly transactions: Pick<RangeTransactions, 'leasesWithin'>;
+  /** Of the command. */
+  readonly nextRevision: number;
+  revision: number;
+  readonly locks: Pick<LockCommands, 'release'>;
+  onLeaseGranted(lease: Lease): void;
+  onLeaseEnded(id: bigint, how: SessionEnd): void;
+}
+
+type LeaseOwnershipHolder = Pick<LeaseHolder, 'bounds' | 'leases' | 'references' | 'leaseOwnership'>;
+
+/** Keys and locks that one entry takes from a lease: every replica, and all who wait for it, are held up as long as that takes. */
+const END_ROWS_MAX = 1_000;
+
+export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, term: number): CommandResult {
+  switch (command.type) {
+    case 'leaseGrant':
+      return grant(range, command);
+    case 'leaseChange':
+      return change(range, command);
+    case 'leaseRevoke':
+      return revoke(range, command, 'closed');
+    case 'leaseExpire':
+      // Another term has begun since: its leader has given the lease more time (traps 17, 18).
+      if (command.term !== term) throw new ServiceError('NOT_LEADER', 'the expiry was proposed in an earlier term');
+      return revoke(range, command, 'expired');
+    case 'leaseCheckpoint':
+      // The same: its leader may have acknowledged heartbeats.
+      if (command.term !== term) throw new ServiceError('NOT_LEADER', 'this is what was left in an earlier term');
+      range.leases.checkpoint(living(range, command.id, command.incarnation).id, command.remainingMs);
+      return { type: 'leaseCheckpoint' };
+    case 'leaseRegister':
+      return register(range, command);
+    case 'leaseRefer':
+      return refer(range, command);
+    case 'leaseEnd':
+      return end(range, command);
+    case 'leaseSettle':
+      if (range.leases.ending(command.id)?.incarnation === command.incarnation) {
+        range.leases.settle(command.id, command.span);
+      }
+      return { type: 'leaseSettle' };
+  }
+}
+
+function grant(range: LeaseHolder, command: CommandOf<'leaseGrant'>): CommandResult {
+  const { id, ttlMs, attributes, condition } = command;
+  // The incarnation is a revision of its own, so that no two grants of one id are ever taken for each other.
+  const terms = { ttlMs, change: 0, ...(condition === undefined ? {} : { condition }) };
+  const lease: Lease = { id, incarnation: range.nextRevision, attributes, spans: [], ...terms };
+  range.leases.grant(lease);
+  range.revision = lease.incarnation;
+  range.onLeaseGranted(lease);
+  return { type: 'leaseGrant', id, incarnation: lease.incarnation, ttlMs };
+}
+
+/** LC4. Asked again, it is answered again. */
+function change(range: LeaseHolder, command: CommandOf<'leaseChange'>): CommandResult {
+  const { id, incarnation, number, ttlMs, condition } = command;
+  const lease = living(range, id, incarnation);
+  if (number < lease.change) throw new ServiceError('INVALID_ARGUMENT', 'the session was changed otherwise since');
+  range.leases.change(id, { change: number, ttlMs, ...(condition === undefined ? {} : { condition }) });
+  return { type: 'leaseChange', ttlMs };
+}
+
+/** LC1. In one step the lease dies, keys go, locks are released and granted onward, waiters leave (design §9). */
+function revoke(
+  range: LeaseHolder,
+  { id, incarnation }: CommandOf<'leaseRevoke' | 'leaseExpire'>,
+  how: SessionEnd,
+): CommandResult {
+  const lease = living(range, id, incarnation);
+  const { leases, transactions } = range;
+  const here = attachableSpan(range.bounds);
+  const revision = range.nextRevision;
+  const left = (limit: number): Attached => leftInHome(range, id, limit);
+  leases.beginEnd(id);
+  range.locks.release({ lease: id, incarnation: lease.incarnation }, left(END_ROWS_MAX));
+  // It counts even when nothing belonged to the lease, as for its grant.
+  range.revision = revision;
+  const isLeft = any(left(1)) || (here !== undefined && transactions.leasesWithin(here).has(id));
+  if (isLeft && here !== undefined) leases.addSpan(id, here);
+  leases.settle(id, undefined);
+  range.onLeaseEnded(id, how);
+  return { type: 'leaseRevoke' };
+}
+
+const NOTHING: Attached = { keys: [], locks: [] };
+
+function any({ keys, locks }: Attached): boolean {
+  return keys.length + locks.length > 0;
+}
+
+function living({ leases }: LeaseHolder, id: bigint, incarnation: number): Lease {
+  const lease = leases.get(id);
+  if (lease === undefined || (incarnation !== 0 && lease.incarnation !== incarnation)) {
+    throw new ServiceError('LEASE_NOT_FOUND', `lease ${id} does not exist or has expired`);
+  }
+  return lease;
+}
+
+function register(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRegister'>): CommandResult {
+  const lease = living(range, id, incarnation);
+  range.leases.addSpan(id, span);
+  return { type: 'leaseRegister', incarnation: lease.incarnation };
+}
+
+function refer(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRefer'>): CommandResult {
+  const known = range.leaseOwnership.incarnationOf(id);
+  const isAnother = known !== 0 && known !== incarnation;
+  if (isAnother || !range.references.add(id, incarnation, span)) {
+    throw new ServiceError('UNAVAILABLE', `an earlier lease ${id} has something here yet; try again later`); // BL2
+  }
+  return { type: 'leaseRefer' };
+}
+
+/** LC2. What a range that is the home itself has besides did not go with the lease (LC1), or is of writes that were prepared when it ended. */
+function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'>): CommandResult {
+  const { leases, references, transactions } = range;
+  const covered = coveredBy(range, span);
+  assert(covered !== undefined, 'the end of a lease is told to the range that has the beginning of the span');
+  const session = { lease: id, incarnation };
+  const isHome = leases.ending(id)?.incarnation === incarnation;
+  references.uncover(id, incarnation, covered);
+  const isReferred = references.get(id)?.incarnation === incarnation;
+  const left = (limit: number): Attached => leftWithin(range, session, covered, limit);
+  range.locks.release(session, left(END_ROWS_MAX));
+  const more = any(left(1)) || ((isHome || isReferred) && transactions.leasesWithin(covered).has(id));
+  if (!more) references.tidy(id);
+  return { type: 'leaseEnd', covered, more };
+}
+
+/** Plain keys and locks that a command takes from its lease; the rest of them is not touched by it. */
+export function takenBy(range: LeaseOwnershipHolder, command: LeaseEndingCommand): Attached {
+  if (command.type !== 'leaseEnd') return leftInHome(range, command.id, END_ROWS_MAX);
+  const { id, incarnation, span } = command;
+  const covered = coveredBy(range, span);
+  return covered === undefined ? NOTHING : leftWithin(range, { lease: id, incarnation }, covered, END_ROWS_MAX);
+}
+
+function leftInHome({ bounds, leaseOwnership }: LeaseOwnershipHolder, id: bigint, limit: number): Attached {
+  const here = attachableSpan(bounds);
+  return here === undefined ? NOTHING : leaseOwnership.ofHome(id, here, limit);
+}
+
+/** What of a span that is told is this range's. */
+function coveredBy({ bounds }: Pick<LeaseHolder, 'bounds'>, span: Span): Span | undefined {
+  const here = attachableSpan(bounds);
+  return here && intersection(here, span);
+}
+
+function leftWithin(
+  { leases, references, leaseOwnership }: LeaseOwnershipHolder,
+  { lease: id, incarnation }: SessionRef,
+  covered: Span,
+  limit: number,
+): Attached {
+  const isHome = leases.ending(id)?.incarnation === incarnation;
+  const own = isHome ? leaseOwnership.ofHome(id, covered, limit) : NOTHING;
+  const isReferred = references.get(id)?.incarnation === incarnation;
+  return !any(own) && isReferred ? leaseOwnership.ofReference(id, covered, limit) : own;
+}

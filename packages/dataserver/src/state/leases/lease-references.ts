@@ -1,0 +1,153 @@
+/**
+ * What a range knows of leases that have their home elsewhere: where in it keys and locks may belong to them.
+ *
+ * LR1. A key or lock belongs to a lease of another range only where a reference says so, and then the home has the place
+ *      among the lease's spans (S3 of leases.ts): the home was told first, or a split moved both in one entry.
+ * LR2. References say which keys, not which range: a split cuts them at its place, and a merge puts those of both parts
+ *      side by side. So what the home settled with one part is never covered again by what the other had.
+ * LR3. Once the lease has ended in a span, the reference does not cover it any more. It stays, without that span, for as
+ *      long as there are keys and locks left to be taken away, so that the rows of one incarnation are never taken for
+ *      those of another.
+ * LR4. Only a home that went on alone, without its majority, may grant an id of which another range has an earlier
+ *      incarnation yet (range/leases/lease-audit.ts). No range ever knows two of them, as its rows tell them apart by the id alone:
+ *      what would bring them together is refused (lease-ownership.ts BL2), until the audit has ended the earlier one. Only a
+ *      merge with a source that went on alone is not refused (merge.ts MG2): nobody may rely on it to stop a node.
+ */
+import { type Engine, equalBytes, type Row, type Span } from '@remora/base';
+import {
+  asCount,
+  asList,
+  decodeSpan,
+  decodeStored,
+  encodeSpan,
+  encodeStored,
+  type StoredFormat,
+} from '@remora/protocol';
+import { isReferenceKey, leaseIdOfReference, referenceKey, referencesSpan } from '../keys.ts';
+import { hasKey, minusSpan, plusSpan, type SpanSet } from '../span-set.ts';
+import { Attachments } from './attachments.ts';
+
+export interface LeaseReference {
+  readonly id: bigint;
+  readonly incarnation: number;
+  /** Routing keys: what is covered. */
+  readonly spans: SpanSet;
+}
+
+const REFERENCE: StoredFormat = { what: 'a reference to a lease', version: 1, fields: 2 };
+
+export class LeaseReferences {
+  readonly #engine: Engine;
+  readonly #rangeId: () => number;
+  /** What belongs to those leases in this range. */
+  readonly attached: Attachments;
+  readonly #byId = new Map<bigint, LeaseReference>();
+
+  constructor(engine: Engine, rangeId: () => number) {
+    this.#engine = engine;
+    this.#rangeId = rangeId;
+    this.attached = new Attachments(engine, (id) => this.#key(id));
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  get(id: bigint): LeaseReference | undefined {
+    return this.#byId.get(id);
+  }
+
+  all(): IterableIterator<LeaseReference> {
+    return this.#byId.values();
+  }
+
+  /** Whether a key may belong to the lease; `incarnation` 0: to whichever is known here. */
+  covers(id: bigint, incarnation: number, routingKey: Uint8Array): boolean {
+    const reference = this.#byId.get(id);
+    if (reference === undefined || (incarnation !== 0 && incarnation !== reference.incarnation)) return false;
+    return hasKey(reference.spans, routingKey);
+  }
+
+  /** Plain keys of this very lease. */
+  keysOf(id: bigint, incarnation: number): readonly Uint8Array[] {
+    return this.#byId.get(id)?.incarnation === incarnation ? this.attached.keys(id) : [];
+  }
+
+  /** False when another incarnation has something here yet. */
+  add(id: bigint, incarnation: number, span: Span): boolean {
+    const known = this.#byId.get(id);
+    if (known !== undefined && known.incarnation !== incarnation) return false;
+    this.#set({ id, incarnation, spans: plusSpan(known?.spans ?? [], span) });
+    return true;
+  }
+
+  /** LR3. */
+  uncover(id: bigint, incarnation: number, span: Span): void {
+    const known = this.#byId.get(id);
+    if (known?.incarnation === incarnation) this.#set({ ...known, spans: minusSpan(known.spans, span) });
+  }
+
+  /** Lets go of a reference that covers nothing and has nothing left. */
+  tidy(id: bigint): void {
+    const known = this.#byId.get(id);
+    if (known === undefined || known.spans.length > 0 || this.attached.any(id)) return;
+    this.#byId.delete(id);
+    this.#engine.delete(this.#key(id));
+  }
+
+  /** Reads what the range has, when its replica starts or has installed a snapshot. */
+  load(): void {
+    this.#byId.clear();
+    for (const row of this.#engine.scanResident(referencesSpan(this.#rangeId()))) {
+      if (isReferenceKey(row.key)) this.#take(row);
+    }
+  }
+
+  /** The rows that another range held under its id are this one's now: after a merge of the two (LR2). */
+  absorb(rangeId: number): void {
+    for (const { key, value } of this.#engine.scanResident(referencesSpan(rangeId))) {
+      const own = Buffer.from(key);
+      referenceKey(this.#rangeId(), leaseIdOfReference(key)).copy(own);
+      if (!isReferenceKey(key)) this.#engine.put(own, value);
+      else this.#unite(decodeReference(leaseIdOfReference(key), value));
+      this.#engine.delete(key);
+    }
+  }
+
+  #unite(other: LeaseReference): void {
+    const known = this.#byId.get(other.id) ?? { ...other, spans: [] };
+    // LR4. But for a source that went on alone since it was sealed, both are of one.
+    const incarnation = Math.max(known.incarnation, other.incarnation);
+    this.#set({ id: other.id, incarnation, spans: other.spans.reduce(plusSpan, known.spans) });
+  }
+
+  #take({ key, value }: Row): void {
+    const reference = decodeReference(leaseIdOfReference(key), value);
+    this.#byId.set(reference.id, reference);
+  }
+
+  #set(reference: LeaseReference): void {
+    const row = encodeReference(reference);
+    const key = this.#key(reference.id);
+    this.#byId.set(reference.id, reference);
+    const before = this.#engine.get(key);
+    if (before === undefined || !equalBytes(before, row)) this.#engine.put(key, row);
+  }
+
+  #key(id: bigint): Buffer {
+    return referenceKey(this.#rangeId(), id);
+  }
+}
+
+export function encodeReference({ incarnation, spans }: LeaseReference): Buffer {
+  return encodeStored(REFERENCE, [incarnation, spans.map(encodeSpan)]);
+}
+
+/** Throws an `InvariantError` for anything else. */
+function decodeReference(id: bigint, value: Uint8Array): LeaseReference {
+  return decodeStored(REFERENCE, value, ([incarnation, spans]) => ({
+    id,
+    incarnation: asCount(incarnation, 'lease incarnation'),
+    spans: asList(spans, 'spans of a reference', decodeSpan),
+  }));
+}

@@ -1,0 +1,298 @@
+import {
+  type Bytes,
+  compareBytes,
+  type Engine,
+  prefixEnd,
+  ServiceError,
+  type Span,
+  spanContains,
+  spanCovers,
+} from '@remora/base';
+import { type Condition, type SessionRef, TTL_NEVER_MS } from '@remora/lock';
+import {
+  asBool,
+  asCount,
+  asList,
+  asMs,
+  asText,
+  decodeCondition,
+  decodeSpan,
+  decodeStored,
+  encodeCondition,
+  encodeSpan,
+  encodeStored,
+  invalid,
+  type StoredFormat,
+} from '@remora/protocol';
+import { intersection } from '../bounds.ts';
+import { isLeaseRecordKey, leaseIdOfKey, leaseKey, leaseSpaceSpan } from '../keys.ts';
+import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from '../span-set.ts';
+import { Attachments } from './attachments.ts';
+
+/**
+ * The leases whose home a range is, as replicated state: who they are, and where what belongs to them may be. When they end
+ * is not decided here: the leader's lease keeper watches the time and proposes (design §9).
+ *
+ * S1. A lease is named by id and incarnation; the incarnation is the revision of its grant, so it never repeats.
+ * S2. What belongs to a lease here is a row per key or lock under the lease's own prefix; apply keeps it in step.
+ * S3. Every other place that may have something of the lease is in its `spans`: a range is in there before it has the first
+ *     (docs/decisions/0025). So is this range, where more is left of one that has ended than goes in an entry.
+ * S4. A lease that has ended while it had spans stays as one that is *ending*, until each of them has been seen to. It is
+ *     alive for nobody, and its id is not granted meanwhile, so that no two incarnations are ever about at a time.
+ * S5. Of one whose client is silent, how much was left of it may be here. A leader that begins gives it no more, so it is
+ *     taken back before a heartbeat is acknowledged (docs/decisions/0059).
+ */
+export interface Lease extends LeaseTerms {
+  readonly id: bigint;
+  readonly incarnation: number;
+  readonly attributes: Readonly<Record<string, string>>;
+  /** S3. Routing keys. */
+  readonly spans: SpanSet;
+  /** S5. What was left of it when its client had been silent for a while; absent: nothing is known of that. */
+  readonly remainingMs?: number;
+}
+
+/** What may be changed of a lease. */
+export interface LeaseTerms {
+  readonly ttlMs: number;
+  /** Shown; the TTL is what counts. */
+  readonly condition?: Condition;
+  /** The number of the last change; 0: none. */
+  readonly change: number;
+}
+
+/** etcd's bound: longer TTLs overflow what clients compute with them. */
+export const LEASE_TTL_MAX_MS = TTL_NEVER_MS;
+/** Rows that one page of a list looks at. */
+const PAGE_LOOKED_MAX = 10_000;
+/** Of a lease that is alive and in no other range; programs from before there were several know only this one. */
+const LEASE: StoredFormat = { what: 'a lease', version: 1, fields: 3 };
+const LEASE_WITH_SPANS: StoredFormat = { what: 'a lease', version: 2, fields: 5 };
+/** Of one with a condition, or that was changed. */
+const LEASE_WITH_TERMS: StoredFormat = { what: 'a lease', version: 3, fields: 7 };
+/** S5 */
+const LEASE_WITH_REMAINING: StoredFormat = { what: 'a lease', version: 4, fields: 8 };
+
+export class Leases {
+  readonly #engine: Engine;
+  /** What belongs to them in this range. */
+  readonly attached: Attachments;
+  readonly #alive = new Map<bigint, Lease>();
+  readonly #ending = new Map<bigint, Lease>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.attached = new Attachments(engine, leaseKey);
+  }
+
+  /** Reads the leases of a span of routing keys, when the replica starts or has installed a snapshot. */
+  load(routed: Span): void {
+    this.#alive.clear();
+    this.#ending.clear();
+    this.take(routed);
+  }
+
+  /** Reads the leases of a further span, which the range has now too; gives those that are alive. */
+  take(routed: Span): readonly Lease[] {
+    const span = intersection(routed, leaseSpaceSpan());
+    const rows = span === undefined ? [] : this.#engine.scanResident(span);
+    const leases: Lease[] = [];
+    for (const { key, value } of rows) {
+      if (!isLeaseRecordKey(key)) continue;
+      const { ending, ...lease } = decodeLease(leaseIdOfKey(key), value);
+      (ending ? this.#ending : this.#alive).set(lease.id, lease);
+      if (!ending) leases.push(lease);
+    }
+    return leases;
+  }
+
+  /** Forgets those outside of a span of routing keys, which have gone to another range. */
+  cut(routed: Span): readonly bigint[] {
+    if (spanCovers(routed, leaseSpaceSpan())) return [];
+    const gone = [...this.#alive.keys(), ...this.#ending.keys()].filter((id) => !spanContains(routed, leaseKey(id)));
+    for (const id of gone) {
+      this.#alive.delete(id);
+      this.#ending.delete(id);
+    }
+    return gone;
+  }
+
+  /** Those that are alive. */
+  get size(): number {
+    return this.#alive.size;
+  }
+
+  /** Of one that is alive. */
+  get(id: bigint): Lease | undefined {
+    return this.#alive.get(id);
+  }
+
+  all(): IterableIterator<Lease> {
+    return this.#alive.values();
+  }
+
+  /**
+   * Those that are alive, in the order of their rows, behind one of them (0: from the first): at most `limit` that match, of
+   * a bounded number that is looked at. `next`: where to go on; 0: there are no more in this span.
+   */
+  page(
+    routed: Span,
+    { after, limit, matches }: { after: bigint; limit: number; matches: (lease: Lease) => boolean },
+  ): { readonly found: readonly Lease[]; readonly next: bigint } {
+    const found: Lease[] = [];
+    const span = intersection(routed, leaseSpaceSpan());
+    if (span === undefined) return { found, next: 0n };
+    const behind = after === 0n ? span.start : prefixEnd(leaseKey(after));
+    let start = compareBytes(behind, span.start) > 0 ? behind : span.start;
+    for (let looked = 0; ; looked++) {
+      if (compareBytes(start, span.end) >= 0) return { found, next: 0n };
+      // What lies behind a lease's row belongs to it, and is passed over.
+      const [row] = this.#engine.scanResident({ start, end: span.end, limit: 1 });
+      if (row === undefined) return { found, next: 0n };
+      const id = leaseIdOfKey(row.key);
+      start = prefixEnd(leaseKey(id));
+      const lease = this.#alive.get(id);
+      if (lease !== undefined && matches(lease)) found.push(lease);
+      if (found.length === limit || looked >= PAGE_LOOKED_MAX) return { found, next: id };
+    }
+  }
+
+  alive(session: SessionRef): boolean {
+    return this.#alive.get(session.lease)?.incarnation === session.incarnation;
+  }
+
+  ending(id: bigint): Lease | undefined {
+    return this.#ending.get(id);
+  }
+
+  allEnding(): IterableIterator<Lease> {
+    return this.#ending.values();
+  }
+
+  /** Whether this range is its home, be it alive or ending. */
+  has(id: bigint): boolean {
+    return this.#alive.has(id) || this.#ending.has(id);
+  }
+
+  grant(lease: Lease): void {
+    if (this.#alive.has(lease.id)) throw new ServiceError('LEASE_EXISTS', `lease ${lease.id} already exists`);
+    checkTtl(lease.ttlMs);
+    this.#alive.set(lease.id, lease);
+    this.#store(lease, false);
+  }
+
+  /** Of one that is alive. */
+  change(id: bigint, terms: LeaseTerms): void {
+    const lease = this.#alive.get(id);
+    if (lease === undefined) return;
+    checkTtl(terms.ttlMs);
+    const { condition: _, ...rest } = lease;
+    const changed = { ...rest, ...terms };
+    this.#alive.set(id, changed);
+    this.#store(changed, false);
+  }
+
+  /** S5. Of one that is alive. */
+  checkpoint(id: bigint, remainingMs: number | undefined): void {
+    const lease = this.#alive.get(id);
+    if (lease === undefined) return;
+    const { remainingMs: _, ...rest } = lease;
+    const changed = remainingMs === undefined ? rest : { ...rest, remainingMs };
+    this.#alive.set(id, changed);
+    this.#store(changed, false);
+  }
+
+  /** S3. Of one that is alive or ending. */
+  addSpan(id: bigint, span: Span): void {
+    const [leases, lease] = this.#find(id);
+    const spans = lease && plusSpan(lease.spans, span);
+    if (lease === undefined || spans === undefined || spans === lease.spans) return;
+    leases.set(id, { ...lease, spans });
+    this.#store({ ...lease, spans }, leases === this.#ending);
+  }
+
+  /** It is alive for nobody from now on (S4). */
+  beginEnd(id: bigint): void {
+    const lease = this.#alive.get(id);
+    if (lease === undefined) return;
+    this.#alive.delete(id);
+    this.#ending.set(id, lease);
+  }
+
+  /** Of one that is ending: nothing is left of it in a span. The lease goes with the last one. */
+  settle(id: bigint, span: Span | undefined): void {
+    const lease = this.#ending.get(id);
+    if (lease === undefined) return;
+    const spans = span === undefined ? lease.spans : minusSpan(lease.spans, span);
+    if (spans.length === 0) {
+      this.#ending.delete(id);
+      this.#engine.delete(leaseKey(id));
+    } else {
+      this.#ending.set(id, { ...lease, spans });
+      this.#store({ ...lease, spans }, true);
+    }
+  }
+
+  #find(id: bigint): readonly [Map<bigint, Lease>, Lease | undefined] {
+    const leases = this.#alive.has(id) ? this.#alive : this.#ending;
+    return [leases, leases.get(id)];
+  }
+
+  #store(lease: Lease, ending: boolean): void {
+    this.#engine.put(leaseKey(lease.id), encodeLease({ ...lease, ending }));
+  }
+}
+
+/** A lease as its row has it. */
+export interface LeaseRecord extends Lease {
+  readonly ending: boolean;
+}
+
+export function encodeLease(lease: LeaseRecord): Buffer {
+  const { incarnation, ttlMs, attributes, spans, ending, change, condition, remainingMs } = lease;
+  if (change > 0 || condition !== undefined || remainingMs !== undefined) {
+    const placed = [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending];
+    const withTerms = [...placed, change, encodeCondition(condition)];
+    if (remainingMs === undefined) return encodeStored(LEASE_WITH_TERMS, withTerms);
+    return encodeStored(LEASE_WITH_REMAINING, [...withTerms, remainingMs]);
+  }
+  if (spans.length === 0 && !ending) return encodeStored(LEASE, [incarnation, ttlMs, attributes]);
+  return encodeStored(LEASE_WITH_SPANS, [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending]);
+}
+
+/** Throws an `InvariantError` for anything else. */
+export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
+  return decodeStored([LEASE, LEASE_WITH_SPANS, LEASE_WITH_TERMS, LEASE_WITH_REMAINING], value, (fields) => {
+    const [incarnation, ttlMs, attributes, spans, ending, change, condition, remainingMs] = fields;
+    return {
+      id,
+      incarnation: asCount(incarnation, 'lease incarnation'),
+      ttlMs: asMs(ttlMs, 'lease ttl'),
+      attributes: asAttributes(attributes),
+      spans: spans === undefined ? NO_SPANS : asList(spans, 'lease spans', decodeSpan),
+      ending: ending !== undefined && asBool(ending, 'lease ending'),
+      change: change === undefined ? 0 : asCount(change, 'lease change'),
+      ...(condition === undefined ? {} : decodeCondition(condition)),
+      ...(remainingMs === undefined ? {} : { remainingMs: asMs(remainingMs, 'what is left of a lease') }),
+    };
+  });
+}
+
+/**
+ * Whether a lease that never expires is ended when nothing belongs to it any more: its client changed its TTL to never when it
+ * had what the lease is for (range/leases/empty-leases.ts EM1).
+ */
+export function endsEmpty({ change, ttlMs }: Pick<Lease, 'change' | 'ttlMs'>): boolean {
+  return change > 0 && ttlMs >= TTL_NEVER_MS;
+}
+
+function checkTtl(ttlMs: number): void {
+  if (ttlMs > LEASE_TTL_MAX_MS) throw new ServiceError('LEASE_TTL_TOO_LARGE', 'the TTL of the lease is too large');
+}
+
+function asAttributes(raw: unknown): Readonly<Record<string, string>> {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Uint8Array) {
+    throw invalid('lease attributes');
+  }
+  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, asText(value, 'lease attribute')]));
+}

@@ -1,0 +1,62 @@
+/** The pages of what a range remembers of requests, as rows of the engine. */
+import { assert, type Engine } from '@remora/base';
+import { asCount, asFields, asList, decodeStored, encodeStored, type StoredFormat } from '@remora/protocol';
+import { outcomePageKey, outcomePagesSpan, readUint64 } from '../keys.ts';
+import type { LoadedPage, Loan, Outcomes } from './outcomes.ts';
+
+/** Where a loan has its row; pages are numbered from 1. */
+const LOAN = 0;
+const LOAN_FORMAT: StoredFormat = { what: 'a loan of outcomes', version: 1, fields: 2 };
+
+export function loadOutcomes(engine: Pick<Engine, 'scanResident' | 'get'>, rangeId: number, outcomes: Outcomes): void {
+  const rows = engine.scanResident(outcomePagesSpan(rangeId));
+  const numbered = rows.map(({ key, value }) => ({ number: readUint64(Buffer.from(key), 10), bytes: value }));
+  const pages = numbered.filter(({ number }) => number !== LOAN);
+  const loan = numbered.find(({ number }) => number === LOAN);
+  const borrowed = loan === undefined ? [] : borrowedPages(engine, decodeLoan(loan.bytes));
+  outcomes.load([...pages, ...borrowed].sort((a, b) => a.number - b.number));
+}
+
+/** What lies with the range that lends it, and must be there (O6 of the outcomes). */
+function borrowedPages(engine: Pick<Engine, 'get'>, { rangeId, pages }: Loan): readonly LoadedPage[] {
+  return pages.map(({ number, of }) => {
+    const bytes = engine.get(outcomePageKey(rangeId, of));
+    assert(bytes !== undefined, `O6: range ${rangeId} keeps page ${of} of its outcomes as long as it is lent`);
+    return { number, bytes, copyOf: { rangeId, page: of } };
+  });
+}
+
+export function stageOutcomes(
+  engine: Pick<Engine, 'get' | 'put' | 'delete'>,
+  rangeId: number,
+  outcomes: Outcomes,
+): void {
+  outcomes.flush({
+    put: (page, bytes) => engine.put(outcomePageKey(rangeId, page), bytes),
+    copy: (page, of) => {
+      const row = engine.get(outcomePageKey(of.rangeId, of.page));
+      if (row !== undefined) engine.put(outcomePageKey(rangeId, page), row);
+      return row !== undefined;
+    },
+    delete: (page) => engine.delete(outcomePageKey(rangeId, page)),
+    borrow: (loan) => {
+      if (loan === undefined) engine.delete(outcomePageKey(rangeId, LOAN));
+      else engine.put(outcomePageKey(rangeId, LOAN), encodeLoan(loan));
+    },
+  });
+}
+
+function encodeLoan({ rangeId, pages }: Loan): Buffer {
+  return encodeStored(LOAN_FORMAT, [rangeId, pages.map(({ number, of }) => [number, of])]);
+}
+
+/** Throws an `InvariantError` for anything else. */
+function decodeLoan(bytes: Uint8Array): Loan {
+  return decodeStored(LOAN_FORMAT, bytes, ([rangeId, pages]) => ({
+    rangeId: asCount(rangeId, 'range that lends'),
+    pages: asList(pages, 'lent pages', (raw) => {
+      const [number, of] = asFields(raw, 2, 'lent page');
+      return { number: asCount(number, 'page'), of: asCount(of, 'page of the lender') };
+    }),
+  }));
+}

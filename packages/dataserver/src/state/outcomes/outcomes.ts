@@ -1,0 +1,313 @@
+import { isPartial, joinedOutcome } from '../../transactions/answers.ts';
+import { decodeOutcomePage, type Outcome, type Remembered } from './outcome-codec.ts';
+import { hashOfId, OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts';
+import { OutcomeIndex, type OutcomePlace } from './outcome-index.ts';
+
+/**
+ * The memory of what commands returned: a retried command is answered from it instead of being applied again.
+ *
+ * O1. It is replicated state: changed by apply only, carried by checkpoints and snapshots (design §7 ▸).
+ * O2. An outcome is kept at least until the command's deadline in range time. As apply refuses a command past its
+ *     deadline, and retries carry the same deadline, a late retry never finds it forgotten *and* is applied.
+ * O3. Outcomes are kept in pages, in order of application. Which page an outcome is in differs between replicas
+ *     (a page is closed by a local checkpoint), and so does how long one stays behind its deadline. So apply sees only
+ *     those whose deadline has not passed in the time of the range, and of several under one id the last alone.
+ * O4. A split copies neither outcomes nor what they are found by, however many they are: the range and its child share what
+ *     was remembered before, which nobody changes any more. It goes when the last of it has expired.
+ * O5. Nor does a merge go through what both share since they were one: whatever of it either has remembered anew since is
+ *     looked at, the rest would be found to be there. So what it costs is what the two have remembered apart.
+ * O6. Of what the parent has stored a child stores, as it begins, only where that lies: a loan. Its next checkpoint has rows
+ *     of its own in place of that. The parent deletes none of its pages until the child takes part in checkpoints
+ *     (`settled`), and whatever else takes them away waits for a checkpoint from then on (range/reshape/splits.ts S8).
+ */
+interface Page {
+  readonly number: number;
+  /** Of a page that is shared: the same in all ranges that share it. */
+  readonly entries: OutcomeEntries;
+  minDeadlineMs: number;
+  maxDeadlineMs: number;
+  bytes: number;
+  /** Some of it is what a range had of a transaction over several. */
+  partial: boolean;
+  stored: boolean;
+  /** Shared by several ranges (O4): nothing is added. */
+  shared: boolean;
+  /** Of another range, which has stored it. */
+  readonly copyOf: StoredPage | undefined;
+}
+
+/** A page as it lies in the engine. */
+export interface StoredPage {
+  readonly rangeId: number;
+  readonly page: number;
+}
+
+/** A page as it was found; `copyOf`: in another range, which lends it. */
+export interface LoadedPage {
+  readonly number: number;
+  readonly bytes: Uint8Array;
+  readonly copyOf?: StoredPage | undefined;
+}
+
+/** Pages of another range that are this one's too, under numbers of its own (O6). */
+export interface Loan {
+  readonly rangeId: number;
+  readonly pages: readonly { readonly number: number; readonly of: number }[];
+}
+
+/** What was remembered before a split (O4). */
+interface Elder {
+  readonly index: Pick<OutcomeIndex, 'find' | 'holds'>;
+  readonly maxDeadlineMs: number;
+}
+
+/** The times of two ranges that are merged. */
+export interface RangeTimes {
+  readonly ownMs: number;
+  readonly otherMs: number;
+}
+
+const NEW_PAGE = {
+  minDeadlineMs: Number.POSITIVE_INFINITY,
+  maxDeadlineMs: 0,
+  bytes: 0,
+  partial: false,
+  stored: false,
+  shared: false,
+  copyOf: undefined,
+};
+
+export interface PageWrites {
+  put(page: number, bytes: Uint8Array): void;
+  /** Puts what lies there under the number; false when it is not there any more. */
+  copy(page: number, of: StoredPage): boolean;
+  delete(page: number): void;
+  /** Puts down a loan, or that there is none any more (O6). */
+  borrow(loan: Loan | undefined): void;
+}
+
+export class Outcomes {
+  /** Of what was remembered since the last split. */
+  #index = new OutcomeIndex();
+  /** The latest first. */
+  #elders: readonly Elder[] = [];
+  readonly #pages: Page[] = [];
+  #nextPage = 1;
+  #bytes = 0;
+  /** The id that was looked for last, and its hash: mostly it is what is remembered next. */
+  #lookedFor = { requestId: '', hash: hashOfId('') };
+  /** Stored pages that were dropped since the last flush. */
+  #dropped: number[] = [];
+  /** A child's own: what was lent to it is to be put down, or is (O6). */
+  #loan: 'none' | 'new' | 'stored' = 'none';
+  /** Children that do not take part in checkpoints yet (O6). */
+  #unsettled = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get count(): number {
+    return this.#pages.reduce((sum, { entries }) => sum + entries.count, 0);
+  }
+
+  /** What an earlier attempt came to, alike on every replica: nothing once its deadline has passed (O3). */
+  find(requestId: string, rangeTimeMs: number): Outcome | undefined {
+    return this.#live(requestId, rangeTimeMs)?.outcome;
+  }
+
+  /** The same, also behind its deadline if it happens to be there yet: for answers, never for apply (O3). */
+  recall(requestId: string): Outcome | undefined {
+    const place = this.#placeOf(requestId);
+    return place?.entries.at(place.at).outcome;
+  }
+
+  #live(requestId: string, rangeTimeMs: number): Remembered | undefined {
+    const place = this.#placeOf(requestId);
+    const entry = place?.entries.at(place.at);
+    return entry !== undefined && entry.deadlineMs >= rangeTimeMs ? entry : undefined;
+  }
+
+  /** Of the last outcome under an id. */
+  #placeOf(requestId: string): OutcomePlace | undefined {
+    const hash = hashOfId(requestId);
+    this.#lookedFor = { requestId, hash };
+    const place = this.#index.find(requestId, hash);
+    if (place !== undefined) return place;
+    for (const { index } of this.#elders) {
+      const earlier = index.find(requestId, hash);
+      if (earlier !== undefined) return earlier;
+    }
+    return undefined;
+  }
+
+  /** Those that may still be asked for, in the order in which they were remembered: the same on every replica (O3). */
+  *askable(rangeTimeMs: number): Generator<Remembered> {
+    for (const { entries } of this.#pages) {
+      for (const entry of entries) if (entry.deadlineMs >= rangeTimeMs) yield entry;
+    }
+  }
+
+  remember(entry: Remembered, bytes: number): void {
+    let page = this.#pages[this.#pages.length - 1];
+    if (page === undefined || page.stored || page.shared || page.entries.count >= PAGE_ENTRIES_MAX) page = this.#open();
+    this.#add(page, entry);
+    page.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  #add(page: Page, entry: Remembered): void {
+    const { entries } = page;
+    const { requestId, hash } = this.#lookedFor;
+    entries.add(entry, entry.requestId === requestId ? hash : hashOfId(entry.requestId));
+    widen(page, entry);
+    page.partial ||= isPartial(entry.outcome);
+    this.#index.set(entry.requestId, { entries, at: entries.count - 1 });
+  }
+
+  /** The same memory for a child of this range, which has stored none of it (O4). `settled` is to follow (O6). */
+  fork(rangeId: number): Outcomes {
+    const copy = new Outcomes();
+    this.#unsettled++;
+    for (const page of this.#pages) {
+      page.shared = true;
+      const copyOf = page.stored ? { rangeId, page: page.number } : undefined;
+      copy.#pages.push({ ...page, number: copy.#nextPage++, stored: false, copyOf });
+      if (copyOf !== undefined) copy.#loan = 'new';
+    }
+    if (this.#index.size > 0) {
+      const maxDeadlineMs = this.#pages.reduce((max, page) => Math.max(max, page.maxDeadlineMs), 0);
+      this.#elders = [{ index: this.#index, maxDeadlineMs }, ...this.#elders];
+      this.#index = new OutcomeIndex();
+    }
+    copy.#elders = this.#elders;
+    copy.#bytes = this.#bytes;
+    return copy;
+  }
+
+  /** A child takes part in checkpoints from now on, or there is none (O6). */
+  settled(): void {
+    this.#unsettled--;
+  }
+
+  /**
+   * Takes over the memory of another range, as of the time of each: what the one that lags remembers is kept for as long
+   * as it would have been. What both remember from a time when they were one is kept once; of a transaction that both
+   * had parts in, what each of them had is put together, in the place of either.
+   */
+  unite(other: Outcomes, times: RangeTimes): void {
+    const shared = new Set(this.#pages.map(({ entries }) => entries));
+    const renewed = this.#rememberedAgain(other, times);
+    for (const page of other.#pages) {
+      const known = shared.has(page.entries) && Math.max(page.minDeadlineMs, times.otherMs) >= times.ownMs; // O5
+      if (known && renewed.size === 0) continue;
+      const united: Page = { ...NEW_PAGE, number: this.#nextPage++, entries: new OutcomeEntries() };
+      for (const [at, entry] of [...page.entries].entries()) {
+        if (known && !renewed.has(entry.requestId)) continue;
+        if (entry.deadlineMs < times.otherMs || !other.#isLast(entry, { entries: page.entries, at })) continue; // O3
+        const both = this.#united(entry, times);
+        if (both !== undefined) this.#add(united, both);
+      }
+      const { count } = united.entries;
+      if (count === 0) continue;
+      united.bytes = Math.ceil((page.bytes * count) / page.entries.count);
+      this.#pages.push(united);
+      this.#bytes += united.bytes;
+    }
+  }
+
+  /** Whether what is there is the last under its id. */
+  #isLast({ requestId }: Remembered, place: OutcomePlace): boolean {
+    const hash = hashOfId(requestId);
+    for (const index of [this.#index, ...this.#elders.map((elder) => elder.index)]) {
+      if (index.holds(place)) return true;
+      if (index.find(requestId, hash) !== undefined) return false;
+    }
+    return false;
+  }
+
+  /** Ids of which there is something later here than in pages that both share, and not all that there is to know (O5). */
+  #rememberedAgain(other: Outcomes, { ownMs }: RangeTimes): ReadonlySet<string> {
+    const theirs = new Set(other.#pages.map(({ entries }) => entries));
+    const ids = new Set<string>();
+    for (const { entries, minDeadlineMs, partial } of this.#pages) {
+      if (theirs.has(entries) || (minDeadlineMs >= ownMs && !partial)) continue;
+      for (const { requestId, deadlineMs, outcome } of entries) {
+        if (deadlineMs < ownMs || isPartial(outcome)) ids.add(requestId);
+      }
+    }
+    return ids;
+  }
+
+  /** What is to be remembered of it beside what already is. */
+  #united(theirs: Remembered, { ownMs, otherMs }: RangeTimes): Remembered | undefined {
+    const deadlineMs = theirs.deadlineMs + Math.max(0, ownMs - otherMs);
+    const mine = this.#live(theirs.requestId, ownMs);
+    if (mine === undefined) return { ...theirs, deadlineMs };
+    const joined = joinedOutcome(mine.outcome, theirs.outcome);
+    // Behind the merge the time is the later one (O2): what is forgotten by then is not all that is remembered of a request.
+    const ends = mine.deadlineMs < otherMs;
+    const outcome = joined ?? (ends ? (isPartial(mine.outcome) ? mine : theirs).outcome : undefined);
+    return outcome && { ...theirs, outcome, deadlineMs: Math.max(mine.deadlineMs, deadlineMs) };
+  }
+
+  /** Drops pages all of whose deadlines have passed (O2). */
+  expire(rangeTimeMs: number): void {
+    while (true) {
+      const page = this.#pages[0];
+      if (page === undefined || page.maxDeadlineMs >= rangeTimeMs) return;
+      this.#pages.shift();
+      this.#index.forget(page.entries);
+      this.#elders = this.#elders.filter(({ maxDeadlineMs }) => maxDeadlineMs >= rangeTimeMs);
+      this.#bytes -= page.bytes;
+      if (page.stored) this.#dropped.push(page.number);
+    }
+  }
+
+  /** Brings storage up to date: called as a checkpoint begins, or a snapshot is taken. */
+  flush(writes: PageWrites): void {
+    if (this.#loan === 'new') writes.borrow(this.#borrowed());
+    else if (this.#loan === 'stored') writes.borrow(undefined);
+    for (const page of this.#pages) {
+      if (page.stored || (this.#loan === 'new' && page.copyOf !== undefined)) continue; // O6
+      const copied = page.copyOf !== undefined && writes.copy(page.number, page.copyOf);
+      if (!copied) writes.put(page.number, page.entries.row());
+      page.stored = true;
+    }
+    this.#loan = this.#loan === 'new' ? 'stored' : 'none';
+    if (this.#unsettled > 0) return;
+    for (const number of this.#dropped) writes.delete(number);
+    this.#dropped = [];
+  }
+
+  #borrowed(): Loan {
+    const lent = this.#pages.flatMap(({ number, copyOf }) => (copyOf === undefined ? [] : [{ number, copyOf }]));
+    const [rangeId = 0] = lent.map(({ copyOf }) => copyOf.rangeId); // all of its parent's
+    return { rangeId, pages: lent.map(({ number, copyOf }) => ({ number, of: copyOf.page })) };
+  }
+
+  /** Reads the pages that `flush` wrote or named, oldest first. */
+  load(pages: readonly LoadedPage[]): void {
+    for (const { number, bytes, copyOf } of pages) {
+      const stored = copyOf === undefined;
+      const kept = { stored, shared: !stored, copyOf };
+      const page: Page = { ...NEW_PAGE, number, entries: new OutcomeEntries(), bytes: bytes.length, ...kept };
+      if (!stored) this.#loan = 'stored';
+      for (const entry of decodeOutcomePage(bytes)) this.#add(page, entry);
+      this.#pages.push(page);
+      this.#bytes += bytes.length;
+      this.#nextPage = number + 1;
+    }
+  }
+
+  #open(): Page {
+    const page: Page = { ...NEW_PAGE, number: this.#nextPage++, entries: new OutcomeEntries() };
+    this.#pages.push(page);
+    return page;
+  }
+}
+
+function widen(page: Page, { deadlineMs }: Remembered): void {
+  page.minDeadlineMs = Math.min(page.minDeadlineMs, deadlineMs);
+  page.maxDeadlineMs = Math.max(page.maxDeadlineMs, deadlineMs);
+}

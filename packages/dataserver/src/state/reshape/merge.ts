@@ -1,0 +1,215 @@
+/**
+ * What the steps of a merge make of the two ranges (range/reshape/merges.ts has the protocol, and its rules MR1 to MR8).
+ *
+ * MG1. From its seal to its end, or until it is unsealed, nothing of a source changes that a merge takes over: it refuses
+ *      every command, and its time and its members stand still. Entries only move its position. So a replica that
+ *      has applied the seal has what all others have that have, whatever else of its log it has applied. Only one that
+ *      goes on alone, as the target's majority is lost with the source's, is far above what was sealed, and so is the
+ *      target behind the merge.
+ * MG2. A merge is applied only to the target as it was when its replicas were compared with the source's, and only in the
+ *      round for which the source was sealed, and only if the two know no two incarnations of one lease (lease-ownership.ts BL2).
+ *      What does not fit is refused and decides nothing. A source that has gone on alone is taken over all the same: the
+ *      others that decided on it are gone, and the masters have been told of it.
+ * MG3. The target goes on from what both have: the last revision, the compaction and the time are the later ones, the
+ *      memory of outcomes is that of both, and its version is above both (a key's ranges have growing versions).
+ * MG4. The source is the range behind the target: of two neighbours the first one goes on. So a range has the key at which
+ *      it begins for as long as it lives, and whoever hears that another has it by now knows that the range has ended.
+ * MG5. As time may jump ahead for what either of them has, waits with a time-out may end early; commands are refused
+ *      that are then past their deadline. None is applied twice: whatever was forgotten is past its deadline here too.
+ */
+import { assert, equalBytes, ServiceError } from '@remora/base';
+import {
+  type Command,
+  type CommandResult,
+  type Epoch,
+  type RangeDescriptor,
+  type SealedRange,
+  staleEpoch,
+} from '@remora/protocol';
+import { isJoint } from '@remora/raft';
+import type { Lease } from '../leases/leases.ts';
+import type { RangeState } from '../range-state.ts';
+import { doubt } from '../range-stats.ts';
+import { ABSORBED_MAX, isSameRound } from './merging.ts';
+
+type SealCommand = Extract<Command, { type: 'seal' }>;
+type UnsealCommand = Extract<Command, { type: 'unseal' }>;
+export type MergeIntoCommand = Extract<Command, { type: 'merge' }>;
+
+/** Why a sealed range does not do what it was asked for. */
+export function sealedRefusal({ rangeId }: { readonly rangeId: number }): ServiceError {
+  return new ServiceError('UNAVAILABLE', `range ${rangeId} is being merged with its neighbour; try again soon`);
+}
+
+/** What a sealed range applies all the same (MG1). */
+export function passesSeal({ type }: Command): boolean {
+  return type === 'seal' || type === 'unseal' || type === 'refuseMerge';
+}
+
+// ---------------------------------------------------------------------------------------------- the source
+
+/** Why the range cannot be sealed so; undefined when it can, or is already. */
+export function sealRefusal(
+  state: Pick<RangeState, 'descriptor' | 'conf' | 'merging'>,
+  { epoch, into }: Pick<SealCommand, 'epoch' | 'into'>,
+): ServiceError | undefined {
+  const { descriptor, conf, merging } = state;
+  const { rangeId } = descriptor;
+  if (merging.seal !== undefined) return isSameRound(merging.seal, into) ? undefined : sealedRefusal({ rangeId });
+  if (!isSameEpoch(epoch, descriptor.epoch)) return staleEpoch([descriptor]);
+  if (isJoint(conf)) return unavailable(`the membership of range ${rangeId} is being changed; merge it afterwards`);
+  if (descriptor.revisionSource === 'master' && into.targetId !== rangeId) return undefined;
+  return impossible(rangeId, 'it has no neighbour to be merged with');
+}
+
+/** `index`: of the entry. */
+export function seal(state: RangeState, command: SealCommand, index: number): CommandResult {
+  const refused = sealRefusal(state, command);
+  if (refused !== undefined) throw refused;
+  if (state.merging.seal === undefined) state.merging = { ...state.merging, seal: { ...command.into, index } };
+  const sealed = sealedRange(state);
+  assert(sealed !== undefined, 'it is sealed now');
+  return { type: 'seal', sealed };
+}
+
+/** A sealed range as a merge names it; undefined when it is not sealed. */
+export function sealedRange(state: Pick<RangeState, 'descriptor' | 'merging' | 'revision'>): SealedRange | undefined {
+  const { descriptor, merging, revision } = state;
+  return merging.seal && { descriptor, index: merging.seal.index, revision };
+}
+
+/** Refused when it is sealed for another round: an unseal that comes late is for one that is over. */
+export function unseal(state: RangeState, { from }: UnsealCommand): CommandResult {
+  const { seal: sealed } = state.merging;
+  if (sealed === undefined || !isSameRound(sealed, from)) {
+    throw impossible(state.rangeId, `it is not sealed for round ${from.round} of range ${from.targetId}`);
+  }
+  state.merging = { ...state.merging, seal: undefined };
+  return { type: 'unseal' };
+}
+
+// ---------------------------------------------------------------------------------------------- the target
+
+/** Decides a round against its source, once. */
+export function refuseMerge(state: RangeState, round: number): CommandResult {
+  if (state.merging.round !== round) throw decided(state, round);
+  state.merging = { ...state.merging, round: round + 1 };
+  return { type: 'refuseMerge' };
+}
+
+/** MG2: why the source cannot be taken over so; undefined when it can. */
+export function mergeRefusal(
+  state: Pick<RangeState, 'descriptor' | 'conf' | 'merging'>,
+  { epoch, round, source }: Pick<MergeIntoCommand, 'epoch' | 'round' | 'source'>,
+): ServiceError | undefined {
+  const { descriptor, conf, merging } = state;
+  const { rangeId } = descriptor;
+  if (merging.round !== round) return decided(state, round);
+  if (!isSameEpoch(epoch, descriptor.epoch)) return staleEpoch([descriptor]);
+  if (merging.seal !== undefined) return sealedRefusal({ rangeId });
+  if (isJoint(conf)) return unavailable(`the membership of range ${rangeId} is being changed; merge it afterwards`);
+  const wrong = misfit(descriptor, source.descriptor);
+  if (wrong !== undefined) return impossible(rangeId, wrong);
+  return fullRefusal(state);
+}
+
+/** Why a range takes over no other any more; undefined when it may. */
+export function fullRefusal({
+  descriptor,
+  merging,
+}: Pick<RangeState, 'descriptor' | 'merging'>): ServiceError | undefined {
+  if (merging.absorbed.length < ABSORBED_MAX) return undefined;
+  return impossible(descriptor.rangeId, `it has taken over ${ABSORBED_MAX} ranges`);
+}
+
+/** MG2: why two ranges are not merged as long as they know two incarnations of a lease; undefined when they may be. */
+export function leaseConflict(
+  target: Pick<RangeState, 'rangeId' | 'leaseOwnership'>,
+  source: Pick<RangeState, 'rangeId' | 'leaseOwnership'>,
+): ServiceError | undefined {
+  const id = target.leaseOwnership.conflictWith(source.leaseOwnership);
+  if (id === undefined) return undefined;
+  const why = `one of them has something of an earlier lease ${id} than the other`;
+  return unavailable(`ranges ${target.rangeId} and ${source.rangeId} cannot be merged yet: ${why}; try again later`);
+}
+
+/** Whether all replicas have the same of the source: it has not gone on alone (MG1). */
+export function isAsSealed(source: Pick<RangeState, 'revision'>, { source: named }: MergeIntoCommand): boolean {
+  return source.revision === named.revision;
+}
+
+/** Why two ranges cannot be merged as they are; undefined when they can. */
+export function misfit(target: RangeDescriptor, source: RangeDescriptor): string | undefined {
+  if (unionOf(target, source) === undefined) return `range ${source.rangeId} does not begin where it ends`;
+  if (target.revisionSource !== 'master' || source.revisionSource !== 'master') return 'it counts its revisions itself';
+  const nodes = nodesOf(target);
+  const fits =
+    target.replicas.length === source.replicas.length && nodesOf(source).every((node) => nodes.includes(node));
+  return fits ? undefined : `range ${source.rangeId} has its replicas on nodes ${nodesOf(source)}, it on ${nodes}`;
+}
+
+/** The descriptor of the target with the keys of both (MG3); undefined when the source is not behind it (MG4). */
+export function unionOf(target: RangeDescriptor, source: RangeDescriptor): RangeDescriptor | undefined {
+  // An empty end is behind all keys.
+  if (target.end.length === 0 || !equalBytes(target.end, source.start)) return undefined;
+  const version = Math.max(target.epoch.version, source.epoch.version) + 1;
+  return { ...target, end: source.end, epoch: { ...target.epoch, version } };
+}
+
+/** Takes over what a sealed source on this node has; gives the leases that came with it. */
+export function unite(state: RangeState, source: RangeState, command: MergeIntoCommand): readonly Lease[] {
+  const sealed = sealedRange(source);
+  const named = command.source;
+  const { seal: round } = source.merging;
+  assert(
+    round !== undefined && isSameRound(round, { targetId: state.rangeId, round: command.round }),
+    'MG2: it was sealed for this round',
+  );
+  assert(sealed?.index === named.index && sealed.revision >= named.revision, 'MG1: all replicas have what was sealed');
+  const union = unionOf(state.descriptor, source.descriptor);
+  assert(union !== undefined, 'MG2: they are neighbours');
+  const { absorbed } = state.merging;
+  state.descriptor = union;
+  state.revision = Math.max(state.revision, source.revision);
+  state.compactRevision = Math.max(state.compactRevision, source.compactRevision);
+  const aheadMs = Math.max(0, state.rangeTimeMs - source.rangeTimeMs);
+  state.outcomes.unite(source.outcomes, { ownMs: state.rangeTimeMs, otherMs: source.rangeTimeMs });
+  state.transactions.takeOver(source.transactions.handedOver(aheadMs));
+  state.rangeTimeMs = Math.max(state.rangeTimeMs, source.rangeTimeMs);
+  state.keys += source.keys;
+  state.bytes += source.bytes;
+  if (source.doubtAt > 0) doubt(state);
+  const ids = [...absorbed, source.rangeId, ...source.merging.absorbed];
+  state.merging = { ...state.merging, round: command.round + 1, absorbed: ids };
+  state.references.absorb(source.rangeId);
+  return state.leases.take(source.bounds.routed);
+}
+
+/**
+ * What is left of a source once its keys are the target's: a range without keys. Its last state says so, as nothing that
+ * is cleared away with it may be the target's.
+ */
+export function withoutKeys(descriptor: RangeDescriptor): RangeDescriptor {
+  assert(descriptor.start.length > 0, 'MG4: the first range is the source of no merge');
+  return { ...descriptor, end: descriptor.start };
+}
+
+function nodesOf({ replicas }: RangeDescriptor): readonly number[] {
+  return replicas.map(({ nodeId }) => nodeId).sort((a, b) => a - b);
+}
+
+function isSameEpoch(a: Epoch, b: Epoch): boolean {
+  return a.confVersion === b.confVersion && a.version === b.version;
+}
+
+function decided({ descriptor, merging }: Pick<RangeState, 'descriptor' | 'merging'>, round: number): ServiceError {
+  return impossible(descriptor.rangeId, `round ${round} is decided, or yet to come: it is at round ${merging.round}`);
+}
+
+function unavailable(message: string): ServiceError {
+  return new ServiceError('UNAVAILABLE', message);
+}
+
+function impossible(rangeId: number, why: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', `range ${rangeId} cannot be merged so: ${why}`);
+}

@@ -1,0 +1,121 @@
+import { ServiceError } from '@remora/base';
+import type { Command, TxnPart } from '@remora/protocol';
+import { overlapsPart, type TakenBy } from './intent-conflicts.ts';
+
+/** Who waits at a leader for the end of a transaction. */
+export interface IntentWaiter {
+  readonly txnId: string;
+  /** In range time; 0: never. */
+  readonly deadlineMs: number;
+  /** Absent for a read. */
+  readonly command?: Command;
+  /** Of the command. */
+  readonly requestId?: string;
+  /** Nothing of the transaction is left: asks again, and may wait for another one. */
+  readonly retry: () => void;
+  readonly fail: (error: ServiceError) => void;
+}
+
+/** Who may wait; more are refused. */
+const WAITING_MAX = 20_000;
+/** IW4. So many times what a prepare met is told as awaited. */
+const TOLD_OF_MET = 2;
+
+/**
+ * Commands and reads of one range that wait at its leader for transactions over several ranges (T2 of decision 19).
+ *
+ * IW1. They go on in the order in which they came, once nothing is left here of what they wait for.
+ * IW2. What a command waits for, and has waited for until it is applied, is prepared by nobody meanwhile: so no flow of
+ *      transactions keeps it waiting for ever (`isAwaited`).
+ * IW3. A command waits to its deadline, a read as long as its caller; all end when leadership is lost.
+ * IW4. A prepare does not wait, but whoever sent it comes again: what was in its way counts as awaited for a while. So it is
+ *      asked after, and what has committed meanwhile holds nobody up until it expires.
+ */
+export class IntentWaitQueue {
+  #waiters = new Set<IntentWaiter>();
+  /** IW2. */
+  readonly #awaiting = new Set<Command>();
+  /** IW4. How often each is to be told yet. */
+  readonly #met = new Map<string, number>();
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /** IW4. */
+  met(txnIds: Iterable<string>): void {
+    for (const txnId of txnIds) if (this.#met.size < WAITING_MAX) this.#met.set(txnId, TOLD_OF_MET);
+  }
+
+  /** The transactions that somebody waits for, at one look at all that are prepared. */
+  lookAtAwaited(): ReadonlySet<string> {
+    const awaited = new Set<string>(this.#met.keys());
+    for (const [txnId, times] of this.#met) {
+      if (times > 1) this.#met.set(txnId, times - 1);
+      else this.#met.delete(txnId);
+    }
+    for (const { txnId } of this.#waiters) awaited.add(txnId);
+    return awaited;
+  }
+
+  /** Returns a function that takes it back. */
+  add(waiter: IntentWaiter): () => void {
+    if (this.#waiters.size >= WAITING_MAX) {
+      waiter.fail(
+        new ServiceError('RESOURCE_EXHAUSTED', 'too many wait for transactions in the range; try again later'),
+      );
+      return () => {};
+    }
+    this.#waiters.add(waiter);
+    if (waiter.command !== undefined) this.#awaiting.add(waiter.command);
+    return () => this.#waiters.delete(waiter);
+  }
+
+  /** Whether a command waits that came by this id. */
+  isWaiting(requestId: string): boolean {
+    for (const waiter of this.#waiters) if (waiter.requestId === requestId) return true;
+    return false;
+  }
+
+  /** A command that has waited is applied, or refused. */
+  done(command: Command): void {
+    this.#awaiting.delete(command);
+  }
+
+  /** IW2. Whether commands that wait, or have waited, are in the way of a part. */
+  isAwaited(part: TxnPart, takenBy: TakenBy): boolean {
+    for (const command of this.#awaiting) if (overlapsPart(command, part, takenBy)) return true;
+    return false;
+  }
+
+  /** An entry was applied (IW1). */
+  applied(isPrepared: (txnId: string) => boolean): void {
+    if (this.#waiters.size === 0) return;
+    const prepared = new Map<string, boolean>();
+    for (const waiter of [...this.#waiters]) {
+      const { txnId } = waiter;
+      const waits = prepared.get(txnId) ?? isPrepared(txnId);
+      prepared.set(txnId, waits);
+      if (!waits && this.#waiters.delete(waiter)) waiter.retry();
+    }
+  }
+
+  /** IW3. */
+  expire(rangeTimeMs: number): void {
+    for (const waiter of [...this.#waiters]) {
+      if (waiter.deadlineMs === 0 || waiter.deadlineMs >= rangeTimeMs) continue;
+      this.#waiters.delete(waiter);
+      const message = 'the deadline passed while the command waited for a transaction over several ranges';
+      waiter.fail(new ServiceError('DEADLINE_EXCEEDED', message));
+    }
+  }
+
+  /** IW3. */
+  abandon(error: ServiceError): void {
+    const waiters = this.#waiters;
+    this.#waiters = new Set();
+    this.#awaiting.clear();
+    this.#met.clear();
+    for (const waiter of waiters) waiter.fail(error);
+  }
+}

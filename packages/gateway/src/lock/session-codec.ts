@@ -1,0 +1,14 @@
+import type * as pb from '@remora/protocol/remora';
+import type { HeartbeatCodec } from '../heartbeat-stream.ts';
+import { toSession } from './lock-requests.ts';
+
+/** `Lock.KeepAlive`. A heartbeat that could not be confirmed says so and leaves the stream open for the next one. */
+export const SESSION_CODEC: HeartbeatCodec<pb.KeepAliveRequest, pb.KeepAliveResponse> = {
+  lease: (request) => {
+    const { lease, incarnation } = toSession(request.session);
+    return { id: lease, incarnation };
+  },
+  renewed: ({ session, sequence }, ttlMs) => ({ session, sequence, ttlMs, errorCode: '' }),
+  gone: ({ session, sequence }) => ({ session, sequence, ttlMs: -1, errorCode: '' }),
+  failed: ({ session, sequence }, error) => ({ session, sequence, ttlMs: 0, errorCode: error.code }),
+};

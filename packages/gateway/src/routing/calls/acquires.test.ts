@@ -1,0 +1,101 @@
+import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import type { AcquireAs, LockCommand, LockResult } from '@remora/lock';
+import { expect, test } from 'vitest';
+import type { BackendReply, RequestOptions } from '../../backend.ts';
+import { Acquires } from './acquires.ts';
+import { WaitSlots } from './wait-slots.ts';
+
+type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
+
+const DEADLINE_MS = 10_000;
+const GRANTED: LockResult = { type: 'granted', version: 9, depth: 1, lockTimeMs: 0 };
+const CANCELED: LockResult = { type: 'refused', code: 'LOCK_CANCELED', message: 'waits no longer' };
+
+/** A range whose lock is queued for, and refuses what comes after its deadline; the test says how the wait ends. */
+class AcquireBed {
+  readonly clock = new ManualClock();
+  readonly asked: RequestOptions[] = [];
+  readonly seen: string[] = [];
+  endWait: (result: LockResult) => void = () => {};
+  readonly #acquires = new Acquires({
+    ...{ clock: this.clock, random: new SeededRandom(1), waits: new WaitSlots(1, () => {}) },
+    command: (_command, options, done) => {
+      this.asked.push(options);
+      const isLate = (options.deadlineMs ?? Number.POSITIVE_INFINITY) < this.clock.monotonicMs();
+      if (isLate) done(new ServiceError('DEADLINE_EXCEEDED', 'it came after its deadline'), undefined);
+      else {
+        const result = this.asked.length === 1 ? ({ type: 'queued', position: 1 } as const) : GRANTED;
+        done(undefined, replyOf({ type: 'lock', result }));
+      }
+      return () => {};
+    },
+    commandAsItIs: () => () => {},
+    query: (_query, _options, done) => {
+      this.endWait = (result) => done(undefined, replyOf({ type: 'lockAwait', result }));
+      return () => {};
+    },
+  });
+
+  acquire(as: AcquireAs): void {
+    const command: Acquire = {
+      ...{ type: 'acquire', lock: { namespace: 'n', name: Buffer.from('l') }, as, attempt: 1, depthMax: 1 },
+      ...{ owner: { session: { lease: 1n, incarnation: 1 }, token: 't' }, data: Buffer.alloc(0) },
+      ...{ wait: true, waitUntilMs: 0, deadlineMs: 0 },
+    };
+    const options = { requestId: 'r', timeoutMs: DEADLINE_MS, deadlineMs: DEADLINE_MS, waitMs: 60_000 };
+    this.#acquires.acquire(command, options, (error, reply) => {
+      const result = reply?.result.type === 'lock' ? reply.result.result : undefined;
+      this.seen.push(error?.code ?? result?.type ?? 'nothing');
+    });
+  }
+}
+
+function replyOf<Result>(result: Result): BackendReply<Result> {
+  return { result, revision: 9, raftTerm: 1 };
+}
+
+const rows: { name: string; as: AcquireAs; end: LockResult }[] = [
+  { name: 'an upgrade that was granted', as: { type: 'upgrade' }, end: GRANTED },
+  { name: 'who waits no longer for permits', as: { type: 'permits', permits: 1, capacity: 1 }, end: CANCELED },
+];
+test.each(rows)('$name is asked about after the deadline of the request, too', ({ as, end }) => {
+  const bed = new AcquireBed();
+  bed.acquire(as);
+  bed.clock.advance(DEADLINE_MS + 2_000);
+  bed.endWait(end);
+  expect(bed.seen).toEqual(['granted']);
+  expect(bed.asked.map(({ requestId, deadlineMs }) => [requestId, deadlineMs])).toEqual([
+    ['r', DEADLINE_MS],
+    [undefined, undefined],
+  ]);
+});
+
+test('the time to wait begins when the lock is asked for, and not when its queue is joined', () => {
+  const clock = new ManualClock();
+  const seen: string[] = [];
+  const asked: number[] = [];
+  const acquires = new Acquires({
+    ...{ clock, random: new SeededRandom(1), waits: new WaitSlots(1, () => {}), commandAsItIs: () => () => {} },
+    command: (_command, _options, done) => {
+      const joined = replyOf({ type: 'lock', result: { type: 'queued', position: 1 } } as const);
+      clock.setTimer(4_000, () => done(undefined, joined)); // an election
+      return () => {};
+    },
+    query: (_query, { timeoutMs }, done) => {
+      asked.push(timeoutMs);
+      clock.setTimer(timeoutMs, () => done(new ServiceError('DEADLINE_EXCEEDED', 'nothing happened'), undefined));
+      return () => {};
+    },
+  });
+  const command: Acquire = {
+    ...{ type: 'acquire', lock: { namespace: 'n', name: Buffer.from('l') }, attempt: 1, depthMax: 1 },
+    ...{ owner: { session: { lease: 1n, incarnation: 1 }, token: 't' }, data: Buffer.alloc(0) },
+    ...{ wait: true, waitUntilMs: 0, deadlineMs: 0 },
+  };
+  acquires.acquire(command, { requestId: 'r', timeoutMs: DEADLINE_MS, waitMs: 5_000 }, (error) => {
+    seen.push(`${error?.code} at ${clock.monotonicMs()}`);
+  });
+  const beganMs = clock.monotonicMs();
+  clock.advance(20_000);
+  expect([asked, seen]).toEqual([[1_000], [`LOCK_TIMEOUT at ${beganMs + 5_000}`]]);
+});

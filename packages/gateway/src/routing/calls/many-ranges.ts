@@ -1,0 +1,318 @@
+import { binaryString, compareBytes, keyAfter, ServiceError, type Span, toServiceError } from '@remora/base';
+import { type LockQuery, lockSpan } from '@remora/lock';
+import type { CommandResult, Query, QueryResult, RangeReply, RangeStatus, SessionQuery } from '@remora/protocol';
+import type { BackendDone } from '../../backend.ts';
+import { keysSpan, LEASES, LOCKS, PLAIN_KEYS, routingKey, routingSpan } from '../routes/request-keys.ts';
+import { compactRanges } from './compaction.ts';
+import { eachOf } from './each-of.ts';
+import { listLocks } from './lock-lists.ts';
+import type { NewestRevision } from './newest-revision.ts';
+import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from './range-calls.ts';
+import { listSessions, showSession } from './session-lists.ts';
+import { type ReadQuery, SnapshotRead } from './snapshot-read.ts';
+
+export interface ManyRangesDeps extends RangeCallsDeps {
+  readonly newest: NewestRevision;
+}
+
+type Answer<Result> = Pick<RangeReply, 'revision' | 'raftTerm'> & { readonly result: Result };
+
+const RANGES_AT_A_TIME = 8;
+/** What a range has to say of itself is left out of sums when it takes longer: nothing is lost by that. */
+const STATUS_TIMEOUT_MS = 1_000;
+const NOW_TIMEOUT_MS = 2_000;
+const NOW_PAUSE_MS = 100;
+
+/** Requests whose keys are in several ranges: asked in parts, range by range, and put together. */
+export class ManyRanges {
+  readonly #deps: ManyRangesDeps;
+  readonly #newest: NewestRevision;
+
+  constructor(deps: ManyRangesDeps) {
+    this.#deps = deps;
+    this.#newest = deps.newest;
+  }
+
+  /** The answer is not before the revision `notBefore`, if that is above 0. Returns what ends the interest in an answer. */
+  query(query: Query, notBefore: number, timeoutMs: number, done: BackendDone<QueryResult>): () => void {
+    return this.#begin(timeoutMs, tooLate(), (run) => run.answer(query, notBefore), done);
+  }
+
+  /** Compacts all ranges (compaction.ts). Gives what ends the interest in an answer. */
+  compact(
+    revision: number,
+    { timeoutMs, ...identity }: CommandIdentity & { readonly timeoutMs: number },
+    done: BackendDone<CommandResult>,
+  ): () => void {
+    return this.#begin(timeoutMs, halfDone(), (run) => run.compact(revision, identity), done);
+  }
+
+  #begin<Reply extends Answer<CommandResult | QueryResult>>(
+    timeoutMs: number,
+    late: ServiceError,
+    work: (run: Run) => Promise<Reply>,
+    done: (error: ServiceError | undefined, reply: Reply | undefined) => void,
+  ): () => void {
+    const over = new AbortController();
+    const run = this.#run(over.signal, this.#deps.clock.monotonicMs() + timeoutMs);
+    const timer = this.#deps.clock.setTimer(timeoutMs, () => over.abort(late));
+    let canceled = false;
+    const end = (error: ServiceError | undefined, reply: Reply | undefined): void => {
+      timer.cancel();
+      over.abort(gone()); // what is still under way, after a part has failed
+      if (!canceled) done(error, reply);
+    };
+    work(run).then(
+      (reply) => end(undefined, reply),
+      (error: unknown) => end(toServiceError(error), undefined),
+    );
+    return () => {
+      canceled = true;
+      over.abort(gone());
+    };
+  }
+
+  /**
+   * Finds a revision of the span: what was acknowledged before the call is at or below it, and what is not there when it
+   * is told comes above it. Asks until it is told, or nobody cares.
+   */
+  now(span: Span, done: (revision: number) => void): () => void {
+    const over = new AbortController();
+    const run = this.#run(over.signal, Number.POSITIVE_INFINITY);
+    run.closedNow(span).then(done, () => {}); // It fails only when nobody cares.
+    return () => over.abort(gone());
+  }
+
+  #run(signal: AbortSignal, endsMs: number): Run {
+    return new Run(new RangeCalls(this.#deps, signal, endsMs), this.#newest);
+  }
+}
+
+/** One request, until it is answered or over. */
+class Run {
+  readonly #calls: RangeCalls;
+  readonly #newest: NewestRevision;
+
+  constructor(calls: RangeCalls, newest: NewestRevision) {
+    this.#calls = calls;
+    this.#newest = newest;
+  }
+
+  async answer(query: Query, notBefore: number): Promise<Answer<QueryResult>> {
+    if (query.type === 'range' || query.type === 'readTxn') return this.#read(query, notBefore);
+    const { revision, ...answer } = await this.#answer(query);
+    return { ...answer, revision: Math.max(revision, notBefore) };
+  }
+
+  #read(query: ReadQuery, notBefore: number): Promise<Answer<QueryResult>> {
+    const read = new SnapshotRead({
+      newest: this.#newest,
+      routesOf: (span) => this.#calls.routesOf(span),
+      ask: (part, span) => this.#calls.ask(part, span),
+      pause: () => this.#calls.pause(),
+      signal: this.#calls.signal,
+    });
+    return read.run(query, notBefore);
+  }
+
+  #answer(query: Exclude<Query, ReadQuery>): Promise<Answer<QueryResult>> {
+    switch (query.type) {
+      case 'leases':
+        return this.#leases();
+      case 'sessions':
+      case 'session':
+        return this.#sessions(query);
+      case 'leaseTimeToLive':
+        return this.#timeToLive(query);
+      case 'status':
+        return this.#status();
+      case 'lock':
+        return this.#locks(query.query);
+      case 'scan':
+        return this.#scan(query);
+      default:
+        throw new ServiceError('INTERNAL', `a ${query.type} query has its keys in one range`);
+    }
+  }
+
+  async compact(revision: number, identity: CommandIdentity): Promise<Answer<CommandResult>> {
+    const newest = await this.now(PLAIN_KEYS);
+    return { revision: newest, ...(await compactRanges(this.#calls, { revision, newest, identity })) };
+  }
+
+  now(span: Span): Promise<number> {
+    return this.#patiently(() => this.#newestOf(span));
+  }
+
+  /** The same, once every range has closed it: a change that was on its way by then may be below it, and come later. */
+  closedNow(span: Span): Promise<number> {
+    return this.#patiently(async () => {
+      const revision = await this.#newestOf(span);
+      await this.#askAll({ type: 'closedRevision', revision }, span);
+      return revision;
+    });
+  }
+
+  async #newestOf(span: Span): Promise<number> {
+    const [route = span] = await this.#calls.routesOf(span);
+    const { result } = await this.#calls.ask({ type: 'closedRevision', revision: 0 }, route, NOW_TIMEOUT_MS);
+    return this.#newest.draw(result.type === 'closedRevision' ? result.floor : 0, this.#calls.signal);
+  }
+
+  /** Until it goes well, or nobody cares. */
+  async #patiently<Result>(work: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        this.#calls.signal.throwIfAborted();
+        if (!(error instanceof ServiceError)) throw error;
+        await this.#calls.pause(NOW_PAUSE_MS);
+      }
+    }
+  }
+
+  /** What every range says that has keys of the span, in their order. */
+  async #askAll(query: Query, span: Span, timeoutMaxMs?: number): Promise<readonly RangeReply[]> {
+    const routes = await this.#calls.routesOf(span);
+    const replies: (readonly RangeReply[])[] = [];
+    await eachOf([...routes.entries()], RANGES_AT_A_TIME, async ([i, route]) => {
+      replies[i] = await this.#askPart(query, route, timeoutMaxMs);
+    });
+    return replies.flat();
+  }
+
+  async #askPart(query: Query, span: Span, timeoutMaxMs?: number): Promise<readonly RangeReply[]> {
+    try {
+      return [await this.#calls.ask(query, span, timeoutMaxMs)];
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (error.code === 'STALE_EPOCH') {
+        await this.#calls.pause();
+        return this.#askAll(query, span, timeoutMaxMs);
+      }
+      if (timeoutMaxMs !== undefined && error.code === 'DEADLINE_EXCEEDED') return [];
+      throw error;
+    }
+  }
+
+  async #leases(): Promise<Answer<QueryResult>> {
+    const replies = await this.#askAll({ type: 'leases' }, LEASES);
+    const ids = new Set(replies.flatMap(({ result }) => (result.type === 'leases' ? result.ids : [])));
+    return { ...newestOf(replies), result: { type: 'leases', ids: [...ids] } };
+  }
+
+  async #sessions(query: SessionQuery): Promise<Answer<QueryResult>> {
+    const { replies, result } =
+      query.type === 'sessions'
+        ? await listSessions(query, this.#calls)
+        : await showSession(
+            query,
+            (part, span) => this.#calls.ask(part, span),
+            (part) => this.#askAll(part, LOCKS),
+          );
+    return { ...newestOf(replies), result };
+  }
+
+  /** Of one range, which has to close the revision first: one at which all of the span can be read. */
+  async #scan(query: Extract<Query, { type: 'scan' }>): Promise<Answer<QueryResult>> {
+    const start = routingKey(query);
+    const span = { start, end: keyAfter(start) };
+    const revision = await this.#revisionOf(query);
+    await this.#calls.ask({ type: 'closedRevision', revision }, span);
+    const { result, raftTerm } = await this.#calls.ask({ ...query, revision }, span);
+    if (result.type !== 'scan') throw new ServiceError('INTERNAL', `a scan was answered by ${result.type}`);
+    return { revision, raftTerm, result };
+  }
+
+  /** One that nobody was given must not be closed: what the range writes next would be below it. */
+  async #revisionOf(query: Extract<Query, { type: 'scan' }>): Promise<number> {
+    const { revision } = query;
+    if (revision > 0 && this.#newest.wasGiven(revision)) return revision;
+    const newest = await this.now(keysSpan(query));
+    if (revision <= newest) return revision === 0 ? newest : revision;
+    const message = `revision ${revision} is in the future; the newest is ${newest}`;
+    throw new ServiceError('FUTURE_REVISION', message, { details: { revision: newest } });
+  }
+
+  /** The sums over all ranges, of which the first shows its replicas. */
+  async #status(): Promise<Answer<QueryResult>> {
+    const everything = routingSpan({ type: 'status' }) ?? LEASES;
+    const replies = await this.#askAll({ type: 'status' }, everything, STATUS_TIMEOUT_MS);
+    const [first, ...others] = replies.flatMap(({ result }) => (result.type === 'status' ? [result.status] : []));
+    if (first === undefined) throw new ServiceError('UNAVAILABLE', 'no range has answered');
+    return { ...newestOf(replies), result: { type: 'status', status: others.reduce(summed, first) } };
+  }
+
+  /** Versions of locks in several ranges are compared one by one, not all in the same moment. */
+  async #locks(query: Extract<Query, { type: 'lock' }>['query']): Promise<Answer<QueryResult>> {
+    if (query.type === 'list') return this.#listLocks(query);
+    if (query.type !== 'check') throw new ServiceError('INTERNAL', 'a lock is in one range');
+    const replies: RangeReply[] = [];
+    await eachOf([...query.checks.entries()], RANGES_AT_A_TIME, async ([i, check]) => {
+      const one: Query = { type: 'lock', query: { type: 'check', checks: [check] } };
+      replies[i] = await this.#calls.ask(one, lockSpan(check.lock));
+    });
+    const current = replies.map(
+      ({ result }) => result.type === 'lock' && result.result.type === 'check' && result.result.current[0] === true,
+    );
+    return { ...newestOf(replies), result: { type: 'lock', result: { type: 'check', current } } };
+  }
+
+  async #listLocks(query: Extract<LockQuery, { type: 'list' }>): Promise<Answer<QueryResult>> {
+    const { replies, locks, more } = await listLocks(query, this.#calls);
+    return { ...newestOf(replies), result: { type: 'lock', result: { type: 'list', locks, more } } };
+  }
+
+  /** What the lease's home says, with the keys that other ranges have of it, each as of its own moment. */
+  async #timeToLive(query: Extract<Query, { type: 'leaseTimeToLive' }>): Promise<Answer<QueryResult>> {
+    const start = routingKey(query);
+    const { result, ...reply } = await this.#calls.ask(query, { start, end: keyAfter(start) });
+    if (result.type !== 'leaseTimeToLive') throw new ServiceError('INTERNAL', `it was answered by ${result.type}`);
+    const { id, incarnation, remainingMs } = result.lease;
+    if (remainingMs < 0) return { ...reply, result };
+    const others = await this.#askAll({ type: 'leaseKeys', id, incarnation }, PLAIN_KEYS);
+    const found = [
+      result.lease.keys,
+      ...others.map((other) => (other.result.type === 'leaseKeys' ? other.result.keys : [])),
+    ];
+    // One that was asked before a split and its child after it say the same key.
+    const keys = new Map(found.flat().map((key) => [binaryString(key), key]));
+    const lease = { ...result.lease, keys: [...keys.values()].sort(compareBytes) };
+    return { ...newestOf([{ ...reply, result }, ...others]), result: { type: 'leaseTimeToLive', lease } };
+  }
+}
+
+function newestOf(replies: readonly RangeReply[]): Pick<RangeReply, 'revision' | 'raftTerm'> {
+  return {
+    revision: replies.reduce((highest, { revision }) => Math.max(highest, revision), 0),
+    raftTerm: replies.reduce((highest, { raftTerm }) => Math.max(highest, raftTerm), 0),
+  };
+}
+
+function summed(a: RangeStatus, b: RangeStatus): RangeStatus {
+  return {
+    ...a,
+    term: Math.max(a.term, b.term),
+    commit: a.commit + b.commit,
+    applied: a.applied + b.applied,
+    revision: Math.max(a.revision, b.revision),
+    compactRevision: Math.max(a.compactRevision, b.compactRevision),
+    bytes: a.bytes + b.bytes,
+    keys: a.keys + b.keys,
+    leases: a.leases + b.leases,
+    watches: a.watches + b.watches,
+  };
+}
+
+function tooLate(): ServiceError {
+  return new ServiceError('DEADLINE_EXCEEDED', 'not all ranges answered in time');
+}
+
+function halfDone(): ServiceError {
+  return new ServiceError('UNKNOWN_OUTCOME', 'not all ranges answered in time; some may have done it');
+}
+
+function gone(): ServiceError {
+  return new ServiceError('CANCELED', 'nobody waits for it any more');
+}

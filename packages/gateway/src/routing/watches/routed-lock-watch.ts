@@ -1,0 +1,113 @@
+import type { Clock, Random, ServiceError, Span } from '@remora/base';
+import type { LockNews } from '@remora/lock';
+import { type RangeDescriptor, type RpcDialer, rangeLockWatch, type StreamHandle } from '@remora/protocol';
+import type { LockWatchOptions } from '../../backend.ts';
+import type { LeaderSearch } from '../routes/leader-search.ts';
+import type { Routes } from '../routes/routes.ts';
+
+export interface RoutedLockWatchDeps {
+  readonly dialer: RpcDialer;
+  readonly routes: Routes;
+  readonly search: LeaderSearch;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** What is watched, and the part of it that this is about, in routing keys. */
+export interface LockWatchPart extends LockWatchOptions {
+  readonly span: Span;
+}
+
+export interface LockPartListener {
+  onNews(news: readonly LockNews[]): void;
+  /** The locks are in several ranges, and nothing is watched any more: these parts are to be watched instead. */
+  onApart(spans: readonly Span[]): void;
+}
+
+const RETRY_MIN_MS = 20;
+const RETRY_MAX_MS = 1_000;
+
+/**
+ * A watch on locks that are in one range, kept up over changes of leader and broken links: each time it begins anew, with
+ * the states of the locks, as nothing is kept of what happened to them.
+ *
+ * At most one stream, search or pause is under way: `#turn` names it, and what an earlier one still brings is ignored.
+ */
+export class RoutedLockWatch {
+  readonly #deps: RoutedLockWatchDeps;
+  readonly #part: LockWatchPart;
+  readonly #listener: LockPartListener;
+  #turn = 0;
+  #attempts = 0;
+  #stream: StreamHandle<unknown> | undefined;
+  #stopSearch: (() => void) | undefined;
+
+  constructor(deps: RoutedLockWatchDeps, part: LockWatchPart, listener: LockPartListener) {
+    this.#deps = deps;
+    this.#part = part;
+    this.#listener = listener;
+  }
+
+  start(): void {
+    const turn = ++this.#turn;
+    const { routes, search } = this.#deps;
+    const { span } = this.#part;
+    const parts = routes.covering(span);
+    const [route] = parts ?? [];
+    if (parts === undefined || route === undefined) {
+      routes.doubt();
+      return this.#again();
+    }
+    if (parts.length > 1) return this.#listener.onApart(parts.map(({ start, end }) => ({ start, end })));
+    const { range } = route;
+    const node = routes.leader(range.rangeId);
+    if (node !== 0) return this.#open(range, node);
+    this.#stopSearch = search.wait(range, span.start, () => {
+      if (turn === this.#turn) this.start();
+    });
+  }
+
+  #open({ rangeId, epoch }: RangeDescriptor, node: number): void {
+    const turn = this.#turn;
+    const { namespace, name, single, span } = this.#part;
+    const stream = this.#deps.dialer.channel(node).openStream(
+      rangeLockWatch,
+      { rangeId, epoch, namespace, name, single, span },
+      (news) => {
+        if (turn !== this.#turn) return;
+        this.#attempts = 0;
+        this.#listener.onNews(news);
+      },
+      (error) => {
+        if (turn === this.#turn) this.#ended(rangeId, node, error);
+      },
+    );
+    if (turn === this.#turn) this.#stream = stream;
+    else stream.cancel();
+  }
+
+  /** The leader, or the way to it, is gone; or the range has not all of them any more. */
+  #ended(rangeId: number, node: number, error: ServiceError | undefined): void {
+    const { routes } = this.#deps;
+    this.#stream = undefined;
+    if (error !== undefined) routes.learnMoved(error);
+    routes.distrust(rangeId, node);
+    this.#again();
+  }
+
+  #again(): void {
+    const turn = ++this.#turn;
+    const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts++, 6));
+    const pauseMs = ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2));
+    this.#deps.clock.setTimer(pauseMs, () => {
+      if (turn === this.#turn) this.start();
+    });
+  }
+
+  cancel(): void {
+    this.#turn++;
+    this.#stopSearch?.();
+    this.#stream?.cancel();
+    this.#stream = undefined;
+  }
+}

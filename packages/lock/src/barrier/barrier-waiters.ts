@@ -1,0 +1,110 @@
+/**
+ * Those who wait at a lock without queueing for it, and those who have passed and have not said that they know (B1–B5 of
+ * `procedures.ts`): a row for each, which the head counts.
+ */
+import type { LockKeys } from '../records/keys.ts';
+import { decodeBarrierWaiter, encodeBarrierWaiter } from '../records/passer-record.ts';
+import type { Head } from '../records/records.ts';
+import type { LockView, Owner, SessionRef } from '../types.ts';
+
+export interface BarrierWaiterRecord {
+  readonly attempt: number;
+  readonly waitUntilMs: number;
+  /** It waits until so many share the lock, itself included; 0: until nobody holds it. */
+  readonly parties: number;
+  /** The revision at which it passed; 0: it waits. */
+  readonly passedVersion: number;
+}
+
+export interface BarrierWaiter extends BarrierWaiterRecord {
+  readonly owner: Owner;
+}
+
+/** The records of a lock during one command, as far as these are concerned. */
+export interface PassedLock {
+  readonly view: Pick<LockView, 'get' | 'put' | 'delete' | 'scan' | 'onEvent'>;
+  readonly keys: LockKeys;
+  readonly head: Head;
+  attach(session: SessionRef): void;
+  /** It may have nothing left in the lock. */
+  loosen(session: SessionRef): void;
+  /** The head is to be written. */
+  changed(): void;
+}
+
+export class BarrierWaiters {
+  readonly #lock: PassedLock;
+
+  constructor(lock: PassedLock) {
+    this.#lock = lock;
+  }
+
+  get(owner: Owner): BarrierWaiterRecord | undefined {
+    if (this.#none) return undefined;
+    const row = this.#lock.view.get(this.#lock.keys.passer(owner));
+    return row && decodeBarrierWaiter(row);
+  }
+
+  put({ owner, ...record }: BarrierWaiter): void {
+    const { view, keys, head } = this.#lock;
+    this.#count(this.get(owner), -1);
+    view.put(keys.passer(owner), encodeBarrierWaiter(record));
+    this.#count(record, 1);
+    if (record.passedVersion === 0 && record.parties > 0) {
+      head.parties = head.parties === 0 ? record.parties : Math.min(head.parties, record.parties);
+    }
+    this.#lock.attach(owner.session);
+  }
+
+  remove(owner: Owner): void {
+    const before = this.get(owner);
+    if (before === undefined) return;
+    this.#count(before, -1);
+    this.#lock.view.delete(this.#lock.keys.passer(owner));
+    this.#lock.loosen(owner.session);
+  }
+
+  /** Those who wait, in the order of their owners. */
+  waiting(): readonly BarrierWaiter[] {
+    if (this.#lock.head.passing === 0) return [];
+    const { start, end } = this.#lock.keys.passers();
+    return this.#scan(start, end, 0).filter(({ passedVersion }) => passedVersion === 0);
+  }
+
+  ofSession(session: SessionRef, limit: number): readonly BarrierWaiter[] {
+    if (this.#none) return [];
+    const { start, end } = this.#lock.keys.barrierWaitersOf(session);
+    return this.#scan(start, end, limit);
+  }
+
+  /** The fewest that any of those waits for who wait until some share the lock; 0: nobody does. */
+  setParties(parties: number): void {
+    if (this.#lock.head.parties === parties) return;
+    this.#lock.head.parties = parties;
+    this.#lock.changed();
+  }
+
+  get #none(): boolean {
+    return this.#lock.head.passing === 0 && this.#lock.head.passed === 0;
+  }
+
+  #scan(start: Uint8Array, end: Uint8Array, limit: number): BarrierWaiter[] {
+    const { view, keys } = this.#lock;
+    return view
+      .scan(start, end, limit)
+      .map(({ key, value }) => ({ owner: keys.barrierWaiterOf(key), ...decodeBarrierWaiter(value) }));
+  }
+
+  #count(record: BarrierWaiterRecord | undefined, by: 1 | -1): void {
+    if (record === undefined) return;
+    const { head, view } = this.#lock;
+    this.#lock.changed();
+    if (record.passedVersion > 0) {
+      head.passed += by;
+      return;
+    }
+    head.passing += by;
+    if (head.passing === 0) head.parties = 0;
+    view.onEvent?.({ type: 'passing', count: head.passing });
+  }
+}

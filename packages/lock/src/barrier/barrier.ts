@@ -1,0 +1,106 @@
+/** Waiting at a lock without queueing for it: B1–B5 of `procedures.ts`. */
+
+import { assert } from '@remora/base';
+import { PASSERS_MAX, SHARERS_MAX } from '../limits.ts';
+import { handOver } from '../procedures/hand-over.ts';
+import {
+  type CommandOf,
+  granted,
+  isOfEarlierGrant,
+  leaveMark,
+  type Procedure,
+  refused,
+  tooLate,
+  waitIsOver,
+} from '../procedures/procedure.ts';
+import { end } from '../procedures/release.ts';
+import { publicHolder } from '../public-owner.ts';
+import type { LockRows } from '../records/lock-rows.ts';
+import type { Hold } from '../records/records.ts';
+import type { LockResult } from '../types.ts';
+import { letThrough, partiesHere, passed, takeOutGone } from './barrier-release.ts';
+
+type Acquire = CommandOf<'acquire'>;
+
+/** B4. What one is told who asks again, and has passed: whatever has become of the lock since. */
+export function passedBefore(rows: LockRows, { owner, as, attempt = 0 }: Acquire): LockResult | undefined {
+  if (as?.type !== 'pass') return undefined;
+  const before = rows.passers.get(owner);
+  if (before === undefined || before.passedVersion === 0 || attempt > before.attempt) return undefined;
+  return passed(before.passedVersion);
+}
+
+/** B1. */
+export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefined): LockResult {
+  const { view, rows } = procedure;
+  const { owner, attempt = 0, waitUntilMs, wait } = command;
+  const before = rows.passers.get(owner);
+  if (hold !== undefined && isOfEarlierGrant(command, hold)) {
+    return refused('LOCK_CANCELED', 'the owner has entered again since');
+  }
+  const most = hold === undefined ? PASSERS_MAX : SHARERS_MAX;
+  if (before === undefined && rows.head.passing + rows.head.passed >= most) {
+    return refused('RESOURCE_EXHAUSTED', `${most} wait to pass, or have and have not said that they know: no more do`);
+  }
+  let free = !rows.held;
+  if (hold !== undefined) {
+    end(procedure, hold);
+    // An asking by which it entered may still be under way (M1).
+    if (attempt > 1) leaveMark(procedure, command, attempt - 1);
+    free = !rows.held; // Whoever is next in the queue has it after those who pass (B1), of whom this is one.
+    handOver(procedure);
+  }
+  if (wait && waitIsOver(view, waitUntilMs)) {
+    rows.passers.remove(owner);
+    return tooLate();
+  }
+  const other = free ? undefined : rows.anyHold()?.holder;
+  if (other !== undefined && !wait) return { type: 'busy', holder: publicHolder(other) };
+  const passedVersion = other === undefined ? view.revision : 0;
+  rows.passers.put({ owner, attempt, waitUntilMs, parties: 0, passedVersion });
+  return passedVersion > 0 ? passed(passedVersion) : { type: 'queued', position: rows.head.passing };
+}
+
+/** B2. */
+export function enter(procedure: Procedure, command: Acquire, parties: number): LockResult {
+  const { view, rows } = procedure;
+  const { owner, attempt = 0, wait, data } = command;
+  if (!wait && partiesHere(rows) + 1 >= parties) {
+    takeOutGone(procedure); // It must not be let in by their number, and then be left to wait (B3).
+    handOver(procedure);
+  }
+  const hold = rows.holdOf(owner);
+  const waitUntilMs = wait ? command.waitUntilMs : 0;
+  const before = rows.passers.get(owner);
+  if (hold !== undefined && (before?.parties ?? 0) === 0) {
+    if (attempt <= hold.attempt) return granted(procedure, hold.holder); // Asked again (M1).
+    return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock already; it leaves before it enters again');
+  }
+  if (before !== undefined && attempt < before.attempt) {
+    return refused('LOCK_CANCELED', 'the owner has left, or entered again, since');
+  }
+  const entered = partiesHere(rows) + (hold === undefined ? 1 : 0);
+  if (wait ? waitIsOver(view, waitUntilMs) : entered < parties) {
+    if (hold !== undefined) end(procedure, hold);
+    else rows.passers.remove(owner);
+    handOver(procedure);
+    return wait ? tooLate() : refused('LOCK_TIMEOUT', `${entered} of ${parties} parties are here`);
+  }
+  if (hold === undefined) {
+    const wanted = { owner, mode: 'shared', permits: 0, attempt, data, keepData: false, delayMs: 0 } as const;
+    if (rows.head.waiters > 0 || rows.head.upgrading || !rows.fits(wanted)) {
+      return refused(
+        'LOCK_KIND_MISMATCH',
+        'the name is in use as a lock: nobody enters while it is held or waited for',
+      );
+    }
+    rows.grant(wanted);
+  } else if (attempt > hold.attempt) rows.setHold({ ...hold, attempt });
+  rows.passers.put({ owner, attempt, waitUntilMs, parties, passedVersion: 0 });
+  letThrough(procedure);
+  const inside = rows.holdOf(owner);
+  assert(inside !== undefined, 'B2: who enters has its share');
+  if (rows.passers.get(owner) === undefined) return granted(procedure, inside.holder);
+  assert(wait, 'B2: who does not wait has been let in, or refused');
+  return { type: 'queued', position: rows.head.passing };
+}

@@ -1,0 +1,87 @@
+/** Who is granted a lock when there is room in it: L2, L3 and L6 of `procedures.ts`. */
+import { assert } from '@remora/base';
+import { letThrough } from '../barrier/barrier-release.ts';
+import type { WaiterRecord } from '../records/row-records.ts';
+import {
+  granted,
+  notify,
+  type Procedure,
+  type Refused,
+  refused,
+  SESSION_MESSAGE,
+  tooLate,
+  waitIsOver,
+} from './procedure.ts';
+
+/**
+ * Grants the lock to those who are next, for as long as there is room for the first of them, and removes those on the
+ * way who cannot be granted any more. Nobody overtakes: where the first does not fit, the others wait behind it.
+ */
+export function handOver(procedure: Procedure): void {
+  const { rows } = procedure;
+  letThrough(procedure);
+  if (rows.full) return; // Nobody needs to be looked at.
+  handOverToUpgrader(procedure);
+  if (rows.head.upgrading || rows.full) return;
+  handOverToQueue(procedure);
+  letInAfterGrant(procedure);
+}
+
+/** B2. Who was granted a share is one of those whom parties wait for, whether it waits for any itself or not. */
+export function letInAfterGrant(procedure: Procedure): void {
+  if (procedure.rows.head.parties > 0) letThrough(procedure);
+}
+
+function handOverToQueue(procedure: Procedure): void {
+  const { rows } = procedure;
+  for (const waiter of rows.front()) {
+    const { owner } = waiter;
+    const refusal = refusalOf(procedure, waiter);
+    if (refusal === undefined && !rows.fits(waiter)) return;
+    rows.removeFirst(waiter);
+    notify(procedure, owner, refusal ?? granted(procedure, rows.grant(waiter, waiter.sinceMs).holder));
+    if (rows.full) return;
+  }
+}
+
+/** U2. Whoever upgrades has the lock already, so it comes before all who wait, as soon as it is the only one. */
+function handOverToUpgrader(procedure: Procedure): void {
+  const { rows } = procedure;
+  const upgrader = rows.upgrader();
+  if (upgrader === undefined) return;
+  const refusal = refusalOf(procedure, upgrader);
+  if (refusal === undefined && rows.head.sharers > 1) return;
+  rows.removeUpgrader();
+  if (refusal !== undefined) return notify(procedure, upgrader.owner, refusal);
+  const hold = rows.holdOf(upgrader.owner);
+  assert(hold !== undefined, 'W2: only who shares a lock upgrades');
+  const { attempt: upgradeAttempt, sinceMs } = upgrader;
+  const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt, sinceMs });
+  notify(procedure, upgrader.owner, granted(procedure, alone.holder));
+}
+
+/**
+ * L6. After the capacity was lowered: removes and answers the waiters that want more permits than there are now, wherever they
+ * stand in the queue. The caller hands over after that.
+ */
+export function refuseTooLarge(procedure: Procedure): void {
+  const { rows } = procedure;
+  for (const waiter of rows.queued()) {
+    const { owner, permits } = waiter;
+    const refusal = permits > rows.head.capacity ? refusalOf(procedure, waiter) : undefined;
+    if (refusal === undefined) continue;
+    rows.removeWaiter(owner, rows.owner(owner));
+    notify(procedure, owner, refusal);
+  }
+}
+
+/** L3, L6. Why a waiter cannot be granted the lock. */
+function refusalOf({ view, rows }: Procedure, { owner, waitUntilMs, permits }: WaiterRecord): Refused | undefined {
+  if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
+  if (waitIsOver(view, waitUntilMs)) return tooLate();
+  return permits > rows.head.capacity ? tooManyPermits(permits, rows.head.capacity) : undefined;
+}
+
+export function tooManyPermits(permits: number, capacity: number): Refused {
+  return refused('LOCK_PERMITS_EXCEEDED', `the semaphore has ${capacity} permits in all; ${permits} were asked for`);
+}

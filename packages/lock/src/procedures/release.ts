@@ -1,0 +1,162 @@
+/** What ends a grant or a wait: the rules are in `procedures.ts`. */
+
+import { tellBarrierWaiter } from '../barrier/barrier-release.ts';
+import { sameOwner } from '../identity.ts';
+import type { Hold } from '../records/records.ts';
+import type { WaiterRecord } from '../records/row-records.ts';
+import type { LockResult } from '../types.ts';
+import { handOver } from './hand-over.ts';
+import {
+  type CommandOf,
+  isOfEarlierGrant,
+  leaveMark,
+  liveMark,
+  notify,
+  type Procedure,
+  refused,
+  SESSION_MESSAGE,
+  stopWaiting,
+} from './procedure.ts';
+import { endUpgrade } from './upgrade.ts';
+
+export function release(procedure: Procedure, command: CommandOf<'release'>): LockResult {
+  const { rows } = procedure;
+  const { owner, all, attempt = 0 } = command;
+  const hold = rows.holdOf(owner);
+  if (hold === undefined || isOfEarlierGrant(command, hold)) return releaseOfNothing(procedure, command, hold);
+  const { version, depth } = hold.holder;
+  if (!all && depth > 1) {
+    rows.setHold(oneLevelLess(hold));
+    return { type: 'released', depth: depth - 1, version };
+  }
+  end(procedure, hold);
+  leaveMark(procedure, command, Math.max(attempt, hold.attempt));
+  handOver(procedure);
+  return { type: 'released', depth: 0, version };
+}
+
+/** The mark makes the answer stay true: an acquire still under way does not make the owner a holder later. */
+function releaseOfNothing(procedure: Procedure, command: CommandOf<'release'>, later: Hold | undefined): LockResult {
+  const { view, rows } = procedure;
+  const { owner, attempt = 0 } = command;
+  if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
+  const passer = rows.passers.get(owner);
+  if (rows.owner(owner).sequence !== 0 || passer?.passedVersion === 0) {
+    return refused('LOCK_NOT_HELD', 'the owner waits for the lock and does not hold it; cancel leaves the queue');
+  }
+  leaveMark(procedure, command, attempt);
+  if (passer !== undefined && attempt > 0 && attempt < passer.attempt) {
+    return refused('LOCK_NOT_HELD', 'what this releases has ended; the owner has passed since'); // M1
+  }
+  if (passer !== undefined) {
+    rows.passers.remove(owner);
+    return { type: 'released', depth: 0, version: passer.passedVersion }; // B4
+  }
+  if (later !== undefined) {
+    const { version } = later.holder;
+    return refused('LOCK_NOT_HELD', `what this releases has ended; the owner holds a later grant, ${version}`);
+  }
+  const holder = rows.anyHold()?.holder;
+  if (holder === undefined) return refused('LOCK_NOT_HELD', 'nobody holds the lock');
+  return refused('LOCK_WRONG_OWNER', `another owner holds the lock, since version ${holder.version}`);
+}
+
+export function cancel(procedure: Procedure, command: CommandOf<'cancel'>): LockResult {
+  const { view, rows } = procedure;
+  const { owner, attempt = 0 } = command;
+  const record = rows.owner(owner);
+  if (attempt > 0 && attempt <= (liveMark(view, record)?.attempt ?? 0)) {
+    return { type: 'canceled', released: false }; // Ended before; must not undo another level.
+  }
+  if (record.sequence !== 0 && covers(attempt, rows.waiter(record.sequence))) {
+    rows.removeWaiter(owner, record);
+    notify(procedure, owner, refused('LOCK_CANCELED', 'the acquire was canceled'));
+  }
+  const hold = rows.holdOf(owner);
+  const undone = cancelPassing(procedure, command, hold) || (hold !== undefined && undo(procedure, command, hold));
+  const ended = undone && rows.holdOf(owner) === undefined;
+  leaveMark(procedure, command, hold !== undefined && ended ? Math.max(attempt, hold.attempt) : attempt);
+  handOver(procedure);
+  return { type: 'canceled', released: undone };
+}
+
+/** B5. Whether it gave back a share. */
+function cancelPassing(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold | undefined): boolean {
+  const { rows } = procedure;
+  const { owner, attempt = 0 } = command;
+  const passer = rows.passers.get(owner);
+  if (passer === undefined || (attempt > 0 && attempt < passer.attempt)) return false;
+  const entering = hold !== undefined && passer.parties > 0;
+  if (entering) end(procedure, hold);
+  else {
+    rows.passers.remove(owner);
+    if (passer.passedVersion === 0)
+      tellBarrierWaiter(procedure, { owner }, refused('LOCK_CANCELED', 'the acquire was canceled'));
+  }
+  return entering;
+}
+
+/** What a cancel undoes of a hold: the upgrade of that number, or a level. */
+function undo(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold): boolean {
+  const { rows } = procedure;
+  const { attempt = 0 } = command;
+  const upgrader = rows.upgrader();
+  const waits = upgrader !== undefined && sameOwner(upgrader.owner, command.owner) && covers(attempt, upgrader);
+  if (waits || (attempt > 0 && attempt === hold.upgradeAttempt)) {
+    endUpgrade(procedure, hold, waits ? upgrader.attempt : attempt);
+    return hold.mode === 'exclusive';
+  }
+  if (attempt > hold.attempt || isOfEarlierGrant(command, hold)) return false;
+  if (attempt > 0 && attempt < hold.upgradeAttempt) return false; // Of an upgrade that was given up before that one (U4).
+  if (hold.holder.depth > 1) rows.setHold(oneLevelLess(hold));
+  else end(procedure, hold);
+  return true;
+}
+
+export function forceRelease(procedure: Procedure, command: CommandOf<'forceRelease'>): LockResult {
+  const { view, rows } = procedure;
+  const { by = '', reason = '' } = command;
+  const holds = rows.head.hold === undefined ? rows.shares(0) : [rows.head.hold];
+  const upgrader = rows.upgrader();
+  if (upgrader !== undefined) {
+    rows.removeUpgrader();
+    notify(procedure, upgrader.owner, refused('LOCK_NOT_HELD', 'the lock was taken away'));
+  }
+  for (const passer of rows.head.parties > 0 ? rows.passers.waiting() : []) {
+    if (passer.parties === 0) continue;
+    rows.passers.remove(passer.owner);
+    tellBarrierWaiter(procedure, passer, refused('LOCK_NOT_HELD', 'the lock was taken away'));
+  }
+  for (const hold of holds) {
+    const { owner, version } = hold.holder;
+    notify(procedure, owner, { type: 'released', depth: 0, version });
+    rows.vacate(hold, 'forced');
+  }
+  const newest = holds.at(-1);
+  if (newest === undefined) return refused('LOCK_NOT_HELD', 'nobody holds the lock');
+  const { version } = newest.holder;
+  if (by !== '' || reason !== '') rows.recordForced({ atMs: view.wallMs, by, reason, version }); // F1
+  handOver(procedure);
+  return { type: 'released', depth: 0, version };
+}
+
+/** Who holds the lock no longer does not upgrade it either, nor enter. */
+export function end(procedure: Procedure, hold: Hold): void {
+  const { owner } = hold.holder;
+  stopWaiting(procedure, hold, 0);
+  const { rows } = procedure;
+  if (rows.head.parties > 0 && (rows.passers.get(owner)?.parties ?? 0) > 0) {
+    rows.passers.remove(owner);
+    tellBarrierWaiter(procedure, { owner }, refused('LOCK_CANCELED', 'the owner has left'));
+  }
+  rows.vacate(hold, 'released');
+}
+
+/** Whether a cancel of `attempt` (0: of whatever there is) means this waiter, not a later acquire of its owner. */
+function covers(attempt: number, waiter: WaiterRecord): boolean {
+  return attempt === 0 || waiter.attempt <= attempt;
+}
+
+function oneLevelLess(hold: Hold): Hold {
+  return { ...hold, holder: { ...hold.holder, depth: hold.holder.depth - 1 } };
+}

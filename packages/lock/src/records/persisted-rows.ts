@@ -1,0 +1,51 @@
+/**
+ * What holders leave with a lock: rows that stay while nobody holds it, each announced by the head, so that a lock
+ * without them pays nothing.
+ */
+import { type Bytes, EMPTY_BYTES, InvariantError } from '@remora/base';
+import type { ForcedRelease, LockView } from '../types.ts';
+import type { LockKeys } from './keys.ts';
+import { decodeForced, decodeKept, encodeForced, encodeKept } from './persisted-rows-codec.ts';
+import type { Head } from './records.ts';
+
+/** The data that was kept; empty: none. */
+export function keptData(view: Pick<LockView, 'get'>, keys: LockKeys, head: Pick<Head, 'keepsData'>): Bytes {
+  if (!head.keepsData) return EMPTY_BYTES;
+  return decodeKept(announced(view.get(keys.kept())));
+}
+
+/** Puts data in the place of what was kept; no bytes: nothing is kept any more. Gives whether the head has changed. */
+export function keepData(view: LockView, keys: LockKeys, { head, data }: { head: Head; data: Bytes }): boolean {
+  const before = head.keepsData;
+  head.keepsData = data.length > 0;
+  if (head.keepsData) view.put(keys.kept(), encodeKept(data));
+  else if (before) view.delete(keys.kept());
+  return before !== head.keepsData;
+}
+
+/** Who has taken the lock by force last; undefined: that is not on record. */
+export function forcedRelease(
+  view: Pick<LockView, 'get'>,
+  keys: LockKeys,
+  head: Pick<Head, 'forcedOnRecord'>,
+): ForcedRelease | undefined {
+  return head.forcedOnRecord ? decodeForced(announced(view.get(keys.forced()))) : undefined;
+}
+
+/** Puts it on record in the place of what was; undefined: takes it off. Gives whether the head has changed. */
+export function recordForced(
+  view: LockView,
+  keys: LockKeys,
+  { head, forced }: { head: Head; forced: ForcedRelease | undefined },
+): boolean {
+  const before = head.forcedOnRecord;
+  head.forcedOnRecord = forced !== undefined;
+  if (forced !== undefined) view.put(keys.forced(), encodeForced(forced));
+  else if (before) view.delete(keys.forced());
+  return before !== head.forcedOnRecord;
+}
+
+function announced(row: Bytes | undefined): Bytes {
+  if (row === undefined) throw new InvariantError('W1: the head says which rows there are');
+  return row;
+}

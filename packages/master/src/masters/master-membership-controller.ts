@@ -1,0 +1,101 @@
+import type { Logger } from '@remora/base';
+import type { NodeTask } from '@remora/protocol';
+import { confChange, type Group, isMember } from '@remora/raft';
+import type { MasterState } from '../metadata/master-state.ts';
+import type { Liveness } from '../scheduling/cluster-model.ts';
+import { type MasterNode, type MastersView, missedBecause, nextMastersStep, staysBecause } from './plan.ts';
+
+export interface MasterMembershipControllerDeps {
+  readonly nodeId: number;
+  readonly logger: Logger;
+  readonly state: MasterState;
+  readonly group: () => Group;
+  readonly stateOf: (nodeId: number) => Liveness;
+  /** Whether what follows from the options of those that founded the cluster is known to all; it is seen to if not. */
+  readonly settled: () => boolean;
+}
+
+/** Sees to it, on the masters' leader, that there are as many masters as there should be (plan.ts). */
+export class MasterMembershipController {
+  readonly #deps: MasterMembershipControllerDeps;
+  /** What it waits for, or did last; empty when all is well. */
+  #said = '';
+
+  constructor(deps: MasterMembershipControllerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Called about every second while this master leads, once it has heard of the nodes. */
+  tick(): void {
+    const step = nextMastersStep(this.#view());
+    if (step.why !== this.#said && step.why !== '') this.#deps.logger.info({ why: step.why }, 'masters');
+    this.#said = step.why;
+    const group = this.#deps.group();
+    // What is refused now, or lost, is worked out again (MS4).
+    if (step.type === 'change' && this.#deps.settled()) group.proposeConf(confChange(step.steps));
+    if (step.type === 'handOver') group.transferLeader(step.to);
+  }
+
+  isMaster(nodeId: number): boolean {
+    return isMember(this.#deps.state.conf, nodeId);
+  }
+
+  /** Whether a node lives, as a master at least: it reports, or has acknowledged something to this one lately. */
+  isHeard(nodeId: number): boolean {
+    const { nodeId: self, stateOf, group } = this.#deps;
+    if (nodeId === self || stateOf(nodeId) === 'up') return true;
+    return group()
+      .status()
+      .progress.some(({ replica, heardLately }) => replica === nodeId && heardLately);
+  }
+
+  /** Why a node that is to leave would stay one of the masters; undefined when it would not, or is none. */
+  staysBecause(nodeId: number): string | undefined {
+    return staysBecause(this.#view(), nodeId);
+  }
+
+  /** Why the masters cannot do without a node now; undefined when they can, or when it is none of them. */
+  missedBecause(nodeId: number): string | undefined {
+    return missedBecause(this.#view(), nodeId);
+  }
+
+  /** What there is to say of a node as one of them. */
+  why(nodeId: number): readonly string[] {
+    if (!this.isMaster(nodeId)) return [];
+    return ['it is one of the masters', ...(this.#said === '' ? [] : [`of the masters: ${this.#said}`])];
+  }
+
+  #view(): MastersView {
+    const { nodeId, state, group } = this.#deps;
+    const { conf, changePending, progress } = group().status();
+    const { formerMasters: former, mastersWanted: wanted } = state;
+    return { self: nodeId, conf, changePending, progress, nodes: this.#nodes(), former, wanted };
+  }
+
+  /** Those with the role, and those that are members: one that was started again without it does not run its replica. */
+  #nodes(): readonly MasterNode[] {
+    const { state, stateOf } = this.#deps;
+    const masters = state.nodes().filter(({ nodeId, roles }) => roles.includes('master') || this.isMaster(nodeId));
+    return masters.map(({ nodeId, roles }) => {
+      const { duty } = state.dutyOf(nodeId);
+      const leaving = duty === 'removed' || duty === 'decommissioning' || !roles.includes('master');
+      const heard = stateOf(nodeId);
+      const liveness = heard === 'down' && duty === 'maintenance' ? 'suspect' : heard; // MS6
+      return { nodeId, liveness, serving: duty === 'serving', leaving, away: duty === 'maintenance' };
+    });
+  }
+}
+
+/**
+ * What a node is to do about its replica of the masters' group. It begins one when it is a member, and ends one when it has
+ * left the group, which it never comes back into: so however old the knowledge is, "you have left" is true.
+ */
+export function masterTask(
+  state: MasterState,
+  { nodeId, hasMaster }: { readonly nodeId: number; readonly hasMaster: boolean },
+): NodeTask | undefined {
+  const { conf, formerMasters } = state;
+  if (hasMaster && formerMasters.includes(nodeId)) return { type: 'ceaseMaster' };
+  const isMember = [...conf.voters, ...conf.learners].includes(nodeId);
+  return isMember && !hasMaster ? { type: 'becomeMaster' } : undefined;
+}

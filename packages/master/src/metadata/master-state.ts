@@ -1,0 +1,405 @@
+import { assert, EMPTY_BYTES, ServiceError } from '@remora/base';
+import { FIRST_EPOCH, type NodeDescriptor, type NodeDuty, type RangeDescriptor } from '@remora/protocol';
+import { type ConfState, isMember, type LogPosition, membersOf } from '@remora/raft';
+import { type RangeImage, RangeRegistry } from '../ranges/range-registry.ts';
+import type { FirstRangePlan, MasterCommand, MasterResult } from './master-commands.ts';
+
+/** Settings that are not at their defaults, as they are written (admin/settings.ts). */
+export interface SettingsImage {
+  /** Grows with every change; 0 as long as there was none. */
+  readonly version: number;
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+const FIRST_SETTINGS: SettingsImage = { version: 0, texts: new Map() };
+
+/** What a node is there for, unless it serves. */
+export interface DutyRecord {
+  readonly nodeId: number;
+  readonly duty: NodeDuty;
+  /** The end of a maintenance window, by the wall clock; 0 for every other duty. */
+  readonly untilMs: number;
+}
+
+export interface PauseRecord {
+  readonly name: string;
+  /** By the wall clock. */
+  readonly untilMs: number;
+}
+
+/** Ids from `from` to before `to`. */
+export interface IdGap {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What a checkpoint and a snapshot of the master hold. */
+export interface MasterImage extends RangeImage {
+  readonly applied: LogPosition;
+  readonly conf: ConfState;
+  readonly nextNodeId: number;
+  readonly nextRangeId: number;
+  readonly nextReplicaId: number;
+  /** No revision above it was given out; 0 as long as none was asked for. */
+  readonly revisionBound: number;
+  readonly settings: SettingsImage;
+  readonly nodes: readonly NodeDescriptor[];
+  readonly duties: readonly DutyRecord[];
+  readonly pauses: readonly PauseRecord[];
+  /** Ids of nodes that may have been given out without being known (M10). */
+  readonly forgottenNodes: readonly IdGap[];
+  /** Nodes that have left the group of the masters (M11). */
+  readonly formerMasters: readonly number[];
+  /** How many masters there should be: those that founded the cluster. */
+  readonly mastersWanted: number;
+}
+
+/** Ids below are for what exists before the master does: nodes of the initial cluster, replicas of its own group. */
+export const FIRST_ALLOCATED_NODE = 1_001;
+const FIRST_RANGE = 2;
+const FIRST_REPLICA = 1_001;
+/** M10. More than can be given out by masters of whose doings none that is left knows. */
+const IDS_SKIPPED = 1_000_000;
+const REVISIONS_SKIPPED = 1_000_000_000_000;
+
+/**
+ * The cluster's metadata, in memory on every master.
+ *
+ * M1. Ids of nodes, ranges and replicas are never given twice (traps 10).
+ * M2. A node id belongs to one data directory (its incarnation) for good: a node that lost its data may not come
+ *     back under its old id, because others count on what it had promised and stored.
+ * M6. A range itself decides on its members and its bounds, in its log; the master follows (range-registry.ts).
+ * M7. The bound of revisions never falls: what one leader gave out below it, a later one never gives out again
+ *     (revision-issuer.ts).
+ * M8. Apply keeps settings as texts and does not judge them, so that programs that know other settings or other bounds
+ *     have the same state. The leader judges them before, on the state that the command names by its version.
+ * M9. A node that was removed is never taken back: neither by its id, nor with the data that it had.
+ * M10. A master that goes on alone (raft/core/forced.ts) may lack the last changes. So ids and revisions go on far above
+ *      all that can have been given out; and a node whose id lies in between, which it has never heard of, is believed.
+ * M11. Who has left the masters' group is remembered: the ids of its replicas are those of nodes, and none comes back
+ *      (masters/plan.ts MS3).
+ */
+export class MasterState {
+  applied: LogPosition = { index: 0, term: 0 };
+  #conf: ConfState;
+  #formerMasters: readonly number[] = [];
+  #mastersWanted: number;
+  #nextNodeId = FIRST_ALLOCATED_NODE;
+  #nextRangeId = FIRST_RANGE;
+  #nextReplicaId = FIRST_REPLICA;
+  #revisionBound = 0;
+  #settings = FIRST_SETTINGS;
+  readonly #nodes = new Map<number, NodeDescriptor>();
+  readonly #ranges = new RangeRegistry();
+  readonly #duties = new Map<number, DutyRecord>();
+  readonly #pauses = new Map<string, number>();
+  #forgottenNodes: readonly IdGap[] = [];
+
+  constructor(conf: ConfState) {
+    this.#conf = conf;
+    this.#mastersWanted = conf.voters.length;
+  }
+
+  /** Of the group of the masters. */
+  get conf(): ConfState {
+    return this.#conf;
+  }
+
+  /** M11. */
+  get formerMasters(): readonly number[] {
+    return this.#formerMasters;
+  }
+
+  get mastersWanted(): number {
+    return this.#mastersWanted;
+  }
+
+  /** The masters are others now. (M11) */
+  reconfigure(conf: ConfState): void {
+    const left = membersOf(this.#conf).filter((nodeId) => !isMember(conf, nodeId));
+    this.#formerMasters = [...this.#formerMasters, ...left];
+    this.#conf = conf;
+  }
+
+  nodes(): readonly NodeDescriptor[] {
+    return [...this.#nodes.values()];
+  }
+
+  ranges(): readonly RangeDescriptor[] {
+    return this.#ranges.all();
+  }
+
+  range(rangeId: number): RangeDescriptor | undefined {
+    return this.#ranges.get(rangeId);
+  }
+
+  /** Whether a range begins where people chose (range-registry.ts RR6). */
+  beginsAtChosen(rangeId: number): boolean {
+    return this.#ranges.isChosen(rangeId);
+  }
+
+  /** Into which range one was merged; undefined when it lives, or was never heard of. */
+  mergedInto(rangeId: number): number | undefined {
+    return this.#ranges.mergedInto(rangeId);
+  }
+
+  dutyOf(nodeId: number): DutyRecord {
+    return this.#duties.get(nodeId) ?? { nodeId, duty: 'serving', untilMs: 0 };
+  }
+
+  /** Schedulers that rest, and until when by the wall clock. */
+  get pauses(): ReadonlyMap<string, number> {
+    return this.#pauses;
+  }
+
+  /** The lowest one that was given out to nobody. */
+  get nextReplicaId(): number {
+    return this.#nextReplicaId;
+  }
+
+  /** M7. */
+  get revisionBound(): number {
+    return this.#revisionBound;
+  }
+
+  get settings(): SettingsImage {
+    return this.#settings;
+  }
+
+  node(nodeId: number): NodeDescriptor | undefined {
+    return this.#nodes.get(nodeId);
+  }
+
+  /** Who a node is, to those that it calls; undefined for one that is not registered. */
+  named(nodeId: number): { readonly incarnation: string; readonly removed: boolean } | undefined {
+    const incarnation = this.#nodes.get(nodeId)?.incarnation;
+    return incarnation === undefined ? undefined : { incarnation, removed: this.isRemoved(nodeId) };
+  }
+
+  /** Of the nodes that were not removed. */
+  incarnations(): readonly (readonly [nodeId: number, incarnation: string])[] {
+    const there = this.nodes().filter(({ nodeId }) => !this.isRemoved(nodeId));
+    return there.map(({ nodeId, incarnation }) => [nodeId, incarnation]);
+  }
+
+  apply(command: MasterCommand): MasterResult {
+    switch (command.type) {
+      case 'registerNode':
+        return this.#register(command.descriptor);
+      case 'bootstrapRange':
+        return this.#bootstrap(command.nodeIds);
+      case 'bootstrapRanges':
+        return this.#bootstrapSeveral(command.ranges);
+      case 'changeRange':
+        this.#ranges.changeMembers(command.descriptor);
+        this.#takeIds(command.descriptor);
+        return { type: 'changeRange' };
+      case 'describeRange':
+        this.#ranges.describe(command.descriptor);
+        this.#takeIds(command.descriptor);
+        return { type: 'describeRange' };
+      case 'askSplit':
+        return this.#askSplit(command);
+      case 'setDuty':
+        return this.#setDuty(command);
+      case 'pauseScheduler':
+        if (command.untilMs === 0) this.#pauses.delete(command.name);
+        else this.#pauses.set(command.name, command.untilMs);
+        return { type: 'pauseScheduler' };
+      case 'allocateReplicas':
+        return { type: 'allocateReplicas', first: this.#takeReplicaIds(command.count) };
+      case 'liftRevisions':
+        this.#revisionBound = Math.max(this.#revisionBound, command.upTo);
+        return { type: 'liftRevisions' };
+      case 'changeSetting':
+        return this.#changeSetting(command);
+    }
+  }
+
+  /** The error that registering would end in; undefined when it would succeed. */
+  registrationConflict(descriptor: NodeDescriptor): ServiceError | undefined {
+    const byId = descriptor.nodeId === 0 ? undefined : this.#nodes.get(descriptor.nodeId);
+    const byData = this.nodes().find((node) => node.incarnation === descriptor.incarnation);
+    const removed = [byId, byData].find((node) => node !== undefined && this.isRemoved(node.nodeId));
+    if (removed !== undefined) return this.removedConflict(removed.nodeId);
+    if (byId !== undefined && byId.incarnation !== descriptor.incarnation) {
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `node id ${descriptor.nodeId} belongs to another data directory; a node whose data was wiped must join under a new name`,
+      );
+    }
+    if (byData !== undefined && descriptor.nodeId !== 0 && byData.nodeId !== descriptor.nodeId) {
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `this data directory belongs to node ${byData.nodeId}; a copy of it cannot join as node ${descriptor.nodeId}`,
+      );
+    }
+    if (byId === undefined && descriptor.nodeId >= FIRST_ALLOCATED_NODE && !this.#isForgotten(descriptor.nodeId)) {
+      // M1. Taking it would let the id be given to another node later.
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `node id ${descriptor.nodeId} was never given to a node of this cluster`,
+      );
+    }
+    const byName = this.nodes().find((node) => node.name === descriptor.name && !this.isRemoved(node.nodeId));
+    if (byName !== undefined && byName.incarnation !== descriptor.incarnation) {
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `a node named "${descriptor.name}" is already in the cluster; choose another --name`,
+      );
+    }
+    return undefined;
+  }
+
+  /** M10. */
+  goOnAlone(): void {
+    const gap = { from: this.#nextNodeId, to: this.#nextNodeId + IDS_SKIPPED };
+    this.#forgottenNodes = [...this.#forgottenNodes, gap];
+    this.#nextNodeId = gap.to;
+    this.#nextRangeId += IDS_SKIPPED;
+    this.#nextReplicaId += IDS_SKIPPED;
+    this.#revisionBound += REVISIONS_SKIPPED;
+  }
+
+  #isForgotten(nodeId: number): boolean {
+    return this.#forgottenNodes.some(({ from, to }) => from <= nodeId && nodeId < to);
+  }
+
+  /** M9. */
+  isRemoved(nodeId: number): boolean {
+    return this.dutyOf(nodeId).duty === 'removed';
+  }
+
+  /** M9: what a node is told that comes back. */
+  removedConflict(nodeId: number): ServiceError {
+    return new ServiceError(
+      'NODE_CONFLICT',
+      `node ${nodeId} was removed from the cluster; to use its machine again, let it join as a new node with an empty data directory`,
+    );
+  }
+
+  #register(descriptor: NodeDescriptor): MasterResult {
+    const conflict = this.registrationConflict(descriptor);
+    if (conflict !== undefined) throw conflict;
+    // A repeated join of a node that never heard its id.
+    const known = this.nodes().find((node) => node.incarnation === descriptor.incarnation);
+    const nodeId = known?.nodeId ?? (descriptor.nodeId === 0 ? this.#nextNodeId++ : descriptor.nodeId);
+    this.#nodes.set(nodeId, { ...descriptor, nodeId });
+    return { type: 'registerNode', nodeId };
+  }
+
+  #bootstrap(nodeIds: readonly number[]): MasterResult {
+    this.#checkNoRanges();
+    const rangeId = this.#found({ start: EMPTY_BYTES, nodeIds }, { end: EMPTY_BYTES, revisionSource: 'range' });
+    return { type: 'bootstrapRange', rangeId };
+  }
+
+  /** None of several counts revisions by itself (design §8). */
+  #bootstrapSeveral(plans: readonly FirstRangePlan[]): MasterResult {
+    this.#checkNoRanges();
+    for (const [i, plan] of plans.entries()) {
+      const rangeId = this.#found(plan, { end: plans[i + 1]?.start ?? EMPTY_BYTES, revisionSource: 'master' });
+      if (i > 0) this.#ranges.choose(rangeId);
+    }
+    return { type: 'bootstrapRanges' };
+  }
+
+  #checkNoRanges(): void {
+    if (this.#ranges.size > 0) throw new ServiceError('INVALID_ARGUMENT', 'the cluster already has ranges');
+  }
+
+  #found({ start, nodeIds }: FirstRangePlan, rest: Pick<RangeDescriptor, 'end' | 'revisionSource'>): number {
+    const rangeId = this.#nextRangeId++;
+    const replicas = nodeIds.map((nodeId) => ({ replicaId: this.#nextReplicaId++, nodeId, type: 'voter' as const }));
+    this.#ranges.describe({ rangeId, start, epoch: FIRST_EPOCH, replicas, ...rest });
+    return rangeId;
+  }
+
+  /** What is news about a range, if anything (M6). */
+  newsOf(range: RangeDescriptor): 'members' | 'all' | undefined {
+    return this.#ranges.newsOf(range);
+  }
+
+  /** M1. Ids that did not come from here (the range was told by hand) are taken all the same. */
+  #takeIds({ rangeId, replicas }: RangeDescriptor): void {
+    this.#nextRangeId = Math.max(this.#nextRangeId, rangeId + 1);
+    for (const { replicaId } of replicas) this.#nextReplicaId = Math.max(this.#nextReplicaId, replicaId + 1);
+  }
+
+  #askSplit({ descriptor: range, byHand }: Extract<MasterCommand, { type: 'askSplit' }>): MasterResult {
+    this.#takeIds(range);
+    const asked = this.#ranges.askSplit(range, {
+      rangeId: () => this.#nextRangeId++,
+      replicaIds: (count) => this.#takeReplicaIds(count),
+    });
+    if (byHand) this.#ranges.choose(asked.childId);
+    return { type: 'askSplit', asked };
+  }
+
+  /** M9. */
+  #setDuty({ nodeId, duty, untilMs }: Extract<MasterCommand, { type: 'setDuty' }>): MasterResult {
+    if (!this.#nodes.has(nodeId)) throw new ServiceError('INVALID_ARGUMENT', `there is no node ${nodeId}`);
+    if (this.isRemoved(nodeId)) throw new ServiceError('INVALID_ARGUMENT', `node ${nodeId} was removed already`);
+    if (duty === 'serving') this.#duties.delete(nodeId);
+    else this.#duties.set(nodeId, { nodeId, duty, untilMs });
+    return { type: 'setDuty' };
+  }
+
+  /** M1. */
+  #takeReplicaIds(count: number): number {
+    const first = this.#nextReplicaId;
+    this.#nextReplicaId += count;
+    return first;
+  }
+
+  /** M8. */
+  #changeSetting({ expected, name, text }: Extract<MasterCommand, { type: 'changeSetting' }>): MasterResult {
+    const { version, texts } = this.#settings;
+    if (version !== expected) throw new ServiceError('UNAVAILABLE', 'another setting was changed meanwhile; try again');
+    const changed = new Map(texts);
+    if (text === '') changed.delete(name);
+    else changed.set(name, text);
+    this.#settings = { version: version + 1, texts: changed };
+    return { type: 'changeSetting' };
+  }
+
+  image(): MasterImage {
+    return {
+      applied: this.applied,
+      conf: this.conf,
+      nextNodeId: this.#nextNodeId,
+      nextRangeId: this.#nextRangeId,
+      nextReplicaId: this.#nextReplicaId,
+      revisionBound: this.#revisionBound,
+      settings: this.#settings,
+      nodes: this.nodes(),
+      duties: [...this.#duties.values()],
+      pauses: [...this.#pauses].map(([name, untilMs]) => ({ name, untilMs })),
+      forgottenNodes: this.#forgottenNodes,
+      formerMasters: this.#formerMasters,
+      mastersWanted: this.#mastersWanted,
+      ...this.#ranges.image(),
+    };
+  }
+
+  restore(image: MasterImage): void {
+    assert(image.applied.index >= this.applied.index, 'the master is never restored to an older state');
+    this.applied = image.applied;
+    this.#conf = image.conf;
+    this.#formerMasters = image.formerMasters;
+    this.#mastersWanted = image.mastersWanted;
+    this.#nextNodeId = image.nextNodeId;
+    this.#nextRangeId = image.nextRangeId;
+    this.#nextReplicaId = image.nextReplicaId;
+    this.#revisionBound = image.revisionBound;
+    this.#settings = image.settings;
+    this.#forgottenNodes = image.forgottenNodes;
+    this.#nodes.clear();
+    this.#duties.clear();
+    this.#pauses.clear();
+    for (const node of image.nodes) this.#nodes.set(node.nodeId, node);
+    for (const record of image.duties) this.#duties.set(record.nodeId, record);
+    for (const { name, untilMs } of image.pauses) this.#pauses.set(name, untilMs);
+    this.#ranges.restore(image);
+  }
+}

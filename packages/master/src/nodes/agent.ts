@@ -1,0 +1,203 @@
+import { type Clock, type Logger, type Random, ServiceError, type Timer } from '@remora/base';
+import {
+  type ClusterView,
+  type HealthCondition,
+  type JoinReply,
+  masterHeartbeat,
+  masterJoin,
+  masterRangeChanged,
+  type NodeDescriptor,
+  type NodeHeartbeat,
+  type NodeHeartbeatReply,
+  type NodeTask,
+  type RangeDescriptor,
+  type SplitPolicy,
+} from '@remora/protocol';
+import type { MasterFinder } from '../masters/master-finder.ts';
+
+export interface AgentDeps {
+  /** Shared with whoever else calls the master: what one of them learns serves all. */
+  readonly finder: MasterFinder;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** What the next heartbeat says. */
+  readonly report: () => Omit<NodeHeartbeat, 'nodeId' | 'incarnation'>;
+  /** Ranges with a replica here that this view does not know, or whose membership or bounds have changed since. */
+  readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
+  readonly onTask: (task: NodeTask) => void;
+  readonly onView: (view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']) => void;
+  readonly onSplitPolicy: (policy: SplitPolicy) => void;
+  /** What the masters find wrong with the cluster. */
+  readonly onConditions: (conditions: readonly HealthCondition[]) => void;
+  /** The cluster will never take this node (wiped data, another cluster): the process should end. */
+  readonly onRefused: (error: ServiceError) => void;
+}
+
+const CALL_TIMEOUT_MS = 1_000;
+const RETRY_MIN_MS = 40;
+const RETRY_MAX_MS = 250;
+const HEARTBEAT_MS = 1_000;
+/** At least so long apart, however often a heartbeat is hurried: strangers may be the reason. */
+const HEARTBEAT_HURRIED_MS = 100;
+/** Until the cluster has a range with a leader, so that it comes up quickly. */
+const HEARTBEAT_STARTING_MS = 50;
+/** While the node has tasks: they take several steps, some of which wait for copies, or for other ranges. */
+const HEARTBEAT_BUSY_MS = 250;
+/** While no master answers, it is said at this interval: the wait has no end, as the cluster may come up later. */
+const SILENCE_LOG_MS = 10_000;
+
+/** A node's side of its talk with the master: joins, reports, and takes tasks and the cluster's view from the answers. */
+export class NodeAgent {
+  readonly #deps: AgentDeps;
+  #descriptor: NodeDescriptor;
+  #view: ClusterView | undefined;
+  #tries = 0;
+  /** The next heartbeat waits for its time. */
+  #resting = false;
+  #beganMs = Number.NEGATIVE_INFINITY;
+  /** Since when no master has answered, and when that was said last. */
+  #silence: { readonly sinceMs: number; saidMs: number } | undefined;
+  #joined = false;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(deps: AgentDeps, descriptor: NodeDescriptor) {
+    this.#deps = deps;
+    this.#descriptor = descriptor;
+  }
+
+  get view(): ClusterView | undefined {
+    return this.#view;
+  }
+
+  get joined(): boolean {
+    return this.#joined;
+  }
+
+  /** Asks the cluster for an id before the node's other parts start: only for nodes outside the initial cluster. */
+  requestId(signal: AbortSignal): Promise<JoinReply> {
+    return new Promise((resolve, reject) => {
+      const attempt = (): void => {
+        if (signal.aborted) return reject(signal.reason);
+        this.#callJoin((error, reply) => {
+          if (reply !== undefined) {
+            this.#descriptor = { ...this.#descriptor, nodeId: reply.nodeId };
+            resolve(reply);
+          } else if (error?.code === 'NODE_CONFLICT' || error?.code === 'WRONG_CLUSTER') reject(error);
+          else this.#later(attempt, error);
+        });
+      };
+      attempt();
+    });
+  }
+
+  start(): void {
+    this.#join();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** There is something that only the masters can tell: the next heartbeat comes at once, or soon after the last. */
+  hurry(): void {
+    if (!this.#resting || this.#stopped) return;
+    const sinceMs = this.#deps.clock.monotonicMs() - this.#beganMs;
+    this.#timer?.cancel();
+    this.#rest(Math.max(0, HEARTBEAT_HURRIED_MS - sinceMs));
+  }
+
+  #join(): void {
+    this.#callJoin((error, reply) => {
+      if (this.#stopped) return;
+      if (reply !== undefined) {
+        this.#joined = true;
+        this.#answered();
+        this.#beat();
+      } else if (error?.code === 'NODE_CONFLICT' || error?.code === 'WRONG_CLUSTER') this.#deps.onRefused(error);
+      else this.#later(() => this.#join(), error);
+    });
+  }
+
+  #callJoin(done: (error: ServiceError | undefined, reply: JoinReply | undefined) => void): void {
+    const { nodeId, ...descriptor } = this.#descriptor;
+    this.#deps.finder.call(masterJoin, { nodeId, descriptor }, { timeoutMs: CALL_TIMEOUT_MS }, done);
+  }
+
+  #rest(ms: number): void {
+    this.#resting = true;
+    this.#after(ms, () => this.#beat());
+  }
+
+  #beat(): void {
+    this.#resting = false;
+    this.#beganMs = this.#deps.clock.monotonicMs();
+    const { nodeId, incarnation } = this.#descriptor;
+    const heartbeat = { nodeId, incarnation, ...this.#deps.report() };
+    this.#deps.finder.call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
+      if (this.#stopped) return;
+      if (reply === undefined) return this.#missed(error ?? new ServiceError('INTERNAL', 'no answer'));
+      this.#answered();
+      this.#view = reply.view;
+      this.#deps.finder.viewed(reply.view);
+      this.#deps.onView(reply.view, reply.incarnations);
+      this.#deps.onSplitPolicy(reply.splits);
+      this.#deps.onConditions(reply.conditions);
+      for (const task of reply.tasks) this.#deps.onTask(task);
+      this.#tellChanges(reply.view);
+      this.#rest(pauseAfter(reply));
+    });
+  }
+
+  /** What gets lost is told again after the next heartbeat. */
+  #tellChanges(view: ClusterView): void {
+    for (const descriptor of this.#deps.changedSince(view)) {
+      this.#deps.finder.channel().call(masterRangeChanged, descriptor, { timeoutMs: CALL_TIMEOUT_MS }, () => {});
+    }
+  }
+
+  #missed(error: ServiceError): void {
+    if (error.code === 'NODE_CONFLICT') return this.#deps.onRefused(error);
+    const rejoin = error.details?.join === true;
+    this.#later(() => (rejoin ? this.#join() : this.#beat()), error);
+  }
+
+  #answered(): void {
+    this.#tries = 0;
+    this.#silence = undefined;
+  }
+
+  #later(fn: () => void, error: ServiceError | undefined): void {
+    this.#saySilence(error);
+    const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#tries++, 5));
+    this.#after(ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2)), fn);
+  }
+
+  #saySilence(error: ServiceError | undefined): void {
+    const { clock, logger, finder } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    this.#silence ??= { sinceMs: nowMs, saidMs: nowMs };
+    if (nowMs - this.#silence.saidMs < SILENCE_LOG_MS) return;
+    this.#silence.saidMs = nowMs;
+    logger.warn(
+      {
+        asked: finder.asked,
+        seconds: Math.round((nowMs - this.#silence.sinceMs) / 1_000),
+        error: error?.message,
+      },
+      'no master takes this node; trying on',
+    );
+  }
+
+  #after(delayMs: number, fn: () => void): void {
+    if (this.#stopped) return;
+    this.#timer = this.#deps.clock.setTimer(delayMs, fn);
+  }
+}
+
+function pauseAfter({ tasks, view }: NodeHeartbeatReply): number {
+  if (view.leaders.length === 0) return HEARTBEAT_STARTING_MS;
+  return tasks.length > 0 ? HEARTBEAT_BUSY_MS : HEARTBEAT_MS;
+}

@@ -1,0 +1,90 @@
+import type { NodeHeartbeat } from '@remora/protocol';
+import type { Liveness } from '../scheduling/cluster-model.ts';
+
+interface Heard {
+  readonly atMs: number;
+  readonly heartbeat: NodeHeartbeat;
+}
+
+/** How long a node may be silent until it is shown as something else. */
+export interface SilenceLimits {
+  readonly suspectAfter: number;
+  readonly downAfter: number;
+}
+
+/** Nothing is heard for so long only by one that stands still: it looks many times in that time (`looked`). */
+const STOOD_STILL_MS = 1_000;
+
+/**
+ * What nodes said last to the master's leader, in its memory only: each leader hears anew (master.ts M4).
+ *
+ * NR1. Time in which the leader itself stood still (paused, or kept by its machine) is nobody's silence: what was said
+ *      meanwhile is read after it has gone on, and it takes nobody for down before that.
+ */
+export class NodeReports {
+  readonly #heard = new Map<number, Heard>();
+  #sinceMs = 0;
+  #lookedMs = 0;
+
+  /** Another leader, or another term of the same: whoever says nothing is silent from now on. */
+  termBegan(nowMs: number): void {
+    this.#heard.clear();
+    this.#sinceMs = nowMs;
+    this.#lookedMs = nowMs;
+  }
+
+  /** NR1. To be called several times a second. */
+  looked(nowMs: number): void {
+    const passedMs = nowMs - this.#lookedMs;
+    this.#lookedMs = nowMs;
+    if (passedMs <= STOOD_STILL_MS) return;
+    this.#sinceMs += passedMs;
+    for (const [nodeId, { atMs, heartbeat }] of this.#heard) {
+      this.#heard.set(nodeId, { atMs: atMs + passedMs, heartbeat });
+    }
+  }
+
+  heard(heartbeat: NodeHeartbeat, nowMs: number): void {
+    this.looked(nowMs);
+    this.#heard.set(heartbeat.nodeId, { atMs: nowMs, heartbeat });
+  }
+
+  /** For how long this leader has been one. */
+  leadingMs(nowMs: number): number {
+    return nowMs - this.#sinceMs;
+  }
+
+  last(nodeId: number): NodeHeartbeat | undefined {
+    return this.#heard.get(nodeId)?.heartbeat;
+  }
+
+  all(nowMs: number): ReadonlyMap<number, { readonly silentMs: number; readonly heartbeat: NodeHeartbeat }> {
+    return new Map(
+      [...this.#heard].map(([nodeId, { atMs, heartbeat }]) => [nodeId, { silentMs: nowMs - atMs, heartbeat }]),
+    );
+  }
+
+  stateOf(nodeId: number, nowMs: number, { suspectAfter, downAfter }: SilenceLimits): Liveness {
+    const heard = this.#heard.get(nodeId);
+    const silentMs = nowMs - (heard?.atMs ?? this.#sinceMs);
+    if (silentMs > downAfter) return 'down';
+    return heard === undefined || silentMs > suspectAfter ? 'suspect' : 'up';
+  }
+
+  /** Whether nothing was heard of it for long enough to say so: a new leader cannot say it of anybody. */
+  isSilent(nodeId: number, nowMs: number, { suspectAfter }: SilenceLimits): boolean {
+    return nowMs - (this.#heard.get(nodeId)?.atMs ?? this.#sinceMs) > suspectAfter;
+  }
+
+  /** Who leads each range, as far as known: of several that say so, the one of the newest term. */
+  leaders(): readonly (readonly [rangeId: number, nodeId: number])[] {
+    const leaders = new Map<number, { readonly node: number; readonly term: number }>();
+    for (const [node, { heartbeat }] of this.#heard) {
+      for (const { rangeId, term, lead } of heartbeat.ranges) {
+        const known = leaders.get(rangeId);
+        if (lead !== undefined && (known === undefined || known.term < term)) leaders.set(rangeId, { node, term });
+      }
+    }
+    return [...leaders].map(([rangeId, { node }]) => [rangeId, node] as const);
+  }
+}

@@ -1,0 +1,33 @@
+import { ServiceError } from '@remora/base';
+import type { Done } from '@remora/protocol';
+import type { MasterCommand } from '../metadata/master-commands.ts';
+import type { MasterState } from '../metadata/master-state.ts';
+import type { CommandDone } from '../term/proposals.ts';
+
+export interface StrikeOffDeps {
+  readonly state: MasterState;
+  readonly isSilent: (nodeId: number) => boolean;
+  readonly propose: (command: MasterCommand, done: CommandDone) => void;
+}
+
+/**
+ * Nodes that are dead for good are removed, whatever ranges lose by it: that has happened already. From then on none of
+ * them is taken back (metadata.ts M9). Done twice is done once, also at the same time.
+ *
+ * Refused while one of them may live: it was heard a moment ago, or this leader of the masters is too new to have heard it.
+ * The masters have often just elected one when nodes are struck off.
+ */
+export function strikeOff(nodeIds: readonly number[], deps: StrikeOffDeps, done: Done<undefined>): void {
+  const { state, isSilent, propose } = deps;
+  const left = nodeIds.filter((nodeId) => state.node(nodeId) !== undefined && !state.isRemoved(nodeId));
+  const alive = left.find((nodeId) => !isSilent(nodeId));
+  if (alive !== undefined) {
+    const message = `node ${alive} may have been up a moment ago; if it is dead, try again in some seconds`;
+    return done(new ServiceError('UNAVAILABLE', message), undefined);
+  }
+  const [nodeId, ...others] = left;
+  if (nodeId === undefined) return done(undefined, undefined);
+  propose({ type: 'setDuty', nodeId, duty: 'removed', untilMs: 0 }, (error) =>
+    error === undefined || state.isRemoved(nodeId) ? strikeOff(others, deps, done) : done(error, undefined),
+  );
+}

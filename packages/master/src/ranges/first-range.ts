@@ -1,0 +1,76 @@
+import { type Bytes, type Clock, EMPTY_BYTES, type Logger } from '@remora/base';
+import type { NodeDescriptor } from '@remora/protocol';
+import type { MasterCommand } from '../metadata/master-commands.ts';
+import type { MasterState } from '../metadata/master-state.ts';
+import type { CommandDone } from '../term/proposals.ts';
+
+export interface FirstRangeDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly state: MasterState;
+  /** Nodes that it gets a replica on. */
+  readonly replicas: number;
+  /** Where others begin: routing keys, in order. None: it is the only one. */
+  readonly borders: readonly Bytes[];
+  readonly isUp: (nodeId: number) => boolean;
+  readonly propose: (command: MasterCommand, done: CommandDone) => void;
+}
+
+/** How long several ranges wait for all founding nodes: spread over them at once, they need not be moved later. */
+const FOUNDERS_WAIT_MS = 5_000;
+
+/** Creates the first range, or several, once enough nodes that store data are up. */
+export class FirstRange {
+  readonly #deps: FirstRangeDeps;
+  #creating = false;
+  /** Since when there are enough nodes for one range. */
+  #enoughSinceMs: number | undefined;
+
+  constructor(deps: FirstRangeDeps) {
+    this.#deps = deps;
+  }
+
+  look(): void {
+    const { clock, state, replicas, borders } = this.#deps;
+    if (this.#creating || state.ranges().length > 0) return;
+    const up = this.#nodesUp();
+    if (up.length < replicas) return;
+    if (borders.length === 0) return this.#create({ type: 'bootstrapRange', nodeIds: up.slice(0, replicas) });
+    const nowMs = clock.monotonicMs();
+    this.#enoughSinceMs ??= nowMs;
+    if (nowMs - this.#enoughSinceMs < FOUNDERS_WAIT_MS && this.#isFounderMissing()) return;
+    const starts = [EMPTY_BYTES, ...borders];
+    // The first of its nodes mostly leads a range.
+    const ranges = starts.map((start, i) => ({ start, nodeIds: rotated(up, i).slice(0, replicas) }));
+    this.#create({ type: 'bootstrapRanges', ranges });
+  }
+
+  #nodesUp(): readonly number[] {
+    const { state, isUp } = this.#deps;
+    const mayHave = ({ nodeId, roles }: NodeDescriptor): boolean =>
+      roles.includes('data') && isUp(nodeId) && state.dutyOf(nodeId).duty === 'serving';
+    const up = state.nodes().filter(mayHave);
+    return up.map(({ nodeId }) => nodeId).sort((a, b) => a - b);
+  }
+
+  /** The voters of the master group are the founding nodes. */
+  #isFounderMissing(): boolean {
+    const { state, isUp } = this.#deps;
+    return state.conf.voters.some((nodeId) => state.node(nodeId) === undefined || !isUp(nodeId));
+  }
+
+  #create(command: Extract<MasterCommand, { type: 'bootstrapRange' | 'bootstrapRanges' }>): void {
+    const { state, logger, propose } = this.#deps;
+    this.#creating = true;
+    propose(command, (error) => {
+      this.#creating = false;
+      if (error === undefined) logger.info({ ranges: state.ranges().length }, 'created the first ranges');
+      else logger.warn({ error: error.message }, 'could not create the first ranges');
+    });
+  }
+}
+
+function rotated(ids: readonly number[], by: number): readonly number[] {
+  const at = by % ids.length;
+  return [...ids.slice(at), ...ids.slice(0, at)];
+}

@@ -1,0 +1,66 @@
+import type { ServiceError } from '@remora/base';
+
+/** Ids that are drawn from the log at a time: what is at hand when the leader changes is lost, and there are plenty. */
+const DRAWN_AT_A_TIME = 16;
+/** With fewer at hand more are drawn. */
+const LOW = 8;
+
+/** Draws ids that are given to nobody else; answers with the first of them. */
+export type DrawIds = (
+  count: number,
+  done: (error: ServiceError | undefined, first: number | undefined) => void,
+) => void;
+
+/**
+ * Ids for new replicas, at hand of the master that leads, so that whoever decides need not wait for the log.
+ *
+ * RI1. An id is handed out once: it was drawn by this leader, in this term, and leaves here for good (metadata.ts M1).
+ * RI2. Ids are handed out in their order, together with those that splits and the first range get: a node takes no replica of
+ *      a range after one of a higher id. So what is at hand is void as soon as higher ones were given out otherwise.
+ */
+export class ReplicaIds {
+  readonly #draw: DrawIds;
+  /** The lowest id that was given out to nobody. */
+  readonly #unused: () => number;
+  #free: number[] = [];
+  #drawing = false;
+  #term = 0;
+
+  constructor(draw: DrawIds, unused: () => number) {
+    this.#draw = draw;
+    this.#unused = unused;
+  }
+
+  /** Undefined while none is at hand: one will be soon, if this master leads. */
+  next(): number | undefined {
+    if (this.#end !== this.#unused()) this.#free = []; // RI2
+    const id = this.#free.shift();
+    if (this.#free.length < LOW && !this.#drawing) this.#fill();
+    return id;
+  }
+
+  /** What was drawn before belongs to another term. */
+  termBegan(term: number): void {
+    this.#term = term;
+    this.#free = [];
+    this.#drawing = false;
+  }
+
+  /** Behind the last one at hand; 0 while there is none. */
+  get #end(): number {
+    const last = this.#free.at(-1);
+    return last === undefined ? 0 : last + 1;
+  }
+
+  #fill(): void {
+    const term = this.#term;
+    this.#drawing = true;
+    this.#draw(DRAWN_AT_A_TIME, (_error, first) => {
+      if (term !== this.#term) return; // RI1
+      this.#drawing = false;
+      if (first === undefined) return;
+      if (this.#end !== first) this.#free = []; // RI2
+      for (let i = 0; i < DRAWN_AT_A_TIME; i++) this.#free.push(first + i);
+    });
+  }
+}

@@ -1,0 +1,21 @@
+import { Actions, type ActionsDeps } from '../admin/actions.ts';
+import { ScheduleCoordinator, type ScheduleCoordinatorDeps } from './schedule-coordinator.ts';
+
+/** What a leader has for its term, and no longer (master.ts M4). */
+export interface LeaderTerm {
+  readonly care: ScheduleCoordinator;
+  readonly actions: Actions;
+}
+
+export function beginTerm(deps: ScheduleCoordinatorDeps & Pick<ActionsDeps, 'masters'>): LeaderTerm {
+  const care = new ScheduleCoordinator(deps);
+  const actions = new Actions({
+    ...{ state: deps.state, scheduling: care.scheduling, masters: deps.masters },
+    monotonicMs: () => care.nowMs,
+    refresh: () => care.refresh(),
+    restsBecause: () => care.restsBecause,
+    setDuty: (request, done) => care.setDuty(request, done),
+    pauseScheduler: (request, done) => care.pauseScheduler(request, done),
+  });
+  return { care, actions };
+}

@@ -1,0 +1,125 @@
+/**
+ * Membership changes: what they are, and which configuration they make of another (etcd-io/raft, confchange).
+ *
+ * M1. A simple change touches at most one voter, so that majorities before and after it overlap (dissertation §4.1).
+ *     Everything else goes through a joint configuration, which needs majorities of both sides (§4.3).
+ * M2. Out of a joint configuration leads one change only: to leave it.
+ * M3. No configuration is left without an incoming voter, and nobody has two roles. A voter of the outgoing side that
+ *     is to become a learner waits in `learnersNext` until the joint configuration is left.
+ * M4. The next configuration depends on the configuration and the change alone: every replica computes the same one.
+ * M5. A forced change makes of any configuration the one of its replica alone (forced.ts). It is never admitted as a
+ *     proposal.
+ *
+ * `conf-change-codec.ts` has the bytes of a change.
+ */
+
+import type { ConfState, ReplicaId } from '../types.ts';
+import { confOf, isJoint, leaveJoint } from './membership.ts';
+
+/**
+ * What happens to one replica. Steps that find their replica in the wanted role already, or gone, do nothing: a change
+ * whose outcome is not known may be proposed again.
+ */
+export interface ConfStep {
+  /** `addVoter` also promotes a learner, `addLearner` also demotes a voter. */
+  readonly type: 'addVoter' | 'addLearner' | 'remove';
+  readonly replica: ReplicaId;
+}
+
+/** A membership change. Without steps it leaves a joint configuration. */
+export interface ConfChange {
+  /** Taken in order. */
+  readonly steps: readonly ConfStep[];
+  /**
+   * `auto`: simple when at most one voter changes, otherwise as `jointAuto`. `jointAuto`: through a joint
+   * configuration, which the leader leaves by itself. `joint`: until a change without steps leaves it. `forced`: at
+   * once, whatever the configuration; never proposed (M5).
+   */
+  readonly transition: 'auto' | 'joint' | 'jointAuto' | 'forced';
+  /** The state machine's own, not looked at. */
+  readonly context: Uint8Array;
+}
+
+/** Why a change is not possible: see `changeConf`. */
+export type ConfProblem =
+  /** The configuration is joint and has to be left first (M2). */
+  | 'joint'
+  /** There is no joint configuration to leave. */
+  | 'notJoint'
+  /** No voter would be left, or the configuration has none to begin with (M3). */
+  | 'noVoters'
+  /** A step names something that is not a replica's id. */
+  | 'noReplica'
+  /** It is forced, which nobody proposes (M5). */
+  | 'forced';
+
+const NO_BYTES = new Uint8Array(0);
+
+/** The change that leaves a joint configuration. */
+export const LEAVE_JOINT: ConfChange = { steps: [], transition: 'auto', context: NO_BYTES };
+
+/** A change of the given steps, without context. */
+export function confChange(steps: readonly ConfStep[], transition: ConfChange['transition'] = 'auto'): ConfChange {
+  return { steps, transition, context: NO_BYTES };
+}
+
+/** The change by which a replica goes on alone. (M5) */
+export function forcedChange(replica: ReplicaId, context: Uint8Array): ConfChange {
+  return { steps: [{ type: 'addVoter', replica }], transition: 'forced', context };
+}
+
+/** Whether a change takes effect whatever the state machine says: out of a joint configuration, or of a lost one. */
+export function takesEffectAlways({ steps, transition }: ConfChange): boolean {
+  return steps.length === 0 || transition === 'forced';
+}
+
+/** The configuration that `change` makes of `conf`, or why it is not possible. Lists are in ascending order. (M4) */
+export function changeConf(conf: ConfState, change: ConfChange): ConfState | { readonly invalid: ConfProblem } {
+  const { steps, transition } = change;
+  if (transition === 'forced') return confOf(steps.map(({ replica }) => replica)); // M5
+  if (steps.length === 0) return isJoint(conf) ? sorted(leaveJoint(conf)) : { invalid: 'notJoint' };
+  if (isJoint(conf)) return { invalid: 'joint' };
+  if (conf.voters.length === 0) return { invalid: 'noVoters' };
+  if (steps.some(({ replica }) => !Number.isSafeInteger(replica) || replica <= 0)) return { invalid: 'noReplica' };
+  const simple = transition === 'auto' ? applySteps(conf, steps) : undefined;
+  const next =
+    simple !== undefined && votersChanged(conf.voters, simple.voters) <= 1
+      ? simple
+      : applySteps({ ...conf, votersOutgoing: conf.voters, autoLeave: transition !== 'joint' }, steps); // M1
+  return next.voters.length === 0 ? { invalid: 'noVoters' } : sorted(next);
+}
+
+function applySteps(conf: ConfState, steps: readonly ConfStep[]): ConfState {
+  const outgoing = new Set(conf.votersOutgoing);
+  const voters = new Set(conf.voters);
+  const learners = new Set(conf.learners);
+  const learnersNext = new Set(conf.learnersNext);
+  for (const { type, replica } of steps) {
+    voters.delete(replica);
+    learners.delete(replica);
+    learnersNext.delete(replica);
+    if (type === 'addVoter') voters.add(replica);
+    else if (type === 'addLearner') (outgoing.has(replica) ? learnersNext : learners).add(replica); // M3
+  }
+  return {
+    voters: [...voters],
+    votersOutgoing: conf.votersOutgoing,
+    learners: [...learners],
+    learnersNext: [...learnersNext],
+    autoLeave: conf.autoLeave,
+  };
+}
+
+function votersChanged(before: readonly ReplicaId[], after: readonly ReplicaId[]): number {
+  return before.filter((id) => !after.includes(id)).length + after.filter((id) => !before.includes(id)).length;
+}
+
+function sorted(conf: ConfState): ConfState {
+  const ascending = (ids: readonly ReplicaId[]) => ids.toSorted((a, b) => a - b);
+  return {
+    ...confOf(ascending(conf.voters), ascending(conf.learners)),
+    votersOutgoing: ascending(conf.votersOutgoing),
+    learnersNext: ascending(conf.learnersNext),
+    autoLeave: conf.autoLeave,
+  };
+}
