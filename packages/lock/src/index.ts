@@ -16,6 +16,7 @@ export {
 export { lockSchema } from './codec/layout.ts';
 export { sameOwner, samePublicOwner, sameSession } from './identity.ts';
 export * from './limits.ts';
+export type { LockView } from './lock-view.ts';
 export * from './procedures/condition.ts';
 export { delayedHolds } from './procedures/delay.ts';
 export { type LockEvent, type LockNews, stateAfter } from './procedures/events.ts';

@@ -33,8 +33,8 @@ import type {
   Transport,
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
-import type { NamedPeer } from './cluster/peer-identities.ts';
 import type { NodeHealth } from './health.ts';
+import type { NodeRecords } from './node-records.ts';
 
 export interface NodePlatform {
   readonly clock: Clock;
@@ -67,33 +67,6 @@ export interface NodePlatform {
   openPeers(deps: PeersDeps): Peers;
   /** What the outside sees of the node. */
   openEntry(deps: EntryDeps): NodeEntry;
-}
-
-/** What a node keeps about itself and the others besides data; each change is durable when the call has ended. */
-export interface NodeRecords {
-  readonly identity: {
-    readonly incarnation: string;
-    /** Absent until the node knows its cluster. */
-    readonly clusterId?: string;
-    readonly nodeId?: number;
-  };
-  assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void>;
-  /** The nodes of the cluster as `rememberNodes` was told last, in this life or an earlier one. */
-  readonly knownNodes: readonly KnownNode[];
-  /**
-   * Keeps what the masters said of the nodes, for lives that begin while no master can say it. Throws when it cannot be
-   * written; it counts for this life then.
-   */
-  rememberNodes(nodes: readonly KnownNode[]): void;
-  close(): Promise<void>;
-}
-
-/** What the masters said of a node. */
-export interface KnownNode extends NamedPeer {
-  readonly nodeId: number;
-  readonly name: string;
-  /** `host:port`. */
-  readonly peerAddress: string;
 }
 
 export interface NodeTuning {

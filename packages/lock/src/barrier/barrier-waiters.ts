@@ -2,19 +2,16 @@
  * Those who wait at a lock without queueing for it, and those who have passed and have not said that they know (B1–B5 of
  * `procedures.ts`): a row for each, which the head counts.
  */
-import type { LockKeys } from '../records/keys.ts';
-import { decodeBarrierWaiter, encodeBarrierWaiter } from '../records/passer-record.ts';
-import type { Head } from '../records/records.ts';
-import type { LockView, Owner, SessionRef } from '../types.ts';
 
-export interface BarrierWaiterRecord {
-  readonly attempt: number;
-  readonly waitUntilMs: number;
-  /** It waits until so many share the lock, itself included; 0: until nobody holds it. */
-  readonly parties: number;
-  /** The revision at which it passed; 0: it waits. */
-  readonly passedVersion: number;
-}
+import type { LockView } from '../lock-view.ts';
+import {
+  type BarrierWaiterRecord,
+  decodeBarrierWaiter,
+  encodeBarrierWaiter,
+} from '../records/barrier-waiter-record.ts';
+import type { LockKeys } from '../records/keys.ts';
+import type { Head } from '../records/records.ts';
+import type { Owner, SessionRef } from '../types.ts';
 
 export interface BarrierWaiter extends BarrierWaiterRecord {
   readonly owner: Owner;

@@ -1,9 +1,10 @@
 /** Holds that outlive their session for a while: T1–T4 of `procedures.ts`. */
 import type { Bytes } from '@remora/base';
+import type { LockView } from '../lock-view.ts';
 import { LockKeys, lockOfKey } from '../records/keys.ts';
 import { decodeHead, type Hold, mayBeDelayed } from '../records/records.ts';
 import { shareAt } from '../records/row-records.ts';
-import type { DelayedHold, LockId, LockResult, LockView } from '../types.ts';
+import type { DelayedHold, LockId, LockResult } from '../types.ts';
 import { handOver } from './hand-over.ts';
 import { type CommandOf, type Procedure, refused } from './procedure.ts';
 

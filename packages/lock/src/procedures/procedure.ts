@@ -1,11 +1,12 @@
 /** What the procedures have in common; their rules are in `procedures.ts`. */
 
 import { sameOwner } from '../identity.ts';
+import type { LockView } from '../lock-view.ts';
 import { publicOwner } from '../public-owner.ts';
 import type { LockRows } from '../records/lock-rows.ts';
 import type { Hold } from '../records/records.ts';
 import type { Mark, OwnerRecord } from '../records/row-records.ts';
-import type { LockCommand, LockId, LockNotice, LockResult, LockView, Owner } from '../types.ts';
+import type { LockCommand, LockId, LockNotice, LockResult, Owner } from '../types.ts';
 
 export type CommandOf<T extends LockCommand['type']> = Extract<LockCommand, { readonly type: T }>;
 export type Refused = Extract<LockResult, { readonly type: 'refused' }>;

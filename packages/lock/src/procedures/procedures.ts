@@ -91,8 +91,9 @@
  */
 import { unreachable } from '@remora/base';
 import { tellBarrierWaiter } from '../barrier/barrier-release.ts';
+import type { LockView } from '../lock-view.ts';
 import { LockRows } from '../records/lock-rows.ts';
-import type { LockCommand, LockId, LockOutcome, LockResult, LockView, SessionEnd, SessionRef } from '../types.ts';
+import type { LockCommand, LockId, LockOutcome, LockResult, SessionEnd, SessionRef } from '../types.ts';
 import { acquire } from './acquire.ts';
 import { forget, setData, setDepth } from './data.ts';
 import { delayedHold, endDelay } from './delay.ts';

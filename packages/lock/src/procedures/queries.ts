@@ -9,9 +9,10 @@
 import { type Bytes, compareBytes, keyAfter, prefixEnd, unreachable } from '@remora/base';
 import { sameOwner } from '../identity.ts';
 import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from '../limits.ts';
+import type { LockView } from '../lock-view.ts';
 import { publicOwner, stateOfHolder } from '../public-owner.ts';
+import { decodeBarrierWaiter } from '../records/barrier-waiter-record.ts';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from '../records/keys.ts';
-import { decodeBarrierWaiter } from '../records/passer-record.ts';
 import { forcedRelease, keptData } from '../records/persisted-rows.ts';
 import { decodeHead, type Head, type Hold, positionOf } from '../records/records.ts';
 import { liveRevocation } from '../records/revocation-row.ts';
@@ -23,7 +24,6 @@ import type {
   LockQueryResult,
   LockResult,
   LockState,
-  LockView,
   Owner,
   Revocation,
   Waiter,

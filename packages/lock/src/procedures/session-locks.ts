@@ -1,11 +1,12 @@
 /** What a session has to do with a lock, from the side of the session. */
 
 import { sameSession } from '../identity.ts';
+import type { LockView } from '../lock-view.ts';
 import { ownerId } from '../public-owner.ts';
 import { headKey, LockKeys } from '../records/keys.ts';
 import { decodeHead, type Head, type Hold, positionOf } from '../records/records.ts';
 import { decodeOwner, decodeWaiter, shareAt } from '../records/row-records.ts';
-import type { LockId, LockView, SessionLock, SessionRef } from '../types.ts';
+import type { LockId, SessionLock, SessionRef } from '../types.ts';
 
 type ReadView = Pick<LockView, 'get' | 'scan'>;
 

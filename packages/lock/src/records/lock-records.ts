@@ -17,7 +17,8 @@
 import { type Bytes, equalBytes } from '@remora/base';
 import { BarrierWaiters } from '../barrier/barrier-waiters.ts';
 import { sameSession } from '../identity.ts';
-import type { ForcedRelease, LockId, LockView, Owner, SessionRef } from '../types.ts';
+import type { LockView } from '../lock-view.ts';
+import type { ForcedRelease, LockId, Owner, SessionRef } from '../types.ts';
 import { LockKeys, type LockNames, lockNames } from './keys.ts';
 import { Marks } from './marks.ts';
 import { keepData, keptData, recordForced } from './persisted-rows.ts';

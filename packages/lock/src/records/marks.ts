@@ -1,7 +1,8 @@
 /** The marks of a lock (M1–M4 of `procedures.ts`): by owner, in its row, and by their end, in rows of their own. */
 import type { Bytes } from '@remora/base';
 import { MARKS_CLEARED_MAX, MARKS_MAX } from '../limits.ts';
-import type { LockCommand, LockId, LockView, Owner } from '../types.ts';
+import type { LockView } from '../lock-view.ts';
+import type { LockCommand, LockId, Owner } from '../types.ts';
 import { isMarkKey, LockKeys, lockOfKey } from './keys.ts';
 import type { Head } from './records.ts';
 import { encodeOwner, type Mark, NOTHING_OWNED, type OwnerRecord } from './row-records.ts';

@@ -3,7 +3,8 @@
  * without them pays nothing.
  */
 import { type Bytes, EMPTY_BYTES, InvariantError } from '@remora/base';
-import type { ForcedRelease, LockView } from '../types.ts';
+import type { LockView } from '../lock-view.ts';
+import type { ForcedRelease } from '../types.ts';
 import type { LockKeys } from './keys.ts';
 import { decodeForced, decodeKept, encodeForced, encodeKept } from './persisted-rows-codec.ts';
 import type { Head } from './records.ts';

@@ -1,8 +1,8 @@
 import { InvariantError, utf8 } from '@remora/base';
 import { describe, expect, it, test } from 'vitest';
 import type { ForcedRelease } from '../types.ts';
+import { decodeBarrierWaiter, encodeBarrierWaiter } from './barrier-waiter-record.ts';
 import { LockKeys } from './keys.ts';
-import { decodeBarrierWaiter, encodeBarrierWaiter } from './passer-record.ts';
 import { decodeForced, decodeKept, encodeForced, encodeKept } from './persisted-rows-codec.ts';
 import { decodeHead, emptyHead, encodeHead, type Head, type Hold, RECORD_VERSION } from './records.ts';
 import {

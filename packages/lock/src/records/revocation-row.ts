@@ -1,7 +1,8 @@
 /** A request to let go, as a row of its own that the head announces: a lock without one pays nothing. */
 import { asBuffer, type Bytes, InvariantError, utf8 } from '@remora/base';
 import { viewAround } from '../codec/binary.ts';
-import type { LockView, Revocation } from '../types.ts';
+import type { LockView } from '../lock-view.ts';
+import type { Revocation } from '../types.ts';
 import type { LockKeys } from './keys.ts';
 import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord, readTail, writeTail } from './record-parts.ts';
 import { type Head, RECORD_VERSION } from './records.ts';

@@ -1,6 +1,16 @@
 import type { Random } from '@remora/base';
 import type { TraceSink } from './trace.ts';
-import type { ConfState, Entry, HardState, LogOutline, LogPosition, ReplicaId, Role, TickTime } from './types.ts';
+import type {
+  ConfState,
+  Entry,
+  HardState,
+  LogOutline,
+  LogPosition,
+  ProgressState,
+  ReplicaId,
+  Role,
+  TickTime,
+} from './types.ts';
 
 /** What a core is told once. Times are in ticks of the caller, sizes in bytes of entry data plus a small overhead. */
 export interface RaftConfig {
@@ -97,8 +107,6 @@ export interface RaftInitial {
    */
   readonly firstLeader?: ReplicaId | undefined;
 }
-
-export type ProgressState = 'probe' | 'replicate' | 'snapshot';
 
 /** How a leader sees one other replica. */
 export interface ProgressStatus {

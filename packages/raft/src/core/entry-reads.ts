@@ -15,39 +15,8 @@ import { entryBytes } from './log.ts';
 import type { CoreState } from './state.ts';
 import type { Entry, EntryRead, ReplicaId } from './types.ts';
 
-interface InFlight {
-  readonly read: EntryRead;
-  /** The log when it was asked for (B4). */
-  readonly truncations: number;
-}
-
 /** Reads of so many times the size of one are handed out to be applied, or under way, at most: one is read while one is applied. */
 const APPLY_READS_MAX = 2;
-
-export class EntryReads {
-  /** Asked for with the next `Ready`. */
-  wanted: EntryRead[] = [];
-  /** Read back, and to be applied next. */
-  loaded: readonly Entry[] | undefined;
-  readonly #inFlight = new Map<ReplicaId, InFlight>();
-
-  isInFlight(reader: ReplicaId): boolean {
-    return this.#inFlight.has(reader);
-  }
-
-  begin(read: EntryRead, truncations: number): void {
-    this.wanted.push(read);
-    this.#inFlight.set(read.reader, { read, truncations });
-  }
-
-  /** What was asked for by `read`; undefined when nothing was. */
-  end(read: EntryRead): InFlight | undefined {
-    const inFlight = this.#inFlight.get(read.reader);
-    if (inFlight?.read !== read) return undefined;
-    this.#inFlight.delete(read.reader);
-    return inFlight;
-  }
-}
 
 /** Asks for the entries from `from` to at most `to` that are not in memory (B1). */
 export function wantEntries(

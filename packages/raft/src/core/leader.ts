@@ -16,12 +16,12 @@
  */
 import { assert } from '@remora/base';
 import { wantEntries } from './entry-reads.ts';
-import { RoundTimes } from './lease.ts';
 import { ENTRY_OVERHEAD_BYTES, entryBytes } from './log.ts';
 import type { Progress } from './progress.ts';
 import { isQuorum, quorumIndex } from './quorum.ts';
 import { appendOwn, becomeFollower } from './roles.ts';
 import type { CoreState } from './state.ts';
+import { RoundTimes } from './state-parts.ts';
 import { concludeTrial, decideWhoWaits, releaseWaiting, waits } from './thrifty-replication.ts';
 import {
   type AppendResponse,

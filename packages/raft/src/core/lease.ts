@@ -25,9 +25,6 @@ import { isQuorum } from './quorum.ts';
 import type { CoreState } from './state.ts';
 import type { Moment, ReplicaId } from './types.ts';
 
-/** Rounds of heartbeats whose send times are remembered; an answer to an older one counts for no lease. */
-const ROUNDS_MAX = 16;
-
 /** How long followers keep their promise, in milliseconds of the leader's clock (E3). 0: there is no lease. */
 export function leaseLengthMs(given: {
   readonly electionTicks: number;
@@ -39,25 +36,6 @@ export function leaseLengthMs(given: {
 }): number {
   const ticks = Math.max(0, given.electionTicks - given.aheadTicksMax - 1);
   return Math.floor(ticks * given.tickMs * (1 - given.driftPercent / 100));
-}
-
-/** The send times of a leader's recent rounds of heartbeats. */
-export class RoundTimes {
-  readonly #rounds: number[] = [];
-  readonly #moments: Moment[] = [];
-
-  began(round: number, at: Moment): void {
-    if (this.#rounds.length >= ROUNDS_MAX) {
-      this.#rounds.shift();
-      this.#moments.shift();
-    }
-    this.#rounds.push(round);
-    this.#moments.push(at);
-  }
-
-  of(round: number): Moment | undefined {
-    return this.#moments[this.#rounds.indexOf(round)];
-  }
 }
 
 /** Whether the lease holds at `now`, which was read just before. */

@@ -12,8 +12,7 @@
  *     snapshot → probe    reported; or acknowledged past the compacted part, then → replicate
  */
 import { ByteMarks } from './byte-marks.ts';
-import type { ProgressState } from './config.ts';
-import type { Moment, ReplicaId } from './types.ts';
+import type { Moment, ProgressState, ReplicaId } from './types.ts';
 
 export class Progress {
   readonly id: ReplicaId;

@@ -18,7 +18,7 @@ import { assert } from '@remora/base';
 import { membersOf } from './membership/membership.ts';
 import { Progress } from './progress.ts';
 import type { CoreState } from './state.ts';
-import { ThriftyReplication } from './thrifty-replication.ts';
+import { ThriftyReplication } from './state-parts.ts';
 import { trace } from './trace.ts';
 import { type Entry, NO_REPLICA, type ReplicaId } from './types.ts';
 

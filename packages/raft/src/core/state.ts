@@ -12,14 +12,13 @@
 import { assert } from '@remora/base';
 import { ByteMarks } from './byte-marks.ts';
 import type { RaftConfig, RaftInitial } from './config.ts';
-import { EntryReads } from './entry-reads.ts';
-import type { RoundTimes } from './lease.ts';
 import { RaftLog } from './log.ts';
 import { isVoter } from './membership/membership.ts';
 import { PersistGate } from './persist-gate.ts';
 import type { Progress } from './progress.ts';
 import { ReadQueue } from './read-index.ts';
-import { ThriftyReplication } from './thrifty-replication.ts';
+import type { RoundTimes } from './state-parts.ts';
+import { EntryReads, ThriftyReplication } from './state-parts.ts';
 import { trace } from './trace.ts';
 import {
   type ConfState,

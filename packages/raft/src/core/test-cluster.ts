@@ -17,33 +17,14 @@ import { assert, SeededRandom, utf8 } from '@remora/base';
 import type { RaftConfig } from './config.ts';
 import { LEAVE_JOINT } from './membership/conf-change.ts';
 import { confOf, EMPTY_CONF, isJoint, isVoter, membersOf } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
 import { bootCore } from './test-boot.ts';
 import { type ChangeKind, confBehind, kindsOf, quorumsOverlap, randomChange } from './test-changes.ts';
 import { cutTo, type Disk, diskFrom, emptyDisk, lastOf, type Persist, readFrom, termAt, writeTo } from './test-disk.ts';
 import { Invariants } from './test-invariants.ts';
 import { LateCalls } from './test-late-calls.ts';
-import { type Transfer, Transfers } from './test-transfers.ts';
-import type { ConfState, Entry, EntryRead, Message, ReplicaId, SnapshotMeta } from './types.ts';
-
-export interface TestNode {
-  readonly id: ReplicaId;
-  readonly disk: Disk;
-  core: RaftCore;
-  up: boolean;
-  /** Handed out and not synced, oldest first. */
-  unsynced: Persist[];
-  /** Committed and not applied. */
-  applyQueue: Entry[];
-  applied: SnapshotMeta;
-  /** The log as handed out so far. */
-  shadow: Disk;
-  leaderTerm: number;
-  seenCommit: number;
-  installing: Transfer | undefined;
-  /** Entries that the core asked for, and the disk as it was then: the answer is of any moment since. */
-  reads: { readonly read: EntryRead; readonly entries: readonly Entry[] }[];
-}
+import type { TestNode } from './test-node.ts';
+import { Transfers } from './test-transfers.ts';
+import type { ConfState, Entry, Message, ReplicaId } from './types.ts';
 
 const IN_FLIGHT_MAX = 400;
 

@@ -2,8 +2,8 @@
 import { assert } from '@remora/base';
 import { isVoter } from './membership/membership.ts';
 import { isQuorum } from './quorum.ts';
-import type { TestNode } from './test-cluster.ts';
 import { changesAfter, lastOf, type Persist, termAt, writeTo } from './test-disk.ts';
+import type { TestNode } from './test-node.ts';
 import type { Message, ReplicaId } from './types.ts';
 
 export class Invariants {

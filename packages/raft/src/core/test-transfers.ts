@@ -1,18 +1,8 @@
 /** Snapshots on their way in the cluster of `test-cluster.ts`: offered, then installed or broken off. */
 import { assert } from '@remora/base';
 import { isMember } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
-import type { TestNode } from './test-cluster.ts';
-import type { ConfState, ReplicaId, SnapshotMeta } from './types.ts';
-
-export interface Transfer {
-  readonly from: ReplicaId;
-  /** The sender as it was: its restart ends what it was sending. */
-  readonly sender: RaftCore;
-  readonly to: ReplicaId;
-  readonly term: number;
-  readonly meta: SnapshotMeta;
-}
+import type { TestNode, Transfer } from './test-node.ts';
+import type { ConfState, ReplicaId } from './types.ts';
 
 export interface TransfersOptions {
   readonly node: (id: ReplicaId) => TestNode;

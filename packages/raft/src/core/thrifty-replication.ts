@@ -23,40 +23,12 @@
  */
 import type { Progress } from './progress.ts';
 import type { CoreState } from './state.ts';
+import { NO_TRIAL, NOBODY } from './state-parts.ts';
 import { NO_REPLICA, type ReplicaId } from './types.ts';
 
 /** T4. */
 const WAITING_ENTRIES_MAX = 64;
 const WAITING_BYTES_MAX = 4 * 1024;
-
-const NOBODY: readonly ReplicaId[] = [];
-const NO_TRIAL = Number.MAX_SAFE_INTEGER;
-
-/** What a leader keeps about it. */
-export class ThriftyReplication {
-  /** The tick at which the last trial began, and the last of its entries. */
-  trialTick = Number.NEGATIVE_INFINITY;
-  trialIndex = NO_TRIAL;
-  /** T1. */
-  countedOn = NOBODY;
-  /** For entries up to here it was decided who gets them at once. */
-  decidedTo = 0;
-  /** What was decided for the last of them. */
-  mayWait = false;
-  /** Entries wait for some follower. */
-  waiting = false;
-  /** What waited is about to leave, with whatever comes behind it meanwhile (T3). */
-  released = false;
-  /** The end of the log at the last review (T3). */
-  reviewedTo = 0;
-
-  forget(): void {
-    this.trialTick = Number.NEGATIVE_INFINITY;
-    this.trialIndex = NO_TRIAL;
-    this.countedOn = NOBODY;
-    this.mayWait = false;
-  }
-}
 
 /** Entries are about to be sent: decides whether those that are new may wait. */
 export function decideWhoWaits(s: CoreState): void {

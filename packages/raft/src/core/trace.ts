@@ -8,7 +8,6 @@
  *     so, and every message has its `send`, when it leaves and not while it waits for an fsync.
  * T3. Costs nothing without a sink.
  */
-import type { CoreState } from './state.ts';
 import type { ConfState, Message, ReplicaId, Role } from './types.ts';
 
 export type TraceEventName =
@@ -52,7 +51,14 @@ export interface TraceEvent {
 /** Called synchronously, from within the core: it must not call back into it. */
 export type TraceSink = (event: TraceEvent) => void;
 
-export function trace(s: CoreState, event: TraceEventName, message?: Message): void {
+/** What an event shows of a replica's state. */
+interface TracedState extends Pick<TraceEvent, 'term' | 'vote' | 'commit' | 'conf' | 'role'> {
+  readonly id: ReplicaId;
+  readonly config: { readonly trace?: TraceSink };
+  readonly log: { readonly lastIndex: number; readonly lastTerm: number };
+}
+
+export function trace(s: TracedState, event: TraceEventName, message?: Message): void {
   const sink = s.config.trace;
   if (sink === undefined) return; // T3
   const { id: node, term, vote, commit, conf, role } = s;

@@ -1,5 +1,3 @@
-import type { ConfProblem } from './membership/conf-change.ts';
-
 /** A replica's id: globally unique and never reused (traps 10). 0 means "none". */
 export type ReplicaId = number;
 
@@ -242,3 +240,18 @@ export interface Ready {
   /** Present when role, term or known leader changed since the last `Ready`. */
   readonly soft?: { readonly role: Role; readonly term: number; readonly leader: ReplicaId };
 }
+
+export type ProgressState = 'probe' | 'replicate' | 'snapshot';
+
+/** Why a change is not possible: see `changeConf`. */
+export type ConfProblem =
+  /** The configuration is joint and has to be left first (M2). */
+  | 'joint'
+  /** There is no joint configuration to leave. */
+  | 'notJoint'
+  /** No voter would be left, or the configuration has none to begin with (M3). */
+  | 'noVoters'
+  /** A step names something that is not a replica's id. */
+  | 'noReplica'
+  /** It is forced, which nobody proposes (M5). */
+  | 'forced';

@@ -4,8 +4,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { CommandIdentity } from '../../process-identity.ts';
 import { nodeClock } from '../node-clock.ts';
 import { endCommand, processesOf } from './command-processes.ts';
+import type { ProcessRow } from './listing.ts';
 import { identityOf, isGone } from './process-identity.ts';
-import { type ProcessRow, type ProcessTable, rowsOfPs, systemProcessTable } from './process-table.ts';
+import { type ProcessTable, rowsOfPs, systemProcessTable } from './process-table.ts';
 
 interface Entry extends Partial<ProcessRow> {
   readonly pid: number;

@@ -17,7 +17,8 @@
  */
 import { type Clock, sleep } from '../../clock.ts';
 import type { CommandIdentity } from '../../process-identity.ts';
-import type { ProcessRow, ProcessTable } from './process-table.ts';
+import type { ProcessRow } from './listing.ts';
+import type { ProcessTable } from './process-table.ts';
 
 /** Their ids. @throws Error when the system fails to tell: then some may be left. */
 export function processesOf(command: CommandIdentity, table: ProcessTable): readonly number[] {

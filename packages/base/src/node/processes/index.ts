@@ -1,8 +1,8 @@
 export { commandOver, endCommand, processesOf } from './command-processes.ts';
+export type { ProcessRow } from './listing.ts';
 export { identityOf, isGone } from './process-identity.ts';
 export {
   isInForeground,
-  type ProcessRow,
   type ProcessTable,
   rowsOfPs,
   type SignalOutcome,

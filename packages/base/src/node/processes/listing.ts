@@ -8,7 +8,13 @@
  *      wrapped around. So the ids are read twice at least.
  * LI3. Not known: a process that is given, within one listing, the id of one that has ended in it.
  */
-import type { ProcessRow } from './process-table.ts';
+export interface ProcessRow {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  /** Undefined where the system does not say. */
+  readonly session: number | undefined;
+}
 
 export interface ProcessLook {
   ids(): readonly string[];

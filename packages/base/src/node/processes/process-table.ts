@@ -1,15 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { listProcesses } from './listing.ts';
-
-export interface ProcessRow {
-  readonly pid: number;
-  readonly parent: number;
-  readonly group: number;
-  /** Undefined where the system does not say. */
-  readonly session: number | undefined;
-}
+import { listProcesses, type ProcessRow } from './listing.ts';
 
 export type SignalOutcome = 'sent' | 'gone' | 'refused';
 

@@ -2,7 +2,7 @@ import { formatAddress, type Logger } from '@remora/base';
 import type { ClusterNode } from '@remora/gateway';
 import type { ClusterView, NodeHeartbeatReply } from '@remora/protocol';
 import type { NodeOptions } from '../../node-options.ts';
-import type { NodePlatform } from '../platform.ts';
+import type { NodeRecords } from '../node-records.ts';
 import type { Founders } from './cluster-identity.ts';
 import { clusterNodes, knownNodesOf } from './known-nodes.ts';
 import type { NamedPeer } from './peer-identities.ts';
@@ -10,7 +10,7 @@ import type { NamedPeer } from './peer-identities.ts';
 export interface KnownClusterDeps {
   readonly options: Pick<NodeOptions, 'peerProxies'>;
   readonly founders: Founders | undefined;
-  readonly records: Pick<NodePlatform['records'], 'knownNodes' | 'rememberNodes'>;
+  readonly records: Pick<NodeRecords, 'knownNodes' | 'rememberNodes'>;
   readonly logger: Logger;
   /** What the master on this node knows of another one, if it runs one. */
   readonly masterKnows: (nodeId: number) => NamedPeer | undefined;

@@ -1,7 +1,15 @@
 import type { ClusterNode } from '@remora/gateway';
 import type { ClusterView, NodeEntry, NodeHeartbeatReply } from '@remora/protocol';
-import type { KnownNode } from '../platform.ts';
 import type { Founders } from './cluster-identity.ts';
+import type { NamedPeer } from './peer-identities.ts';
+
+/** What the masters said of a node. */
+export interface KnownNode extends NamedPeer {
+  readonly nodeId: number;
+  readonly name: string;
+  /** `host:port`. */
+  readonly peerAddress: string;
+}
 
 /**
  * Where the nodes of a cluster are and which incarnations they have, on the disk of each of them.

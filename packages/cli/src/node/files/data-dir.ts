@@ -11,8 +11,8 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Random, randomGuid } from '@remora/base';
 import { CommandError } from '../../exit-codes.ts';
+import type { KnownNode } from '../cluster/known-nodes.ts';
 import { isNodeId, readKnownNodes, sameNodes } from '../cluster/known-nodes.ts';
-import type { KnownNode } from '../platform.ts';
 import { readJsonFile, syncDirectory, writeJsonAtomically, writeJsonAtomicallySync } from './atomic-file.ts';
 import { type DirLock, lockDirectory } from './dir-lock.ts';
 

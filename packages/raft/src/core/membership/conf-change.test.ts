@@ -1,14 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ConfState } from '../types.ts';
-import {
-  type ConfChange,
-  type ConfProblem,
-  type ConfStep,
-  changeConf,
-  confChange,
-  LEAVE_JOINT,
-} from './conf-change.ts';
+import type { ConfProblem, ConfState } from '../types.ts';
+import { type ConfChange, type ConfStep, changeConf, confChange, LEAVE_JOINT } from './conf-change.ts';
 import { confOf, leaveJoint } from './membership.ts';
 
 const add = (replica: number): ConfStep => ({ type: 'addVoter', replica });

@@ -13,7 +13,7 @@
  * `conf-change-codec.ts` has the bytes of a change.
  */
 
-import type { ConfState, ReplicaId } from '../types.ts';
+import type { ConfProblem, ConfState, ReplicaId } from '../types.ts';
 import { confOf, isJoint, leaveJoint } from './membership.ts';
 
 /**
@@ -39,19 +39,6 @@ export interface ConfChange {
   /** The state machine's own, not looked at. */
   readonly context: Uint8Array;
 }
-
-/** Why a change is not possible: see `changeConf`. */
-export type ConfProblem =
-  /** The configuration is joint and has to be left first (M2). */
-  | 'joint'
-  /** There is no joint configuration to leave. */
-  | 'notJoint'
-  /** No voter would be left, or the configuration has none to begin with (M3). */
-  | 'noVoters'
-  /** A step names something that is not a replica's id. */
-  | 'noReplica'
-  /** It is forced, which nobody proposes (M5). */
-  | 'forced';
 
 const NO_BYTES = new Uint8Array(0);
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RaftCore } from '../raft.ts';
 import { bootCore } from '../test-boot.ts';
-import { TestCluster, type TestNode } from '../test-cluster.ts';
+import { TestCluster } from '../test-cluster.ts';
 import { lastOf, mend, termAt } from '../test-disk.ts';
 import {
   append,
@@ -18,6 +18,7 @@ import {
   tick,
   tickUntilCampaign,
 } from '../test-kit.ts';
+import type { TestNode } from '../test-node.ts';
 import { perform } from '../test-schedule.ts';
 import type { LogPosition } from '../types.ts';
 import { changeConf, confChange, forcedChange } from './conf-change.ts';

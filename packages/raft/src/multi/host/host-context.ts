@@ -7,7 +7,7 @@ import type { GroupId, GroupLog, NodeId } from '../ports.ts';
 import type { LeaseClock } from './clock/lease-clock.ts';
 import type { EntryCache } from './entries/entry-cache.ts';
 import type { EntryReader } from './entries/entry-reader.ts';
-import type { GroupRunner } from './group/group-runner.ts';
+import type { GroupHandle } from './group/group-handle.ts';
 import type { Heartbeats } from './heartbeats/heartbeats.ts';
 import { type HostOptions, leaseLengthOf } from './options.ts';
 import type { HostStats } from './stats.ts';
@@ -27,25 +27,25 @@ export interface HostContext {
   /** Ticks of all groups. */
   readonly time: TickTime;
   /** Whether one more group may campaign now. */
-  admitsCampaign(runner: GroupRunner): boolean;
+  admitsCampaign(group: GroupHandle): boolean;
   /** The group has something for the next turn. */
-  markDirty(runner: GroupRunner): void;
+  markDirty(group: GroupHandle): void;
   /** Entries of the group wait for some of its followers (core/thrifty-replication.ts). */
-  appendsWait(runner: GroupRunner): void;
+  appendsWait(group: GroupHandle): void;
   /** Its next due tick may have come nearer. */
-  schedule(runner: GroupRunner): void;
-  wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
+  schedule(group: GroupHandle): void;
+  wantSnapshot(group: GroupHandle, to: ReplicaId): void;
   /** A replica asks for votes that is no member of the group. */
-  stranger(runner: GroupRunner, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }): void;
+  stranger(group: GroupHandle, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }): void;
   readonly trace: ((groupId: GroupId, event: TraceEvent) => void) | undefined;
   fail(error: unknown): void;
 }
 
 /** What the core of a group is told. */
-export function coreConfig(host: HostContext, runner: GroupRunner): RaftConfig {
+export function coreConfig(host: HostContext, group: GroupHandle): RaftConfig {
   const { options, random, trace, time } = host;
   return {
-    id: runner.replicaId,
+    id: group.replicaId,
     electionTicks: options.electionTicks,
     electionSpreadTicks: Math.ceil((options.electionTicks * options.electionSpreadPercent) / 100),
     heartbeatTicks: options.heartbeatTicks,
@@ -62,7 +62,7 @@ export function coreConfig(host: HostContext, runner: GroupRunner): RaftConfig {
     caughtUpPercent: options.caughtUpPercent,
     random,
     time,
-    admitsCampaign: () => host.admitsCampaign(runner),
-    ...(trace !== undefined && { trace: (event) => trace(runner.groupId, event) }),
+    admitsCampaign: () => host.admitsCampaign(group),
+    ...(trace !== undefined && { trace: (event) => trace(group.groupId, event) }),
   };
 }

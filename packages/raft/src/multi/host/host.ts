@@ -166,7 +166,7 @@ class Host implements NodeRaftHost {
       markDirty: (runner) => this.#turns.markDirty(runner),
       appendsWait: (runner) => this.#waitingAppends.add(runner),
       schedule: (runner) => this.#wheel.schedule(runner),
-      wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
+      wantSnapshot: (runner, to) => this.#sender.want(runner, to),
       stranger: (runner, stranger) => this.#given.onStranger?.(runner, stranger),
       trace: given.trace,
       fail,

@@ -27,9 +27,9 @@ import type {
   ReplicaId,
   Role,
 } from '../../../core/types.ts';
-import type { Group, GroupOptions, GroupStatus } from '../../host-api.ts';
+import type { GroupOptions, GroupStatus } from '../../host-api.ts';
 import type { GroupAppend, GroupId, NodeId, StateMachine } from '../../ports.ts';
-import { NOWHERE, type TickMember } from '../clock/tick-wheel.ts';
+import { NOWHERE } from '../clock/tick-wheel.ts';
 import type { CacheShare } from '../entries/entry-cache.ts';
 import type { EntryOwner } from '../entries/entry-reader.ts';
 import type { HeartbeatReceiver, HeartbeatSender, SteadyFollower } from '../heartbeats/heartbeats.ts';
@@ -37,8 +37,8 @@ import { MergedFollowers } from '../heartbeats/merged-followers.ts';
 import { coreConfig, type HostContext } from '../host-context.ts';
 import type { Outbox } from '../outbox.ts';
 import type { HostInFlight } from '../stats.ts';
-import type { TurnMember } from '../turns.ts';
 import { ApplyQueue } from './apply-queue.ts';
+import type { GroupHandle } from './group-handle.ts';
 import { GroupSnapshots } from './group-snapshots.ts';
 import { LogTail } from './log-tail.ts';
 import { ReadQueue } from './reads.ts';
@@ -48,7 +48,7 @@ import { ReplicaPlaces } from './replica-places.ts';
 const QUEUE_FULL: Refused = { refused: 'queueFull' };
 const NOT_LEADER: Refused = { refused: 'notLeader' };
 
-export class GroupRunner implements Group, EntryOwner, HeartbeatSender, HeartbeatReceiver, TickMember, TurnMember {
+export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, HeartbeatReceiver {
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
   readonly logger: Logger;

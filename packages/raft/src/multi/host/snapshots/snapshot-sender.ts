@@ -15,7 +15,7 @@ import { type Clock, joinSignals, sleep } from '@remora/base';
 import type { ReplicaId } from '../../../core/types.ts';
 import type { GroupId, NodeId, Transport } from '../../ports.ts';
 import { isSnapshotBusy } from '../../transport/snapshot-transfer.ts';
-import type { GroupRunner } from '../group/group-runner.ts';
+import type { GroupHandle } from '../group/group-handle.ts';
 import type { HostOptions } from '../options.ts';
 import type { HostStats } from '../stats.ts';
 import type { ByteRate } from './byte-rate.ts';
@@ -43,7 +43,7 @@ interface Picture {
 
 interface Wanted {
   readonly key: string;
-  readonly runner: GroupRunner;
+  readonly group: GroupHandle;
   readonly to: ReplicaId;
   readonly node: NodeId;
   readonly picture: Picture | undefined;
@@ -63,11 +63,11 @@ export class SnapshotSender {
     this.#host = host;
   }
 
-  want(runner: GroupRunner, to: ReplicaId): void {
-    const key = keyOf(runner.groupId, runner.replicaId, to);
-    const node = runner.locate(to) ?? NOWHERE;
+  want(group: GroupHandle, to: ReplicaId): void {
+    const key = keyOf(group.groupId, group.replicaId, to);
+    const node = group.locate(to) ?? NOWHERE;
     if (this.#queue.get(node, key)?.picture === undefined) {
-      this.#queue.put(node, key, { key, runner, to, node, picture: undefined });
+      this.#queue.put(node, key, { key, group, to, node, picture: undefined });
     }
     this.#startMore();
   }
@@ -103,10 +103,10 @@ export class SnapshotSender {
   }
 
   async #run(wanted: Wanted): Promise<void> {
-    const { runner, to } = wanted;
+    const { group, to } = wanted;
     const picture = await this.#pictureFor(wanted);
     if (picture === undefined) return;
-    const { logger } = runner;
+    const { logger } = group;
     const { outgoing } = picture;
     const { index } = outgoing.snapshot.meta;
     try {
@@ -123,18 +123,18 @@ export class SnapshotSender {
       return this.#reportLater(wanted, outgoing);
     }
     outgoing.snapshot.release();
-    runner.snapshots.sent(to, outgoing, true);
+    group.snapshots.sent(to, outgoing, true);
   }
 
   /** The picture that waited (S3), or a new one; undefined when there is none to send now. */
   async #pictureFor(wanted: Wanted): Promise<Picture | undefined> {
     const { clock, options } = this.#host;
-    const { runner, picture } = wanted;
+    const { group, picture } = wanted;
     if (picture !== undefined) {
       picture.unpark?.();
       return picture;
     }
-    const taking = runner.snapshots.take(wanted.to);
+    const taking = group.snapshots.take(wanted.to);
     try {
       const outgoing = await within(clock, options.snapshotIdleTimeoutMs, taking, 'the state machine is busy');
       if (outgoing === undefined) return undefined;
@@ -148,7 +148,7 @@ export class SnapshotSender {
   }
 
   /** Resolves with the bytes sent. */
-  async #send({ runner, to, node }: Wanted, { outgoing, dueMs }: Picture): Promise<number> {
+  async #send({ group, to, node }: Wanted, { outgoing, dueMs }: Picture): Promise<number> {
     const { clock, options, transport, stats } = this.#host;
     if (node === NOWHERE) throw new Error(`the node of replica ${to} is not known`);
     const overdue = new AbortController();
@@ -158,7 +158,7 @@ export class SnapshotSender {
     const { meta, chunks, bytes } = outgoing.snapshot;
     const log = new ProgressLog({
       clock,
-      logger: runner.logger,
+      logger: group.logger,
       what: 'sending a snapshot',
       fields: { to, index: meta.index },
       intervalMs: options.snapshotLogMs,
@@ -176,9 +176,9 @@ export class SnapshotSender {
     });
     const resumed = () => {
       stats.snapshotsResumed++;
-      runner.logger.info({ to, index: meta.index, bytes: log.bytes }, 'a snapshot goes on after a break');
+      group.logger.info({ to, index: meta.index, bytes: log.bytes }, 'a snapshot goes on after a break');
     };
-    const header = { groupId: runner.groupId, from: runner.replicaId, to, term: outgoing.term, meta };
+    const header = { groupId: group.groupId, from: group.replicaId, to, term: outgoing.term, meta };
     try {
       await transport.sendSnapshot(node, header, paced, signal, resumed);
     } finally {
@@ -236,13 +236,13 @@ export class SnapshotSender {
   }
 
   /** Tells the core after a pause, which holds no place; not at all when leadership or the node ends before. */
-  #reportLater({ runner, to }: Wanted, outgoing: OutgoingSnapshot): void {
+  #reportLater({ group, to }: Wanted, outgoing: OutgoingSnapshot): void {
     const { clock, options } = this.#host;
     const { signal, letGo } = joinSignals([outgoing.signal, this.#stopped.signal]);
     void sleep(clock, options.snapshotRetryMs, signal)
       .catch(() => undefined)
       .finally(letGo)
-      .then(() => runner.snapshots.sent(to, outgoing, false))
+      .then(() => group.snapshots.sent(to, outgoing, false))
       .catch((error: unknown) => this.#host.fail(error));
   }
 }

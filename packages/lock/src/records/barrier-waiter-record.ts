@@ -1,9 +1,17 @@
 /** One who waits at a lock, or has passed, as bytes: its key has the owner. The rules are those of `records.ts`. */
 import type { Bytes } from '@remora/base';
-import type { BarrierWaiterRecord } from '../barrier/barrier-waiters.ts';
 import { viewAround } from '../codec/binary.ts';
 import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord } from './record-parts.ts';
 import { RECORD_VERSION } from './records.ts';
+
+export interface BarrierWaiterRecord {
+  readonly attempt: number;
+  readonly waitUntilMs: number;
+  /** It waits until so many share the lock, itself included; 0: until nobody holds it. */
+  readonly parties: number;
+  /** The revision at which it passed; 0: it waits. */
+  readonly passedVersion: number;
+}
 
 /** Before the block: the version. */
 const PREFIX_BYTES = 1;

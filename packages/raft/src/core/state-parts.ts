@@ -1,0 +1,85 @@
+/** Parts of a replica's state that keep data only. The rules for their use stand in the files that use them. */
+import type { Entry, EntryRead, Moment, ReplicaId } from './types.ts';
+
+export const NOBODY: readonly ReplicaId[] = [];
+export const NO_TRIAL = Number.MAX_SAFE_INTEGER;
+
+/** Rounds of heartbeats whose send times are remembered; an answer to an older one counts for no lease. */
+const ROUNDS_MAX = 16;
+
+interface InFlight {
+  readonly read: EntryRead;
+  /** The log when it was asked for (B4). */
+  readonly truncations: number;
+}
+
+/** Entries that left memory and are being read back (rules B1 to B4 of entry-reads.ts). */
+export class EntryReads {
+  /** Asked for with the next `Ready`. */
+  wanted: EntryRead[] = [];
+  /** Read back, and to be applied next. */
+  loaded: readonly Entry[] | undefined;
+  readonly #inFlight = new Map<ReplicaId, InFlight>();
+
+  isInFlight(reader: ReplicaId): boolean {
+    return this.#inFlight.has(reader);
+  }
+
+  begin(read: EntryRead, truncations: number): void {
+    this.wanted.push(read);
+    this.#inFlight.set(read.reader, { read, truncations });
+  }
+
+  /** What was asked for by `read`; undefined when nothing was. */
+  end(read: EntryRead): InFlight | undefined {
+    const inFlight = this.#inFlight.get(read.reader);
+    if (inFlight?.read !== read) return undefined;
+    this.#inFlight.delete(read.reader);
+    return inFlight;
+  }
+}
+
+/** The send times of a leader's recent rounds of heartbeats. */
+export class RoundTimes {
+  readonly #rounds: number[] = [];
+  readonly #moments: Moment[] = [];
+
+  began(round: number, at: Moment): void {
+    if (this.#rounds.length >= ROUNDS_MAX) {
+      this.#rounds.shift();
+      this.#moments.shift();
+    }
+    this.#rounds.push(round);
+    this.#moments.push(at);
+  }
+
+  of(round: number): Moment | undefined {
+    return this.#moments[this.#rounds.indexOf(round)];
+  }
+}
+
+/** What a leader knows for thrifty replication (rules T1 to T4 of thrifty-replication.ts). */
+export class ThriftyReplication {
+  /** The tick at which the last trial began, and the last of its entries. */
+  trialTick = Number.NEGATIVE_INFINITY;
+  trialIndex = NO_TRIAL;
+  /** T1. */
+  countedOn = NOBODY;
+  /** For entries up to here it was decided who gets them at once. */
+  decidedTo = 0;
+  /** What was decided for the last of them. */
+  mayWait = false;
+  /** Entries wait for some follower. */
+  waiting = false;
+  /** What waited is about to leave, with whatever comes behind it meanwhile (T3). */
+  released = false;
+  /** The end of the log at the last review (T3). */
+  reviewedTo = 0;
+
+  forget(): void {
+    this.trialTick = Number.NEGATIVE_INFINITY;
+    this.trialIndex = NO_TRIAL;
+    this.countedOn = NOBODY;
+    this.mayWait = false;
+  }
+}
