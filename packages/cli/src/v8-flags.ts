@@ -1,5 +1,5 @@
 /**
- * How V8 runs this process (docs/decisions/0066-how-v8-runs-a-node.md). Imported before everything else: what was compiled or
+ * How V8 runs this process (docs/decisions/0066-v8-without-pretenuring.md). Imported before everything else: what was compiled or
  * allocated by then was so by V8's defaults.
  */
 import { setFlagsFromString } from 'node:v8';
