@@ -1,6 +1,6 @@
 /**
- * How V8 runs this process (docs/decisions/0066-v8-without-pretenuring.md). Imported before everything else: what was compiled or
- * allocated by then was so by V8's defaults.
+ * Sets flags of V8 for this process (docs/decisions/0066-v8-without-pretenuring.md). Import it before everything else:
+ * V8 compiles and allocates with its defaults until then.
  */
 import { setFlagsFromString } from 'node:v8';
 
