@@ -28,11 +28,11 @@ import {
 } from '@remora/protocol';
 import type { Entry, Group, GroupStatus, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
+import { CONF, descriptor } from '../test/support/descriptor.ts';
 import { Master } from './master.ts';
 import { MasterState } from './metadata/master-state.ts';
 import { encodeMasterImage } from './metadata/metadata-codec.ts';
 import { refusal } from './term/proposals.ts';
-import { CONF, descriptor } from './test-kit.ts';
 
 const STATUS = { conf: CONF, changePending: false, progress: [] } as unknown as GroupStatus;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type TraceEvent, traceLine } from '../src/core/trace.ts';
-import { HostBed } from '../src/multi/host/test-bed.ts';
 import { traceViolations } from './runner/trace-checker.ts';
+import { HostBed } from './support/host/host-bed.ts';
 
 const GROUP = 2;
 

@@ -15,7 +15,7 @@ import { MemoryEngine, RESIDENT_SPANS, type Store } from '@remora/dataserver';
 import type { RangeBackend } from '@remora/gateway';
 import type { ClosableDialer, createRpcRegistry } from '@remora/protocol';
 import type { NodeRaftHost } from '@remora/raft';
-import { BedLog } from '../../../packages/raft/src/multi/host/test-log.ts';
+import { BedLog } from '../../../packages/raft/test/support/host/held-log.ts';
 import { ProcessClock } from './node-clock.ts';
 
 /** What a node has from its cluster. */

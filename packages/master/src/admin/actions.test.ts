@@ -1,10 +1,17 @@
 import type { ServiceError } from '@remora/base';
 import type { NodeDuty, NodeRole, OperatorInfo, RangeChange, SetNodeDutyRequest } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { descriptor } from '../../test/support/descriptor.ts';
+import {
+  type BedGiven,
+  NOW_MS,
+  nodeInfo,
+  rangeInfo,
+  schedulingBed,
+  upNodes,
+} from '../../test/support/scheduling-bed.ts';
 import type { NodeInfo, RangeInfo } from '../scheduling/cluster-model.ts';
 import type { Scheduling } from '../scheduling/scheduling.ts';
-import { type BedGiven, NOW_MS, nodeInfo, rangeInfo, schedulingBed, upNodes } from '../scheduling/test-kit.ts';
-import { descriptor } from '../test-kit.ts';
 import { Actions } from './actions.ts';
 
 const RANGES = [

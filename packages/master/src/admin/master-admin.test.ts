@@ -20,9 +20,9 @@ import {
   type SettingInfo,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import type { MasterCommand } from '../metadata/master-commands.ts';
 import { MasterState } from '../metadata/master-state.ts';
-import { CONF, descriptor } from '../test-kit.ts';
 import { ClusterHealth } from './cluster-health.ts';
 import { MasterAdmin } from './master-admin.ts';
 import type { Knowledge, LastHeard } from './overview.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { NOW_MS, nodeInfo, rangeInfo, schedulingBed, upNodes } from '../../test/support/scheduling-bed.ts';
 import { requestMove } from '../scheduling/requests.ts';
-import { NOW_MS, nodeInfo, rangeInfo, schedulingBed, upNodes } from '../scheduling/test-kit.ts';
 import { schedulingConditions } from './scheduling-check.ts';
 
 const WHOLE = rangeInfo(1, { voters: [1, 2, 3] });

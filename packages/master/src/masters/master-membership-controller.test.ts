@@ -2,9 +2,9 @@ import { silentLogger } from '@remora/base';
 import type { NodeDuty, NodeRole } from '@remora/protocol';
 import type { ConfChange, Group, GroupStatus } from '@remora/raft';
 import { expect, test } from 'vitest';
+import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import { MasterState } from '../metadata/master-state.ts';
 import type { Liveness } from '../scheduling/cluster-model.ts';
-import { CONF, descriptor } from '../test-kit.ts';
 import { MasterMembershipController } from './master-membership-controller.ts';
 
 /** On the leader, node 1, which node 2 answers. */

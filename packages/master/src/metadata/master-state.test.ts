@@ -1,7 +1,7 @@
 import type { ServiceError } from '@remora/base';
 import type { NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { CONF, descriptor } from '../test-kit.ts';
+import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import { MasterState } from './master-state.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './metadata-codec.ts';
 

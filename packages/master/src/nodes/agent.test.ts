@@ -1,8 +1,8 @@
 import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import type { ClusterView, NodeTask, RangeDescriptor, RpcChannel, RpcDialer, SplitPolicy } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { descriptor } from '../../test/support/descriptor.ts';
 import { MasterFinder } from '../masters/master-finder.ts';
-import { descriptor } from '../test-kit.ts';
 import { NodeAgent } from './agent.ts';
 
 const VIEW: ClusterView = { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 2 };

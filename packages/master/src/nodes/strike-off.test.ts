@@ -1,9 +1,9 @@
 import type { ServiceError } from '@remora/base';
 import { expect, test } from 'vitest';
+import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import type { MasterCommand } from '../metadata/master-commands.ts';
 import { MasterState } from '../metadata/master-state.ts';
 import type { CommandDone } from '../term/proposals.ts';
-import { CONF, descriptor } from '../test-kit.ts';
 import { type StrikeOffDeps, strikeOff } from './strike-off.ts';
 
 /** What comes of it for three nodes, of which some are heard. */

@@ -1,8 +1,8 @@
 import { ManualClock, silentLogger } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import type { MasterCommand } from '../metadata/master-commands.ts';
 import { MasterState } from '../metadata/master-state.ts';
-import { CONF, descriptor } from '../test-kit.ts';
 import { FirstRange } from './first-range.ts';
 
 /** Founders 1, 2 and 3, of which those are up that a test says. */

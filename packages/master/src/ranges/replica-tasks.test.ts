@@ -1,7 +1,7 @@
 import type { NodeHeartbeat, RangeDescriptor, RangeReport } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { CONF } from '../../test/support/descriptor.ts';
 import { MasterState } from '../metadata/master-state.ts';
-import { CONF } from '../test-kit.ts';
 import { replicaTasks } from './replica-tasks.ts';
 
 function range(rangeId: number, start: string, end: string, version: number): RangeDescriptor {

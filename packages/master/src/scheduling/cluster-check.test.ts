@@ -1,8 +1,8 @@
 import { compareBytes } from '@remora/base';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { rangeInfo } from '../../test/support/scheduling-bed.ts';
 import { coverageFaults } from './cluster-check.ts';
-import { rangeInfo } from './test-kit.ts';
 
 type Spans = readonly (readonly [start: string, end: string])[];
 

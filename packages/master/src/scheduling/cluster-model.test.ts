@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { nodeInfo, rangeInfo } from '../../test/support/scheduling-bed.ts';
 import { addTotals, ClusterModel, leaderTotals, NO_TOTALS, type RangeInfo, replicaTotals } from './cluster-model.ts';
-import { nodeInfo, rangeInfo } from './test-kit.ts';
 
 describe('reports of ranges', () => {
   const known = rangeInfo(1, { voters: [1, 2, 3], confVersion: 5, version: 2, term: 7, bytes: 1 });

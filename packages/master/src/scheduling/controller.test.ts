@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { NOW_MS, nodeInfo, rangeInfo, schedulingBed, upNodes } from '../../test/support/scheduling-bed.ts';
 import type { NodeInfo, RangeInfo } from './cluster-model.ts';
 import { LEGAL, type OperatorKind, type OperatorStatus, type Plan } from './operator.ts';
 import { addSteps, planFor } from './plans.ts';
 import { Scheduling } from './scheduling.ts';
 import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
 import type { Instruction, Step } from './step.ts';
-import { NOW_MS, nodeInfo, rangeInfo, schedulingBed, upNodes } from './test-kit.ts';
 
 const ranges = [1, 2, 3, 4, 5, 6, 7, 8].map((rangeId) => rangeInfo(rangeId, { voters: [1, 2] }));
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { nodeInfo } from '../../test/support/scheduling-bed.ts';
 import { ClusterModel } from './cluster-model.ts';
 import { costOfJoining, isolationCost } from './labels.ts';
-import { nodeInfo } from './test-kit.ts';
 
 const LEVELS = ['zone', 'rack', 'host'];
 const model = new ClusterModel();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { NOW_MS, nodeInfo, type RangeGiven, rangeInfo, upNodes, viewOf } from '../../test/support/scheduling-bed.ts';
 import type { NodeInfo } from './cluster-model.ts';
 import { checkRange } from './range-check.ts';
-import { NOW_MS, nodeInfo, type RangeGiven, rangeInfo, upNodes, viewOf } from './test-kit.ts';
 
 interface Row {
   readonly name: string;

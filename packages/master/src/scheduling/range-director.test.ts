@@ -1,7 +1,7 @@
 import type { RangeReport } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../../test/support/scheduling-bed.ts';
 import { SchedulingDirector } from './range-director.ts';
-import { NOW_MS, rangeInfo, schedulingBed, upNodes } from './test-kit.ts';
 import { whyRange } from './why.ts';
 
 const { descriptor } = rangeInfo(1, { voters: [1, 2, 3] });

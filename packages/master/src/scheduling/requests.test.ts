@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { nodeInfo, rangeInfo, upNodes, viewOf } from '../../test/support/scheduling-bed.ts';
 import type { NodeInfo, RangeInfo } from './cluster-model.ts';
 import {
   requestAdd,
@@ -12,7 +13,6 @@ import {
   requireRemovable,
 } from './requests.ts';
 import type { Settings } from './settings.ts';
-import { nodeInfo, rangeInfo, upNodes, viewOf } from './test-kit.ts';
 import type { SchedulingView } from './view.ts';
 
 interface Given {

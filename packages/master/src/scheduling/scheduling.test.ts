@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NOW_MS, nodeInfo, rangeInfo, schedulingBed } from './test-kit.ts';
+import { NOW_MS, nodeInfo, rangeInfo, schedulingBed } from '../../test/support/scheduling-bed.ts';
 
 test('ranges that limits keep from being repaired do not keep others from being looked at', () => {
   const nodes = [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { nodeInfo, type RangeGiven, rangeInfo, upNodes, viewOf } from '../../test/support/scheduling-bed.ts';
 import type { NodeInfo } from './cluster-model.ts';
 import { hasCaughtUp, type Step, stepStatus } from './step.ts';
-import { nodeInfo, type RangeGiven, rangeInfo, upNodes, viewOf } from './test-kit.ts';
 
 interface Row {
   readonly name: string;

@@ -1,10 +1,10 @@
 import { ManualClock, type ServiceError, silentLogger } from '@remora/base';
 import type { AskSplitRequest, LeaderReport, NodeDuty, RangeDescriptor, RangeInstruction } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import { SettingsSchema } from '../admin/settings.ts';
 import { MasterState } from '../metadata/master-state.ts';
 import { NodeReports } from '../nodes/node-reports.ts';
-import { CONF, descriptor } from '../test-kit.ts';
 import { ScheduleCoordinator } from './schedule-coordinator.ts';
 
 const LEAD: LeaderReport = {

@@ -1,10 +1,10 @@
 import { type Logger, ManualClock, SeededRandom, type ServiceError, silentLogger } from '@remora/base';
 import { expect, test } from 'vitest';
+import { echo } from '../../test/support/rpc-methods.ts';
 import { createDialer } from './dialer.ts';
 import { createMemoryLink, type MemoryLinkPair } from './memory-link.ts';
 import { createRpcRegistry } from './registry.ts';
 import { serveLink } from './server.ts';
-import { echo } from './test-methods.ts';
 
 function setUp() {
   const clock = new ManualClock();

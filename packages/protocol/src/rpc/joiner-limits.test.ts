@@ -1,13 +1,13 @@
 /** What a link may hold whose caller is not known as a node: anyone may open any number of them. */
 import { ManualClock } from '@remora/base';
 import { expect, test } from 'vitest';
+import { echo, silent } from '../../test/support/rpc-methods.ts';
 import { ANONYMOUS_CALLER, type Caller } from './access.ts';
 import { LinkCaller } from './caller.ts';
 import { ASK, encodeFrame } from './frame.ts';
 import { createMemoryLink } from './memory-link.ts';
 import { createRpcRegistry } from './registry.ts';
 import { serveLink } from './server.ts';
-import { echo, silent } from './test-methods.ts';
 
 const NODE: Caller = { kind: 'node', nodeId: 4 };
 const large = { ...echo, name: 'test.large', callers: 'joiners' as const };

@@ -1,5 +1,6 @@
 import { type Bytes, ManualClock, ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import { countTo, echo, silent } from '../../test/support/rpc-methods.ts';
 import { LinkCaller } from './caller.ts';
 import { encodeFrame } from './frame.ts';
 import type { FrameLink, FrameReceiver } from './link.ts';
@@ -8,7 +9,6 @@ import { createMemoryLink } from './memory-link.ts';
 import { createRpcRegistry } from './registry.ts';
 import type { RpcChannel, StreamContext } from './rpc.ts';
 import { DEFAULT_SERVER_LIMITS, HeldBytes, type ServerLimits, serveLink } from './server.ts';
-import { countTo, echo, silent } from './test-methods.ts';
 
 interface Outcome {
   error: string | undefined;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { entries, makeCore, makeLeader, ofType, run, tickUntilCampaign } from '../../test/support/core/core-kit.ts';
 import { type ConfStep, confChange } from './membership/conf-change.ts';
 import { encodeConfChange } from './membership/conf-change-codec.ts';
 import { confOf, EMPTY_CONF } from './membership/membership.ts';
 import type { RaftCore } from './raft.ts';
-import { entries, makeCore, makeLeader, ofType, run, tickUntilCampaign } from './test-kit.ts';
 
 const add = (replica: number): ConfStep => ({ type: 'addVoter', replica });
 

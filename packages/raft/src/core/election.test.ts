@@ -1,6 +1,5 @@
 import { type Random, SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import type { RaftCore } from './raft.ts';
 import {
   answerHeartbeat,
   append,
@@ -16,7 +15,8 @@ import {
   take,
   tick,
   tickUntilCampaign,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import type { RaftCore } from './raft.ts';
 import type { Message } from './types.ts';
 
 const PLAIN = { config: { preVote: false } };

@@ -1,8 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { RaftInitial } from './config.ts';
-import { entryBytes, outlineOf } from './log.ts';
-import { confOf } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
 import {
   ack,
   answerHeartbeat,
@@ -16,7 +12,11 @@ import {
   reject,
   run,
   take,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import type { RaftInitial } from './config.ts';
+import { entryBytes, outlineOf } from './log.ts';
+import { confOf } from './membership/membership.ts';
+import type { RaftCore } from './raft.ts';
 import type { Entry, EntryRead } from './types.ts';
 
 const ZERO = { index: 0, term: 0 };

@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { append, ELECTION_TICKS, entries, heartbeat, makeCore, ofType, run, take, tick } from './test-kit.ts';
+import {
+  append,
+  ELECTION_TICKS,
+  entries,
+  heartbeat,
+  makeCore,
+  ofType,
+  run,
+  take,
+  tick,
+} from '../../test/support/core/core-kit.ts';
 
 describe('a follower', () => {
   test('acknowledges only after the fsync of the entries', () => {

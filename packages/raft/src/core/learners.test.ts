@@ -1,7 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { type ConfStep, confChange } from './membership/conf-change.ts';
-import { confOf } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
 import {
   ack,
   answerHeartbeat,
@@ -17,7 +14,10 @@ import {
   settle,
   tick,
   tickUntilCampaign,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import { type ConfStep, confChange } from './membership/conf-change.ts';
+import { confOf } from './membership/membership.ts';
+import type { RaftCore } from './raft.ts';
 
 const add = (replica: number): ConfStep => ({ type: 'addVoter', replica });
 

@@ -1,7 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { leaseLengthMs } from './lease.ts';
-import { confOf, EMPTY_CONF } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
 import {
   ack,
   append,
@@ -17,7 +14,10 @@ import {
   run,
   take,
   tick,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import { leaseLengthMs } from './lease.ts';
+import { confOf, EMPTY_CONF } from './membership/membership.ts';
+import type { RaftCore } from './raft.ts';
 import type { Message, Moment } from './types.ts';
 
 const LEASE_MS = 100;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { entries } from '../../test/support/core/core-kit.ts';
 import { ENTRY_OVERHEAD_BYTES, RaftLog } from './log.ts';
-import { entries } from './test-kit.ts';
 
 const ZERO = { index: 0, term: 0 };
 const terms = (log: RaftLog) => {

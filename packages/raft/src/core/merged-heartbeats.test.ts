@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { confOf } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
 import {
   ack,
   ELECTION_TICKS,
@@ -12,7 +10,9 @@ import {
   propose,
   run,
   tick,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import { confOf } from './membership/membership.ts';
+import type { RaftCore } from './raft.ts';
 
 const steady = (core: RaftCore) => core.steadyFollowers().map(({ replica }) => replica);
 const epochOf = (core: RaftCore, replica: number) =>

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { TestCluster } from '../../test/support/core/core-cluster.ts';
+import { perform } from '../../test/support/core/schedule.ts';
 import type { RaftConfig } from './config.ts';
-import { TestCluster } from './test-cluster.ts';
-import { perform } from './test-schedule.ts';
 
 /** Without bias: fast-check prefers small numbers, which would be deliveries only. */
 const schedule = fc.noBias(fc.array(fc.nat({ max: 2 ** 31 - 1 }), { minLength: 400, maxLength: 1200, size: 'max' }));

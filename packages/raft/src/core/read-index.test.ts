@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { confOf, EMPTY_CONF } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
 import {
   ack,
   answerHeartbeat,
@@ -12,7 +10,9 @@ import {
   run,
   take,
   tick,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import { confOf, EMPTY_CONF } from './membership/membership.ts';
+import type { RaftCore } from './raft.ts';
 
 describe('ReadIndex', () => {
   const statesOf = (core: RaftCore) => take(core).readies.flatMap((r) => r.readStates);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { confOf, EMPTY_CONF } from './membership/membership.ts';
 import {
   ack,
   answerHeartbeat,
@@ -15,7 +14,8 @@ import {
   run,
   take,
   tick,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import { confOf, EMPTY_CONF } from './membership/membership.ts';
 
 describe('a leader and its fsync', () => {
   test('entries go to followers before the own fsync', () => {

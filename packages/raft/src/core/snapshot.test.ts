@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { confOf } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
 import {
   ack,
   answerHeartbeat,
@@ -20,7 +18,9 @@ import {
   take,
   tick,
   tickUntilCampaign,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import { confOf } from './membership/membership.ts';
+import type { RaftCore } from './raft.ts';
 import type { EntryRead } from './types.ts';
 
 describe('snapshots', () => {

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { confOf } from './membership/membership.ts';
-import type { RaftCore } from './raft.ts';
 import {
   ack,
   answerHeartbeat,
@@ -13,7 +11,9 @@ import {
   run,
   take,
   tick,
-} from './test-kit.ts';
+} from '../../test/support/core/core-kit.ts';
+import { confOf } from './membership/membership.ts';
+import type { RaftCore } from './raft.ts';
 import type { Message, ReplicaId } from './types.ts';
 
 /** Who of the others is sent entries, and up to which index. */

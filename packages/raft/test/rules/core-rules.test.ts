@@ -19,7 +19,7 @@ import {
   take,
   tick,
   tickUntilCampaign,
-} from '../../src/core/test-kit.ts';
+} from '../support/core/core-kit.ts';
 
 const PLAIN = { config: { preVote: false } };
 const statesOf = (core: RaftCore) => take(core).readies.flatMap((ready) => ready.readStates);

@@ -1,5 +1,7 @@
 // Merged heartbeats: design §5 ▸.
 import { describe, expect, test } from 'vitest';
+import { type HeartbeatSender, Heartbeats, type SteadyFollower } from '../../src/multi/host/heartbeats/heartbeats.ts';
+import type { HeartbeatFrame } from '../../src/multi/ports.ts';
 import {
   ack,
   ELECTION_TICKS,
@@ -12,9 +14,7 @@ import {
   propose,
   run,
   tick,
-} from '../../src/core/test-kit.ts';
-import { type HeartbeatSender, Heartbeats, type SteadyFollower } from '../../src/multi/host/heartbeats/heartbeats.ts';
-import type { HeartbeatFrame } from '../../src/multi/ports.ts';
+} from '../support/core/core-kit.ts';
 
 const NOW = { monotonicMs: 0, wallMs: 0 };
 const steady = (core: ReturnType<typeof makeCore>) => core.steadyFollowers().map(({ replica }) => replica);

@@ -3,10 +3,10 @@ import { CLOCK_DRIFT_PERCENT } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { confOf } from '../../src/core/membership/membership.ts';
 import type { RaftCore } from '../../src/core/raft.ts';
-import { ack, answerHeartbeat, HEARTBEAT_TICKS, makeLeader, ofType, run, take } from '../../src/core/test-kit.ts';
 import { LeaseClock } from '../../src/multi/host/clock/lease-clock.ts';
 import { HOST_DEFAULTS, leaseLengthOf } from '../../src/multi/host/options.ts';
-import { HostBed } from '../../src/multi/host/test-bed.ts';
+import { ack, answerHeartbeat, HEARTBEAT_TICKS, makeLeader, ofType, run, take } from '../support/core/core-kit.ts';
+import { HostBed } from '../support/host/host-bed.ts';
 
 const LEASE_MS = 100;
 const at = (monotonicMs: number, wallMs = monotonicMs) => ({ monotonicMs, wallMs });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { changeConf, confChange } from '../../src/core/membership/conf-change.ts';
 import { confOf } from '../../src/core/membership/membership.ts';
 import type { RaftCore } from '../../src/core/raft.ts';
+import type { ConfState } from '../../src/core/types.ts';
 import {
   ack,
   answerHeartbeat,
@@ -15,8 +16,7 @@ import {
   run,
   take,
   tick,
-} from '../../src/core/test-kit.ts';
-import type { ConfState } from '../../src/core/types.ts';
+} from '../support/core/core-kit.ts';
 
 const add = (replica: number) => ({ type: 'addVoter', replica }) as const;
 const learn = (replica: number) => ({ type: 'addLearner', replica }) as const;

@@ -1,10 +1,10 @@
 // Snapshots (traps 3 and 9), and what a node does with replica ids and with silence (traps 10 and 11).
 import { describe, expect, test } from 'vitest';
 import { confOf } from '../../src/core/membership/membership.ts';
-import { append, ELECTION_TICKS, entries, makeCore, run, take, tick } from '../../src/core/test-kit.ts';
 import type { Message } from '../../src/core/types.ts';
 import { LogTail } from '../../src/multi/host/group/log-tail.ts';
-import { HostBed, replicaOn } from '../../src/multi/host/test-bed.ts';
+import { append, ELECTION_TICKS, entries, makeCore, run, take, tick } from '../support/core/core-kit.ts';
+import { HostBed, replicaOn } from '../support/host/host-bed.ts';
 
 const meta = { index: 10, term: 2, conf: confOf([1, 2, 3]) };
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { confOf } from '../../src/core/membership/membership.ts';
 import type { RaftCore } from '../../src/core/raft.ts';
-import { ack, HEARTBEAT_TICKS, makeLeader, ofType, propose, run, settle, tick } from '../../src/core/test-kit.ts';
-import { HostBed } from '../../src/multi/host/test-bed.ts';
+import { ack, HEARTBEAT_TICKS, makeLeader, ofType, propose, run, settle, tick } from '../support/core/core-kit.ts';
+import { HostBed } from '../support/host/host-bed.ts';
 
 /** Proposes an entry. Returns who is sent entries with it. */
 function put(core: RaftCore): number[] {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../../../test/support/scheduling-bed.ts';
 import type { Plan } from '../operator.ts';
 import type { Scheduling } from '../scheduling.ts';
-import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../test-kit.ts';
 import { leaderCount } from './leader-count.ts';
 import { leaderLoad } from './leader-load.ts';
 import { LEADER_LOAD, LEADERS, type Metric } from './metrics.ts';

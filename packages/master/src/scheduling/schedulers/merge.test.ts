@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../../../test/support/scheduling-bed.ts';
 import type { RangeInfo } from '../cluster-model.ts';
 import { DEFAULT_SETTINGS, type MergePolicy } from '../settings.ts';
-import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../test-kit.ts';
 import { whyRange } from '../why.ts';
 import { mergeObstacle } from './merge.ts';
 

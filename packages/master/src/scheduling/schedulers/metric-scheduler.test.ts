@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../../../test/support/scheduling-bed.ts';
 import type { RangeInfo } from '../cluster-model.ts';
 import type { Plan } from '../operator.ts';
 import type { Scheduling } from '../scheduling.ts';
-import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../test-kit.ts';
 import { MetricScheduler } from './metric-scheduler.ts';
 import { BYTES, type Metric, REPLICA_LOAD, REPLICAS } from './metrics.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../test-kit.ts';
+import { NOW_MS, rangeInfo, schedulingBed, upNodes } from '../../../test/support/scheduling-bed.ts';
 import { whyNode, whyRange } from '../why.ts';
 
 /** Node 1 leads everything. */

@@ -1,10 +1,10 @@
 import { nodeClock, nodeRandom, openFramePort, ServiceError } from '@remora/base';
 import { afterEach, expect, test } from 'vitest';
+import { countTo, echo } from '../../../test/support/rpc-methods.ts';
 import type { Caller } from '../access.ts';
 import { createDialer } from '../dialer.ts';
 import { createRpcRegistry } from '../registry.ts';
 import type { RpcChannel } from '../rpc.ts';
-import { countTo, echo } from '../test-methods.ts';
 import { createRpcService, dialRpc, incarnationDigest, type LinkAnswer, type LinkIdentity } from './socket-rpc.ts';
 
 const cleanups: (() => void)[] = [];

@@ -1,10 +1,9 @@
 import { SeededRandom } from '@remora/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RaftCore } from '../raft.ts';
-import { bootCore } from '../test-boot.ts';
-import { TestCluster } from '../test-cluster.ts';
-import { lastOf, mend, termAt } from '../test-disk.ts';
+import { bootCore } from '../../../test/support/core/boot.ts';
+import { TestCluster } from '../../../test/support/core/core-cluster.ts';
+import { lastOf, mend, termAt } from '../../../test/support/core/core-disk.ts';
 import {
   append,
   apply,
@@ -17,9 +16,10 @@ import {
   take,
   tick,
   tickUntilCampaign,
-} from '../test-kit.ts';
-import type { TestNode } from '../test-node.ts';
-import { perform } from '../test-schedule.ts';
+} from '../../../test/support/core/core-kit.ts';
+import type { TestNode } from '../../../test/support/core/core-node.ts';
+import { perform } from '../../../test/support/core/schedule.ts';
+import type { RaftCore } from '../raft.ts';
 import type { LogPosition } from '../types.ts';
 import { changeConf, confChange, forcedChange } from './conf-change.ts';
 import { decodeConfChange, encodeConfChange } from './conf-change-codec.ts';

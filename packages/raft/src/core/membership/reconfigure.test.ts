@@ -19,7 +19,7 @@ import {
   take,
   tick,
   tickUntilCampaign,
-} from '../test-kit.ts';
+} from '../../../test/support/core/core-kit.ts';
 import type { Entry } from '../types.ts';
 import { type ConfStep, confChange, LEAVE_JOINT } from './conf-change.ts';
 import { encodeConfChange } from './conf-change-codec.ts';

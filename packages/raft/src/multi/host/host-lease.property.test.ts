@@ -8,8 +8,8 @@
  */
 import { assert, type Random, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
+import { HostBed, replicaOn } from '../../../test/support/host/host-bed.ts';
 import { type ConfStep, confChange, LEAVE_JOINT } from '../../core/membership/conf-change.ts';
-import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;
 const SEEDS = Array.from({ length: 40 }, (_, i) => 1 + i);

@@ -1,8 +1,8 @@
 import { ManualClock } from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
+import { HostBed, replicaOn } from '../../../test/support/host/host-bed.ts';
 import { LeaseClock } from './clock/lease-clock.ts';
 import { HOST_DEFAULTS, hostOptions, leaseLengthOf } from './options.ts';
-import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;
 const NODES = [1, 2, 3];

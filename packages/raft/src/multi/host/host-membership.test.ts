@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { HostBed, replicaOn } from '../../../test/support/host/host-bed.ts';
 import { type ConfChange, type ConfStep, confChange, LEAVE_JOINT } from '../../core/membership/conf-change.ts';
 import { confOf, isJoint } from '../../core/membership/membership.ts';
 import type { ConfState } from '../../core/types.ts';
-import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;
 const NODES = [1, 2, 3];

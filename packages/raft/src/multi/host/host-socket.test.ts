@@ -1,11 +1,11 @@
 import { nodeClock, openFramePort, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
+import { Counter } from '../../../test/support/host/host-bed.ts';
+import { until } from '../../../test/support/transport/transport-contract.ts';
 import type { Group } from '../host-api.ts';
 import { MemoryGroupLog } from '../log/index.ts';
 import { createSocketTransport } from '../transport/node/socket-transport.ts';
-import { until } from '../transport/test-contract.ts';
 import { createRaftHost } from './host.ts';
-import { Counter } from './test-bed.ts';
 
 const clock = nodeClock();
 const conf = { voters: [201, 202, 203], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { HostBed } from './test-bed.ts';
+import { HostBed } from '../../../test/support/host/host-bed.ts';
 
 const GROUP = 2;
 const NODES = [1, 2, 3];

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { HostBed, replicaOn } from '../../../test/support/host/host-bed.ts';
 import { confChange } from '../../core/membership/conf-change.ts';
-import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;
 const NODES = [1, 2, 3];

@@ -1,6 +1,6 @@
 /** A disk that neither takes a write nor says that it failed: what a dying device, or one behind a network, does for minutes. */
 import { afterEach, expect, test } from 'vitest';
-import { HostBed } from './test-bed.ts';
+import { HostBed } from '../../../test/support/host/host-bed.ts';
 
 const GROUPS = [2, 3];
 const NODES = [1, 2, 3];

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nodeDisk, SeededRandom, SimDisk, silentLogger } from '@remora/base';
 import { afterEach, describe, expect, it } from 'vitest';
+import { readAll } from '../../../test/support/log-kit.ts';
 import { ENTRY_OVERHEAD_BYTES } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
 import type { GroupAppend, GroupLog } from '../ports.ts';
 import { openGroupLog } from './group-log.ts';
 import { MemoryGroupLog } from './memory-group-log.ts';
-import { readAll } from './test-kit.ts';
 
 interface Bench {
   readonly log: GroupLog;

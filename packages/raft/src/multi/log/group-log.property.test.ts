@@ -1,11 +1,11 @@
 // Random calls on the disk log with crashes and a failing disk at random moments, against a naive model that keeps every call.
 import { ManualClock, SeededRandom, SimDisk, silentLogger } from '@remora/base';
 import { describe, expect, it } from 'vitest';
+import { type FoundLog, readAll } from '../../../test/support/log-kit.ts';
 import { outlineOf, takeBytes } from '../../core/log.ts';
 import type { Entry, HardState, LogPosition } from '../../core/types.ts';
 import type { GroupAppend, GroupId, GroupLog } from '../ports.ts';
 import { openGroupLog } from './group-log.ts';
-import { type FoundLog, readAll } from './test-kit.ts';
 
 type Call =
   | { readonly type: 'append'; readonly batch: readonly GroupAppend[] }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import { SNAPSHOT_HEADER } from '../../../test/support/transport/transport-contract.ts';
 import type { Message } from '../../core/types.ts';
 import type { GroupMessage } from '../ports.ts';
 import { decodeFrame, decodeSnapshotHeader, encodedBytesMax, encodeFrame, encodeSnapshotHeader } from './codec.ts';
-import { SNAPSHOT_HEADER } from './test-contract.ts';
 import { WIRE_VERSION, WireError } from './wire-bytes.ts';
 
 const envelope = { from: 21, to: 2 ** 45, term: 2 ** 33 };

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import { heartbeat } from '../../../test/support/transport/transport-contract.ts';
 import type { Heartbeat, HeartbeatReply } from '../ports.ts';
 import { encodeFrame } from './codec.ts';
 import { HeartbeatDecoder, HeartbeatEncoder, isHeartbeatFrame } from './heartbeat-codec.ts';
-import { heartbeat } from './test-contract.ts';
 import { WIRE_VERSION, WireError } from './wire-bytes.ts';
 
 const beat = (groups: readonly number[], sequence = 5): Heartbeat => {

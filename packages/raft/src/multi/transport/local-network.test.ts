@@ -1,8 +1,8 @@
 import { ManualClock, nodeClock, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
+import { heartbeat, Recorder, transportContract } from '../../../test/support/transport/transport-contract.ts';
 import type { NodeId, Transport } from '../ports.ts';
 import { LocalNetwork } from './local-network.ts';
-import { heartbeat, Recorder, transportContract } from './test-contract.ts';
 
 transportContract('in memory', async () => {
   const network = new LocalNetwork({ clock: nodeClock(), random: new SeededRandom(1), snapshots: { resumeMs: 300 } });

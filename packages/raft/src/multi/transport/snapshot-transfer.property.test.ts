@@ -1,7 +1,7 @@
 import { SeededRandom } from '@remora/base';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SnapshotBed, testChunks, testSource } from './test-snapshot-bed.ts';
+import { SnapshotBed, testChunks, testSource } from '../../../test/support/transport/snapshot-bed.ts';
 
 const WINDOW = 3;
 const CHUNK_BYTES_MAX = 16;

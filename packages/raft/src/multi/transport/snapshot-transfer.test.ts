@@ -1,5 +1,7 @@
 import { ManualClock, SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import { type Sending, SnapshotBed, testChunks, testSource } from '../../../test/support/transport/snapshot-bed.ts';
+import { SNAPSHOT_HEADER } from '../../../test/support/transport/transport-contract.ts';
 import type { TappedSnapshotMessage } from './local-snapshots.ts';
 import { ChunkWindow } from './snapshot-chunks.ts';
 import { IncomingSnapshots } from './snapshot-incoming.ts';
@@ -19,8 +21,6 @@ import {
   snapshotBusy,
   snapshotTransferOptions,
 } from './snapshot-transfer.ts';
-import { SNAPSHOT_HEADER } from './test-contract.ts';
-import { type Sending, SnapshotBed, testChunks, testSource } from './test-snapshot-bed.ts';
 import { WireError } from './wire-bytes.ts';
 
 /** Breaks the stream at the first message for which `which` holds. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ELECTION_TICKS, HEARTBEAT_TICKS, makeCore } from '../../../core/test-kit.ts';
+import { ELECTION_TICKS, HEARTBEAT_TICKS, makeCore } from '../../../../test/support/core/core-kit.ts';
 import type { Role } from '../../../core/types.ts';
 import { Campaigns } from './campaigns.ts';
 

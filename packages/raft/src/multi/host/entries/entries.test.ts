@@ -1,7 +1,7 @@
 // Entries that leave memory: what the host does about them, on a virtual clock.
 import { afterEach, describe, expect, test } from 'vitest';
+import { HostBed } from '../../../../test/support/host/host-bed.ts';
 import { ENTRY_MEMORY_BYTES } from '../../../core/log.ts';
-import { HostBed } from '../test-bed.ts';
 import { type CachedLog, EntryCache } from './entry-cache.ts';
 
 const GROUP = 2;

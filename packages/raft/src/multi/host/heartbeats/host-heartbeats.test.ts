@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { HostBed, replicaOn } from '../../../../test/support/host/host-bed.ts';
 import { HeartbeatEncoder } from '../../transport/heartbeat-codec.ts';
 import { HOST_DEFAULTS } from '../options.ts';
 import type { HostStats } from '../stats.ts';
-import { HostBed, replicaOn } from '../test-bed.ts';
 
 const GROUP = 2;
 const NODES = [1, 2, 3];

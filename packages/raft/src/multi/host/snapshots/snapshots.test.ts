@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { type Counter, HostBed } from '../../../../test/support/host/host-bed.ts';
 import type { HostOptions } from '../options.ts';
-import { type Counter, HostBed } from '../test-bed.ts';
 
 const OPTIONS = { tailEntries: 5, tailBytes: 1_000_000, snapshotHoldMs: 0, snapshotRetryMs: 100 };
 const NODES = [1, 2, 3];

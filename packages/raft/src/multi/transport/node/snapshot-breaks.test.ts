@@ -1,15 +1,15 @@
 import { createHash, type Hash } from 'node:crypto';
 import { nodeClock, openFramePort, SeededRandom, sleep } from '@remora/base';
 import { expect, test } from 'vitest';
+import { Counter } from '../../../../test/support/host/host-bed.ts';
+import { BreakingProxy } from '../../../../test/support/transport/cutting-proxy.ts';
+import { until } from '../../../../test/support/transport/transport-contract.ts';
 import type { Entry, LogPosition, SnapshotMeta } from '../../../core/types.ts';
 import { createRaftHost, type NodeRaftHost } from '../../host/host.ts';
-import { Counter } from '../../host/test-bed.ts';
 import { MemoryGroupLog } from '../../log/index.ts';
 import type { GroupId, NodeId, SnapshotReceiver, StateMachine, StateMachineSnapshot } from '../../ports.ts';
 import { SNAPSHOT_TRANSFER_DEFAULTS } from '../snapshot-transfer.ts';
-import { until } from '../test-contract.ts';
 import { createSocketTransport, type SocketTransport } from './socket-transport.ts';
-import { BreakingProxy } from './test-proxy.ts';
 
 const MIB = 1024 * 1024;
 const SNAPSHOT_BYTES = 256 * MIB;

@@ -9,9 +9,14 @@ import {
   type StreamEnd,
 } from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
+import {
+  heartbeat,
+  Recorder,
+  transportContract,
+  until,
+} from '../../../../test/support/transport/transport-contract.ts';
 import type { NodeId, Transport, TransportHandlers } from '../../ports.ts';
 import { encodeFrame } from '../codec.ts';
-import { heartbeat, Recorder, transportContract, until } from '../test-contract.ts';
 import { FRAMES_SERVICE, helloOf, type PeerIdentity, type PeerRefusal } from './handshake.ts';
 import { createSocketTransport, type SocketTransportConfig } from './socket-transport.ts';
 

@@ -1,7 +1,7 @@
-import type { NodeInfo, RangeInfo } from './cluster-model.ts';
-import { Scheduling } from './scheduling.ts';
-import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
-import type { SchedulingView } from './view.ts';
+import type { NodeInfo, RangeInfo } from '../../src/scheduling/cluster-model.ts';
+import { Scheduling } from '../../src/scheduling/scheduling.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/scheduling/settings.ts';
+import type { SchedulingView } from '../../src/scheduling/view.ts';
 
 const GIB = 1024 ** 3;
 /** Long after everything began. */

@@ -1,8 +1,8 @@
-/** Snapshots on their way in the cluster of `test-cluster.ts`: offered, then installed or broken off. */
+/** Snapshots on their way in the cluster of `core-cluster.ts`: offered, then installed or broken off. */
 import { assert } from '@remora/base';
-import { isMember } from './membership/membership.ts';
-import type { TestNode, Transfer } from './test-node.ts';
-import type { ConfState, ReplicaId } from './types.ts';
+import { isMember } from '../../../src/core/membership/membership.ts';
+import type { ConfState, ReplicaId } from '../../../src/core/types.ts';
+import type { TestNode, Transfer } from './core-node.ts';
 
 export interface TransfersOptions {
   readonly node: (id: ReplicaId) => TestNode;

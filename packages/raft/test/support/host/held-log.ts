@@ -1,7 +1,7 @@
 import { assert, type ManualClock } from '@remora/base';
-import { outlineOf, takeBytes } from '../../core/log.ts';
-import type { Entry, HardState, LogPosition } from '../../core/types.ts';
-import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
+import { outlineOf, takeBytes } from '../../../src/core/log.ts';
+import type { Entry, HardState, LogPosition } from '../../../src/core/types.ts';
+import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../../../src/multi/ports.ts';
 
 interface LogState {
   hardState: HardState;

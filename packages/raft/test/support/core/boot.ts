@@ -1,10 +1,10 @@
-/** A core as a process of the cluster of `test-cluster.ts` starts it, from what its disk holds. */
+/** A core as a process of the cluster of `core-cluster.ts` starts it, from what its disk holds. */
 import { assert, type Random } from '@remora/base';
-import type { RaftConfig } from './config.ts';
-import { outlineOf } from './log.ts';
-import { RaftCore } from './raft.ts';
-import { changesAfter, type Disk, mend } from './test-disk.ts';
-import type { ReplicaId } from './types.ts';
+import type { RaftConfig } from '../../../src/core/config.ts';
+import { outlineOf } from '../../../src/core/log.ts';
+import { RaftCore } from '../../../src/core/raft.ts';
+import type { ReplicaId } from '../../../src/core/types.ts';
+import { changesAfter, type Disk, mend } from './core-disk.ts';
 
 /** Limits so small that all of them are met; otherwise as a node has it. */
 const LIMITS = {

@@ -1,10 +1,10 @@
-/** What must hold in a test cluster after each step: X1 to X3, X5, and parts of X4 and X7 (`test-cluster.ts`). */
+/** What must hold in a test cluster after each step: X1 to X3, X5, and parts of X4 and X7 (`core-cluster.ts`). */
 import { assert } from '@remora/base';
-import { isVoter } from './membership/membership.ts';
-import { isQuorum } from './quorum.ts';
-import { changesAfter, lastOf, type Persist, termAt, writeTo } from './test-disk.ts';
-import type { TestNode } from './test-node.ts';
-import type { Message, ReplicaId } from './types.ts';
+import { isVoter } from '../../../src/core/membership/membership.ts';
+import { isQuorum } from '../../../src/core/quorum.ts';
+import type { Message, ReplicaId } from '../../../src/core/types.ts';
+import { changesAfter, lastOf, type Persist, termAt, writeTo } from './core-disk.ts';
+import type { TestNode } from './core-node.ts';
 
 export class Invariants {
   readonly #node: (id: ReplicaId) => TestNode;

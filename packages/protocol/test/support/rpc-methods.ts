@@ -1,5 +1,5 @@
-import { asCount, asFields, asText, invalid } from '../internal/codec/check.ts';
-import type { Method } from './rpc.ts';
+import { asCount, asFields, asText, invalid } from '../../src/internal/codec/check.ts';
+import type { Method } from '../../src/rpc/rpc.ts';
 
 /** Small methods for the tests of RPC. */
 export const echo: Method<string, string> = {

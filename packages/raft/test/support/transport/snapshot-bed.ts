@@ -1,9 +1,9 @@
 /** Two nodes with a network between them on a virtual clock, for tests of snapshot transfers. */
 import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
-import type { SnapshotHeader, SnapshotReceiver, Transport } from '../ports.ts';
-import { LocalNetwork } from './local-network.ts';
-import type { SnapshotTransferOptions } from './snapshot-transfer.ts';
-import { Recorder, SNAPSHOT_HEADER } from './test-contract.ts';
+import type { SnapshotHeader, SnapshotReceiver, Transport } from '../../../src/multi/ports.ts';
+import { LocalNetwork } from '../../../src/multi/transport/local-network.ts';
+import type { SnapshotTransferOptions } from '../../../src/multi/transport/snapshot-transfer.ts';
+import { Recorder, SNAPSHOT_HEADER } from './transport-contract.ts';
 
 const turns = nodeClock();
 

@@ -1,7 +1,7 @@
 /**
  * A cluster of cores over a hostile network and disks, for the property tests: messages are lost, repeated and
  * reordered, links fail one way, fsyncs are late, crashes lose whatever was not synced. After each step it checks
- * (here and in `test-invariants.ts`):
+ * (here and in `invariants.ts`):
  *
  * X1. Election safety: one leader per term.
  * X2. Leader append-only; log matching: equal (index, term) means equal entry and equal predecessor.
@@ -14,17 +14,17 @@
  *     one change that it does not know committed, and a leader is a voter.
  */
 import { assert, SeededRandom, utf8 } from '@remora/base';
-import type { RaftConfig } from './config.ts';
-import { LEAVE_JOINT } from './membership/conf-change.ts';
-import { confOf, EMPTY_CONF, isJoint, isVoter, membersOf } from './membership/membership.ts';
-import { bootCore } from './test-boot.ts';
-import { type ChangeKind, confBehind, kindsOf, quorumsOverlap, randomChange } from './test-changes.ts';
-import { cutTo, type Disk, diskFrom, emptyDisk, lastOf, type Persist, readFrom, termAt, writeTo } from './test-disk.ts';
-import { Invariants } from './test-invariants.ts';
-import { LateCalls } from './test-late-calls.ts';
-import type { TestNode } from './test-node.ts';
-import { Transfers } from './test-transfers.ts';
-import type { ConfState, Entry, Message, ReplicaId } from './types.ts';
+import type { RaftConfig } from '../../../src/core/config.ts';
+import { LEAVE_JOINT } from '../../../src/core/membership/conf-change.ts';
+import { confOf, EMPTY_CONF, isJoint, isVoter, membersOf } from '../../../src/core/membership/membership.ts';
+import type { ConfState, Entry, Message, ReplicaId } from '../../../src/core/types.ts';
+import { bootCore } from './boot.ts';
+import { type ChangeKind, confBehind, kindsOf, quorumsOverlap, randomChange } from './changes.ts';
+import { cutTo, type Disk, diskFrom, emptyDisk, lastOf, type Persist, readFrom, termAt, writeTo } from './core-disk.ts';
+import type { TestNode } from './core-node.ts';
+import { Invariants } from './invariants.ts';
+import { LateCalls } from './late-calls.ts';
+import { Transfers } from './transfers.ts';
 
 const IN_FLIGHT_MAX = 400;
 

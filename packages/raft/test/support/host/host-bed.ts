@@ -1,8 +1,10 @@
 /** A cluster of hosts on a virtual clock, for tests: real hosts and cores over an in-memory network, log and state. */
 import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
-import type { ConfChange } from '../../core/membership/conf-change.ts';
-import type { ConfState, Entry, LogPosition, Role } from '../../core/types.ts';
-import type { Group } from '../host-api.ts';
+import type { ConfChange } from '../../../src/core/membership/conf-change.ts';
+import type { ConfState, Entry, LogPosition, Role } from '../../../src/core/types.ts';
+import { createRaftHost, type NodeRaftHost, type RaftHostOptions } from '../../../src/multi/host/host.ts';
+import type { HostOptions } from '../../../src/multi/host/options.ts';
+import type { Group } from '../../../src/multi/host-api.ts';
 import type {
   GroupId,
   NodeId,
@@ -10,12 +12,10 @@ import type {
   SnapshotReceiver,
   StateMachine,
   StateMachineSnapshot,
-} from '../ports.ts';
-import { type LinkFaults, LocalNetwork } from '../transport/local-network.ts';
-import { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './host.ts';
-import type { HostOptions } from './options.ts';
-import { PausableClock } from './test-clock.ts';
-import { BedLog } from './test-log.ts';
+} from '../../../src/multi/ports.ts';
+import { type LinkFaults, LocalNetwork } from '../../../src/multi/transport/local-network.ts';
+import { BedLog } from './held-log.ts';
+import { PausableClock } from './host-clock.ts';
 
 /** What a state machine of the bed keeps: enough to see that replicas agree and that nothing was applied twice. */
 interface CounterState {

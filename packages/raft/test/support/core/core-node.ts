@@ -1,6 +1,6 @@
-import type { RaftCore } from './raft.ts';
-import type { Disk, Persist } from './test-disk.ts';
-import type { Entry, EntryRead, ReplicaId, SnapshotMeta } from './types.ts';
+import type { RaftCore } from '../../../src/core/raft.ts';
+import type { Entry, EntryRead, ReplicaId, SnapshotMeta } from '../../../src/core/types.ts';
+import type { Disk, Persist } from './core-disk.ts';
 
 export interface TestNode {
   readonly id: ReplicaId;

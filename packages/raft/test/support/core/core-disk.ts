@@ -1,7 +1,15 @@
 /** What a replica of the test cluster has on its disk. */
 import { assert } from '@remora/base';
-import { entryBytes } from './log.ts';
-import type { ConfState, Entry, EntryRead, HardState, LogPosition, Ready, SnapshotMeta } from './types.ts';
+import { entryBytes } from '../../../src/core/log.ts';
+import type {
+  ConfState,
+  Entry,
+  EntryRead,
+  HardState,
+  LogPosition,
+  Ready,
+  SnapshotMeta,
+} from '../../../src/core/types.ts';
 
 export type Persist = NonNullable<Ready['persist']>;
 

@@ -1,7 +1,7 @@
 /** What every `Transport` promises; each implementation runs it from its own test file. */
 import { nodeClock, sleep } from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Message } from '../../core/types.ts';
+import type { Message } from '../../../src/core/types.ts';
 import type {
   GroupMessage,
   HeartbeatFrame,
@@ -10,8 +10,8 @@ import type {
   SnapshotReceiver,
   Transport,
   TransportHandlers,
-} from '../ports.ts';
-import { SNAPSHOT_TRANSFER_DEFAULTS } from './snapshot-transfer.ts';
+} from '../../../src/multi/ports.ts';
+import { SNAPSHOT_TRANSFER_DEFAULTS } from '../../../src/multi/transport/snapshot-transfer.ts';
 
 /** Some nodes that can reach each other through the transport under test. */
 export interface TransportBed {

@@ -1,8 +1,14 @@
 /** Membership changes for the test cluster: random ones, what kind they are, and what must hold between configurations. */
-import { type ConfChange, type ConfStep, changeConf, confChange, LEAVE_JOINT } from './membership/conf-change.ts';
-import { decodeConfChange } from './membership/conf-change-codec.ts';
-import { isJoint } from './membership/membership.ts';
-import type { ConfState, Entry, ReplicaId } from './types.ts';
+import {
+  type ConfChange,
+  type ConfStep,
+  changeConf,
+  confChange,
+  LEAVE_JOINT,
+} from '../../../src/core/membership/conf-change.ts';
+import { decodeConfChange } from '../../../src/core/membership/conf-change-codec.ts';
+import { isJoint } from '../../../src/core/membership/membership.ts';
+import type { ConfState, Entry, ReplicaId } from '../../../src/core/types.ts';
 
 const TYPES = ['addVoter', 'addVoter', 'addLearner', 'remove'] as const satisfies readonly ConfStep['type'][];
 const TRANSITIONS = ['auto', 'auto', 'joint', 'jointAuto'] as const satisfies readonly ConfChange['transition'][];

@@ -1,6 +1,6 @@
 // What tests of logs share.
-import type { Entry } from '../../core/types.ts';
-import type { GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
+import type { Entry } from '../../src/core/types.ts';
+import type { GroupId, GroupLog, RecoveredGroup } from '../../src/multi/ports.ts';
 
 /** What a log gave back when it was opened, with all entries. */
 export type FoundLog = ReadonlyMap<GroupId, RecoveredGroup>;

@@ -1,11 +1,19 @@
 /** One core under the hands of a unit test: the test plays the host, the disk and the other replicas. */
 import { SeededRandom, utf8 } from '@remora/base';
-import type { ProgressStatus, RaftConfig, RaftInitial } from './config.ts';
-import { changeConf } from './membership/conf-change.ts';
-import { decodeConfChange } from './membership/conf-change-codec.ts';
-import { confOf } from './membership/membership.ts';
-import { RaftCore } from './raft.ts';
-import type { AppendRequest, AppendResponse, Entry, Message, PersistMark, Ready, ReplicaId } from './types.ts';
+import type { ProgressStatus, RaftConfig, RaftInitial } from '../../../src/core/config.ts';
+import { changeConf } from '../../../src/core/membership/conf-change.ts';
+import { decodeConfChange } from '../../../src/core/membership/conf-change-codec.ts';
+import { confOf } from '../../../src/core/membership/membership.ts';
+import { RaftCore } from '../../../src/core/raft.ts';
+import type {
+  AppendRequest,
+  AppendResponse,
+  Entry,
+  Message,
+  PersistMark,
+  Ready,
+  ReplicaId,
+} from '../../../src/core/types.ts';
 
 export const ELECTION_TICKS = 10;
 export const HEARTBEAT_TICKS = 3;

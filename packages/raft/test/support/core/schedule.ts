@@ -1,6 +1,6 @@
 /** What a random number makes happen in a test cluster. */
-import type { TestCluster } from './test-cluster.ts';
-import type { TestNode } from './test-node.ts';
+import type { TestCluster } from './core-cluster.ts';
+import type { TestNode } from './core-node.ts';
 
 /** One random number is one step: its low part says what happens, the rest to whom. */
 export function perform(cluster: TestCluster, number: number, changes: boolean): void {

@@ -1,5 +1,5 @@
 import type { Clock, ManualClock, Timer } from '@remora/base';
-import type { Transport } from '../ports.ts';
+import type { Transport } from '../../../src/multi/ports.ts';
 
 /**
  * A node's own view of the clock, and of its input: its time runs at a rate of its own; while it is paused (SIGSTOP)
