@@ -4,6 +4,7 @@ import type { RuleMutation } from './mutation.ts';
 const STRANGERS = 'packages/protocol/src/rpc/node/removedReplicaNotifier.test.ts';
 const IDENTITIES = 'packages/cli/src/node/cluster/peer-identities.test.ts';
 const BUDGET = 'packages/base/src/node/frames/input-budget.test.ts';
+const ROOM = 'packages/protocol/src/rpc/node/stranger-room.test.ts';
 
 export const PEER_RULES: readonly RuleMutation[] = [
   {
@@ -116,6 +117,36 @@ export const PEER_RULES: readonly RuleMutation[] = [
     killedBy: {
       file: BUDGET,
       test: 'closes a connection whose frame is not whole in time, and none whose frames come and go (IB3)',
+    },
+  },
+  {
+    name: 'strangers-fill-the-port-for-nodes',
+    rule: 'strangers never keep a node out: the newest is taken, the quietest is closed (input-budget.ts IB6)',
+    file: 'packages/base/src/node/frames/input-budget.ts',
+    find: 'if (this.#strangers === undefined) {',
+    replace: 'if (this.#strangers !== null) {',
+    killedBy: { file: ROOM, test: 'a node connects while strangers hold all the room that they can have (IB6)' },
+  },
+  {
+    name: 'the-oldest-makes-room',
+    rule: 'the connection that has been quiet for longest makes room, not the oldest (crowd.ts CR1)',
+    file: 'packages/base/src/node/frames/crowd.ts',
+    find: 'if (!this.#members.has(member)) return;',
+    replace: 'return;',
+    killedBy: {
+      file: ROOM,
+      test: 'of anonymous links from one address the one goes that has called least lately (IB6)',
+    },
+  },
+  {
+    name: 'idle-strangers-stay',
+    rule: 'a stranger that has said hello is closed when it makes no call for a while (input-budget.ts IB6)',
+    file: 'packages/base/src/node/frames/input-budget.ts',
+    find: 'this.#clock.monotonicMs() - strangers.idleMs;',
+    replace: 'Number.NEGATIVE_INFINITY;',
+    killedBy: {
+      file: ROOM,
+      test: 'an anonymous link is closed when it does not call for ten seconds; the link of a node is not (IB6)',
     },
   },
 ];

@@ -258,13 +258,13 @@ export const nodeSchema = defineOptions({
     connectionsMax: {
       type: int({ min: 1 }),
       default: INPUT_LIMITS.connectionsMax,
-      desc: 'How many connections the port for clients takes at a time, and as many the port for nodes; more are closed.',
+      desc: 'How many connections the port for clients takes at a time; more are closed. The port for nodes has limits of its own.',
       group: 'Limits',
     },
     connectionsPerAddressMax: {
       type: int({ min: 1 }),
       default: INPUT_LIMITS.connectionsPerAddressMax,
-      desc: 'How many of them from one address (IPv6: from one /64). Clients behind one NAT share an address; nodes are not counted.',
+      desc: 'How many of them from one address (IPv6: from one /64). Clients behind one NAT share an address.',
       group: 'Limits',
     },
     unfinishedBytesMax: {

@@ -11,6 +11,7 @@ import {
   openFramePort,
   type Random,
   ServiceError,
+  STRANGER_LIMITS,
   saysFull,
 } from '@remora/base';
 import { createMetrics, createPinoLogger } from '@remora/base/node';
@@ -164,7 +165,7 @@ class ProcessPeers implements Peers {
     const { listenHost: host, peerPort: port } = this.#options;
     const services = [...this.#raft.services, rpc];
     const { clock, logger } = this.#parts;
-    const input = inputLimitsOf(this.#options);
+    const input = { ...inputLimitsOf(this.#options), strangers: STRANGER_LIMITS };
     return openFramePort({ clock, logger, host, port, services, input }).catch((cause: unknown) => {
       const message = `cannot listen on ${host}:${port}; is it taken? Choose another --peer-port`;
       throw new CommandError('portTaken', message, { cause });

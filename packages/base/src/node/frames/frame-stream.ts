@@ -199,12 +199,16 @@ export class FrameStream {
     if (kind === 'probe') return this.#answer();
     if (kind === 'answer') return;
     if (kind === 'end') return this.#ended(parseEnd(payload));
-    if (this.#greeted) return this.#handlers.onFrame(payload);
+    if (this.#greeted) {
+      this.#account?.called();
+      return this.#handlers.onFrame(payload);
+    }
     const hello = parseHello(payload);
     if (hello === undefined) return this.#refuse('the stream does not begin with a hello'); // FS1
     this.#greeted = true;
     this.#parser.payloadBytesMax = this.#options.frameBytesMax;
     this.#onHello(hello);
+    this.#account?.greeted(); // unless the hello was a node's
   }
 
   /** What waits to be taken is a sign of life as well (FS3): who probes and does not read is no reason to keep more (FS4). */

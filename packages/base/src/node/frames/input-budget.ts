@@ -1,18 +1,24 @@
 /**
  * What the connections of one port may hold while they have not said something whole.
  *
- * IB1. Connections are counted, in all and by address. One more than allowed is closed as it comes.
+ * IB1. Connections are counted, in all and by address. One more than allowed is closed as it comes. At a port for nodes
+ *      IB6 stands in its place.
  * IB2. Bytes of unfinished frames are counted, in all and by address. When an address holds more than its share, its
  *      connection whose frame began first is closed; when all together hold too many, that of the address with the most.
  *      Clients finish a frame in moments, so it is not theirs that began first, even behind one address with a stranger.
  * IB3. A frame that has begun must be whole in a bounded time.
  * IB4. What is closed is counted by its reason, and logged once a minute.
  * IB5. A caller that turned out to be one of the cluster's nodes is not counted any more: strangers take nothing from it.
+ * IB6. At a port for nodes every connection is a stranger's until IB5 applies to it. Strangers never keep a node out: there
+ *      is room for some that have not said hello, and for fewer that have (`StrangerLimits`). When that is full the newest
+ *      is taken, and the one that has been quiet for longest is closed (crowd.ts). A node says hello as soon as it is
+ *      connected, and is a node from then on. A stranger that has said hello is closed when it makes no call for a while.
  */
 import type { Clock, Timer } from '../../clock.ts';
 import { type Logger, silentLogger } from '../../logger.ts';
 import { RareLog } from '../../rare-log.ts';
 import { addressKey } from './address-key.ts';
+import { Crowd } from './crowd.ts';
 
 export interface InputLimits {
   /** Connections at a time. */
@@ -25,7 +31,30 @@ export interface InputLimits {
   readonly bytesPerAddressMax: number;
   /** How long a frame may take from its first byte to its last. */
   readonly messageMs: number;
+  /** Of a port for nodes, in place of `connectionsMax` and `connectionsPerAddressMax` (IB6). */
+  readonly strangers?: StrangerLimits;
 }
+
+/** What those who are not known as nodes may hold at a port for nodes (IB6). */
+export interface StrangerLimits {
+  /** Connections that have not said hello. */
+  readonly silentMax: number;
+  readonly silentPerAddressMax: number;
+  /** Connections that have said hello, and are no node's. */
+  readonly anonymousMax: number;
+  readonly anonymousPerAddressMax: number;
+  /** How long such a connection may go without a call. */
+  readonly idleMs: number;
+}
+
+/** A node that joins has one link to each master that it asks, and asks several times a second. */
+export const STRANGER_LIMITS: StrangerLimits = {
+  silentMax: 1_000,
+  silentPerAddressMax: 200,
+  anonymousMax: 200,
+  anonymousPerAddressMax: 20,
+  idleMs: 10_000,
+};
 
 export const INPUT_LIMITS: InputLimits = {
   connectionsMax: 10_000,
@@ -36,7 +65,10 @@ export const INPUT_LIMITS: InputLimits = {
 };
 
 /** Why connections were closed. */
-export const CLOSED_FOR = ['connections', 'address_connections', 'bytes', 'address_bytes', 'slow_message'] as const;
+export const CLOSED_FOR = [
+  ...(['connections', 'address_connections', 'bytes', 'address_bytes', 'slow_message'] as const),
+  ...(['strangers', 'address_strangers', 'idle_stranger'] as const),
+];
 export type ClosedFor = (typeof CLOSED_FOR)[number];
 
 export interface InputStats {
@@ -45,7 +77,7 @@ export interface InputStats {
   readonly closed: Readonly<Record<ClosedFor, number>>;
 }
 
-/** How often frames that take too long are looked for. */
+/** How often frames that take too long and strangers that do not call are looked for. */
 const LOOK_MS = 1_000;
 
 interface FromAddress {
@@ -64,6 +96,8 @@ export class InputBudget {
   /** Of all addresses, in the order in which their frames began. */
   readonly #unfinished = new Set<InputAccount>();
   readonly #closed: Record<ClosedFor, number>;
+  /** IB6. */
+  readonly #strangers: { readonly silent: Crowd<InputAccount>; readonly anonymous: Crowd<InputAccount> } | undefined;
   #connections = 0;
   #bytes = 0;
   #timer: Timer | undefined;
@@ -72,7 +106,17 @@ export class InputBudget {
     this.#limits = limits;
     this.#clock = clock;
     this.#log = new RareLog(clock, logger);
-    this.#closed = { connections: 0, address_connections: 0, bytes: 0, address_bytes: 0, slow_message: 0 };
+    this.#closed = nothingClosed();
+    this.#strangers = limits.strangers === undefined ? undefined : this.#crowds(limits.strangers);
+  }
+
+  #crowds({ silentMax, silentPerAddressMax, anonymousMax, anonymousPerAddressMax }: StrangerLimits) {
+    const sendAway = (account: InputAccount, of: 'address' | 'all'): void =>
+      this.#close(account, account.address, of === 'all' ? 'strangers' : 'address_strangers');
+    return {
+      silent: new Crowd({ max: silentMax, perAddressMax: silentPerAddressMax }, sendAway),
+      anonymous: new Crowd({ max: anonymousMax, perAddressMax: anonymousPerAddressMax }, sendAway),
+    };
   }
 
   get stats(): InputStats {
@@ -83,17 +127,22 @@ export class InputBudget {
   admit(remoteAddress: string | undefined, close: () => void): InputAccount | undefined {
     const address = addressKey(remoteAddress);
     const from = this.#byAddress.get(address) ?? { address, connections: 0, bytes: 0, unfinished: new Set() };
-    const { connectionsMax, connectionsPerAddressMax } = this.#limits;
-    if (this.#connections >= connectionsMax) return this.#refuse('connections', from);
-    if (from.connections >= connectionsPerAddressMax) return this.#refuse('address_connections', from);
+    if (this.#strangers === undefined) {
+      const { connectionsMax, connectionsPerAddressMax } = this.#limits;
+      if (this.#connections >= connectionsMax) return this.#refuse('connections', from);
+      if (from.connections >= connectionsPerAddressMax) return this.#refuse('address_connections', from);
+    }
     this.#byAddress.set(address, from);
     this.#connections++;
     from.connections++;
-    return new InputAccount(
-      (account, bytes, anew) => this.#holds(from, account, bytes, anew),
-      (account) => this.#left(from, account),
-      close,
-    );
+    const account = new InputAccount(address, close, {
+      holds: (bytes, anew) => this.#holds(from, account, bytes, anew),
+      greeted: () => this.#greeted(account),
+      called: () => this.#called(account),
+      left: () => this.#left(from, account),
+    });
+    this.#strangers?.silent.add(account, this.#clock.monotonicMs());
+    return account;
   }
 
   #refuse(reason: ClosedFor, { address }: FromAddress): undefined {
@@ -114,7 +163,7 @@ export class InputBudget {
     if (anew) account.begunMs = this.#clock.monotonicMs();
     this.#unfinished.add(account);
     from.unfinished.add(account);
-    this.#timer ??= this.#clock.setTimer(LOOK_MS, () => this.#look());
+    this.#watch();
     this.#keepWithin(from);
   }
 
@@ -135,14 +184,46 @@ export class InputBudget {
     for (const account of from?.unfinished ?? []) return this.#close(account, from?.address ?? '', reason);
   }
 
-  /** IB3. */
+  /** IB6. */
+  #greeted(account: InputAccount): void {
+    if (this.#strangers === undefined) return;
+    this.#strangers.silent.remove(account);
+    this.#strangers.anonymous.add(account, this.#clock.monotonicMs());
+    this.#watch();
+  }
+
+  #called(account: InputAccount): void {
+    this.#strangers?.anonymous.spoke(account, this.#clock.monotonicMs());
+  }
+
+  #watch(): void {
+    this.#timer ??= this.#clock.setTimer(LOOK_MS, () => this.#look());
+  }
+
   #look(): void {
+    this.#timer = undefined;
+    this.#closeSlow();
+    this.#closeIdle();
+    if (this.#unfinished.size > 0 || (this.#strangers?.anonymous.size ?? 0) > 0) this.#watch();
+  }
+
+  /** IB3. */
+  #closeSlow(): void {
     const beforeMs = this.#clock.monotonicMs() - this.#limits.messageMs;
     for (const account of this.#unfinished) {
       if (account.begunMs > beforeMs) break;
       this.#close(account, 'one or more', 'slow_message');
     }
-    this.#timer = this.#unfinished.size === 0 ? undefined : this.#clock.setTimer(LOOK_MS, () => this.#look());
+  }
+
+  /** IB6. */
+  #closeIdle(): void {
+    const { strangers } = this.#limits;
+    if (this.#strangers === undefined || strangers === undefined) return;
+    const sinceMs = this.#clock.monotonicMs() - strangers.idleMs;
+    for (const account of this.#strangers.anonymous.quietSince(sinceMs)) {
+      this.#close(account, 'one or more', 'idle_stranger');
+    }
   }
 
   #close(account: InputAccount, address: string, reason: ClosedFor): void {
@@ -159,29 +240,39 @@ export class InputBudget {
 
   #left(from: FromAddress, account: InputAccount): void {
     this.#holds(from, account, 0, false);
+    this.#strangers?.silent.remove(account);
+    this.#strangers?.anonymous.remove(account);
     this.#connections--;
     if (--from.connections === 0) this.#byAddress.delete(from.address);
   }
 }
 
+function nothingClosed(): Record<ClosedFor, number> {
+  return Object.fromEntries(CLOSED_FOR.map((reason) => [reason, 0])) as Record<ClosedFor, number>;
+}
+
+interface AccountPorts {
+  holds(bytes: number, anew: boolean): void;
+  greeted(): void;
+  called(): void;
+  left(): void;
+}
+
 /** What one connection has. */
 export class InputAccount {
+  readonly address: string;
+  readonly close: () => void;
   bytes = 0;
   begunMs = 0;
-  readonly close: () => void;
-  readonly #holds: (account: InputAccount, bytes: number, anew: boolean) => void;
-  readonly #left: (account: InputAccount) => void;
+  spokeMs = 0;
+  readonly #ports: AccountPorts;
   #frame = -1;
   #over = false;
 
-  constructor(
-    holds: (account: InputAccount, bytes: number, anew: boolean) => void,
-    left: (account: InputAccount) => void,
-    close: () => void,
-  ) {
-    this.#holds = holds;
-    this.#left = left;
+  constructor(address: string, close: () => void, ports: AccountPorts) {
+    this.address = address;
     this.close = close;
+    this.#ports = ports;
   }
 
   /** The connection holds so many bytes of a frame that is not whole, the one after `frames` others. */
@@ -189,13 +280,23 @@ export class InputAccount {
     if (this.#over || (bytes === 0 && this.bytes === 0)) return;
     const anew = frames !== this.#frame || this.bytes === 0;
     this.#frame = frames;
-    this.#holds(this, bytes, anew);
+    this.#ports.holds(bytes, anew);
+  }
+
+  /** The connection has said hello, and was not shown to be a node's by it (IB6). */
+  greeted(): void {
+    if (!this.#over) this.#ports.greeted();
+  }
+
+  /** The connection sent a frame after its hello: it is not idle (IB6). */
+  called(): void {
+    if (!this.#over) this.#ports.called();
   }
 
   /** The connection is closed, or not counted any more (IB5). */
   end(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#left(this);
+    this.#ports.left();
   }
 }

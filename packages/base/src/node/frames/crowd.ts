@@ -1,0 +1,87 @@
+/** How many members a crowd has room for. */
+export interface CrowdLimits {
+  readonly max: number;
+  readonly perAddressMax: number;
+}
+
+interface Member {
+  readonly address: string;
+  /** When it joined or spoke last. */
+  spokeMs: number;
+}
+
+/**
+ * Connections of one kind that have to make room for each other. All are kept in the order in which they spoke last.
+ *
+ * CR1. One too many from an address costs that address the member that has been quiet for longest. One too many in all
+ *      costs the address with the most members its quietest. So a caller that does at once what it came for is served,
+ *      however many others hold connections open, and an address with few members loses none to one with many.
+ */
+export class Crowd<T extends Member> {
+  readonly #limits: CrowdLimits;
+  /** Must `remove` the member. */
+  readonly #sendAway: (member: T, reason: 'address' | 'all') => void;
+  readonly #members = new Set<T>();
+  readonly #byAddress = new Map<string, Set<T>>();
+
+  constructor(limits: CrowdLimits, sendAway: (member: T, reason: 'address' | 'all') => void) {
+    this.#limits = limits;
+    this.#sendAway = sendAway;
+  }
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  has(member: T): boolean {
+    return this.#members.has(member);
+  }
+
+  add(member: T, nowMs: number): void {
+    const { max, perAddressMax } = this.#limits;
+    this.#put(member, nowMs);
+    const neighbours = this.#byAddress.get(member.address);
+    if (neighbours !== undefined && neighbours.size > perAddressMax) this.#sendFirst(neighbours, 'address');
+    if (this.#members.size > max) this.#sendFirst(this.#largest(), 'all');
+  }
+
+  spoke(member: T, nowMs: number): void {
+    if (!this.#members.has(member)) return;
+    this.#members.delete(member);
+    this.#byAddress.get(member.address)?.delete(member);
+    this.#put(member, nowMs);
+  }
+
+  remove(member: T): void {
+    if (!this.#members.delete(member)) return;
+    const neighbours = this.#byAddress.get(member.address);
+    neighbours?.delete(member);
+    if (neighbours?.size === 0) this.#byAddress.delete(member.address);
+  }
+
+  /** Those that have not spoken since, the quietest first. */
+  *quietSince(ms: number): Generator<T> {
+    for (const member of this.#members) {
+      if (member.spokeMs > ms) return;
+      yield member;
+    }
+  }
+
+  #put(member: T, nowMs: number): void {
+    member.spokeMs = nowMs;
+    this.#members.add(member);
+    const neighbours = this.#byAddress.get(member.address);
+    if (neighbours === undefined) this.#byAddress.set(member.address, new Set([member]));
+    else neighbours.add(member);
+  }
+
+  #largest(): ReadonlySet<T> {
+    let largest: ReadonlySet<T> = new Set();
+    for (const neighbours of this.#byAddress.values()) if (neighbours.size > largest.size) largest = neighbours;
+    return largest;
+  }
+
+  #sendFirst(members: ReadonlySet<T>, reason: 'address' | 'all'): void {
+    for (const member of members) return this.#sendAway(member, reason);
+  }
+}
