@@ -4,6 +4,8 @@ import type { RuleMutation } from './mutation.ts';
 const STRANGERS = 'packages/protocol/src/rpc/node/removedReplicaNotifier.test.ts';
 const IDENTITIES = 'packages/cli/src/node/cluster/peer-identities.test.ts';
 const BUDGET = 'packages/base/src/node/frames/input-budget.test.ts';
+const OUTPUT = 'packages/base/src/node/frames/output-budget.test.ts';
+const PIPE_OUTPUT = 'packages/gateway/src/pipe/node/pipe-output.test.ts';
 const ROOM = 'packages/protocol/src/rpc/node/stranger-room.test.ts';
 
 export const PEER_RULES: readonly RuleMutation[] = [
@@ -148,5 +150,35 @@ export const PEER_RULES: readonly RuleMutation[] = [
       file: ROOM,
       test: 'an anonymous link is closed when it does not call for ten seconds; the link of a node is not (IB6)',
     },
+  },
+  {
+    name: 'unread-output-has-no-budget',
+    rule: 'what waits for all callers of a port who do not read is bounded (output-budget.ts OB1)',
+    file: 'packages/protocol/src/rpc/node/frame-link.ts',
+    find: 'holdsBack: (bytes) => stream.holdsBack(bytes),',
+    replace: 'holdsBack: () => {},',
+    killedBy: {
+      file: PIPE_OUTPUT,
+      test: 'a client with few answers keeps its connection beside one at the same address that takes none (OB2)',
+    },
+  },
+  {
+    name: 'the-smallest-is-closed',
+    rule: 'of an address for which too much waits, the connection with the most is closed (output-budget.ts OB2)',
+    file: 'packages/base/src/node/frames/output-budget.ts',
+    find: 'if (account.bytes > (largest?.bytes ?? 0)) largest = account;',
+    replace: 'largest ??= account;',
+    killedBy: {
+      file: OUTPUT,
+      test: 'closes, when too much waits in all, a connection of the address for which the most waits (OB2)',
+    },
+  },
+  {
+    name: 'output-counts-after-it-left',
+    rule: 'nothing is closed for what was counted before and has left since (output-budget.ts OB2)',
+    file: 'packages/base/src/node/frames/output-budget.ts',
+    find: 'if (to.bytes > bytesPerAddressMax) this.#recount(to);',
+    replace: '',
+    killedBy: { file: OUTPUT, test: 'closes nothing for what has left without a word (OB2)' },
   },
 ];

@@ -154,7 +154,7 @@ class ProcessPeers implements Peers {
     const { self, identify } = this.#deps;
     const rpc = createRpcService({ registry, clock, logger, identity: () => self, identify });
     const server = await this.#bind(rpc);
-    ports.show('peer', () => server.input);
+    ports.show('peer', () => server);
     this.#stop = () => {
       rpc.close();
       server.close();

@@ -12,6 +12,8 @@ export interface FrameLink {
   start(receiver: FrameReceiver): void;
   /** Sends one frame. False when the link's buffer is full: the frame is taken, but hold further ones until `onDrain`. */
   send(frame: Uint8Array): boolean;
+  /** Told how much waits for this link to have room, by who bounds that for several links together. */
+  holdsBack?(bytes: number): void;
   /** Ends the link; `onClose` is not called for it. */
   close(reason?: ServiceError): void;
 }

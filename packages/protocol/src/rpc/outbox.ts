@@ -5,6 +5,9 @@ import type { FrameLink } from './link.ts';
 /** A frame is closed when it holds about this much, and the next one begun. */
 export const FRAME_BYTES_SOFT = 1 << 20;
 
+/** What waits is told the link when it is so much more than it was told last. */
+const TOLD_BYTES = 64 * 1024;
+
 interface Queued {
   readonly item: Item;
   readonly size: number;
@@ -23,6 +26,7 @@ export interface Sender {
  * O1. Items leave in the order in which they were put.
  * O2. Until the link is open, and while it is full, items stay here unencoded; `bytes` tells how much, and whoever
  *     puts them bounds it.
+ *     The link is told of it, in steps of `TOLD_BYTES`, before it is sent any of it.
  * O3. Whoever was told that there is no room hears of it when there is, also when the link was never full.
  */
 export class Outbox {
@@ -31,6 +35,8 @@ export class Outbox {
   readonly #onWritable: () => void;
   #queue: Queued[] = [];
   #bytes = 0;
+  /** What the link was told of it (O2). */
+  #told = 0;
   #state: 'closed' | 'writable' | 'full' = 'closed';
   #scheduled = false;
   /** Somebody was told that there is no room (O3). */
@@ -59,6 +65,7 @@ export class Outbox {
     this.#queue.push({ item, size, sender });
     this.#bytes += size;
     this.#schedule();
+    if (this.#bytes - this.#told >= TOLD_BYTES) this.#tell();
   }
 
   open(): void {
@@ -82,6 +89,13 @@ export class Outbox {
     this.#state = 'closed';
     this.#queue = [];
     this.#bytes = 0;
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (this.#told === this.#bytes) return;
+    this.#told = this.#bytes;
+    this.#link.holdsBack?.(this.#bytes);
   }
 
   #writable(): boolean {
@@ -111,6 +125,7 @@ export class Outbox {
         size += next.size;
         items.push(next.item);
       }
+      this.#tell();
       if (items.length > 0 && !this.#link.send(encodeFrame(items)) && this.#writable()) this.#state = 'full';
     }
     // A link may close itself inside send; close() has then replaced the queue already.

@@ -13,8 +13,10 @@ import {
   type FrameStreamOptions,
   type GreetedHandlers,
   type Hello,
+  type PortAccounts,
 } from './frame-stream.ts';
-import { INPUT_LIMITS, type InputAccount, InputBudget, type InputLimits, type InputStats } from './input-budget.ts';
+import { INPUT_LIMITS, InputBudget, type InputLimits, type InputStats } from './input-budget.ts';
+import { OUTPUT_LIMITS, OutputBudget, type OutputLimits, type OutputStats } from './output-budget.ts';
 
 /** What every connection begins with. The last byte but one is the version of what frame-parser.ts and frame-stream.ts describe. */
 export const OPENING = Buffer.from('REMORA\x01\n', 'latin1');
@@ -29,9 +31,14 @@ export interface FrameService {
   open(hello: Hello, stream: FrameStream): void;
 }
 
-export interface FramePort {
-  readonly port: number;
+/** What the connections of a port hold, as far as it counts for its budgets. */
+export interface PortHeld {
   readonly input: InputStats;
+  readonly output: OutputStats;
+}
+
+export interface FramePort extends PortHeld {
+  readonly port: number;
   /** Takes no more connections, nor those that have not begun to speak; the others go on. */
   refuse(): void;
   /** Closes the port and all that came in through it. */
@@ -47,6 +54,8 @@ export interface FramePortOptions extends FrameStreamOptions {
   readonly services: readonly FrameService[];
   /** What connections may hold while they are not done; `INPUT_LIMITS`. */
   readonly input?: Partial<InputLimits>;
+  /** What may wait for connections that do not read; `OUTPUT_LIMITS`. */
+  readonly output?: Partial<OutputLimits>;
   /** Told of connections that are closed for what they hold. */
   readonly logger?: Pick<Logger, 'warn'>;
   /** Connections of another kind; all that are neither are sent away. */
@@ -73,6 +82,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const budget = new InputBudget({ ...INPUT_LIMITS, ...options.input }, options.clock, options.logger);
+  const output = new OutputBudget({ ...OUTPUT_LIMITS, ...options.output }, options.clock, options.logger);
   const server = createServer((socket) => {
     const account = budget.admit(socket.remoteAddress, () => socket.destroy());
     if (account === undefined) return void socket.destroy();
@@ -87,7 +97,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     const patience = new Patience(socket, options);
     onOpening(socket, (ours, begun) => {
       if (ours) {
-        return serve({ socket, options, services, account }, () => {
+        return serve({ socket, options, services, accounts: { input: account, output } }, () => {
           undecided.delete(socket);
           patience.end();
         });
@@ -111,6 +121,9 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
         port,
         get input() {
           return budget.stats;
+        },
+        get output() {
+          return output.stats;
         },
         refuse,
         close() {
@@ -192,10 +205,10 @@ interface Served {
   readonly socket: Socket;
   readonly options: FramePortOptions;
   readonly services: ReadonlyMap<string, FrameService>;
-  readonly account: InputAccount;
+  readonly accounts: PortAccounts;
 }
 
-function serve({ socket, options, services, account }: Served, greeted: () => void): void {
+function serve({ socket, options, services, accounts }: Served, greeted: () => void): void {
   const handlers: GreetedHandlers = {
     onHello(hello) {
       greeted();
@@ -208,7 +221,7 @@ function serve({ socket, options, services, account }: Served, greeted: () => vo
     onDrain() {},
     onEnd() {},
   };
-  const stream: FrameStream = new FrameStream(socket, options, handlers, account);
+  const stream: FrameStream = new FrameStream(socket, options, handlers, accounts);
   socket.resume();
 }
 

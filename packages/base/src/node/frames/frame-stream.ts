@@ -10,8 +10,8 @@
  *      life by itself: the other's probe may stand behind megabytes that are on their way. A large frame over a slow line
  *      is a sign of life at either end long before it is whole.
  * FS4. What a peer announces is bounded before a byte of it is kept, and what all peers at a port have begun to send is
- *      bounded together (input-budget.ts); what is not taken by the peer yet is counted
- *      (`pendingBytes`), and bounded by whoever sends.
+ *      bounded together (input-budget.ts). What is not taken by the peer yet is counted (`pendingBytes`) and bounded by
+ *      its sender; what waits for all peers at a port is bounded together (output-budget.ts).
  */
 import type { Socket } from 'node:net';
 import { parseBoundedJson } from '../../bounded-json.ts';
@@ -19,6 +19,7 @@ import type { Clock, Timer } from '../../clock.ts';
 import { type ErrorCode, isErrorCode } from '../../errors.ts';
 import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-parser.ts';
 import type { InputAccount } from './input-budget.ts';
+import type { OutputAccount, OutputBudget } from './output-budget.ts';
 
 /** How an end names itself: `service` says what the stream is for, the rest is the service's. */
 export type Hello = Readonly<Record<string, string>>;
@@ -54,6 +55,12 @@ export interface FrameStreamOptions {
   readonly probeTimeoutMs?: number;
 }
 
+/** What counts for the budgets of the port at which a stream came in. */
+export interface PortAccounts {
+  readonly input: InputAccount;
+  readonly output: OutputBudget;
+}
+
 export const FRAME_STREAM_DEFAULTS = { frameBytesMax: 64 << 20, probeMs: 1_000, probeTimeoutMs: 2_000 } as const;
 
 const NOTHING = Buffer.alloc(0);
@@ -73,6 +80,8 @@ export class FrameStream {
   readonly #onHello: (hello: Hello) => void;
   /** Of a stream that came in at a port: what it holds there (input-budget.ts). */
   readonly #account: InputAccount | undefined;
+  /** The same of what it does not take (output-budget.ts). */
+  readonly #unread: OutputAccount | undefined;
   #handlers: FrameHandlers;
   #timer: Timer;
   #greeted = false;
@@ -83,10 +92,16 @@ export class FrameStream {
   #probed = false;
   /** When it said last that a frame is coming in. */
   #saidReceivingMs = 0;
+  /** What its sender holds back until there is room. */
+  #heldBackBytes = 0;
 
-  constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers, account?: InputAccount) {
+  constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers, accounts?: PortAccounts) {
     this.#socket = socket;
-    this.#account = account;
+    this.#account = accounts?.input;
+    this.#unread = accounts?.output.open(socket.remoteAddress, {
+      pendingBytes: () => this.#unreadBytes,
+      close: () => socket.destroy(),
+    });
     this.#options = { ...FRAME_STREAM_DEFAULTS, ...options };
     this.#onHello = (hello) => handlers.onHello(hello);
     this.#handlers = handlers;
@@ -95,6 +110,7 @@ export class FrameStream {
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => this.#arrived(chunk));
     socket.on('drain', () => {
+      this.#unread?.holds(this.#unreadBytes);
       if (!this.#over) this.#handlers.onDrain();
     });
     socket.on('end', () => this.#ended({ message: 'the peer ended the connection' }));
@@ -102,6 +118,7 @@ export class FrameStream {
     socket.on('close', () => {
       this.#ended({ message: 'the connection was closed' });
       this.#timer.cancel();
+      this.#unread?.end();
     });
   }
 
@@ -128,6 +145,13 @@ export class FrameStream {
   /** The peer is a node of the cluster: it does not share the port's budget with strangers any more. */
   trust(): void {
     this.#account?.end();
+    this.#unread?.end();
+  }
+
+  /** So many bytes wait at the sender for the stream to have room: they count for the port's budget. */
+  holdsBack(bytes: number): void {
+    this.#heldBackBytes = bytes;
+    this.#unread?.holds(this.#unreadBytes);
   }
 
   sayHello(hello: Hello): void {
@@ -161,12 +185,17 @@ export class FrameStream {
     this.#socket.destroy();
   }
 
+  get #unreadBytes(): number {
+    return this.#socket.writableLength + this.#heldBackBytes;
+  }
+
   #write(kind: FrameKind, payload: Uint8Array): void {
     if (this.#over) return;
     this.#said = true;
     this.#socket.cork();
     for (const bytes of frameBytes(kind, payload)) this.#socket.write(bytes);
     this.#socket.uncork();
+    this.#unread?.holds(this.#unreadBytes);
   }
 
   #arrived(chunk: Buffer): void {

@@ -2,3 +2,4 @@ export { addressKey } from './address-key.ts';
 export * from './frame-port.ts';
 export * from './frame-stream.ts';
 export * from './input-budget.ts';
+export * from './output-budget.ts';

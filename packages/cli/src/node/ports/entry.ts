@@ -62,7 +62,7 @@ export class Entry implements NodeEntry {
     server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
     server.addFrames(this.#pipe);
     this.#server = server;
-    this.#ports.show('client', () => server.input);
+    this.#ports.show('client', () => server.held);
     try {
       await server.start(options.listenHost, options.clientPort);
     } catch (cause) {

@@ -1,9 +1,9 @@
-import { CLOSED_FOR, type InputStats } from '@remora/base';
+import { CLOSED_FOR, type PortHeld, UNREAD_CLOSED_FOR } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 
-/** What the ports for clients and nodes hold of connections that have not said something whole; read when asked for. */
+/** What the connections of the ports for clients and nodes hold before and after their calls; read when asked for. */
 export class PortMetrics {
-  readonly #ports = new Map<string, () => InputStats | undefined>();
+  readonly #ports = new Map<string, () => PortHeld | undefined>();
 
   constructor(metrics: MetricsRegistry) {
     const gauge = (name: string, help: string, labels: readonly string[]) =>
@@ -12,22 +12,26 @@ export class PortMetrics {
     const unfinished = gauge('unfinished_bytes', 'Bytes of frames that have begun and are not whole, by port.', [
       'port',
     ]);
+    const unread = gauge('unread_bytes', 'Bytes that wait for clients who do not read, by port.', ['port']);
     const closed = gauge('closed_total', 'Connections closed for what they hold since the start, by port and reason.', [
       'port',
       'reason',
     ]);
     metrics.onRender(() => {
-      for (const [port, statsOf] of this.#ports) {
-        const stats = statsOf();
-        if (stats === undefined) continue;
-        connections.labels(port).set(stats.connections);
-        unfinished.labels(port).set(stats.unfinishedBytes);
-        for (const reason of CLOSED_FOR) closed.labels(port, reason).set(stats.closed[reason]);
+      for (const [port, heldOf] of this.#ports) {
+        const held = heldOf();
+        if (held === undefined) continue;
+        const { input, output } = held;
+        connections.labels(port).set(input.connections);
+        unfinished.labels(port).set(input.unfinishedBytes);
+        unread.labels(port).set(output.unreadBytes);
+        for (const reason of CLOSED_FOR) closed.labels(port, reason).set(input.closed[reason]);
+        for (const reason of UNREAD_CLOSED_FOR) closed.labels(port, reason).set(output.closed[reason]);
       }
     });
   }
 
-  show(port: 'client' | 'peer', stats: () => InputStats | undefined): void {
-    this.#ports.set(port, stats);
+  show(port: 'client' | 'peer', held: () => PortHeld | undefined): void {
+    this.#ports.set(port, held);
   }
 }

@@ -5,9 +5,9 @@ import {
   type FramePort,
   type FrameService,
   type InputLimits,
-  type InputStats,
   type Logger,
   openFramePort,
+  type PortHeld,
 } from '@remora/base';
 import { PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
@@ -112,8 +112,8 @@ export class ClientServer {
   }
 
   /** What its connections hold; undefined until it listens. */
-  get input(): InputStats | undefined {
-    return this.#port?.input;
+  get held(): PortHeld | undefined {
+    return this.#port;
   }
 
   /**

@@ -48,6 +48,7 @@ export function acceptedLink(stream: FrameStream): FrameLink {
       receiver.onOpen();
     },
     send: (frame) => stream.send(frame),
+    holdsBack: (bytes) => stream.holdsBack(bytes),
     close: (reason) => stream.end(reason ?? new ServiceError('UNAVAILABLE', 'the server is stopping')),
   };
 }

@@ -1,0 +1,149 @@
+/**
+ * What waits to be sent to the callers of one port who do not read.
+ *
+ * OB1. Bytes that the socket has not taken are counted, with those that its sender holds back for it, in all and by
+ *      address.
+ * OB2. When an address has more than its share waiting, its connection with the most is closed; when all together have too
+ *      much, that of the address with the most. Nothing is closed for what was counted before and has left since.
+ * OB3. What is closed is counted by its reason, and logged once a minute.
+ * OB4. A caller that turned out to be one of the cluster's nodes is not counted any more.
+ */
+import type { Clock } from '../../clock.ts';
+import { type Logger, silentLogger } from '../../logger.ts';
+import { RareLog } from '../../rare-log.ts';
+import { addressKey } from './address-key.ts';
+
+export interface OutputLimits {
+  /** Bytes that wait to be sent, of all connections. */
+  readonly bytesMax: number;
+  /** Of these, to one address. */
+  readonly bytesPerAddressMax: number;
+}
+
+export const OUTPUT_LIMITS: OutputLimits = { bytesMax: 256 << 20, bytesPerAddressMax: 64 << 20 };
+
+/** Why connections were closed. */
+export const UNREAD_CLOSED_FOR = ['unread_bytes', 'address_unread_bytes'] as const;
+export type UnreadClosedFor = (typeof UNREAD_CLOSED_FOR)[number];
+
+export interface OutputStats {
+  readonly unreadBytes: number;
+  readonly closed: Readonly<Record<UnreadClosedFor, number>>;
+}
+
+interface ToAddress {
+  readonly address: string;
+  bytes: number;
+  /** Those for which something waits. */
+  readonly waiting: Set<OutputAccount>;
+}
+
+/** What an account is of. */
+export interface CountedOutput {
+  /** Bytes that wait now. */
+  pendingBytes(): number;
+  /** Ends the connection at once. */
+  close(): void;
+}
+
+export class OutputBudget {
+  readonly #limits: OutputLimits;
+  readonly #log: RareLog;
+  /** As many as there are addresses for which something waits. */
+  readonly #byAddress = new Map<string, ToAddress>();
+  readonly #closed: Record<UnreadClosedFor, number> = { unread_bytes: 0, address_unread_bytes: 0 };
+  #bytes = 0;
+
+  constructor(limits: OutputLimits, clock: Clock, logger: Pick<Logger, 'warn'> = silentLogger) {
+    this.#limits = limits;
+    this.#log = new RareLog(clock, logger);
+  }
+
+  get stats(): OutputStats {
+    for (const to of this.#byAddress.values()) this.#recount(to);
+    return { unreadBytes: this.#bytes, closed: { ...this.#closed } };
+  }
+
+  open(remoteAddress: string | undefined, output: CountedOutput): OutputAccount {
+    const address = addressKey(remoteAddress);
+    return new OutputAccount(output, (account, bytes) => this.#holds(address, account, bytes));
+  }
+
+  #holds(address: string, account: OutputAccount, bytes: number): void {
+    let to = this.#byAddress.get(address);
+    if (to === undefined) {
+      to = { address, bytes: 0, waiting: new Set() };
+      this.#byAddress.set(address, to);
+    }
+    this.#count(to, account, bytes);
+    const { bytesMax, bytesPerAddressMax } = this.#limits;
+    if (to.bytes > bytesPerAddressMax) this.#recount(to);
+    while (to.bytes > bytesPerAddressMax) this.#closeLargest(to, 'address_unread_bytes');
+    if (this.#bytes <= bytesMax) return;
+    for (const each of this.#byAddress.values()) this.#recount(each);
+    while (this.#bytes > bytesMax) this.#closeLargest(this.#largest(), 'unread_bytes');
+  }
+
+  #count(to: ToAddress, account: OutputAccount, bytes: number): void {
+    const more = bytes - account.bytes;
+    account.bytes = bytes;
+    to.bytes += more;
+    this.#bytes += more;
+    if (bytes > 0) to.waiting.add(account);
+    else to.waiting.delete(account);
+    if (to.waiting.size === 0) this.#byAddress.delete(to.address);
+  }
+
+  /** OB2. A socket does not tell of each byte that it takes. */
+  #recount(to: ToAddress): void {
+    for (const account of to.waiting) this.#count(to, account, account.pendingBytes());
+  }
+
+  #largest(): ToAddress | undefined {
+    let largest: ToAddress | undefined;
+    for (const to of this.#byAddress.values()) if (to.bytes > (largest?.bytes ?? 0)) largest = to;
+    return largest;
+  }
+
+  #closeLargest(to: ToAddress | undefined, reason: UnreadClosedFor): void {
+    let largest: OutputAccount | undefined;
+    for (const account of to?.waiting ?? []) if (account.bytes > (largest?.bytes ?? 0)) largest = account;
+    this.#closed[reason]++;
+    const fields = { reason, address: to?.address, bytes: largest?.bytes, unreadBytes: this.#bytes };
+    this.#log.warn(reason, fields, 'closed a connection that does not take its answers');
+    largest?.end();
+    largest?.close();
+  }
+}
+
+/** What waits for one connection. */
+export class OutputAccount {
+  bytes = 0;
+  readonly #output: CountedOutput;
+  readonly #holds: (account: OutputAccount, bytes: number) => void;
+  #over = false;
+
+  constructor(output: CountedOutput, holds: (account: OutputAccount, bytes: number) => void) {
+    this.#output = output;
+    this.#holds = holds;
+  }
+
+  close(): void {
+    this.#output.close();
+  }
+
+  pendingBytes(): number {
+    return this.#output.pendingBytes();
+  }
+
+  /** So much waits now. */
+  holds(bytes: number): void {
+    if (bytes !== this.bytes && !this.#over) this.#holds(this, bytes);
+  }
+
+  /** The connection is closed, or not counted any more (OB4). */
+  end(): void {
+    this.holds(0);
+    this.#over = true;
+  }
+}
