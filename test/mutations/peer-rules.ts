@@ -6,6 +6,7 @@ const IDENTITIES = 'packages/cli/src/node/cluster/peer-identities.test.ts';
 const BUDGET = 'packages/base/src/node/frames/input-budget.test.ts';
 const OUTPUT = 'packages/base/src/node/frames/output-budget.test.ts';
 const PIPE_OUTPUT = 'packages/gateway/src/pipe/node/pipe-output.test.ts';
+const MASTER = 'packages/master/src/master.test.ts';
 const ROOM = 'packages/protocol/src/rpc/node/stranger-room.test.ts';
 
 export const PEER_RULES: readonly RuleMutation[] = [
@@ -180,5 +181,52 @@ export const PEER_RULES: readonly RuleMutation[] = [
     find: 'if (to.bytes > bytesPerAddressMax) this.#recount(to);',
     replace: '',
     killedBy: { file: OUTPUT, test: 'closes nothing for what has left without a word (OB2)' },
+  },
+  {
+    name: 'known-joins-are-proposed',
+    rule: 'a node that joins as it is registered is answered without a proposal (master-service.ts SV4)',
+    file: 'packages/master/src/master-service.ts',
+    find: 'if (nodeId === undefined) this.#registerNode(descriptor, caller, done);',
+    replace: 'if (nodeId !== 0) this.#registerNode(descriptor, caller, done);',
+    killedBy: {
+      file: MASTER,
+      test: 'answers a node that joins as it is registered without a proposal, once it is known to lead (SV4)',
+    },
+  },
+  {
+    name: 'known-joins-by-a-deposed-leader',
+    rule: 'a node is told that it is registered by a leader that is known to lead (master-service.ts SV4)',
+    file: 'packages/master/src/master-service.ts',
+    find: 'if (isNews) return this.#registerNode(descriptor, caller, done);',
+    replace:
+      'if (isNews) return this.#registerNode(descriptor, caller, done);\n' +
+      'const known = this.#registered(descriptor);\n' +
+      'if (known !== undefined) return done(undefined, { nodeId: known, clusterId });',
+    killedBy: {
+      file: MASTER,
+      test: 'answers a node that joins as it is registered without a proposal, once it is known to lead (SV4)',
+    },
+  },
+  {
+    name: 'strangers-join-at-any-rate',
+    rule: 'strangers have few registrations proposed per second (master-service.ts SV4)',
+    file: 'packages/master/src/nodes/join-rate.ts',
+    find: 'if (!this.#bucket.tryTake(nowMs)) {',
+    replace: 'if (nowMs < 0) {',
+    killedBy: {
+      file: MASTER,
+      test: 'proposes few registrations of strangers at a time and per second, and says when to ask again (SV4)',
+    },
+  },
+  {
+    name: 'strangers-join-all-at-once',
+    rule: 'strangers have few registrations under way (master-service.ts SV4)',
+    file: 'packages/master/src/nodes/join-rate.ts',
+    find: 'if (this.#underWay >= STRANGERS_JOINING_MAX) {',
+    replace: 'if (this.#underWay < 0) {',
+    killedBy: {
+      file: MASTER,
+      test: 'proposes few registrations of strangers at a time and per second, and says when to ask again (SV4)',
+    },
   },
 ];

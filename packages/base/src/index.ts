@@ -26,4 +26,5 @@ export * from './sim/manual-clock.ts';
 export * from './sim/sim-disk.ts';
 export * from './sim/timer-queue.ts';
 export * from './terminal-text.ts';
+export * from './token-bucket.ts';
 export * from './transient-map.ts';

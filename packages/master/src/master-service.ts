@@ -23,6 +23,7 @@ import {
   publicNode,
   type RangeDescriptor,
   type RpcRegistry,
+  sameNodeDescriptor,
 } from '@remora/protocol';
 import { type ConfState, isMember } from '@remora/raft';
 import type { ClusterHealth } from './admin/cluster-health.ts';
@@ -31,6 +32,7 @@ import type { ClusterSettings } from './admin/settings.ts';
 import { masterTask } from './masters/master-membership-controller.ts';
 import type { MasterCommand } from './metadata/master-commands.ts';
 import { FIRST_ALLOCATED_NODE, type MasterState } from './metadata/master-state.ts';
+import { JoinRate } from './nodes/join-rate.ts';
 import type { NodeReports } from './nodes/node-reports.ts';
 import { strikeOff } from './nodes/strike-off.ts';
 import type { FirstRange } from './ranges/first-range.ts';
@@ -83,21 +85,26 @@ const NODES_MAX = 1_000;
  *      id below those that the masters give out is a founding member's: if it is not registered, only a caller that is
  *      verified registers it. Nobody else takes the name of a founding member.
  * SV3. Anyone who reaches the port may join until nodes prove who they are, so the number of nodes is bounded.
+ * SV4. A node that joins as it is registered already is answered without a proposal, by a leader that is known to lead:
+ *      a deposed one may know an address of the node that it does not have any more. Callers that are not known as nodes
+ *      have few registrations proposed at a time and per second (nodes/join-rate.ts), so strangers do not keep the log busy.
  */
 export class MasterService {
   readonly #deps: MasterServiceDeps;
   /** Registrations that are proposed and not answered. */
   #registering = 0;
+  readonly #strangers: JoinRate;
 
   constructor(deps: MasterServiceDeps) {
     this.#deps = deps;
+    this.#strangers = new JoinRate(deps.clock.monotonicMs());
   }
 
   register(registry: RpcRegistry): void {
     const { leading, notLeader, revisions } = this.#deps;
     registry.handle(masterJoin, (request, { caller }, done) => {
       const refused = this.#joinRefusal(request, caller);
-      if (refused === undefined) this.#join(request, done);
+      if (refused === undefined) this.#join(request, caller, done);
       else done(refused, undefined);
     });
     registry.handle(masterHeartbeat, (heartbeat, _context, done) => {
@@ -153,23 +160,38 @@ export class MasterService {
     return new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 
-  #join(request: JoinRequest, done: Done<JoinReply>): void {
-    const { confirm, leading, notLeader, state } = this.#deps;
+  #join(request: JoinRequest, caller: Caller, done: Done<JoinReply>): void {
+    const { clusterId, confirm, leading, notLeader, state } = this.#deps;
     if (!leading()) return done(notLeader(), undefined);
     const descriptor: NodeDescriptor = { ...request.descriptor, nodeId: request.nodeId };
-    if (state.registrationConflict(descriptor) === undefined) return this.#registerNode(descriptor, done);
+    const isNews = state.registrationConflict(descriptor) === undefined && this.#registered(descriptor) === undefined;
+    if (isNews) return this.#registerNode(descriptor, caller, done);
     confirm((error) => {
       const refused = error ?? state.registrationConflict(descriptor); // SV1
-      if (refused === undefined) this.#registerNode(descriptor, done);
-      else done(refused, undefined);
+      if (refused !== undefined) return done(refused, undefined);
+      const nodeId = this.#registered(descriptor);
+      if (nodeId === undefined) this.#registerNode(descriptor, caller, done);
+      else done(undefined, { nodeId, clusterId });
     });
   }
 
-  #registerNode(descriptor: NodeDescriptor, done: Done<JoinReply>): void {
-    const { clusterId, logger, notLeader, propose } = this.#deps;
+  /** SV4. The id of the node, if all that it says of itself is registered. */
+  #registered(descriptor: NodeDescriptor): number | undefined {
+    const known = this.#deps.state.nodes().find(({ incarnation }) => incarnation === descriptor.incarnation);
+    if (known === undefined) return undefined;
+    const nodeId = descriptor.nodeId === 0 ? known.nodeId : descriptor.nodeId;
+    return sameNodeDescriptor(known, { ...descriptor, nodeId }) ? nodeId : undefined;
+  }
+
+  #registerNode(descriptor: NodeDescriptor, caller: Caller, done: Done<JoinReply>): void {
+    const { clock, clusterId, logger, notLeader, propose } = this.#deps;
+    const isStranger = caller.kind === 'joiner';
+    const refused = isStranger ? this.#strangers.begin(clock.monotonicMs()) : undefined;
+    if (refused !== undefined) return done(refused, undefined);
     this.#registering += 1;
     propose({ type: 'registerNode', descriptor }, (error, result) => {
       this.#registering -= 1;
+      if (isStranger) this.#strangers.ended();
       if (result?.type !== 'registerNode') return done(error ?? notLeader(), undefined);
       logger.info({ node: result.nodeId, name: descriptor.name }, 'registered a node');
       done(undefined, { nodeId: result.nodeId, clusterId });

@@ -252,6 +252,58 @@ describe('a master', () => {
     ]);
   });
 
+  test('answers a node that joins as it is registered without a proposal, once it is known to lead (SV4)', () => {
+    const bed = ready(new MasterBed());
+    bed.commit();
+    const [known, again] = [bed.join(3), bed.join(0, { ...descriptor(3), nodeId: 0 })];
+    expect([known.reply?.nodeId, again.reply?.nodeId]).toEqual([3, 3]);
+    expect(bed.proposed).toEqual([]);
+    bed.reads = [];
+    const asked = bed.join(3);
+    expect(asked.answered).toBe(false);
+    bed.reads.splice(0)[0]?.('notLeader');
+    expect(asked.code).toBe('NOT_LEADER');
+  });
+
+  test.each(['peerAddress', 'clientAddress', 'httpAddress', 'version'] as const)(
+    'registers a node anew whose %s is another one (SV4)',
+    (field) => {
+      const bed = ready(new MasterBed());
+      bed.commit();
+      expect(bed.join(3, { [field]: 'another:1' }).answered).toBe(false);
+      bed.commit();
+      expect(bed.master.state.node(3)?.[field]).toBe('another:1');
+    },
+  );
+
+  test('proposes few registrations of strangers at a time and per second, and says when to ask again (SV4)', () => {
+    const bed = ready(new MasterBed());
+    bed.commit();
+    let count = 0;
+    const flood = () =>
+      Array.from({ length: 200 }, () => {
+        const { nodeId, ...rest } = descriptor(0, { name: `x${++count}`, incarnation: `x${count}` });
+        return bed.joinAs(ANONYMOUS_CALLER, { nodeId, descriptor: rest });
+      });
+    const first = flood();
+    expect(bed.proposed).toHaveLength(20);
+    expect(first.filter(({ code }) => code === 'RESOURCE_EXHAUSTED')).toHaveLength(180);
+    expect(first.at(-1)?.error?.message).toMatch('ask again');
+    bed.commit();
+    flood();
+    expect(bed.proposed).toHaveLength(20);
+    bed.commit();
+    flood();
+    expect(bed.proposed).toEqual([]); // none are under way, but the rate is used up
+    bed.clock.advance(500);
+    flood();
+    expect(bed.proposed).toHaveLength(10);
+    // Nodes that are known do not wait for strangers.
+    const { nodeId, ...rest } = descriptor(3, { peerAddress: 'another:1' });
+    bed.joinAs({ kind: 'node', nodeId: 3 }, { nodeId, descriptor: rest });
+    expect(bed.proposed).toHaveLength(11);
+  });
+
   test('that went on alone takes nodes under ids it does not know, within the bounds of others (SV2, SV3, M10)', () => {
     const bed = ready(new MasterBed());
     bed.master.state.goOnAlone();
@@ -259,6 +311,7 @@ describe('a master', () => {
       const { nodeId: _, ...rest } = descriptor(nodeId, { name });
       const answer = bed.joinAs({ kind: 'joiner', claims: nodeId }, { nodeId, descriptor: rest });
       bed.commit();
+      bed.clock.advance(100);
       return answer.code ?? 'ok';
     };
     expect([join(1_001), join(1_001), join(1_002, 'n4')]).toEqual(['ok', 'ok', 'NODE_CONFLICT']);

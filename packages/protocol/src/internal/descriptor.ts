@@ -45,6 +45,22 @@ export interface NodeDescriptor {
   readonly version: string;
 }
 
+/** Whether both say the same of a node. */
+export function sameNodeDescriptor(a: NodeDescriptor, b: NodeDescriptor): boolean {
+  // The record does not compile without each of the fields.
+  const same: Readonly<Record<keyof NodeDescriptor, boolean>> = {
+    nodeId: a.nodeId === b.nodeId,
+    name: a.name === b.name,
+    incarnation: a.incarnation === b.incarnation,
+    roles: a.roles.length === b.roles.length && a.roles.every((role, i) => role === b.roles[i]),
+    peerAddress: a.peerAddress === b.peerAddress,
+    clientAddress: a.clientAddress === b.clientAddress,
+    httpAddress: a.httpAddress === b.httpAddress,
+    version: a.version === b.version,
+  };
+  return Object.values(same).every((field) => field);
+}
+
 /**
  * A node as anyone may see it. The incarnation is a credential between nodes (rpc/node/socket-rpc.ts G3): views, which
  * gateways show to clients and masters to joiners, do not contain it.

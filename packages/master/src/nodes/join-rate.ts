@@ -1,0 +1,39 @@
+import { ServiceError, TokenBucket } from '@remora/base';
+
+/** Registrations of strangers that are proposed and not answered. */
+const STRANGERS_JOINING_MAX = 20;
+/** More than any operator starts nodes; each costs a log entry on a disk of every master. */
+const JOINS_OF_STRANGERS = { ratePerSecond: 20, burst: 40 };
+
+/**
+ * How many registrations callers may cause that are not known as nodes (master-service.ts SV4). Anyone who reaches the
+ * port may ask for one, under a new name each time or again and again with another address.
+ */
+export class JoinRate {
+  readonly #bucket: TokenBucket;
+  #underWay = 0;
+
+  constructor(nowMs: number) {
+    this.#bucket = new TokenBucket(JOINS_OF_STRANGERS, nowMs);
+  }
+
+  /** Counts a registration, until `ended`; returns why it may not be proposed now. */
+  begin(nowMs: number): ServiceError | undefined {
+    if (this.#underWay >= STRANGERS_JOINING_MAX) {
+      return tooMany(`${STRANGERS_JOINING_MAX} registrations of new nodes are under way`);
+    }
+    if (!this.#bucket.tryTake(nowMs)) {
+      return tooMany(`the masters register ${JOINS_OF_STRANGERS.ratePerSecond} new nodes a second at most`);
+    }
+    this.#underWay++;
+    return undefined;
+  }
+
+  ended(): void {
+    this.#underWay--;
+  }
+}
+
+function tooMany(what: string): ServiceError {
+  return new ServiceError('RESOURCE_EXHAUSTED', `${what}; nothing was changed, ask again in a moment`);
+}
