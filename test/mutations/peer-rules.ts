@@ -229,4 +229,26 @@ export const PEER_RULES: readonly RuleMutation[] = [
       test: 'proposes few registrations of strangers at a time and per second, and says when to ask again (SV4)',
     },
   },
+  {
+    name: 'own-unready-is-cut',
+    rule: 'each node is told what makes it unready, however much else is wrong (cluster-health.ts)',
+    file: 'packages/master/src/admin/cluster-health.ts',
+    find: 'makesUnready(condition) === undefined ? 2 : condition.nodeId === nodeId ? 0 : 1;',
+    replace: 'makesUnready(condition) === undefined ? 2 : 1;',
+    killedBy: {
+      file: 'packages/master/src/admin/cluster-health.test.ts',
+      test: 'each node is told what makes it unready, also when that is true of more nodes than are listed',
+    },
+  },
+  {
+    name: 'unlisted-nodes-serve',
+    rule: 'no other node counts as serving when more are unready than the masters could list (health.ts NH2)',
+    file: 'packages/cli/src/node/health.ts',
+    find: 'if (this.#masters().length > 0 || this.#unlistedMayBeUnready()) return false;',
+    replace: 'if (this.#masters().length > 0) return false;',
+    killedBy: {
+      file: 'packages/cli/src/node/health.test.ts',
+      test: "'full nodes are missing in the list'",
+    },
+  },
 ];

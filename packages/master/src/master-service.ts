@@ -231,7 +231,7 @@ export class MasterService {
     for (const result of heartbeat.results) orders.ended(result);
     const own = masterTask(state, heartbeat) ?? [];
     const tasks = [...replicaTasks(state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
-    const conditions = this.#deps.health.told();
+    const conditions = this.#deps.health.told(heartbeat.nodeId);
     const incarnations = state.incarnations();
     return { tasks, view: this.view(), incarnations, splits: splitPolicyOf(settings()), conditions };
   }

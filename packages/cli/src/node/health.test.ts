@@ -68,6 +68,7 @@ class Bed {
 }
 
 const full = (nodeId: number) => healthCondition('diskReserve', { nodeId }, 'no room');
+const notListed = healthCondition('notListed', {}, '5 more');
 const draining = (nodeId: number) => healthCondition('draining', { nodeId }, 'it drains');
 
 describe('a node is unready only where another one would serve better', () => {
@@ -107,6 +108,24 @@ describe('a node is unready only where another one would serve better', () => {
       },
       ready: true,
       conditions: ['own diskReserve', 'diskReserve', 'diskReserve'],
+    },
+    {
+      name: 'full nodes are missing in the list',
+      given: (bed) => {
+        bed.freeMib = 99;
+        bed.health.learn([full(1), notListed]);
+      },
+      ready: true,
+      conditions: ['own diskReserve', 'notListed'],
+    },
+    {
+      name: 'only ranges are missing in the list',
+      given: (bed) => {
+        bed.freeMib = 99;
+        bed.health.learn([full(1), healthCondition('quorumLost', { rangeId: 1 }, 'range 1 is lost'), notListed]);
+      },
+      ready: false,
+      conditions: ['own diskReserve', 'quorumLost', 'notListed'],
     },
     {
       name: 'its disk has no room, and what is known of the others is old, as no master answers',

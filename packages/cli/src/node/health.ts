@@ -5,7 +5,8 @@
  *      on its disk, and whether anybody leads them. All else is what the masters said last.
  * NH2. A node is unready only where another would serve better (HC3): `unlessAlone` conditions count while another node
  *      with the role `gateway` is up and has none that makes it unready. While no leader of the masters answers, what
- *      is known of the others is old: they may have the same condition by now, so none of them counts.
+ *      is known of the others is old: they may have the same condition by now, so none of them counts. None counts
+ *      either when more nodes are unready than the masters could list: which of the others serve is not known then.
  */
 import { type Clock, formatDurationMs } from '@remora/base';
 import { isBelowReserve } from '@remora/dataserver';
@@ -179,7 +180,7 @@ export class NodeHealth {
 
   /** NH2. */
   #othersServe(): boolean {
-    if (this.#masters().length > 0) return false;
+    if (this.#masters().length > 0 || this.#unlistedMayBeUnready()) return false;
     const { nodeId, cluster } = this.#deps;
     const unready = new Set(this.#told.flatMap((each) => (makesUnready(each) === undefined ? [] : [each.nodeId])));
     return (cluster.view?.nodes ?? []).some(
@@ -189,5 +190,10 @@ export class NodeHealth {
         state === 'up' &&
         !unready.has(descriptor.nodeId),
     );
+  }
+  /** The masters list what makes nodes unready before all else (master/admin/cluster-health.ts). */
+  #unlistedMayBeUnready(): boolean {
+    const isCut = this.#told.some(({ name }) => name === 'notListed');
+    return isCut && this.#told.every((each) => each.name === 'notListed' || makesUnready(each) !== undefined);
   }
 }

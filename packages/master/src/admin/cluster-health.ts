@@ -1,5 +1,11 @@
 import type { Clock } from '@remora/base';
-import { type CheckReport, CONDITIONS_TOLD_MAX, type HealthCondition, makesUnready } from '@remora/protocol';
+import {
+  type CheckReport,
+  CONDITIONS_TOLD_MAX,
+  type HealthCondition,
+  healthCondition,
+  makesUnready,
+} from '@remora/protocol';
 import { findConditions } from './check.ts';
 import { type Knowledge, nodeOverviews, rangeOverviews } from './overview.ts';
 
@@ -22,7 +28,7 @@ const TOLD_AGAIN_MS = 1_000;
 /** What the masters' leader finds wrong with the cluster: for operators who ask, and for all nodes with each heartbeat. */
 export class ClusterHealth {
   readonly #deps: ClusterHealthDeps;
-  #told: { readonly atMs: number; readonly conditions: readonly HealthCondition[] } | undefined;
+  #found: Found | undefined;
 
   constructor(deps: ClusterHealthDeps) {
     this.#deps = deps;
@@ -30,7 +36,7 @@ export class ClusterHealth {
 
   /** Another leader knows other things. */
   termBegan(): void {
-    this.#told = undefined;
+    this.#found = undefined;
   }
 
   report(): CheckReport {
@@ -51,26 +57,44 @@ export class ClusterHealth {
     return { nodes: nodes.length, ranges: ranges.length, conditions };
   }
 
-  /** What makes nodes unready and the worst of the rest, for every node. */
-  told(): readonly HealthCondition[] {
+  /** What a node is told of: what makes nodes unready, its own first, and the worst of the rest. */
+  told(nodeId: number): readonly HealthCondition[] {
     const nowMs = this.#deps.clock.monotonicMs();
-    const { atMs, conditions } = this.#told ?? { atMs: Number.NEGATIVE_INFINITY, conditions: [] };
-    const isUrgent = conditions.some(({ severity, name }) => severity === 'critical' || name === 'notInformed');
-    if (!isUrgent && nowMs - atMs < TOLD_AGAIN_MS) return conditions;
-    const found = worthTelling(this.report().conditions);
-    this.#told = { atMs: nowMs, conditions: found };
-    return found;
+    const last = this.#found;
+    if (last !== undefined && !last.isUrgent && nowMs - last.atMs < TOLD_AGAIN_MS) return worthTelling(last, nodeId);
+    const found = foundAt(nowMs, this.report().conditions);
+    this.#found = found;
+    return worthTelling(found, nodeId);
   }
 }
 
+interface Found {
+  readonly atMs: number;
+  /** The cluster may be usable again at any moment. */
+  readonly isUrgent: boolean;
+  readonly count: number;
+  /** All that makes nodes unready, and as many of the others as may be told; in their order. */
+  readonly worst: readonly HealthCondition[];
+}
+
+function foundAt(atMs: number, conditions: readonly HealthCondition[]): Found {
+  const isUrgent = conditions.some(({ severity, name }) => severity === 'critical' || name === 'notInformed');
+  let others = 0;
+  const worst = conditions.filter((each) => makesUnready(each) !== undefined || others++ < CONDITIONS_TOLD_MAX);
+  return { atMs, isUrgent, count: conditions.length, worst };
+}
+
 /**
- * At most `CONDITIONS_TOLD_MAX`, in their order. What makes a node unready is kept before all else: by it the other nodes
- * know whether any of them would serve better (HC3), and without it all of them could be unready at once.
+ * At most `CONDITIONS_TOLD_MAX`, in their order; if these are not all, the last one says how many are missing. What makes
+ * the node unready itself is kept before all else, then what makes other nodes unready: by it the node knows whether any
+ * of them would serve better (HC3), and without it all of them could be unready at once.
  */
-function worthTelling(conditions: readonly HealthCondition[]): readonly HealthCondition[] {
-  if (conditions.length <= CONDITIONS_TOLD_MAX) return conditions;
-  const isKept = (condition: HealthCondition): boolean => makesUnready(condition) !== undefined;
-  const byNeed = [...conditions.filter(isKept), ...conditions.filter((condition) => !isKept(condition))];
-  const told = new Set(byNeed.slice(0, CONDITIONS_TOLD_MAX));
-  return conditions.filter((condition) => told.has(condition));
+function worthTelling({ worst, count }: Found, nodeId: number): readonly HealthCondition[] {
+  if (count <= CONDITIONS_TOLD_MAX) return worst;
+  const need = (condition: HealthCondition): number =>
+    makesUnready(condition) === undefined ? 2 : condition.nodeId === nodeId ? 0 : 1;
+  const byNeed = [0, 1, 2].flatMap((wanted) => worst.filter((each) => need(each) === wanted));
+  const kept = new Set(byNeed.slice(0, CONDITIONS_TOLD_MAX - 1));
+  const text = `${count - kept.size} more conditions are not listed here; remora admin check lists them`;
+  return [...worst.filter((each) => kept.has(each)), healthCondition('notListed', {}, text)];
 }

@@ -39,6 +39,8 @@ export const HEALTH_CONDITIONS = {
   noMasters: { severity: 'critical', scope: 'cluster' },
   /** The masters' leader is new, and has not heard from all nodes. */
   notInformed: { severity: 'info', scope: 'cluster' },
+  /** The masters told the node only a part of the list. */
+  notListed: { severity: 'info', scope: 'cluster' },
   noRanges: { severity: 'critical', scope: 'cluster' },
   hole: {
     severity: 'critical',
@@ -70,7 +72,7 @@ export const HEALTH_CONDITIONS = {
 
 export type ConditionName = keyof typeof HEALTH_CONDITIONS;
 
-/** Most conditions that a node reports of itself, and most that the masters tell each node. */
+/** Most conditions that a node reports of itself, and most that the masters tell each node (`notListed` says how many are missing). */
 export const CONDITIONS_OF_NODE_MAX = 8;
 export const CONDITIONS_TOLD_MAX = 100;
 
