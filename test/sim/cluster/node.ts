@@ -371,7 +371,8 @@ export class SimNode implements ObservedNode {
       logger: tracingLogger(trace, this.id),
       trace,
       watch: this.#watch,
-      applied: this.expelled ? new AppliedCommands() : applied, // of what it held before, nothing counts any more
+      // What an expelled node holds no longer counts. Its checkpoints have outcomes from before.
+      applied: this.expelled ? new AppliedCommands(undefined, false) : applied,
       answers,
       onTransaction: () => this.#deps.onTransaction(this),
       fail,

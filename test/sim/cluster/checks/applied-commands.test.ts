@@ -192,3 +192,10 @@ describe('what apply makes of commands', () => {
     expect(() => run(steps)).toThrow(found);
   });
 });
+
+test('a replica that begins with a checkpoint may answer from outcomes of before; its own are still compared', () => {
+  const applied = new AppliedCommands(undefined, false);
+  expect(() => applied.applied(1, AGAIN, 0)).not.toThrow();
+  applied.applied(1, { ...OTHER, requestId: 'c' }, ROWS);
+  expect(() => applied.applied(1, { ...AGAIN, index: 12, requestId: 'c', outcome: OK(3) }, 0)).toThrow('applied once');
+});

@@ -51,11 +51,16 @@ export class AppliedCommands {
   /** Parts of transactions whose abort was applied, by the requests that prepare them. */
   readonly #aborted = new Set<string>();
   readonly #merged: (sourceId: number) => void;
+  readonly #sawAll: boolean;
   #count = 0;
 
-  /** `merged`: told when a replica has applied that a range is part of another one. */
-  constructor(merged: (sourceId: number) => void = () => {}) {
+  /**
+   * `merged` is called when a replica has applied the merge of a range into another one. `sawAll` is false for a replica
+   * that begins with a checkpoint: it may answer from outcomes that were executed before this object saw anything.
+   */
+  constructor(merged: (sourceId: number) => void = () => {}, sawAll = true) {
     this.#merged = merged;
+    this.#sawAll = sawAll;
   }
 
   /** What a request became, where it was executed. */
@@ -150,6 +155,7 @@ export class AppliedCommands {
   #answeredAsBefore(now: KnownCommand): void {
     if (this.#committed.has(now.requestId) || (isAborted(now) && this.#aborted.has(now.requestId))) return;
     const before = this.#executed.get(now.requestId);
+    if (before === undefined && !this.#sawAll) return;
     const right = before !== undefined && (isForEach(now.command) || before.outcome.revision === now.outcome.revision);
     require(right, 'applied once', () =>
       `${place(now)} was answered as request ${now.requestId} was before, at revision ${now.outcome.revision}; ` +
