@@ -57,12 +57,12 @@ function firstPlace({ namespace, prefix, after }: ListQuery): Bytes {
 }
 
 /** Undefined when the range is not what it was: to be looked for again. */
-async function listPart(query: ListQuery, span: Span, { ask, pause }: LockListDeps): Promise<RangeReply | undefined> {
+async function listPart(query: ListQuery, span: Span, calls: LockListDeps): Promise<RangeReply | undefined> {
   try {
-    return await ask({ type: 'lock', query }, span);
+    return await calls.ask({ type: 'lock', query }, span);
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'STALE_EPOCH') throw error;
-    await pause();
+    await calls.pause();
     return undefined;
   }
 }

@@ -133,6 +133,20 @@ test('versions of locks are compared each where it is', async () => {
   expect(bed.result).toEqual({ type: 'lock', result: { type: 'check', current: [true, false, true] } });
 });
 
+test('locks are listed range by range, and a range that is not what it was is looked for again', async () => {
+  const bed = new ManyBed();
+  const query = { type: 'list', namespace: 'n', prefix: NONE, after: NONE, limit: 10 } as const;
+  let stale = true;
+  bed.answer = () => {
+    if (!stale) return { type: 'lock', result: { type: 'list', locks: [], more: false } };
+    stale = false;
+    return new ServiceError('STALE_EPOCH', 'split');
+  };
+  await bed.query({ type: 'lock', query });
+  expect([bed.outcome, bed.result]).toEqual(['ok', { type: 'lock', result: { type: 'list', locks: [], more: false } }]);
+  expect(bed.asked).toEqual(['lock 3', 'lock 3']);
+});
+
 test('an answer that one range owes ends with the time-out, and leaves nothing behind', async () => {
   const bed = new ManyBed();
   bed.answer = (_query, rangeId) => (rangeId === 3 ? 'silence' : { type: 'leases', ids: [] });
