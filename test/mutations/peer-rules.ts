@@ -1,7 +1,7 @@
 /** Who a caller is, what it may do, and what it may hold before it has said something: each rule broken, and its test. */
 import type { RuleMutation } from './mutation.ts';
 
-const STRANGERS = 'packages/protocol/src/rpc/node/removedReplicaNotifier.test.ts';
+const STRANGERS = 'packages/protocol/src/rpc/node/strangers.test.ts';
 const IDENTITIES = 'packages/cli/src/node/cluster/peer-identities.test.ts';
 const BUDGET = 'packages/base/src/node/frames/input-budget.test.ts';
 const OUTPUT = 'packages/base/src/node/frames/output-budget.test.ts';

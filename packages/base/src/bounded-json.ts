@@ -5,7 +5,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Parses JSON of removedReplicaNotifier, whose length the caller has bounded. Deep nesting is refused by a scan before anything is
+ * Parses JSON of strangers, whose length the caller has bounded. Deep nesting is refused by a scan before anything is
  * built: 256 KiB of brackets hold up everything else for some tens of ms or more.
  *
  * @throws SyntaxError for what is no JSON, or is nested deeper than `depthMax`.
