@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { mutate } from './mutation.ts';
+import { mutate, type RuleMutation } from './mutation.ts';
 import { mutationPlugins } from './plugin.ts';
 import { MUTATIONS, mutationNamed } from './table.ts';
 
@@ -13,10 +13,20 @@ describe('the tables of mutations', () => {
     expect(mutate(mutation, source)).not.toBe(source);
   });
 
+  test('the tests that kill them are there', () => {
+    const files = MUTATIONS.flatMap((mutation) => ('killedBy' in mutation ? [killerOf(mutation)] : []));
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.filter((file) => !existsSync(ROOT + file))).toEqual([]);
+  });
+
   test('names are unique', () => {
     expect(new Set(MUTATIONS.map((mutation) => mutation.name)).size).toBe(MUTATIONS.length);
   });
 });
+
+function killerOf(mutation: object): string {
+  return (mutation as RuleMutation).killedBy.file;
+}
 
 describe('a mutation', () => {
   const example = { name: 'x', rule: '', file: 'some/file.ts', find: 'good', replace: 'bad' };
