@@ -117,3 +117,17 @@ test('calls of an admin client go on', async () => {
     admin.close();
   }
 });
+
+test('an admin client that was given no loopback address does not try those that nodes advertise', async () => {
+  const elsewhere = given.client.replace('127.0.0.1', '0.0.0.0'); // it leads to the node, and names no loopback address
+  const admin = new AdminClient({ endpoints: [elsewhere], timeoutMs: 5_000, connectTimeoutMs: 2_000 });
+  const local = new AdminClient({ endpoints: [given.client], timeoutMs: 5_000, connectTimeoutMs: 2_000 });
+  try {
+    for (const one of [admin, local, admin, local]) await one.nodes();
+    await eventually('the other client was told', async () => local.endpoints.length === 3);
+    expect(admin.endpoints).toEqual([elsewhere]);
+  } finally {
+    admin.close();
+    local.close();
+  }
+});

@@ -3,6 +3,7 @@ import { formatDurationMs, isErrorCode, readPlainEndpoints, ServiceError } from 
 import { admin } from '@remora/protocol/remora';
 import { bytes, flag, object, requireRevision, text } from '../options/option-kinds.ts';
 import { requireCount } from '../options/options.ts';
+import { mayTry } from '../transport/discovery.ts';
 import { askGateways } from './ask-gateways.ts';
 
 /** What a generated service says of one of its methods. */
@@ -298,7 +299,7 @@ export class AdminClient {
       if (told === undefined) return;
       const { endpoints } = this.#options;
       this.#cluster = told.cluster;
-      this.#found = told.addresses.filter((address) => !endpoints.includes(address)).slice(0, FOUND_MAX);
+      this.#found = told.addresses.filter((address) => mayTry(address, endpoints)).slice(0, FOUND_MAX);
     });
   }
 

@@ -54,7 +54,7 @@ export class Discovery {
   learn({ cluster, addresses }: PipeGateways): void {
     if (this.#closed) return;
     const { gateways, random, clock } = this.#ports;
-    const all = [...new Set(addresses)].filter((address) => this.#mayTry(address));
+    const all = [...new Set(addresses)].filter((address) => mayTry(address, gateways.given));
     shuffle(all, random);
     const found = cluster === this.#told.cluster ? all.filter((address) => gateways.has(address)) : [];
     const kept = [...found, ...all.filter((address) => !found.includes(address))].slice(0, FOUND_MAX);
@@ -104,15 +104,14 @@ export class Discovery {
       });
     }
   }
+}
 
-  /** DY2. */
-  #mayTry(address: string): boolean {
-    const { given } = this.#ports.gateways;
-    if (given.includes(address)) return false;
-    const host = parseAddress(address)?.host;
-    if (host === undefined || UNSPECIFIED.has(host)) return false;
-    return !isLoopback(host) || given.some((endpoint) => isLoopback(parseAddress(endpoint)?.host ?? ''));
-  }
+/** DY2: whether a client with the endpoints `given` may try an address that a gateway advertises. */
+export function mayTry(address: string, given: readonly string[]): boolean {
+  if (given.includes(address)) return false;
+  const host = parseAddress(address)?.host;
+  if (host === undefined || UNSPECIFIED.has(host)) return false;
+  return !isLoopback(host) || given.some((endpoint) => isLoopback(parseAddress(endpoint)?.host ?? ''));
 }
 
 /** A node that listens on all addresses and was not told which one to advertise. */
