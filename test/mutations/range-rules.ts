@@ -255,6 +255,15 @@ const ROWS: readonly Row[] = [
     "goes on if it 'was granted so, and is new (EM1)'",
   ],
   [
+    'lease-ended-by-an-old-look',
+    'a lease that was seen to be empty is ended although a key or a lock came to belong to it since',
+    'state/leases/lease-commands.ts',
+    'if (isLeft(range, id)) throw',
+    'if (false) throw',
+    'state/leases/lease-commands.test.ts',
+    "comes after 'a key' between the look and the end",
+  ],
+  [
     'late-change-of-a-lease',
     'a change of a lease that comes late takes a later one back',
     'state/leases/lease-commands.ts',

@@ -64,8 +64,16 @@ export type Command =
       readonly ttlMs: number;
       readonly condition?: Condition;
     }
-  /** `incarnation` 0 means whichever is there (etcd's revoke). */
-  | { readonly type: 'leaseRevoke'; readonly id: bigint; readonly incarnation: number }
+  /**
+   * `incarnation` 0 means whichever is there (etcd's revoke). With `ifEmpty` the home refuses it unless the lease is one that
+   * ends when it is empty, and has nothing in the home.
+   */
+  | {
+      readonly type: 'leaseRevoke';
+      readonly id: bigint;
+      readonly incarnation: number;
+      readonly ifEmpty?: true;
+    }
   | { readonly type: 'leaseExpire'; readonly id: bigint; readonly incarnation: number; readonly term: number }
   /**
    * How much is left of a lease whose client has been silent for a while: whoever leads after this `term` gives it no

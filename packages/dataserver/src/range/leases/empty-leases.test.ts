@@ -52,7 +52,7 @@ class EmptyBed {
   }
 }
 
-const REVOKE: Command = { type: 'leaseRevoke', ...LEASE };
+const REVOKE: Command = { type: 'leaseRevoke', ...LEASE, ifEmpty: true };
 
 describe('a lease that never expires', () => {
   let bed: EmptyBed;

@@ -1,5 +1,5 @@
 import { EMPTY_BYTES } from '@remora/base';
-import { lockSpan } from '@remora/lock';
+import { lockSpan, TTL_NEVER_MS } from '@remora/lock';
 import { type Command, kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { commitAt, prepare, prepared, resolve } from '../../transactions/test-txn-bed.ts';
@@ -291,6 +291,51 @@ describe('a change of a lease', () => {
     const change = { type: 'leaseChange', id: LEASE, incarnation, number: 1, ttlMs: 7_000, ...wrong } as const;
     expect(await home.run(change)).toMatchObject({ ok: false, code });
     expect(home.state.leases.get(LEASE)).toMatchObject({ ttlMs: 5_000, change: 0 });
+  });
+});
+
+describe('the end of a lease that was seen to be empty (LC5)', () => {
+  const between: readonly { what: string; commands: (incarnation: number) => readonly Command[]; code?: string }[] = [
+    { what: 'nothing', commands: () => [] },
+    { what: 'a key that goes again', commands: () => [putWith('a', LEASE), { type: 'kv', op: put('a', 'v') }] },
+    { what: 'a key', commands: () => [putWith('a', LEASE)], code: 'INVALID_ARGUMENT' },
+    { what: 'a lock', commands: (incarnation) => [acquire(LEASE, incarnation)], code: 'INVALID_ARGUMENT' },
+    {
+      what: 'a TTL that ends',
+      commands: (incarnation) => [{ type: 'leaseChange', id: LEASE, incarnation, number: 2, ttlMs: 9_000 }],
+      code: 'INVALID_ARGUMENT',
+    },
+    {
+      what: 'its end and a new lease of that id',
+      commands: (incarnation) => [
+        { type: 'leaseRevoke', id: LEASE, incarnation },
+        { type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {} },
+      ],
+      code: 'LEASE_NOT_FOUND',
+    },
+  ];
+
+  test.each(between)('comes after $what between the look and the end', async ({ commands, code }) => {
+    const home = new StateBed();
+    await home.ok({ type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {} });
+    const incarnation = incarnationOf(home);
+    await home.ok({ type: 'leaseChange', id: LEASE, incarnation, number: 1, ttlMs: TTL_NEVER_MS });
+    for (const command of commands(incarnation)) await home.ok(command);
+    const before = [home.state.keys, home.state.leases.get(LEASE), home.state.revision];
+    const end = { type: 'leaseRevoke', id: LEASE, incarnation, ifEmpty: true } as const;
+    expect(await home.run(end)).toMatchObject(code === undefined ? { ok: true } : { ok: false, code });
+    if (code === undefined) expect(home.state.leases.has(LEASE)).toBe(false);
+    else expect([home.state.keys, home.state.leases.get(LEASE), home.state.revision]).toEqual(before);
+  });
+
+  test('is refused where a transaction has prepared a write with it', async () => {
+    const { home } = await parted(at('m'), []);
+    const incarnation = incarnationOf(home);
+    await home.ok({ type: 'leaseChange', id: LEASE, incarnation, number: 1, ttlMs: TTL_NEVER_MS });
+    await prepared(home, prepare('t', 1, [put('a', 'v', { lease: LEASE })]));
+    const end = { type: 'leaseRevoke', id: LEASE, incarnation, ifEmpty: true } as const;
+    expect(await home.run(end)).toMatchObject({ ok: false });
+    expect(home.state.leases.has(LEASE)).toBe(true);
   });
 });
 

@@ -10,6 +10,9 @@
  * LC3. All of them can be told twice, and late: they name the incarnation, and do nothing to any other.
  * LC4. Changes of a lease are numbered by its client, and none is taken back by an earlier one that comes late. A change
  *      is no renewal; what a heartbeat was told is the TTL of the moment at which it was told (session.ts of the client, S5).
+ * LC5. A lease that was seen to be empty (range/leases/empty-leases.ts) is ended with `ifEmpty`: when that is applied, its home checks
+ *      again that it is such a lease, and that no key, no lock and no prepared write in the home belongs to it. What came to
+ *      belong to it since the look keeps it alive, as the log orders both.
  */
 import { assert, ServiceError, type Span } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
@@ -21,7 +24,7 @@ import type { LockCommands } from '../locks/lock-commands.ts';
 import type { Attached } from './attachments.ts';
 import type { LeaseOwnership } from './lease-ownership.ts';
 import type { LeaseReferences } from './lease-references.ts';
-import type { Lease, Leases } from './leases.ts';
+import { endsEmpty, type Lease, type Leases } from './leases.ts';
 
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>;
 export type AnyLeaseCommand =
@@ -57,6 +60,7 @@ export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, 
     case 'leaseChange':
       return change(range, command);
     case 'leaseRevoke':
+      if (command.ifEmpty === true) requireEmpty(range, command);
       return revoke(range, command, 'closed');
     case 'leaseExpire':
       // Another term has begun since: its leader has given the lease more time (traps 17, 18).
@@ -108,19 +112,30 @@ function revoke(
   how: SessionEnd,
 ): CommandResult {
   const lease = living(range, id, incarnation);
-  const { leases, transactions } = range;
+  const { leases } = range;
   const here = attachableSpan(range.bounds);
   const revision = range.nextRevision;
-  const left = (limit: number): Attached => leftInHome(range, id, limit);
   leases.beginEnd(id);
-  range.locks.release({ lease: id, incarnation: lease.incarnation }, left(END_ROWS_MAX));
+  range.locks.release({ lease: id, incarnation: lease.incarnation }, leftInHome(range, id, END_ROWS_MAX));
   // It counts even when nothing belonged to the lease, as for its grant.
   range.revision = revision;
-  const isLeft = any(left(1)) || (here !== undefined && transactions.leasesWithin(here).has(id));
-  if (isLeft && here !== undefined) leases.addSpan(id, here);
+  if (here !== undefined && isLeft(range, id)) leases.addSpan(id, here);
   leases.settle(id, undefined);
   range.onLeaseEnded(id, how);
   return { type: 'leaseRevoke' };
+}
+
+/** LC5. */
+function requireEmpty(range: LeaseHolder, { id, incarnation }: CommandOf<'leaseRevoke'>): void {
+  const lease = living(range, id, incarnation);
+  if (!endsEmpty(lease)) throw new ServiceError('INVALID_ARGUMENT', `lease ${id} does not end when it is empty`);
+  if (isLeft(range, id)) throw new ServiceError('INVALID_ARGUMENT', `lease ${id} is not empty`);
+}
+
+/** Whether a key, a lock or a prepared write in its home belongs to a lease. */
+function isLeft(range: LeaseHolder, id: bigint): boolean {
+  const here = attachableSpan(range.bounds);
+  return any(leftInHome(range, id, 1)) || (here !== undefined && range.transactions.leasesWithin(here).has(id));
 }
 
 const NOTHING: Attached = { keys: [], locks: [] };

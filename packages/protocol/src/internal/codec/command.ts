@@ -89,7 +89,7 @@ export function encodeCommand(command: Command): unknown[] {
     case 'leaseChange':
       return encodeLeaseChange(command);
     case 'leaseRevoke':
-      return [COMMAND.leaseRevoke, command.id, command.incarnation];
+      return encodeRevoke(command);
     case 'leaseExpire':
       return [COMMAND.leaseExpire, command.id, command.incarnation, command.term];
     case 'leaseCheckpoint':
@@ -177,6 +177,12 @@ function encodeGrant({ id, ttlMs, attributes, condition }: Extract<Command, { ty
   return condition === undefined ? fields : [...fields, encodeCondition(condition)];
 }
 
+/** Only an entry of its own format has the fourth field (`needsLeaseFormat`). */
+function encodeRevoke({ id, incarnation, ifEmpty }: Extract<Command, { type: 'leaseRevoke' }>): unknown[] {
+  const fields = [COMMAND.leaseRevoke, id, incarnation];
+  return ifEmpty === true ? [...fields, true] : fields;
+}
+
 /** Of what a lease's home does by itself. */
 function decodeOwnLeaseCommand(raw: readonly unknown[]): Command {
   const id = asLease(raw[1], 'lease id');
@@ -192,6 +198,7 @@ function decodeOwnLeaseCommand(raw: readonly unknown[]): Command {
   }
   const incarnation = asCount(raw[2], 'lease incarnation');
   if (raw[0] === COMMAND.leaseRevoke) {
+    if (raw.length === 4 && raw[3] === true) return { type: 'leaseRevoke', id, incarnation, ifEmpty: true };
     asFields(raw, 3, 'lease revoke');
     return { type: 'leaseRevoke', id, incarnation };
   }

@@ -33,8 +33,8 @@ export const TXN_ENTRY_FORMAT_VERSION = 5;
 /** The same for an entry that is a step of a merge. */
 export const MERGE_ENTRY_FORMAT_VERSION = 6;
 /**
- * The same for an entry with commands about leases of other ranges, or about leases that have a condition, are changed, or
- * have a checkpoint; and one of those with a block.
+ * The same for an entry with commands about leases of other ranges, or about leases that have a condition, are changed,
+ * have a checkpoint, or end if they are empty; and one of those with a block.
  */
 export const LEASE_ENTRY_FORMAT_VERSION = 7;
 export const LEASE_BLOCK_ENTRY_FORMAT_VERSION = 8;

@@ -81,18 +81,24 @@ describe('the terms of a lease', () => {
     { ...change, ttlMs: 9_000_000_000_000 },
     { ...grant, ...terms },
   ];
+  const revoke = { type: 'leaseRevoke', id: -1n, incarnation: 17 } as const;
 
-  test.each(about)('survive the wire in $type, whose entry has a format of its own', (command) => {
-    expect(decodeCommand(overTheWire(encodeCommand(command)))).toEqual(command);
-    const batch = { ...BATCH, commands: [{ requestId: 'r', deadlineMs: 5, command }] };
-    expect(decodeEntry(encodeEntry(batch))).toEqual(batch);
-    expect(encodeEntry(batch)[0]).toBe(7);
-    expect(encodeEntry({ ...batch, block: { first: 7, count: 9 } })[0]).toBe(8);
-  });
+  test.each([...about, { ...revoke, ifEmpty: true } as const])(
+    'survive the wire in $type, whose entry has a format of its own',
+    (command) => {
+      expect(decodeCommand(overTheWire(encodeCommand(command)))).toEqual(command);
+      const batch = { ...BATCH, commands: [{ requestId: 'r', deadlineMs: 5, command }] };
+      expect(decodeEntry(encodeEntry(batch))).toEqual(batch);
+      expect(encodeEntry(batch)[0]).toBe(7);
+      expect(encodeEntry({ ...batch, block: { first: 7, count: 9 } })[0]).toBe(8);
+    },
+  );
 
-  test('leave the grant of a lease without a condition as it was', () => {
-    const plain: Command = { ...grant, ttlMs: 2_002 };
-    expect(encodeCommand(plain)).toHaveLength(4);
+  test.each<{ readonly plain: Command; readonly fields: number }>([
+    { plain: { ...grant, ttlMs: 2_002 }, fields: 4 },
+    { plain: revoke, fields: 3 },
+  ])('leave $plain.type without them as it was', ({ plain, fields }) => {
+    expect(encodeCommand(plain)).toHaveLength(fields);
     expect(encodeEntry({ ...BATCH, commands: [{ requestId: 'r', deadlineMs: 5, command: plain }] })[0]).toBe(1);
   });
 

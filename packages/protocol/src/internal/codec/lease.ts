@@ -23,6 +23,8 @@ export function needsLeaseFormat(command: Command): boolean {
   switch (command.type) {
     case 'leaseGrant':
       return command.condition !== undefined;
+    case 'leaseRevoke':
+      return command.ifEmpty === true;
     case 'leaseChange':
     case 'leaseCheckpoint':
       return true;
