@@ -68,7 +68,8 @@ const PARTS_AT_A_TIME = 8;
  * AT2. It commits only what all parts were prepared for, under the outcome of all comparisons together. If an operation
  *      of a branch that would be executed cannot be, the transaction fails with that.
  * AT3. An attempt that does not commit is aborted before another begins: in its record, and wherever a prepare was sent.
- * AT4. From when the decision is sent on it has not failed unless the range said so: its outcome is unknown.
+ * AT4. From when the decision is sent on it has not failed unless the range said so: its outcome is unknown. The call that sends it
+ *      knows whether it was; the end of the request does not cut that call short.
  * AT5. That it failed is remembered nowhere, so it says nothing of other attempts at the request: one that another gateway
  *      makes for the same client may be late, and commit yet. The error says so (`unremembered`).
  */
@@ -208,11 +209,11 @@ export class Attempt {
     const build = () => ({ type: 'txnDecide', txnId, primaryKey, requestId, decision }) as const;
     let reply: RangeReply;
     try {
-      reply = await this.#deps.calls.execute(build, at(primaryKey), { requestId: `${txnId}/d`, deadlineMs });
+      reply = await this.#deps.calls.executeToEnd(build, at(primaryKey), { requestId: `${txnId}/d`, deadlineMs });
     } catch (error) {
       // It was committed with what was asked for, and only the answer is too large.
       if (isLost(error)) return { type: 'committed', commit, results: undefined, raftTerm: this.#raftTerm };
-      if (this.#mayBeCommitted(error)) throw unknownOutcome(error);
+      if (mayBeApplied(error)) throw unknownOutcome(error);
       void this.#deps.settling.abandon(this.#txn, [...this.#sent.values()]);
       throw unremembered(error);
     }
@@ -228,12 +229,6 @@ export class Attempt {
       case 'pending':
         throw unexpected(reply);
     }
-  }
-
-  /** AT4. */
-  #mayBeCommitted(error: unknown): boolean {
-    const { signal } = this.#deps.calls;
-    return signal.aborted || !(error instanceof ServiceError) || error.code === 'UNKNOWN_OUTCOME';
   }
 }
 
@@ -269,6 +264,11 @@ function isLost(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'RESULT_LOST';
 }
 
+/** AT4. */
+function mayBeApplied(error: unknown): boolean {
+  return !(error instanceof ServiceError) || error.code === 'UNKNOWN_OUTCOME';
+}
+
 /** Until the decision is sent nothing is changed, whatever became of a prepare. */
 function notApplied(error: unknown): unknown {
   if (!(error instanceof ServiceError) || error.code !== 'UNKNOWN_OUTCOME') return error;
@@ -283,7 +283,7 @@ export function unremembered(error: unknown): unknown {
   return new ServiceError(code, message, { details: { ...details, unremembered: true }, cause });
 }
 
-export function unknownOutcome(cause: unknown): ServiceError {
+function unknownOutcome(cause: unknown): ServiceError {
   const message = 'the answer was lost: the transaction may or may not have been applied';
   return new ServiceError('UNKNOWN_OUTCOME', `${message}; retry under the same request id`, { cause });
 }

@@ -1,6 +1,7 @@
 import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
 import { kvRoutingKey, rangeOp } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import type { RangeCallsDeps } from '../routing/calls/range-calls.ts';
 import { Coordinator } from './coordinator.ts';
 import { FakeRanges } from './test-ranges.ts';
 
@@ -164,4 +165,56 @@ test.each([
   const [{ revision } = { revision: 0 }] = ranges.commits;
   expect(told).toMatchObject([{ code: 'RESULT_LOST', details: { revision } }]);
   expect([ranges.pairs.size, ranges.ranges.flatMap(({ prepared }) => [...prepared])]).toEqual([2, []]);
+});
+
+test.each([
+  { name: 'was never sent, as nobody leads its range', sent: false, code: 'DEADLINE_EXCEEDED' },
+  { name: 'was sent, and its answer is lost', sent: true, code: 'UNKNOWN_OUTCOME' },
+])('a decision that $name ends the request as $code (CT2)', async ({ sent, code }) => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);
+  const calls = ranges.calls();
+  let held = true;
+  // As calls of the router do, it ends by its time-out, and says whether the command may have been applied.
+  const execute: typeof calls.execute = (build, span, options, done) => {
+    if (!held || build(0, 0).type !== 'txnDecide') return calls.execute(build, span, options, done);
+    held = false;
+    const answer = new ServiceError(code as 'UNKNOWN_OUTCOME', 'no answer');
+    const giveUp = sent ? calls.execute(build, span, options, () => {}) : () => {};
+    const timer = clock.setTimer(options.timeoutMs, () => done(answer, undefined));
+    return () => {
+      timer.cancel();
+      giveUp();
+    };
+  };
+  const coordinator = new Coordinator({ ...calls, execute, newTxnId: () => 't1' });
+  const told: unknown[] = [];
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  coordinator.command(BOTH, identity, (error, reply) => void told.push(error ?? reply), undefined);
+  for (let steps = 0; (told.length === 0 || coordinator.inFlight > 0) && steps < 1_000; steps++) {
+    for (let turn = 0; turn < 25; turn++) await Promise.resolve();
+    clock.fireNext();
+  }
+  expect(told).toMatchObject([{ code }]);
+  expect(ranges.commits).toHaveLength(sent ? 1 : 0);
+  if (!sent) expect(ranges.ranges.flatMap(({ prepared, records }) => [...prepared, ...records])).toEqual([]);
+});
+
+test('a request that one range has by now, and that was never sent there, is not unknown', async () => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const ranges = new FakeRanges(clock, new SeededRandom(1), []);
+  const execute: RangeCallsDeps['execute'] = (_build, _span, { timeoutMs }, done) => {
+    const answer = new ServiceError('DEADLINE_EXCEEDED', 'no leader of the range answered in time');
+    const timer = clock.setTimer(timeoutMs, () => done(answer, undefined));
+    return () => timer.cancel();
+  };
+  const coordinator = new Coordinator({ ...ranges.calls(), execute, newTxnId: () => 't1' });
+  const told: unknown[] = [];
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  coordinator.command(BOTH, identity, (error, reply) => void told.push(error ?? reply), undefined);
+  for (let steps = 0; told.length === 0 && steps < 1_000; steps++) {
+    for (let turn = 0; turn < 25; turn++) await Promise.resolve();
+    clock.fireNext();
+  }
+  expect(told).toMatchObject([{ code: 'DEADLINE_EXCEEDED' }]);
 });

@@ -22,8 +22,9 @@ export interface CoordinatorDeps extends RangeCallsDeps {
  *
  * CT1. A request is applied once: all its attempts carry its id, a range that remembers it says what came of it, and an
  *      attempt begins when the one before is known not to commit.
- * CT2. A request whose time is over before the decision was sent changes nothing; after that its outcome is unknown,
- *      never failed. Whatever was begun is ended in the background.
+ * CT2. A request whose time is over before the decision was sent changes nothing, and is told so: also when the decision waited
+ *      for a leader of its range. Once the decision was sent, the outcome is unknown, never failed. Whatever was begun is ended
+ *      in the background.
  * CT3. The client is answered when the decision is durable, as soon as all results are known.
  */
 export class Coordinator {

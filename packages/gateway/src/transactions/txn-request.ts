@@ -9,7 +9,7 @@ import {
 } from '@remora/protocol';
 import type { BackendReply } from '../backend.ts';
 import type { CommandIdentity, RangeCalls } from '../routing/calls/range-calls.ts';
-import { Attempt, type Attempted, type TxnRevisions, unknownOutcome, unremembered } from './attempt.ts';
+import { Attempt, type Attempted, type TxnRevisions, unremembered } from './attempt.ts';
 import { type Part, partsOf } from './parts.ts';
 import { type KvCommand, TxnPlan } from './plan.ts';
 import { Results, saysNothing } from './results.ts';
@@ -99,7 +99,7 @@ export class TxnRequest {
   /** Ranges were merged since. */
   async #inOneRange({ span }: Part): Promise<Attempted> {
     try {
-      const reply = await this.#means.calls.execute(() => this.#command, span, this.#identity);
+      const reply = await this.#means.calls.executeToEnd(() => this.#command, span, this.#identity);
       const { revision, raftTerm } = reply;
       const result = reply.result as CommandResult;
       return result.type === 'txnPart'
@@ -107,7 +107,7 @@ export class TxnRequest {
         : { type: 'done', reply: { result, revision, raftTerm } };
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'STALE_EPOCH') return { type: 'rerouted' };
-      throw this.#means.calls.signal.aborted ? unknownOutcome(error) : error;
+      throw error;
     }
   }
 

@@ -88,6 +88,25 @@ export class RangeCalls {
     );
   }
 
+  /**
+   * As `execute`, but the signal does not end it once it has begun. It ends by its own time-out, at the end of the request, and
+   * only then it is known whether the command may have been applied: it may have waited for a leader all the time.
+   */
+  executeToEnd(build: BuildCommand, span: Span, identity: CommandIdentity): Promise<RangeReply> {
+    if (this.signal.aborted) return Promise.reject(this.signal.reason);
+    const timeoutMs = this.#leftMs();
+    return new Promise((resolve, reject) => {
+      this.#deps.execute(build, span, { ...identity, timeoutMs }, (error, reply) => {
+        if (reply === undefined) reject(error ?? noAnswer());
+        else resolve(reply);
+      });
+    });
+  }
+
+  #leftMs(): number {
+    return this.#endsMs - this.#deps.clock.monotonicMs();
+  }
+
   #call(
     timeoutMaxMs = Number.POSITIVE_INFINITY,
     begin: (timeoutMs: number, done: AskDone) => () => void,
@@ -95,7 +114,7 @@ export class RangeCalls {
     const { signal } = this;
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      const timeoutMs = Math.min(timeoutMaxMs, this.#endsMs - this.#deps.clock.monotonicMs());
+      const timeoutMs = Math.min(timeoutMaxMs, this.#leftMs());
       const onAbort = (): void => {
         cancel();
         reject(signal.reason);
@@ -103,9 +122,13 @@ export class RangeCalls {
       signal.addEventListener('abort', onAbort, { once: true });
       const cancel = begin(timeoutMs, (error, reply) => {
         signal.removeEventListener('abort', onAbort);
-        if (reply === undefined) reject(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'));
+        if (reply === undefined) reject(error ?? noAnswer());
         else resolve(reply);
       });
     });
   }
+}
+
+function noAnswer(): ServiceError {
+  return new ServiceError('INTERNAL', 'neither an answer nor an error');
 }
