@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { ServiceError, toServiceError } from '@remora/base';
 import type { CommandResult } from '@remora/protocol';
 import { PLAIN_KEYS } from '../routes/request-keys.ts';
 import type { Route } from '../routes/route-map.ts';
@@ -27,6 +27,7 @@ interface Compaction {
  * CO2. It is refused for the future as by a single range, before any range is asked. A range that has written nothing
  *      at or above the revision moves on to it, and will write above it.
  * CO3. Ranges also compact by themselves. That some had been compacted before is no failure; that all had is.
+ * CO4. From the first command on, what fails or is late leaves the outcome unknown. Before that, nothing was done.
  */
 export async function compactRanges(calls: RangeCalls, compaction: Compaction): Promise<Compacted> {
   const { revision, newest, identity } = compaction;
@@ -49,17 +50,21 @@ export async function compactRanges(calls: RangeCalls, compaction: Compaction): 
         await calls.pause();
         await all(await calls.routesOf(route));
       } else if (error.code === 'COMPACTED') refusal = later(refusal, error);
-      else throw halfDone(error);
+      else throw error;
     }
   };
   const all = (routes: readonly Route[]): Promise<void> => eachOf(routes, RANGES_AT_A_TIME, one);
-  await all(await calls.routesOf(PLAIN_KEYS));
+  const routes = await calls.routesOf(PLAIN_KEYS);
+  await all(routes).catch((error: unknown) => {
+    throw halfDone(error); // CO4
+  });
   if (!compacted && refusal !== undefined) throw refusal;
   return { raftTerm, result: { type: 'compact' } };
 }
 
-function halfDone(cause: ServiceError): ServiceError {
-  const message = `some ranges may be compacted, and not all are: ${cause.message}; retry under the same request id`;
+function halfDone(cause: unknown): ServiceError {
+  const { message: why } = toServiceError(cause);
+  const message = `some ranges may be compacted, and not all are: ${why}; retry under the same request id`;
   return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }
 

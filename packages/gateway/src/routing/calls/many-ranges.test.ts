@@ -324,6 +324,14 @@ describe('a compaction', () => {
     expect([bed.outcome, bed.clock.pendingTimers]).toEqual(['UNKNOWN_OUTCOME', 0]);
   });
 
+  test('of which no range was told has failed', async () => {
+    const bed = new ManyBed();
+    bed.answer = () => 'silence';
+    await bed.compact(70);
+    expect(bed.asked.filter((asked) => asked.startsWith('compact'))).toEqual([]);
+    expect([bed.outcome, bed.clock.pendingTimers]).toEqual(['DEADLINE_EXCEEDED', 0]);
+  });
+
   test('goes on with the parts of a range that was split since', async () => {
     const bed = new ManyBed();
     let first = true;

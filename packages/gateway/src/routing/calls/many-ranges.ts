@@ -44,7 +44,7 @@ export class ManyRanges {
     { timeoutMs, ...identity }: CommandIdentity & { readonly timeoutMs: number },
     done: BackendDone<CommandResult>,
   ): () => void {
-    return this.#begin(timeoutMs, halfDone(), (run) => run.compact(revision, identity), done);
+    return this.#begin(timeoutMs, tooLate(), (run) => run.compact(revision, identity), done);
   }
 
   #begin<Reply extends Answer<CommandResult | QueryResult>>(
@@ -307,10 +307,6 @@ function summed(a: RangeStatus, b: RangeStatus): RangeStatus {
 
 function tooLate(): ServiceError {
   return new ServiceError('DEADLINE_EXCEEDED', 'not all ranges answered in time');
-}
-
-function halfDone(): ServiceError {
-  return new ServiceError('UNKNOWN_OUTCOME', 'not all ranges answered in time; some may have done it');
 }
 
 function gone(): ServiceError {
