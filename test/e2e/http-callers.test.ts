@@ -40,7 +40,9 @@ test('however many slow clients hold the HTTP port, probes are answered, and it 
     });
     expect((await health()).status).toBe(200);
     expect((await fetch(`http://${node.health}/ready`)).status).toBe(200);
-    expect(await (await fetch(`http://${node.health}/metrics`)).text()).toContain('remora_');
+    const shown = await (await fetch(`http://${node.health}/metrics`)).text();
+    for (const port of ['client', 'peer', 'http'])
+      expect(shown).toContain(`remora_port_unfinished_bytes{port="${port}"} `);
   } finally {
     flood.end();
   }

@@ -164,6 +164,9 @@ describe('over real connections', () => {
       const third = await begin(8);
       await answered(first).toMatch(busy);
       expect([second.answer(), third.answer()]).toEqual(['', '']);
+      const shown = { connections: 2, closed: { address_bytes: 1, bytes: 0 } };
+      expect(endpoint.input).toMatchObject(shown);
+      expect(endpoint.input.unfinishedBytes).toBeGreaterThanOrEqual(2 * (8 * KIB - 1));
       third.finish();
       await answered(third).toMatch(/^HTTP\/1\.1 200 /);
       const fourth = await begin(8);

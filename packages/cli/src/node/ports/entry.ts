@@ -76,6 +76,7 @@ export class Entry implements NodeEntry {
     const onMalformed = (): void => admission.countMalformed('http');
     if (options.roles.includes('gateway'))
       this.#endpoint = createHttpEndpoint({ ...this.#deps, onMalformed, onWaitRefused: admission.countWait });
+    this.#ports.show('http', () => this.#endpoint);
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
     const both = {

@@ -1,17 +1,26 @@
 import { CLOSED_FOR, type PortHeld, UNREAD_CLOSED_FOR } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 
-/** What the connections of the ports for clients and nodes hold before and after their calls; read when asked for. */
+/** HTTP has no account of unread output. */
+type Held = Pick<PortHeld, 'input'> & Partial<PortHeld>;
+
+/** What the connections of the ports hold before and after their calls; read when asked for. */
 export class PortMetrics {
-  readonly #ports = new Map<string, () => PortHeld | undefined>();
+  readonly #ports = new Map<string, () => Held | undefined>();
 
   constructor(metrics: MetricsRegistry) {
     const gauge = (name: string, help: string, labels: readonly string[]) =>
       metrics.gauge({ name: `remora_port_${name}`, help, labels });
-    const connections = gauge('connections', 'Open connections that count for its limits, by port.', ['port']);
-    const unfinished = gauge('unfinished_bytes', 'Bytes of frames that have begun and are not whole, by port.', [
-      'port',
-    ]);
+    const connections = gauge(
+      'connections',
+      'Open connections that count for its limits, by port; for http, bodies that are arriving.',
+      ['port'],
+    );
+    const unfinished = gauge(
+      'unfinished_bytes',
+      'Bytes of frames, and of bodies for http, that have begun and are not whole, by port.',
+      ['port'],
+    );
     const unread = gauge('unread_bytes', 'Bytes that wait for clients who do not read, by port.', ['port']);
     const closed = gauge('closed_total', 'Connections closed for what they hold since the start, by port and reason.', [
       'port',
@@ -24,14 +33,15 @@ export class PortMetrics {
         const { input, output } = held;
         connections.labels(port).set(input.connections);
         unfinished.labels(port).set(input.unfinishedBytes);
-        unread.labels(port).set(output.unreadBytes);
         for (const reason of CLOSED_FOR) closed.labels(port, reason).set(input.closed[reason]);
+        if (output === undefined) continue;
+        unread.labels(port).set(output.unreadBytes);
         for (const reason of UNREAD_CLOSED_FOR) closed.labels(port, reason).set(output.closed[reason]);
       }
     });
   }
 
-  show(port: 'client' | 'peer', held: () => PortHeld | undefined): void {
+  show(port: 'client' | 'peer' | 'http', held: () => Held | undefined): void {
     this.#ports.set(port, held);
   }
 }

@@ -3,6 +3,7 @@ import {
   type Clock,
   INPUT_LIMITS,
   InputBudget,
+  type InputStats,
   parseBoundedJson,
   ServiceError,
   sleep,
@@ -69,6 +70,8 @@ export interface HttpEndpointDeps extends Omit<HttpApiDeps, 'waits'> {
 export interface HttpEndpoint {
   /** Those that end with a slash stand for all below them. */
   readonly paths: readonly string[];
+  /** What bodies that are still arriving hold; each counts as a connection. */
+  readonly input: InputStats;
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Answers what waits, and takes back what nobody will hear of. */
   stop(): Promise<void>;
@@ -107,6 +110,9 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
   let stopping = false;
   return {
     paths: ['/v1/', '/openapi.json'],
+    get input() {
+      return unfinished.stats;
+    },
     async handle(request, response) {
       const caller = new AbortController();
       response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client has hung up')));
