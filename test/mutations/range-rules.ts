@@ -1,5 +1,6 @@
 /** Rules of ranges whose break a unit test notices: for each of them the code that upholds it, broken. */
 import { CLIENT_RULES } from './client-rules.ts';
+import { COMMAND_RULES } from './command-rules.ts';
 import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
 import type { RuleMutation } from './mutation.ts';
 import { PEER_RULES } from './peer-rules.ts';
@@ -493,6 +494,7 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...OF_RANGES,
   ...CLIENT_RULES,
   ...PEER_RULES,
+  ...COMMAND_RULES,
   ...OF_COORDINATORS,
   ...OF_TRANSACTIONS,
   ...STEERING_RULES,
