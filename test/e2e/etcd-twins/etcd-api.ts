@@ -15,6 +15,7 @@ import {
   TxnRequest,
   type TxnResponse,
 } from '@remora/protocol/etcd';
+import { changed } from '../../support/etcd-changes.ts';
 
 export interface Pair {
   readonly key: string;
@@ -126,18 +127,5 @@ function part({ response }: ResponseOp): object {
       return { txn: response.value.succeeded, responses: response.value.responses.map(part) };
     default:
       return {};
-  }
-}
-
-function changed({ response }: ResponseOp): boolean {
-  switch (response?.$case) {
-    case 'responsePut':
-      return true;
-    case 'responseDeleteRange':
-      return Number(response.value.deleted) > 0;
-    case 'responseTxn':
-      return response.value.responses.some(changed);
-    default:
-      return false;
   }
 }

@@ -112,20 +112,6 @@ function partAnswer({ response }: ResponseOp, nameOf: LeaseName): Answer {
   }
 }
 
-/** Whether a part of a transaction changed something. */
-export function changed({ response }: ResponseOp): boolean {
-  switch (response?.$case) {
-    case 'responsePut':
-      return true;
-    case 'responseDeleteRange':
-      return Number(response.value.deleted) > 0;
-    case 'responseTxn':
-      return response.value.responses.some(changed);
-    default:
-      return false;
-  }
-}
-
 export function pairAnswer(kv: KeyValue, nameOf: LeaseName): Answer {
   return {
     key: shortened(kv.key),

@@ -6,9 +6,9 @@ import {
   type WatchRequest,
   type WatchResponse,
 } from '@remora/protocol/etcd';
+import { changed } from '../../support/etcd-changes.ts';
 import {
   type Answer,
-  changed,
   changedHeader,
   deleteAnswer,
   headerOf,

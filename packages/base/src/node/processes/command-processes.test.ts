@@ -28,6 +28,13 @@ function tableOf(entries: readonly Entry[], change: Partial<ProcessTable> = {}):
   };
 }
 
+interface Case {
+  readonly name: string;
+  readonly entries: readonly Entry[];
+  readonly change?: Partial<ProcessTable>;
+  readonly found: readonly number[];
+}
+
 const own: CommandIdentity = {
   ...{ host: 'h', boot: 'b', space: 's', pid: 10, start: '500' },
   ...{ session: 10, mark: 'MARK=1' },
@@ -35,12 +42,7 @@ const own: CommandIdentity = {
 const shared: CommandIdentity = { ...own, session: 7 };
 
 describe('the processes of a command in a session of its own', () => {
-  const rows: readonly {
-    name: string;
-    entries: readonly Entry[];
-    change?: Partial<ProcessTable>;
-    found: readonly number[];
-  }[] = [
+  const cases: readonly Case[] = [
     {
       name: 'are those of the session, in whatever group',
       entries: [
@@ -82,7 +84,7 @@ describe('the processes of a command in a session of its own', () => {
       found: [10],
     },
   ];
-  test.each(rows.map((row) => [row.name, row] as const))('%s', (_, { entries, change, found }) => {
+  test.each(cases)('$name', ({ entries, change, found }) => {
     const table = tableOf(entries, change);
     expect(processesOf(own, table)).toEqual(found);
     expect(isGone(own, table)).toBe(found.length === 0);
@@ -90,12 +92,7 @@ describe('the processes of a command in a session of its own', () => {
 });
 
 describe('the processes of a command that shares a session', () => {
-  const rows: readonly {
-    name: string;
-    entries: readonly Entry[];
-    change?: Partial<ProcessTable>;
-    found: readonly number[];
-  }[] = [
+  const cases: readonly Case[] = [
     {
       name: 'are its descendants in it, and no others',
       entries: [
@@ -131,7 +128,7 @@ describe('the processes of a command that shares a session', () => {
       found: [10],
     },
   ];
-  test.each(rows.map((row) => [row.name, row] as const))('%s', (_, { entries, change, found }) => {
+  test.each(cases)('$name', ({ entries, change, found }) => {
     expect(processesOf(shared, tableOf(entries, change))).toEqual(found);
   });
 });

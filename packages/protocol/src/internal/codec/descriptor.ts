@@ -73,6 +73,13 @@ export function decodeNodeSelf(raw: unknown): NodeSelf {
   return {
     name: asText(f[0], 'node.name'),
     incarnation: asText(f[1], 'node.incarnation'),
+    ...decodeShown(f),
+  };
+}
+
+/** The fields from the third on, which a node and what is shown of it have alike. */
+function decodeShown(f: readonly unknown[]): Omit<NodeSelf, 'name' | 'incarnation'> {
+  return {
     roles: asList(f[2], 'node.roles', NODE_ROLES.decode),
     peerAddress: asText(f[3], 'node.peerAddress'),
     clientAddress: asText(f[4], 'node.clientAddress'),
@@ -133,10 +140,6 @@ export function decodePublicNode(raw: unknown): PublicNode {
   return {
     nodeId: asCount(f[0], 'node.nodeId'),
     name: asText(f[1], 'node.name'),
-    roles: asList(f[2], 'node.roles', NODE_ROLES.decode),
-    peerAddress: asText(f[3], 'node.peerAddress'),
-    clientAddress: asText(f[4], 'node.clientAddress'),
-    httpAddress: asText(f[5], 'node.httpAddress'),
-    version: asText(f[6], 'node.version'),
+    ...decodeShown(f),
   };
 }
