@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { LinkCaller } from '../caller.ts';
 import { FRAME_BYTES_MAX } from '../link.ts';
 import { createRpcRegistry } from '../registry.ts';
-import { echo } from '../test-methods.ts';
+import { echo } from '../../../test/support/rpc-methods.ts';
 import { dialLink } from './frame-link.ts';
 import { createRpcService, RPC_PROTOCOL_VERSION } from './socket-rpc.ts';
 
