@@ -17,8 +17,8 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     name: 'lasting-lease-forgotten-by-the-journal',
     rule: 'the journal names a lease without expiry until the cluster has answered (lease-endings.ts E1)',
     file: 'packages/client/src/session/lease-endings.ts',
-    find: 'if (await this.#isEnded(ref)) return this.#requester.journal?.remove(ref.lease);',
-    replace: 'this.#requester.journal?.remove(ref.lease);\n      if (await this.#isEnded(ref)) return;',
+    find: 'if (await this.#isEnded(ref)) return this.#journal?.remove(ref.lease);',
+    replace: 'this.#journal?.remove(ref.lease);\n      if (await this.#isEnded(ref)) return;',
     killedBy: {
       file: 'test/sdk/journal.test.ts',
       test: 'keeps what no time ends until the cluster has said that it has ended, be it lost or released',
@@ -116,8 +116,8 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     name: 'lease-asked-for-before-it-is-named',
     rule: 'a session is asked for before the journal names it durably',
     file: 'packages/client/src/session/session-start.ts',
-    find: 'await requester.journal?.add(id);',
-    replace: 'void requester.journal?.add(id);',
+    find: 'await journal?.add(id);',
+    replace: 'void journal?.add(id);',
     killedBy: {
       file: 'test/sdk/journal.test.ts',
       test: 'names each lease durably before it asks for it, so that no crash leaves one that is not named',
@@ -160,7 +160,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     name: 'long-lease-left-to-its-ttl',
     rule: 'a lease whose end was not answered is asked for again, however long its TTL is (lease-endings.ts E1)',
     file: 'packages/client/src/session/session.ts',
-    find: '        this.#requester.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.\n',
+    find: '        this.#deps.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.\n',
     replace: '',
     killedBy: {
       file: 'test/sdk/letting-go.test.ts',
@@ -194,7 +194,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     name: 'misspelt-fence',
     rule: 'a call refuses options that it does not take: a misspelt fence would be a write without one',
     file: 'packages/client/src/kv/kv.ts',
-    find: "    checkOptions('put', options);\n",
+    find: '    checkOptions(PUT_OPTIONS, options);\n',
     replace: '',
     killedBy: {
       file: 'test/sdk/arguments.test.ts',
@@ -204,9 +204,9 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'an-idle-holder-ends',
     rule: 'sessions keep the process alive while no gateway is there, as their connection does',
-    file: 'packages/client/src/client.ts',
-    find: '      liveness.hold();\n      session.onLoss',
-    replace: '      session.onLoss',
+    file: 'packages/client/src/session/client-sessions.ts',
+    find: '    liveness.hold();\n    session.onLoss',
+    replace: '    session.onLoss',
     killedBy: {
       file: 'test/sdk/misfortune.test.ts',
       test: 'the process lives as long as its sessions do, also while no gateway is there: who holds a lock may only wait',

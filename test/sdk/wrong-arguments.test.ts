@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   AdminClient,
   Barrier,
@@ -24,7 +26,7 @@ import {
   Sessions,
 } from 'remora';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { KNOWN } from '../../packages/client/src/options/known-options.ts';
+import type { OptionSet } from '../../packages/client/src/options/options.ts';
 import { World } from '../support/sdk-world.ts';
 
 /** What programs without types hand in. */
@@ -380,7 +382,10 @@ const KIND_OF_OPTION: Record<string, Kind> = {
   ...{ keysOnly: 'flag', countOnly: 'flag', sort: 'fence', order: 'one', fence: 'fence', lease: 'lease' },
   ...{ prevKv: 'flag', compare: 'list', success: 'list', failure: 'list', key: 'selector', target: 'one', is: 'one' },
   ...{ than: 'count', held: 'fence', put: 'name', delete: 'selector', get: 'selector', pageBytes: 'count' },
-  ...{ startRevision: 'count', noPut: 'flag', noDelete: 'flag' },
+  ...{ startRevision: 'count', noPut: 'flag', noDelete: 'flag', start: 'name', end: 'name' },
+  ...{ endpoints: 'text', discover: 'flag', requestTimeout: 'duration', retry: 'options', connectTimeout: 'duration' },
+  ...{ sessionTtl: 'ttl', requestBytesMax: 'count', releaseOnExit: 'flag', tracer: 'options', tls: 'options' },
+  ...{ logger: 'options', journal: 'text', renewInWorker: 'flag', maxMainThreadBlock: 'duration' },
 };
 /** Where a name means something else. */
 const KIND_OF: Record<string, Kind> = {
@@ -391,8 +396,11 @@ const KIND_OF: Record<string, Kind> = {
 };
 
 type Options = Record<string, unknown>;
-/** A call that takes the options of that name. */
-const CALLS: Record<keyof typeof KNOWN, (options: Options) => unknown> = {
+/** A call that takes the options of that name: a test fails for a set that is missing. */
+const CALLS: Record<string, (options: Options) => unknown> = {
+  connect: (o) => connect({ endpoints: '127.0.0.1:1', ...o }),
+  'keys with a prefix': (o) => client.kv.range({ prefix: 'o', ...o }),
+  'a range of keys': (o) => client.kv.range({ start: 'o', ...o }),
   acquire: (o) => client.lock('o').acquire(o),
   'acquire of a set': (o) => client.lockAll(['o']).acquire(o),
   'acquire of permits': (o) => client.semaphore('o', { permits: 2 }).acquire(o),
@@ -441,15 +449,41 @@ const CALLS: Record<keyof typeof KNOWN, (options: Options) => unknown> = {
   compact: (o) => client.kv.compact(1, o),
 };
 
-describe.each(Object.entries(KNOWN).map(([call, names]) => ({ call: call as keyof typeof KNOWN, names })))(
+const SOURCES = join(import.meta.dirname, '../../packages/client/src');
+
+/** Every set of options that a module of the SDK exports. */
+async function optionSets(): Promise<readonly OptionSet[]> {
+  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => /(?<!\.test)\.ts$/.test(file) && readFileSync(join(SOURCES, file), 'utf8').includes('= optionSet<'),
+  );
+  const modules = await Promise.all(files.map((file) => import(join(SOURCES, file)) as Promise<object>));
+  return modules.flatMap(Object.values).filter((value) => value?.checks instanceof Map);
+}
+
+/** What each set is called where it is made, exported or not. */
+function optionSetNames(): readonly string[] {
+  return readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) => [...readFileSync(join(SOURCES, file), 'utf8').matchAll(/= optionSet<.*>\(\s*'([^']+)'/g)])
+    .map(([, call]) => call ?? '');
+}
+
+const SETS = await optionSets();
+
+test('each set of options is exported, and there is a call that takes it', () => {
+  expect(SETS.map(({ call }) => call).sort()).toEqual(Object.keys(CALLS).sort());
+  expect([...optionSetNames()].sort()).toEqual(Object.keys(CALLS).sort());
+});
+
+describe.each(SETS.map(({ call, checks }) => ({ call, names: [...checks.keys()] })))(
   'the options of $call',
   ({ call, names }) => {
-    test.each([...names.keys()])('%s of another kind is refused by INVALID_ARGUMENT', async (option) => {
+    test.each(names)('%s of another kind is refused by INVALID_ARGUMENT', async (option) => {
       const kind = KIND_OF[`${call}.${option}`] ?? KIND_OF_OPTION[option];
       if (kind === undefined) throw new Error(`say what kind of argument ${option} is`);
       const found: string[] = [];
       for (const value of wrongOf(kind)) {
-        const { said } = await outcome(() => CALLS[call]({ [option]: value }));
+        const { said } = await outcome(() => CALLS[call]?.({ [option]: value }));
         if (!REFUSED.test(said)) found.push(`${shown(value)}: ${said}`);
       }
       expect(found).toEqual([]);

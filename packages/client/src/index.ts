@@ -19,37 +19,33 @@ export type {
   Waiter,
 } from '@remora/lock';
 export type { SessionInfo } from '@remora/protocol';
-export {
-  type ClientOptions,
-  ClientSession,
-  type ClientStatus,
-  type DoubleBarrierOptions,
-  RemoraClient,
-  type SessionOptions,
-} from './client.ts';
+export { type ClientStatus, RemoraClient } from './client.ts';
+export type { ClientOptions, SessionOptions } from './client-options.ts';
+export { ClientSession } from './client-session.ts';
 export type { BytesLike, KeySelector, KvPair } from './kv/keys.ts';
-export {
-  type KeyTxnCompare,
-  Kv,
-  type OperationOptions,
-  type PutOptions,
-  type RangeAnswer,
-  type RangeOptions,
-  type ReadOptions,
-  type ScanPage,
-  type TxnAnswer,
-  type TxnCompare,
-  type TxnOperation,
-  type TxnRequest,
-  type WriteOptions,
-} from './kv/kv.ts';
+export { Kv, type RangeAnswer, type ScanPage, type TxnAnswer } from './kv/kv.ts';
+export type {
+  DeleteOptions,
+  KeyTxnCompare,
+  OperationOptions,
+  PagesOptions,
+  PutOptions,
+  RangeOptions,
+  ReadOptions,
+  TxnCompare,
+  TxnOperation,
+  TxnRequest,
+  WriteOptions,
+} from './kv/kv-options.ts';
 export { KvWatch, type WatchEvent, type WatchOptions } from './kv/watch.ts';
 export type { AcquireStats } from './lock/acquire.ts';
+export type { AcquireOptions } from './lock/acquire-options.ts';
+export type { UpgradeOptions } from './lock/conversion.ts';
 export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './lock/fence.ts';
-export { HeldLock } from './lock/held-lock.ts';
+export { HeldLock, type ReentryOptions } from './lock/held-lock.ts';
 export { HeldLocks } from './lock/held-locks.ts';
 export type { HeldLockState } from './lock/hold-liveness.ts';
-export { type AcquireOptions, Lock } from './lock/lock.ts';
+export { Lock } from './lock/lock.ts';
 export type { LockChoice } from './lock/lock-choice.ts';
 export type { HolderDetails, HolderTerms, LockDetails } from './lock/lock-details.ts';
 export {
@@ -59,10 +55,19 @@ export {
   type LocksWatchEvent,
   type LockWatchEvent,
 } from './lock/lock-events.ts';
+export type { LockName, NamespaceOptions } from './lock/lock-name.ts';
 export { type AcquireAllOptions, LockSet } from './lock/lock-set.ts';
 export type { LockVersion } from './lock/lock-version.ts';
-export { type ForceReleaseOptions, type LockName, Locks } from './lock/locks.ts';
+export {
+  type ForceReleaseOptions,
+  type LockListOptions,
+  Locks,
+  type LocksEventsOptions,
+  type VersionCheck,
+} from './lock/locks.ts';
+export type { RevocationOutcome, RevocationRequest, RevokeListener, RevokeOptions } from './lock/revoke.ts';
 export type { RunArguments, Work } from './lock/run-with-lock.ts';
+export type { Tracer, TracerSpan } from './lock/tracing.ts';
 export {
   AdminClient,
   type AdminClientOptions,
@@ -80,7 +85,15 @@ export type {
   RenewedInBackground,
   RenewsInBackground,
 } from './ports.ts';
-export { Barrier, type BarrierOptions, BarrierStay, DoubleBarrier } from './primitives/barrier.ts';
+export {
+  Barrier,
+  type BarrierOptions,
+  BarrierStay,
+  DoubleBarrier,
+  type DoubleBarrierOptions,
+  type EnterOptions,
+  type LiftOptions,
+} from './primitives/barrier.ts';
 export {
   type CampaignOptions,
   Election,
@@ -92,10 +105,13 @@ export {
 export { RwLock } from './primitives/rw-lock.ts';
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
 export type { LeaseOptions, LockCondition } from './session/dedicated-lease.ts';
-export { type GrantedLease, Leases } from './session/leases.ts';
-export type { RevocationOutcome, RevocationRequest, RevokeListener, RevokeOptions } from './session/revoke.ts';
+export type { HealthCheck } from './session/health.ts';
+export { type GrantedLease, type LeaseGrantOptions, Leases, type TimeToLiveOptions } from './session/leases.ts';
 export type { SessionState } from './session/session.ts';
-export { type SessionDetails, Sessions } from './session/sessions.ts';
-export type { HealthCheck } from './transport/health.ts';
+export {
+  type SessionCloseOptions,
+  type SessionDetails,
+  type SessionListOptions,
+  Sessions,
+} from './session/sessions.ts';
 export type { RetryOptions } from './transport/retry.ts';
-export type { Tracer, TracerSpan } from './transport/tracing.ts';

@@ -1,6 +1,6 @@
 import { type Bytes, copyBytes, EMPTY_BYTES, prefixEnd, ServiceError, utf8 } from '@remora/base';
 import type { KeyValue } from '@remora/protocol';
-import { checksOf, requireOptions } from '../options/options.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 
 /** Text stands for its UTF-8. */
 export type BytesLike = string | Uint8Array;
@@ -57,9 +57,11 @@ function wellFormed(text: string, what: string): string {
 }
 
 const checked = (): void => {};
-const WITH_PREFIX = checksOf<{ prefix: BytesLike }>({ prefix: checked });
-/** A misspelt `end` would be none: the range would go on to the last key. */
-const FROM_TO = checksOf<{ start: BytesLike; end: BytesLike }>({ start: checked, end: checked });
+export const PREFIX_SELECTOR = optionSet<{ prefix: BytesLike }>('keys with a prefix', { prefix: checked });
+/** With a misspelt `end` the range would go on to the last key. */
+export const RANGE_SELECTOR = optionSet<{ start: BytesLike; end: BytesLike }>('a range of keys', {
+  ...{ start: checked, end: checked },
+});
 
 /** etcd names the first key of all `\0`, as an empty key is not allowed. */
 const FIRST_KEY = Buffer.from([0]);
@@ -75,12 +77,12 @@ export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly
     return { key: toBytes(selector) };
   }
   if ('prefix' in selector) {
-    requireOptions(selector, 'keys with a prefix', WITH_PREFIX);
+    checkOptions(PREFIX_SELECTOR, selector);
     const prefix = toBytes(selector.prefix);
     if (prefix.length === 0) return { key: FIRST_KEY, end: EMPTY_BYTES };
     return { key: prefix, end: prefixEnd(prefix) };
   }
-  requireOptions(selector, 'a range of keys', FROM_TO);
+  checkOptions(RANGE_SELECTOR, selector);
   const start = toBytes(selector.start);
   const key = start.length === 0 ? FIRST_KEY : start;
   if (selector.end === undefined) return { key, end: EMPTY_BYTES };

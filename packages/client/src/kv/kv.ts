@@ -9,50 +9,40 @@ import {
   type RangeOp,
   rangeOp,
 } from '@remora/protocol';
-import { type LockVersion, lockCompare, notHeld } from '../lock/lock-version.ts';
-import { type Duration, requestMsOf } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
+import { lockCompare, notHeld } from '../lock/lock-version.ts';
+import { requestMsOf } from '../options/duration.ts';
 import { leaseOrNone, object, requireRevision, sortOrder, sortTarget } from '../options/option-kinds.ts';
-import { shown } from '../options/options.ts';
+import { checkOptions, shown } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 import { type BytesLike, type KeySelector, type KvPair, keyRange, requireBytes, toBytes, toPair } from './keys.ts';
-import { KvWatch, type WatchOptions } from './watch.ts';
-
-export interface OperationOptions {
-  /** The client's `requestTimeout` unless given; at most 60 s. */
-  readonly timeout?: Duration | undefined;
-  /** Gives up waiting; a change may still take place. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface ReadOptions extends OperationOptions {
-  /** Read as of this revision. */
-  readonly revision?: number | undefined;
-  /** Answer from any replica without asking the others: faster, and possibly old. */
-  readonly serializable?: boolean | undefined;
-}
-
-export interface RangeOptions extends ReadOptions {
-  readonly limit?: number | undefined;
-  readonly keysOnly?: boolean | undefined;
-  readonly countOnly?: boolean | undefined;
-  readonly sort?: { readonly by: RangeOp['sortTarget']; readonly order: 'ascend' | 'descend' } | undefined;
-}
-
-export interface WriteOptions extends OperationOptions {
-  /**
-   * Write only while this grant holds its lock, in the same step: otherwise nothing is written, and the write fails with
-   * FENCED, however late it arrives.
-   */
-  readonly fence?: LockVersion | undefined;
-}
-
-export interface PutOptions extends WriteOptions {
-  /** The key is deleted when this lease ends. */
-  readonly lease?: bigint | undefined;
-  /** Return the pair that was there before. */
-  readonly prevKv?: boolean | undefined;
-}
+import {
+  COMPACT_OPTIONS,
+  DELETE_OPTIONS,
+  type DeleteOptions,
+  GET_OPTIONS,
+  GRANT_COMPARISON,
+  KEY_COMPARISON,
+  type KeyTxnCompare,
+  type OperationOptions,
+  PAGES_OPTIONS,
+  type PagesOptions,
+  PUT_OPTIONS,
+  type PutOptions,
+  RANGE_OPTIONS,
+  type RangeOptions,
+  type ReadOptions,
+  SORT,
+  TRANSACTION,
+  TXN_DELETE,
+  TXN_OPTIONS,
+  TXN_PUT,
+  TXN_READ,
+  type TxnCompare,
+  type TxnOperation,
+  type TxnRequest,
+  type WriteOptions,
+} from './kv-options.ts';
+import { KvWatch, WATCH_OPTIONS, type WatchOptions } from './watch.ts';
 
 export interface RangeAnswer {
   readonly kvs: readonly KvPair[];
@@ -68,38 +58,12 @@ export interface ScanPage {
   readonly revision: number;
 }
 
-const SCAN_PAGE_BYTES = 512 * 1024;
-
-export type TxnOperation =
-  | {
-      readonly put: BytesLike;
-      readonly value: BytesLike;
-      readonly lease?: bigint | undefined;
-      readonly prevKv?: boolean | undefined;
-    }
-  | { readonly delete: KeySelector; readonly prevKv?: boolean | undefined }
-  | ({ readonly get: KeySelector } & Omit<RangeOptions, 'timeout' | 'signal' | 'serializable'>);
-
-/** Of keys, or whether a grant holds its lock. */
-export type TxnCompare = KeyTxnCompare | { readonly held: LockVersion };
-
-export interface KeyTxnCompare {
-  readonly key: KeySelector;
-  readonly target: 'version' | 'create' | 'mod' | 'lease' | 'value';
-  readonly is: '=' | '>' | '<' | '!=';
-  readonly than: number | bigint | BytesLike;
-}
-
-export interface TxnRequest {
-  readonly compare?: readonly TxnCompare[] | undefined;
-  readonly success?: readonly TxnOperation[] | undefined;
-  readonly failure?: readonly TxnOperation[] | undefined;
-}
-
 export type TxnAnswer =
   | ({ readonly type: 'get' } & Omit<RangeAnswer, 'revision'>)
   | { readonly type: 'put'; readonly prev: KvPair | undefined }
   | { readonly type: 'delete'; readonly deleted: number; readonly prev: readonly KvPair[] };
+
+const SCAN_PAGE_BYTES = 512 * 1024;
 
 /** Key-value operations, with etcd's semantics. Each throws a `ServiceError`; see its `code`. */
 export class Kv {
@@ -112,14 +76,14 @@ export class Kv {
   }
 
   async get(key: BytesLike, options: ReadOptions = {}): Promise<KvPair | undefined> {
-    checkOptions('get', options);
+    checkOptions(GET_OPTIONS, options);
     if (typeof key === 'object') requireBytes(key, 'the key to get'); // A selector of several keys is none.
     const { kvs } = await this.range(key, options);
     return kvs[0];
   }
 
   async range(selector: KeySelector, options: RangeOptions = {}): Promise<RangeAnswer> {
-    checkOptions('range', options);
+    checkOptions(RANGE_OPTIONS, options);
     const op = readOf(selector, options);
     const query = { type: 'range', op, serializable: options.serializable ?? false } as const;
     const { result, revision } = await this.#requester.query(query, this.#options(options));
@@ -132,7 +96,7 @@ export class Kv {
     value: BytesLike,
     options: PutOptions = {},
   ): Promise<{ readonly revision: number; readonly prev: KvPair | undefined }> {
-    checkOptions('put', options);
+    checkOptions(PUT_OPTIONS, options);
     const op = putOp({ put: key, value, ...options });
     const { result, revision } = await this.#write({ type: 'kv', op }, options);
     if (result.type !== 'put') throw unexpected(result.type);
@@ -141,9 +105,9 @@ export class Kv {
 
   async delete(
     selector: KeySelector,
-    options: WriteOptions & { readonly prevKv?: boolean | undefined } = {},
+    options: DeleteOptions = {},
   ): Promise<{ readonly revision: number; readonly deleted: number; readonly prev: readonly KvPair[] }> {
-    checkOptions('delete', options);
+    checkOptions(DELETE_OPTIONS, options);
     const op = { type: 'delete', ...keyRange(selector), prevKv: options.prevKv ?? false } as const;
     const { result, revision } = await this.#write({ type: 'kv', op }, options);
     if (result.type !== 'delete') throw unexpected(result.type);
@@ -158,8 +122,8 @@ export class Kv {
     request: TxnRequest,
     options: WriteOptions = {},
   ): Promise<{ readonly succeeded: boolean; readonly results: readonly TxnAnswer[]; readonly revision: number }> {
-    checkOptions('a transaction', request);
-    checkOptions('txn', options);
+    checkOptions(TRANSACTION, request);
+    checkOptions(TXN_OPTIONS, options);
     const txn = {
       compare: (request.compare ?? []).map(compareOf),
       success: (request.success ?? []).map(opOf),
@@ -180,14 +144,8 @@ export class Kv {
    * than one answer should carry, however much that is. There is at least one page, which may be empty. Ends with COMPACTED
    * when that revision is compacted meanwhile.
    */
-  async *pages(
-    selector: KeySelector,
-    options: OperationOptions & {
-      readonly revision?: number | undefined;
-      readonly pageBytes?: number | undefined;
-    } = {},
-  ): AsyncGenerator<ScanPage> {
-    checkOptions('pages', options);
+  async *pages(selector: KeySelector, options: PagesOptions = {}): AsyncGenerator<ScanPage> {
+    checkOptions(PAGES_OPTIONS, options);
     const { key, end = keyAfter(key) } = keyRange(selector);
     const bytes = options.pageBytes ?? SCAN_PAGE_BYTES;
     let revision = options.revision ?? 0;
@@ -203,13 +161,13 @@ export class Kv {
 
   /** Changes of the selected keys, one by one, in order and without gaps, over reconnects too. Ends by `return` or `close`. */
   watch(selector: KeySelector, options: WatchOptions = {}): KvWatch {
-    checkOptions('watch', options);
+    checkOptions(WATCH_OPTIONS, options);
     return new KvWatch(this.#requester, keyRange(selector), options);
   }
 
   /** Forgets history up to `revision`: reads and watches before it end with COMPACTED. */
   async compact(revision: number, options: OperationOptions = {}): Promise<void> {
-    checkOptions('compact', options);
+    checkOptions(COMPACT_OPTIONS, options);
     requireRevision(revision, 'revision', 1);
     await this.#requester.command({ type: 'compact', revision }, this.#options(options));
   }
@@ -251,7 +209,7 @@ function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
 
 /** Both say which pairs a limit leaves out: neither has a default. */
 function checkSort(sort: NonNullable<RangeOptions['sort']>): void {
-  checkOptions('sort', sort);
+  checkOptions(SORT, sort);
   sortTarget(sort.by, 'sort.by');
   sortOrder(sort.order, 'sort.order');
 }
@@ -271,14 +229,14 @@ function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { ty
 function opOf(operation: TxnOperation): KvOp {
   object(operation, 'an operation of a transaction');
   if ('put' in operation) {
-    checkOptions('a put of a transaction', operation);
+    checkOptions(TXN_PUT, operation);
     return putOp(operation);
   }
   if ('delete' in operation) {
-    checkOptions('a delete of a transaction', operation);
+    checkOptions(TXN_DELETE, operation);
     return { type: 'delete', ...keyRange(operation.delete), prevKv: operation.prevKv ?? false };
   }
-  checkOptions('a read of a transaction', operation);
+  checkOptions(TXN_READ, operation);
   return readOf(operation.get, operation);
 }
 
@@ -287,10 +245,10 @@ const RESULTS = { '=': 'equal', '>': 'greater', '<': 'less', '!=': 'notEqual' } 
 function compareOf(compare: TxnCompare): Compare {
   object(compare, 'a comparison of a transaction');
   if ('held' in compare) {
-    checkOptions('a comparison of a grant', compare);
+    checkOptions(GRANT_COMPARISON, compare);
     return lockCompare(compare.held);
   }
-  checkOptions('a comparison', compare);
+  checkOptions(KEY_COMPARISON, compare);
   const base = { ...keyRange(compare.key), result: resultOf(compare.is) };
   const { target, than } = compare;
   if (target === 'value' && (typeof than === 'string' || than instanceof Uint8Array)) {

@@ -7,6 +7,8 @@ import {
   type Query,
   rangeOp,
 } from '@remora/protocol';
+import { flag, revision, signal } from '../options/option-kinds.ts';
+import { optionSet } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 import { Subscription } from '../transport/subscription.ts';
 import { type KvPair, toPair } from './keys.ts';
@@ -21,6 +23,10 @@ export interface WatchOptions {
   /** Ends the watch. */
   readonly signal?: AbortSignal | undefined;
 }
+
+export const WATCH_OPTIONS = optionSet<WatchOptions>('watch', {
+  ...{ startRevision: revision, noPut: flag, noDelete: flag, prevKv: flag, signal },
+});
 
 export interface WatchEvent {
   readonly type: 'put' | 'delete';

@@ -2,8 +2,8 @@ import { type Bytes, type Clock, EMPTY_BYTES, ServiceError } from '@remora/base'
 import type { AcquireAs, LockId } from '@remora/lock';
 import { toBytes } from '../kv/keys.ts';
 import { durationMs } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
 import { capacity, parties, permits } from '../options/option-kinds.ts';
+import { checkOptions } from '../options/options.ts';
 import {
   AS_SESSIONS,
   DedicatedLease,
@@ -16,8 +16,9 @@ import { inTime } from '../transport/in-time.ts';
 import { retryUntilAnswered } from '../transport/retry-until-answered.ts';
 import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { notAtOnce } from './acquire-errors.ts';
+import { ACQUIRE_OPTIONS, type AcquireOptions } from './acquire-options.ts';
 import { HeldLock } from './held-lock.ts';
-import type { AcquireOptions, LockDeps } from './lock.ts';
+import type { LockDeps } from './lock-deps.ts';
 
 /** What is acquired, where it is not a lock for its owner alone: permits, a place at a barrier. */
 export interface AcquireWhat {
@@ -37,7 +38,7 @@ export async function acquireLock(
   options: AcquireOptions,
   what: AcquireWhat = LOCK,
 ): Promise<HeldLock> {
-  checkOptions('acquire', options);
+  checkOptions(ACQUIRE_OPTIONS, options);
   checkWanted(what.as);
   const { clock, liveness } = deps.requester.ports;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
@@ -115,7 +116,7 @@ export async function tryAcquireLock(
   what: AcquireWhat = LOCK,
 ): Promise<HeldLock | undefined> {
   try {
-    checkOptions('acquire', options);
+    checkOptions(ACQUIRE_OPTIONS, options);
     return await acquireLock(deps, id, { ...options, wait: 0 }, what);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'LOCK_BUSY') return undefined;

@@ -5,6 +5,7 @@ import type { HeldGrant, Owner as OwnerTurns } from '../session/owner.ts';
 import type { LossListener, Session } from '../session/session.ts';
 import { onAbort } from '../transport/abort.ts';
 import type { SentCommand } from '../transport/operation.ts';
+import { isLasting } from '../transport/request-errors.ts';
 import type { Requester } from '../transport/requester.ts';
 import { retryUntilAnswered } from '../transport/retry-until-answered.ts';
 import { notInTime } from './acquire-errors.ts';
@@ -276,7 +277,7 @@ export class AcquireOperation implements LossListener {
 
   #failed(error: ServiceError): void {
     if (error.code === 'SESSION_EXPIRED' || error.code === 'LEASE_NOT_FOUND') return this.#session.expired();
-    const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
+    const lasting = isLasting(error);
     // Whoever waits keeps asking; its time-out, its signal or the session's end stops it.
     if (lasting || this.#request.waitMs === 0 || this.#requester.closed) this.#giveUp(error);
     else this.#askLater();

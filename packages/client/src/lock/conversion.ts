@@ -1,17 +1,20 @@
 /** The same hold in another way: alone instead of shared, and the other way round. */
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { Owner } from '@remora/lock';
-import { type Duration, durationMs } from '../options/duration.ts';
+import { durationMs } from '../options/duration.ts';
+import { optionSet } from '../options/options.ts';
 import type { Owner as OwnerTurns } from '../session/owner.ts';
 import type { Session } from '../session/session.ts';
+import { isLasting } from '../transport/request-errors.ts';
 import { AcquireOperation, type AcquireRequest, lockResult } from './acquire.ts';
-import type { LockDeps } from './lock.ts';
+import { type AcquireOptions, WAIT_CHECKS } from './acquire-options.ts';
+import type { LockDeps } from './lock-deps.ts';
 import { refusalOf } from './lock-errors.ts';
 
-export interface UpgradeOptions {
-  readonly wait?: Duration | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
+/** How long to wait for the upgrade, and when to give up. */
+export type UpgradeOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
+
+export const UPGRADE_OPTIONS = optionSet<UpgradeOptions>('upgrade', WAIT_CHECKS);
 
 /** A hold, as far as it concerns its conversion. */
 export interface Convertible {
@@ -84,7 +87,7 @@ async function shareFromNowOn({ deps, lock, owner, turns, lose, abandon }: Conve
     if (error.code === 'LOCK_NOT_HELD') lose(error);
     throw error;
   } catch (error) {
-    if (error instanceof ServiceError && error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED') throw error;
+    if (error instanceof ServiceError && isLasting(error)) throw error;
     leave = () => abandon(() => turns.leave());
     throw error;
   } finally {

@@ -1,20 +1,22 @@
 import { binaryString, ServiceError } from '@remora/base';
 import { DEFAULT_NAMESPACE } from '@remora/lock';
 import { type BytesLike, toBytes } from '../kv/keys.ts';
-import { checkOptions } from '../options/known-options.ts';
-import { requireFunction } from '../options/option-kinds.ts';
-import type { LockName } from './locks.ts';
+import { COUNT_MAX, count, requireFunction } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
+import { LOCK_OPTIONS, NAMESPACE_CHECKS, type NamespaceOptions } from './lock-name.ts';
+import type { VersionCheck } from './locks.ts';
 
 /** Asks the cluster, for each lock, whether this version is its current one. */
-export type CheckVersions = (
-  checks: readonly (LockName & { readonly version: number })[],
-) => Promise<readonly boolean[]>;
+export type CheckVersions = (checks: readonly VersionCheck[]) => Promise<readonly boolean[]>;
 
-export interface FenceGuardOptions {
-  readonly namespace?: string | undefined;
+export interface FenceGuardOptions extends NamespaceOptions {
   /** How many locks' versions are kept in memory; default 100,000. Of others the cluster is asked again. */
   readonly namesMax?: number | undefined;
 }
+
+export const GUARD_OPTIONS = optionSet<FenceGuardOptions>('guard', {
+  ...{ ...NAMESPACE_CHECKS, namesMax: count(1, COUNT_MAX) },
+});
 
 const NAMES_MAX = 100_000;
 
@@ -32,12 +34,8 @@ export class Fence {
    *
    * @throws ServiceError when the cluster does not answer.
    */
-  async check(
-    name: BytesLike,
-    version: number,
-    options: { readonly namespace?: string | undefined } = {},
-  ): Promise<boolean> {
-    checkOptions('lock', options);
+  async check(name: BytesLike, version: number, options: NamespaceOptions = {}): Promise<boolean> {
+    checkOptions(LOCK_OPTIONS, options);
     const [current] = await this.#check([{ name, version, ...options }]);
     return current === true;
   }
@@ -79,7 +77,7 @@ export class FenceGuard {
 
   constructor(check: CheckVersions, options: FenceGuardOptions) {
     this.#check = check;
-    checkOptions('guard', options);
+    checkOptions(GUARD_OPTIONS, options);
     this.#namespace = options.namespace ?? DEFAULT_NAMESPACE;
     this.#namesMax = options.namesMax ?? NAMES_MAX;
   }

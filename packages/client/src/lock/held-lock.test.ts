@@ -5,10 +5,11 @@ import { expect, test } from 'vitest';
 import { Owners } from '../session/owner.ts';
 import type { Session } from '../session/session.ts';
 import type { Requester } from '../transport/requester.ts';
-import { Tracing } from '../transport/tracing.ts';
 import type { AcquireRequest } from './acquire.ts';
 import { type AcquireWhat, acquireLock } from './acquire-lock.ts';
-import type { AcquireOptions, LockDeps } from './lock.ts';
+import type { AcquireOptions } from './acquire-options.ts';
+import type { LockDeps } from './lock-deps.ts';
+import { Tracing } from './tracing.ts';
 
 const ID: AcquireRequest['lock'] = { namespace: 'n', name: utf8('a') };
 const SHARED = { token: 't', as: { type: 'shared' } } as const;

@@ -3,23 +3,31 @@ import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { type BytesLike, toBytes } from '../kv/keys.ts';
 import type { Duration } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
 import { requireFunction } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 import type { DedicatedLease, LockCondition } from '../session/dedicated-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from '../session/owner.ts';
-import type { RevokeListener } from '../session/revoke.ts';
 import type { Session } from '../session/session.ts';
 import { onAbort } from '../transport/abort.ts';
-import { clientClosed } from '../transport/operation.ts';
+import { clientClosed } from '../transport/request-errors.ts';
 import { retryUntilAnswered } from '../transport/retry-until-answered.ts';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, lockAnswer, lockResult } from './acquire.ts';
-import { type Convertible, downgradeHold, type UpgradeOptions, upgradeHold } from './conversion.ts';
+import { ACQUIRE_CHECKS, type AcquireOptions } from './acquire-options.ts';
+import { type Convertible, downgradeHold, UPGRADE_OPTIONS, type UpgradeOptions, upgradeHold } from './conversion.ts';
 import { type HeldLockState, type Hold, HoldLiveness } from './hold-liveness.ts';
-import type { LockDeps } from './lock.ts';
+import type { LockDeps } from './lock-deps.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
+import type { RevokeListener } from './revoke.ts';
 
 /** Any time but 0 in a release: the gateway leaves a mark that stops an asking that is still under way. */
 const LEAVE_MARK = 1;
+
+/** A re-entry through the handle of a lock that is held. */
+export type ReentryOptions = Pick<AcquireOptions, 'depthMax' | 'signal'>;
+
+export const REENTRY_OPTIONS = optionSet<ReentryOptions>('re-entry', {
+  ...{ depthMax: ACQUIRE_CHECKS.depthMax, signal: ACQUIRE_CHECKS.signal },
+});
 
 /** A lock that this client holds. Give it back by `release`, or by `await using`. */
 export class HeldLock implements AsyncDisposable {
@@ -239,10 +247,8 @@ export class HeldLock implements AsyncDisposable {
    *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the level is given
    *   back then.
    */
-  async acquire(
-    options: { readonly depthMax?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
-  ): Promise<this> {
-    checkOptions('re-entry', options);
+  async acquire(options: ReentryOptions = {}): Promise<this> {
+    checkOptions(REENTRY_OPTIONS, options);
     this.throwIfLost();
     const request: AcquireRequest = {
       ...this.#request,
@@ -289,7 +295,7 @@ export class HeldLock implements AsyncDisposable {
    *   is asked for when the wait is over, which takes up to `requestTimeout` more while the cluster does not answer.
    */
   async upgrade(options: UpgradeOptions = {}): Promise<this> {
-    checkOptions('upgrade', options);
+    checkOptions(UPGRADE_OPTIONS, options);
     this.throwIfLost();
     const { signal } = options;
     const stop = new AbortController();

@@ -13,13 +13,13 @@ import {
   leaveGrant,
   type Owner as OwnerTurns,
 } from '../session/owner.ts';
-import type { RevokeListener } from '../session/revoke.ts';
 import type { LossListener, Session } from '../session/session.ts';
 import { lookingSignal } from '../transport/abort.ts';
 import { retryUntilAnswered } from '../transport/retry-until-answered.ts';
 import type { AcquireRequest, Grant } from './acquire.ts';
-import type { LockDeps } from './lock.ts';
+import type { LockDeps } from './lock-deps.ts';
 import { takenAway } from './lock-errors.ts';
+import type { RevokeListener } from './revoke.ts';
 
 /**
  * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; it will be lost unless they are

@@ -1,10 +1,10 @@
 import { compareBytes, ServiceError, utf8 } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
 import type { BytesLike } from '../kv/keys.ts';
-import { checkOptions } from '../options/known-options.ts';
-import { object } from '../options/option-kinds.ts';
+import { bytes, capacity, flag, object, permits } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 import { Lock } from './lock.ts';
-import { lockIdOf } from './locks.ts';
+import { lockIdOf, NAMESPACE_CHECKS } from './lock-name.ts';
 
 /** One of several locks to be held at once: a name or a lock to be had alone, one to be shared, or permits. */
 export type LockChoice =
@@ -19,6 +19,14 @@ export type LockChoice =
       /** How many of them; 1 unless given. */
       readonly permits?: number | undefined;
     };
+
+type ChoiceOf<Name extends string> = Extract<LockChoice, { readonly [name in Name]: BytesLike }>;
+export const LOCK_CHOICE = optionSet<ChoiceOf<'lock'>>('a lock of a set', {
+  ...{ lock: bytes, ...NAMESPACE_CHECKS, shared: flag },
+});
+export const SEMAPHORE_CHOICE = optionSet<ChoiceOf<'semaphore'>>('a semaphore of a set', {
+  ...{ semaphore: bytes, ...NAMESPACE_CHECKS, capacity, permits },
+});
 
 /** A lock, and what it is asked for; without `as` for its owner alone. */
 export interface WantedLock {
@@ -71,13 +79,13 @@ function wantedOf(choice: LockChoice): WantedLock {
   object(choice, 'a lock, or a semaphore, of a set');
   const { namespace } = choice;
   if ('lock' in choice) {
-    checkOptions('a lock of a set', choice);
+    checkOptions(LOCK_CHOICE, choice);
     const id = lockIdOf(choice.lock, { namespace });
     return choice.shared ? { id, as: { type: 'shared' } } : { id };
   }
-  checkOptions('a semaphore of a set', choice);
-  const { semaphore, capacity, permits = 1 } = choice;
-  return { id: lockIdOf(semaphore, { namespace }), as: { type: 'permits', permits, capacity } };
+  checkOptions(SEMAPHORE_CHOICE, choice);
+  const { semaphore, capacity: all, permits: wanted = 1 } = choice;
+  return { id: lockIdOf(semaphore, { namespace }), as: { type: 'permits', permits: wanted, capacity: all } };
 }
 
 function both(a: WantedLock, b: WantedLock): WantedLock {

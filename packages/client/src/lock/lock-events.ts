@@ -2,8 +2,8 @@ import { binaryString, compareBytes, EMPTY_BYTES } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, type LockQuery, type LockState, stateAfter } from '@remora/lock';
 import { type PipeLockWatchRequest, pipeLockWatch, type Query } from '@remora/protocol';
 import { toBytes } from '../kv/keys.ts';
-import { checkOptions } from '../options/known-options.ts';
-import { object, text } from '../options/option-kinds.ts';
+import { object, signal, text } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 import { Subscription } from '../transport/subscription.ts';
 
@@ -11,6 +11,8 @@ export interface LockEventsOptions {
   /** Ends the watch. */
   readonly signal?: AbortSignal | undefined;
 }
+
+export const LOCK_EVENTS_OPTIONS = optionSet<LockEventsOptions>('events of a lock', { signal });
 
 /** How a lock is now, or something that happened to it. */
 export type LockWatchEvent =
@@ -49,12 +51,12 @@ export class LockEvents<Event> extends Subscription<Event, PipeLockWatchRequest,
   constructor(
     requester: Requester,
     request: PipeLockWatchRequest,
-    { signal, toEvents }: LockEventsOptions & { readonly toEvents: (news: LockNews) => readonly Event[] },
+    { signal: ending, toEvents }: LockEventsOptions & { readonly toEvents: (news: LockNews) => readonly Event[] },
   ) {
     super(requester, pipeLockWatch);
     this.#request = request;
     this.#toEvents = toEvents;
-    this.begin(signal);
+    this.begin(ending);
   }
 
   protected request(): PipeLockWatchRequest {
@@ -80,7 +82,7 @@ export function eventsOfLock(
   { namespace, name }: LockId,
   options: LockEventsOptions,
 ): LockEvents<LockWatchEvent> {
-  checkOptions('events of a lock', options);
+  checkOptions(LOCK_EVENTS_OPTIONS, options);
   return new LockEvents(requester, { namespace, name, single: true }, { ...options, toEvents: lockWatchEvents });
 }
 

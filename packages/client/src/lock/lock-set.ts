@@ -1,18 +1,22 @@
 import { ServiceError } from '@remora/base';
 import { durationMs } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 import { inTime, settledWithin } from '../transport/in-time.ts';
 import { ANSWER_GRACE_MS } from '../transport/operation.ts';
 import { acquireLock } from './acquire-lock.ts';
+import { ACQUIRE_CHECKS, type AcquireOptions } from './acquire-options.ts';
 import type { HeldLock } from './held-lock.ts';
 import { HeldLocks, inReverse, ofLock } from './held-locks.ts';
-import type { AcquireOptions, LockDeps } from './lock.ts';
 import { type LockChoice, type LockPlan, planLocks, type WantedLock } from './lock-choice.ts';
+import type { LockDeps } from './lock-deps.ts';
 import { Locks } from './locks.ts';
 import { type RunArguments, runWithLock } from './run-with-lock.ts';
 
 /** As for one lock; each of a set has a token of its own and is not entered again. */
 export type AcquireAllOptions = Omit<AcquireOptions, 'token' | 'depthMax'>;
+
+const { token: _, depthMax: __, ...ACQUIRE_ALL_CHECKS } = ACQUIRE_CHECKS;
+export const ACQUIRE_ALL_OPTIONS = optionSet<AcquireAllOptions>('acquire of a set', ACQUIRE_ALL_CHECKS);
 
 /**
  * Several locks, all or none, wherever in the cluster they are. Making it asks nobody.
@@ -42,7 +46,7 @@ export class LockSet {
    *   before all were held. In each case nothing is held afterwards.
    */
   async acquire(options: AcquireAllOptions = {}): Promise<HeldLocks> {
-    checkOptions('acquire of a set', options);
+    checkOptions(ACQUIRE_ALL_OPTIONS, options);
     const held: HeldLock[] = [];
     try {
       const waitLeft = this.#countdown(options);
@@ -59,7 +63,7 @@ export class LockSet {
 
   /** Acquires them if all are free; undefined when any is taken. */
   async tryAcquire(options: Omit<AcquireAllOptions, 'wait'> = {}): Promise<HeldLocks | undefined> {
-    checkOptions('acquire of a set', options);
+    checkOptions(ACQUIRE_ALL_OPTIONS, options);
     try {
       return await this.acquire({ ...options, wait: 0 });
     } catch (error) {

@@ -1,16 +1,20 @@
 import { ServiceError } from '@remora/base';
 import type { LockCompare } from '@remora/protocol';
-import { checkOptions } from '../options/known-options.ts';
-import { object } from '../options/option-kinds.ts';
-import { requireCount } from '../options/options.ts';
+import { bytes, checkedByCall, object } from '../options/option-kinds.ts';
+import { checkOptions, optionSet, requireCount } from '../options/options.ts';
 import type { HeldLock } from './held-lock.ts';
-import { type LockName, lockId } from './locks.ts';
+import { lockId, NAMESPACE_CHECKS } from './lock-name.ts';
+import type { VersionCheck } from './locks.ts';
 
 /**
  * A grant under which something is written: a lock that is held, or, in another process, the name of the lock and the
  * version of its grant.
  */
-export type LockVersion = Pick<HeldLock, 'id' | 'version'> | (LockName & { readonly version: number });
+export type LockVersion = Pick<HeldLock, 'id' | 'version'> | VersionCheck;
+
+export const FENCE = optionSet<VersionCheck>('fence', {
+  ...{ name: bytes, ...NAMESPACE_CHECKS, version: checkedByCall },
+});
 
 /** The version as it is now: that of a held lock is another one after an upgrade or a downgrade. */
 export function lockCompare(held: LockVersion): LockCompare {
@@ -18,7 +22,7 @@ export function lockCompare(held: LockVersion): LockCompare {
     throw new ServiceError('INVALID_ARGUMENT', 'fence: a lock that is held, or { name, version } of one');
   }
   if ('id' in held) object(held.id, 'the id of a lock that is held');
-  else checkOptions('fence', held);
+  else checkOptions(FENCE, held);
   const version = requireCount(held.version, 'the version of a fence', { min: 1, max: Number.MAX_SAFE_INTEGER });
   return { lock: lockId('id' in held ? held.id : held), version };
 }

@@ -1,69 +1,12 @@
-import type { LockId, SessionRef } from '@remora/lock';
-import type { BytesLike } from '../kv/keys.ts';
-import type { Duration } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
-import type { LeaseOptions } from '../session/dedicated-lease.ts';
-import { type RevocationOutcome, type RevokeListener, type RevokeOptions, revokeLock } from '../session/revoke.ts';
-import type { Session } from '../session/session.ts';
-import type { SessionTerms } from '../session/session-pace.ts';
-import type { Requester } from '../transport/requester.ts';
-import type { Tracing } from '../transport/tracing.ts';
+import type { LockId } from '@remora/lock';
+import { checkOptions } from '../options/options.ts';
 import { acquireLock, tryAcquireLock } from './acquire-lock.ts';
-import type { GrantWatches } from './grant-watch.ts';
+import type { AcquireOptions } from './acquire-options.ts';
 import type { HeldLock } from './held-lock.ts';
+import type { LockDeps } from './lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
+import { REVOKE_OPTIONS, type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
 import { type RunArguments, runWithLock } from './run-with-lock.ts';
-
-export interface AcquireOptions extends LeaseOptions {
-  /** How long to queue for the lock; without it, as long as it takes. 0: not at all (LOCK_BUSY when it is taken). */
-  readonly wait?: Duration | undefined;
-  /** Called when somebody asks for the lock: see `HeldLock.onRevoke`. */
-  readonly onRevoke?: RevokeListener | undefined;
-  /** Gives up when aborted. */
-  readonly signal?: AbortSignal | undefined;
-  /** Shown with the lock to whoever looks at it, at most 4 KiB. Changed by `setData` while it is held. */
-  readonly data?: BytesLike | undefined;
-  /**
-   * The data stay with the lock when it is held no longer, released or lost, for whoever holds it next (`previousData`),
-   * and nobody has to hold it for them to be seen. Without `data` the holder's own begin with what was kept; to leave
-   * nothing, set them to nothing before the release. Default: no.
-   */
-  readonly keepData?: boolean | undefined;
-  /**
-   * The lock-delay, at most 60 s: when the session ends without this lock's release, nobody else is granted it for so long.
-   * For work that cannot present `version` and may go on for a while after its time; a change of leader makes it longer.
-   * Default: 0.
-   */
-  readonly lockDelay?: Duration | undefined;
-  /**
-   * The owner's token, 1 to 128 bytes. By default each acquire has its own, a GUID. With the token of a lock that
-   * this session holds, the acquire is a re-entry, up to `depthMax` deep.
-   */
-  readonly token?: string | undefined;
-  /**
-   * How deep the owner may re-enter, by its token or by the handle that the acquire returns (`HeldLock.acquire`); 1 turns
-   * re-entry off. Default: 1,000.
-   */
-  readonly depthMax?: number | undefined;
-}
-
-/** What locks need of their client. */
-export interface LockDeps {
-  readonly requester: Requester;
-  /** The session that locks belong to; opened when first asked for, and anew after a loss. */
-  readonly session: () => Session | Promise<Session>;
-  /** Opens a session for one lock alone; without terms, with the TTL of the client's sessions. */
-  readonly openLease: (terms: SessionTerms | undefined, lock: LockId) => Promise<Session>;
-  /** Goes on with a session of an earlier process. */
-  readonly resumeSession: (ref: SessionRef) => Promise<Session>;
-  /** Numbers the acquires of this client. */
-  readonly nextAttempt: () => number;
-  /** Of an owner that no other acquire shares unless its caller says so. */
-  readonly newToken: () => string;
-  readonly requestTimeoutMs: number;
-  readonly grants: GrantWatches;
-  readonly tracing: Tracing;
-}
 
 /** A lock by name. Making one costs nothing and asks nobody. */
 export class Lock {
@@ -118,7 +61,7 @@ export class Lock {
    * `onRevoke`. @throws ServiceError CANCELED when `signal` aborted; INVALID_ARGUMENT.
    */
   async revoke(options: RevokeOptions = {}): Promise<RevocationOutcome> {
-    checkOptions('revoke', options);
+    checkOptions(REVOKE_OPTIONS, options);
     const { requester, requestTimeoutMs: timeoutMs } = this.#deps;
     return revokeLock(requester, this.id, { ...options, timeoutMs });
   }

@@ -9,23 +9,17 @@ import {
   type LockResult,
   type LockState,
 } from '@remora/lock';
-import { type BytesLike, requireText, toBytes } from '../kv/keys.ts';
-import { checkOptions } from '../options/known-options.ts';
-import { fencing, requireList } from '../options/option-kinds.ts';
-import { requireCount } from '../options/options.ts';
-import { type RevocationOutcome, type RevokeOptions, revokeLock } from '../session/revoke.ts';
+import { type BytesLike, toBytes } from '../kv/keys.ts';
+import { bytes, count, fencing, requireList, signal, text } from '../options/option-kinds.ts';
+import { type ChecksOf, checkOptions, optionSet, requireCount } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 import { lockResult } from './acquire.ts';
 import { detailsOf, type LockDetails } from './lock-details.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
+import { type LockName, lockId, lockIdOf, NAMESPACE_CHECKS, type NamespaceOptions } from './lock-name.ts';
+import { REVOKE_OPTIONS, type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
 
-export interface LockName {
-  readonly name: BytesLike;
-  readonly namespace?: string | undefined;
-}
-
-export interface ForceReleaseOptions {
-  readonly namespace?: string | undefined;
+export interface ForceReleaseOptions extends NamespaceOptions {
   /**
    * Who does it, at most 128 bytes, and why, at most 1 KiB. If either is said it stays on record with the lock (`show`),
    * until it is taken by force again, or until `forget`.
@@ -33,6 +27,39 @@ export interface ForceReleaseOptions {
   readonly by?: string | undefined;
   readonly reason?: string | undefined;
 }
+
+export const FORCED_CHECKS: ChecksOf<Pick<ForceReleaseOptions, 'by' | 'reason'>> = { by: text, reason: text };
+export const FORCE_RELEASE_OPTIONS = optionSet<ForceReleaseOptions>('forceRelease', {
+  ...{ ...NAMESPACE_CHECKS, ...FORCED_CHECKS },
+});
+
+export interface LockListOptions extends NamespaceOptions {
+  readonly prefix?: BytesLike | undefined;
+  readonly after?: BytesLike | undefined;
+  readonly limit?: number | undefined;
+}
+
+export const LOCK_LIST_OPTIONS = optionSet<LockListOptions>('list of locks', {
+  ...{ ...NAMESPACE_CHECKS, prefix: bytes, after: bytes, limit: count(1, LIST_LIMIT_MAX) },
+});
+
+/** Of the locks whose names begin with `prefix`: of all of a namespace by default. */
+export interface LocksEventsOptions extends LockEventsOptions, NamespaceOptions {
+  readonly prefix?: BytesLike | undefined;
+}
+
+export const LOCKS_EVENTS_OPTIONS = optionSet<LocksEventsOptions>('events of locks', {
+  ...{ ...NAMESPACE_CHECKS, prefix: bytes, signal },
+});
+
+/** A lock, and the version of the grant that is asked about. */
+export interface VersionCheck extends LockName {
+  readonly version: number;
+}
+
+export const VERSION_CHECK = optionSet<VersionCheck>('a check of a lock', {
+  ...{ name: bytes, ...NAMESPACE_CHECKS, version: fencing },
+});
 
 /** Looking at locks, whoever holds them, and breaking them. */
 export class Locks {
@@ -45,10 +72,7 @@ export class Locks {
   }
 
   /** Who holds the lock and who waits, and what was left with it; undefined when there is nothing to show. */
-  async show(
-    name: BytesLike,
-    options: { readonly namespace?: string | undefined } = {},
-  ): Promise<LockState | undefined> {
+  async show(name: BytesLike, options: NamespaceOptions = {}): Promise<LockState | undefined> {
     const lock = lockIdOf(name, options);
     const result = await this.#query({ type: 'show', lock, allKinds: true });
     if (result.type !== 'show') throw unexpected(result.type);
@@ -56,10 +80,7 @@ export class Locks {
   }
 
   /** As `show`, with how long each of the first 16 holders would still have it if no more were heard of it. */
-  async details(
-    name: BytesLike,
-    options: { readonly namespace?: string | undefined } = {},
-  ): Promise<LockDetails | undefined> {
+  async details(name: BytesLike, options: NamespaceOptions = {}): Promise<LockDetails | undefined> {
     const state = await this.show(name, options);
     return state && detailsOf(this.#requester, state, this.#timeoutMs);
   }
@@ -68,15 +89,8 @@ export class Locks {
    * Locks in order of their names, at most 1,000 at once; go on with `after` while there are `more`. Also free ones with
    * which something was left: data, a set capacity, or who took them by force.
    */
-  async list(
-    options: {
-      readonly namespace?: string | undefined;
-      readonly prefix?: BytesLike | undefined;
-      readonly after?: BytesLike | undefined;
-      readonly limit?: number | undefined;
-    } = {},
-  ): Promise<{ readonly locks: readonly LockState[]; readonly more: boolean }> {
-    checkOptions('list of locks', options);
+  async list(options: LockListOptions = {}): Promise<{ readonly locks: readonly LockState[]; readonly more: boolean }> {
+    checkOptions(LOCK_LIST_OPTIONS, options);
     const result = await this.#query({
       type: 'list',
       namespace: options.namespace ?? DEFAULT_NAMESPACE,
@@ -90,7 +104,7 @@ export class Locks {
   }
 
   /** For each, whether `version` is still that lock's current grant. */
-  async check(checks: readonly (LockName & { readonly version: number })[]): Promise<readonly boolean[]> {
+  async check(checks: readonly VersionCheck[]): Promise<readonly boolean[]> {
     const result = await this.#query({
       type: 'check',
       checks: requireList(checks, 'checks').map(checkOf),
@@ -103,36 +117,28 @@ export class Locks {
    * How the locks are whose names begin with a prefix, and what happens to them, as an async iterator: see `LockEvents`.
    * Of locks that are free nothing is told. `LockStates` makes states of it.
    */
-  events(
-    options: LockEventsOptions & {
-      readonly namespace?: string | undefined;
-      readonly prefix?: BytesLike | undefined;
-    } = {},
-  ): LockEvents<LocksWatchEvent> {
-    checkOptions('events of locks', options);
+  events(options: LocksEventsOptions = {}): LockEvents<LocksWatchEvent> {
+    checkOptions(LOCKS_EVENTS_OPTIONS, options);
     const { namespace, prefix = EMPTY_BYTES } = options;
     return eventsOfLocks(this.#requester, lockIdOf(prefix, { namespace }), options);
   }
 
   /** Asks all who hold the lock, or permits, to let go: see `Lock.revoke`. */
-  async revoke(
-    name: BytesLike,
-    options: RevokeOptions & { readonly namespace?: string | undefined } = {},
-  ): Promise<RevocationOutcome> {
-    checkOptions('revoke', options);
+  async revoke(name: BytesLike, options: RevokeOptions & NamespaceOptions = {}): Promise<RevocationOutcome> {
+    checkOptions(REVOKE_OPTIONS, options);
     const { namespace, ...rest } = options;
     return revokeLock(this.#requester, lockIdOf(name, { namespace }), { ...rest, timeoutMs: this.#timeoutMs });
   }
 
   /** Takes the lock from its holder, or from all who share it; nobody is asked. Only the fencing version protects against what it still does. */
   async forceRelease(name: BytesLike, options: ForceReleaseOptions = {}): Promise<void> {
-    checkOptions('forceRelease', options);
+    checkOptions(FORCE_RELEASE_OPTIONS, options);
     const { by = '', reason = '', namespace } = options;
     await this.#command({ type: 'forceRelease', lock: lockIdOf(name, { namespace }), by, reason });
   }
 
   /** Forgets what earlier holders left with the lock (`keepData`), and who took it by force. Gives whether there was anything. */
-  async forget(name: BytesLike, options: { readonly namespace?: string | undefined } = {}): Promise<boolean> {
+  async forget(name: BytesLike, options: NamespaceOptions = {}): Promise<boolean> {
     const result = await this.#command({ type: 'forget', lock: lockIdOf(name, options) });
     if (result.type !== 'forgotten') throw unexpected(result.type);
     return result.any;
@@ -152,18 +158,8 @@ export class Locks {
   }
 }
 
-export function lockId({ name, namespace }: LockName): LockId {
-  return lockIdOf(name, { namespace });
-}
-
-export function lockIdOf(name: BytesLike, options: { readonly namespace?: string | undefined }): LockId {
-  checkOptions('lock', options);
-  const { namespace = DEFAULT_NAMESPACE } = options;
-  return { namespace: requireText(namespace, 'namespace'), name: toBytes(name) };
-}
-
-function checkOf(check: LockName & { readonly version: number }): { readonly lock: LockId; readonly version: number } {
-  checkOptions('a check of a lock', check);
+function checkOf(check: VersionCheck): { readonly lock: LockId; readonly version: number } {
+  checkOptions(VERSION_CHECK, check);
   fencing(check.version, 'version');
   return { lock: lockId(check), version: check.version };
 }

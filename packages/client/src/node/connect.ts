@@ -14,11 +14,11 @@ import {
   systemProcessTable,
 } from '@remora/base';
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
-import { type ClientOptions, endpointsOf, RemoraClient } from '../client.ts';
+import { RemoraClient } from '../client.ts';
+import { CLIENT_CHECKS, type ClientOptions, endpointsOf } from '../client-options.ts';
 import { type Duration, durationMs } from '../options/duration.ts';
-import { CLIENT_OPTIONS } from '../options/known-options.ts';
 import { duration, flag, object, text } from '../options/option-kinds.ts';
-import { checksOf, requireOptions } from '../options/options.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 import type { ClientPorts, JournalPorts } from '../ports.ts';
 import { BackgroundRenewerClient } from '../session/background-renewer-client.ts';
 import { processExitHooks } from './exit-hooks.ts';
@@ -50,8 +50,8 @@ export interface ConnectOptions extends ClientOptions {
   readonly maxMainThreadBlock?: Duration | undefined;
 }
 
-const OPTIONS = checksOf<ConnectOptions>({
-  ...CLIENT_OPTIONS,
+export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
+  ...CLIENT_CHECKS,
   ...{ tls: object, logger: object, journal: text, renewInWorker: flag, maxMainThreadBlock: duration },
 });
 
@@ -65,7 +65,7 @@ const OPTIONS = checksOf<ConnectOptions>({
  * ```
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
-  requireOptions(options, 'connect', OPTIONS);
+  checkOptions(CONNECT_OPTIONS, options);
   const tls = tlsOf(options);
   const clock = nodeClock();
   const ports: ClientPorts = {

@@ -11,15 +11,9 @@ import { LEASE_MAX, PERMITS_MAX, SHARERS_MAX } from '@remora/lock';
 import { type BytesLike, requireBytes, requireText } from '../kv/keys.ts';
 import { requireSignal } from '../transport/abort.ts';
 import { type Duration, durationMs, ttlMsOf } from './duration.ts';
-import { requireAttributes, requireCount, shown } from './options.ts';
+import { type ArgumentCheck, requireAttributes, requireCount, shown } from './options.ts';
 
-/** @throws ServiceError INVALID_ARGUMENT */
-export type ArgumentCheck = (value: unknown, name: string) => void;
-
-/** Checks by the names of a type's fields, all of them. */
-export type ChecksOf<T> = Readonly<Record<keyof T & string, ArgumentCheck>>;
-
-const COUNT_MAX = Number.MAX_SAFE_INTEGER;
+export const COUNT_MAX = Number.MAX_SAFE_INTEGER;
 const LEASE_MIN = -(2n ** 63n);
 
 export const flag: ArgumentCheck = (value, name) => {
@@ -59,7 +53,7 @@ export const object: ArgumentCheck = (value, name) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrong(name, 'an object', value);
 };
 
-/** What the call itself checks, by the words of what it is about. */
+/** Checked by the call itself, whose messages name more than the option. */
 export const checkedByCall: ArgumentCheck = () => {};
 
 export function count(min: number, max: number): ArgumentCheck {

@@ -1,24 +1,39 @@
 import { ServiceError, suggest } from '@remora/base';
 
+/** Checks one argument or option. @throws ServiceError INVALID_ARGUMENT, naming it, for a value that it does not allow. */
+export type ArgumentCheck = (value: unknown, name: string) => void;
+
+/** One check for each field of a type: a name that is missing, or that the type does not have, does not compile. */
+export type ChecksOf<T> = Readonly<Record<keyof T & string, ArgumentCheck>>;
+
+/** The options that one call takes. Each set stands beside the interface that it checks. */
+export interface OptionSet {
+  /** What the call is called in messages. */
+  readonly call: string;
+  readonly checks: ReadonlyMap<string, ArgumentCheck>;
+}
+
+/** The options of a call, with a check for each field of their type. */
+export function optionSet<T>(call: string, checks: ChecksOf<T>): OptionSet {
+  return { call, checks: new Map(Object.entries(checks)) };
+}
+
 /**
- * Options are an object, with known names and values of their kinds: one that is misspelt would leave a caller without types
- * waiting for ever. `undefined` is as if the option were not there.
+ * Options are an object whose names are known and whose values are valid. An option whose value is `undefined` counts as absent.
+ *
+ * Programs without types rely on this check: a misspelt `wait` would wait forever, and a misspelt `fence` would write without one.
  *
  * @throws ServiceError INVALID_ARGUMENT for anything else.
  */
-export function requireOptions(
-  options: object,
-  what: string,
-  known: ReadonlyMap<string, (value: unknown, name: string) => void>,
-): void {
+export function checkOptions({ call, checks }: OptionSet, options: object): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     const got = options === null ? 'null' : Array.isArray(options) ? 'a list' : typeof options;
-    const such = example([...known.keys()]);
-    throw new ServiceError('INVALID_ARGUMENT', `the options of ${what} are an object, such as { ${such} }, not ${got}`);
+    const such = example([...checks.keys()]);
+    throw new ServiceError('INVALID_ARGUMENT', `the options of ${call} are an object, such as { ${such} }, not ${got}`);
   }
   for (const name in options) {
-    const check = known.get(name);
-    if (check === undefined) throw unknownOption(name, what, [...known.keys()]);
+    const check = checks.get(name);
+    if (check === undefined) throw unknownOption(name, call, [...checks.keys()]);
     const value: unknown = Reflect.get(options, name);
     if (value !== undefined) check(value, name);
   }
@@ -71,11 +86,4 @@ const EXAMPLES: readonly (readonly [name: string, example: string])[] = [
 
 function example(known: readonly string[]): string {
   return EXAMPLES.find(([name]) => known.includes(name))?.[1] ?? known.join(', ');
-}
-
-/** The checks of a type's fields, all of them. */
-export function checksOf<T>(
-  checks: Readonly<Record<keyof T & string, (value: unknown, name: string) => void>>,
-): ReadonlyMap<string, (value: unknown, name: string) => void> {
-  return new Map(Object.entries(checks));
 }

@@ -1,17 +1,42 @@
 import { ServiceError } from '@remora/base';
 import type { LockId } from '@remora/lock';
+import type { BytesLike } from '../kv/keys.ts';
 import { acquireLock } from '../lock/acquire-lock.ts';
+import { ACQUIRE_OPTIONS, type AcquireOptions, WAIT_CHECKS } from '../lock/acquire-options.ts';
 import type { HeldLock } from '../lock/held-lock.ts';
 import type { HeldLockState } from '../lock/hold-liveness.ts';
-import type { AcquireOptions, LockDeps } from '../lock/lock.ts';
-import type { ForceReleaseOptions, Locks } from '../lock/locks.ts';
-import { checkOptions } from '../options/known-options.ts';
+import type { LockDeps } from '../lock/lock-deps.ts';
+import { lockIdOf, NAMESPACE_CHECKS, type NamespaceOptions } from '../lock/lock-name.ts';
+import { FORCED_CHECKS, type ForceReleaseOptions, type Locks } from '../lock/locks.ts';
+import { bytes, parties } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 import { lookingSignal } from '../transport/abort.ts';
 import { settledWithin } from '../transport/in-time.ts';
 import { ANSWER_GRACE_MS } from '../transport/operation.ts';
 
 /** How long to wait, and when to give up. */
 export type BarrierOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
+
+export const BARRIER_OPTIONS = optionSet<BarrierOptions>('waiting at a barrier', WAIT_CHECKS);
+
+/** Who lifts a barrier, and why. */
+export type LiftOptions = Pick<ForceReleaseOptions, 'by' | 'reason'>;
+
+export const LIFT_OPTIONS = optionSet<LiftOptions>('lifting a barrier', FORCED_CHECKS);
+
+export interface DoubleBarrierOptions extends NamespaceOptions {
+  /** How many wait for one another, 1 to 100,000. */
+  readonly parties: number;
+}
+
+export const DOUBLE_BARRIER_OPTIONS = optionSet<DoubleBarrierOptions>('doubleBarrier', {
+  ...{ ...NAMESPACE_CHECKS, parties },
+});
+
+/** How long to wait for the others, when to give up, and what to show with this party meanwhile. */
+export type EnterOptions = BarrierOptions & Pick<AcquireOptions, 'data'>;
+
+export const ENTER_OPTIONS = optionSet<EnterOptions>('entering a double barrier', { ...WAIT_CHECKS, data: bytes });
 
 const PASS = { as: { type: 'pass' } } as const;
 
@@ -35,7 +60,7 @@ export class Barrier {
    * who holds it, but throws LOCK_BUSY; other errors are those of `Lock.acquire`.
    */
   async hold(options: AcquireOptions = {}): Promise<HeldLock> {
-    checkOptions('acquire', options);
+    checkOptions(ACQUIRE_OPTIONS, options);
     return acquireLock(this.#deps, this.id, { ...options, wait: options.wait ?? 0 });
   }
 
@@ -47,15 +72,15 @@ export class Barrier {
    *   when the session was lost; others when the cluster did not answer.
    */
   async wait(options: BarrierOptions = {}): Promise<void> {
-    checkOptions('waiting at a barrier', options);
+    checkOptions(BARRIER_OPTIONS, options);
     const passed = await acquireLock(this.#deps, this.id, options, PASS);
     // The cluster remembers that somebody has passed until it says that it knows; if that fails, until its session ends.
     await settledWithin(passed.release(), this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
   }
 
   /** Lifts it, whoever holds it, who is not asked (`Locks.forceRelease`). False when nobody did. */
-  async lift(options: Pick<ForceReleaseOptions, 'by' | 'reason'> = {}): Promise<boolean> {
-    checkOptions('lifting a barrier', options);
+  async lift(options: LiftOptions = {}): Promise<boolean> {
+    checkOptions(LIFT_OPTIONS, options);
     const { namespace, name } = this.id;
     try {
       await this.#locks.forceRelease(name, { namespace, ...options });
@@ -73,10 +98,13 @@ export class DoubleBarrier {
   readonly #deps: LockDeps;
   readonly #parties: number;
 
-  constructor(deps: LockDeps, id: LockId, parties: number) {
+  /** @throws ServiceError INVALID_ARGUMENT for invalid options. */
+  constructor(deps: LockDeps, name: BytesLike, options: DoubleBarrierOptions) {
+    checkOptions(DOUBLE_BARRIER_OPTIONS, options);
+    parties(options.parties, 'parties');
     this.#deps = deps;
-    this.id = id;
-    this.#parties = parties;
+    this.id = lockIdOf(name, { namespace: options.namespace });
+    this.#parties = options.parties;
   }
 
   /**
@@ -87,9 +115,9 @@ export class DoubleBarrier {
    * @throws ServiceError LOCK_TIMEOUT after `wait`; CANCELED when `signal` aborted; INVALID_ARGUMENT for less than one party;
    *   LOCK_KIND_MISMATCH when the name is in use as a lock or semaphore; others as `Lock.acquire`.
    */
-  async enter(options: BarrierOptions & Pick<AcquireOptions, 'data'> = {}): Promise<BarrierStay> {
+  async enter(options: EnterOptions = {}): Promise<BarrierStay> {
     const as = { type: 'enter', parties: this.#parties } as const;
-    checkOptions('entering a double barrier', options);
+    checkOptions(ENTER_OPTIONS, options);
     const held = await acquireLock(this.#deps, this.id, options, { as });
     return new BarrierStay(this.#deps, held);
   }
@@ -133,7 +161,7 @@ export class BarrierStay implements AsyncDisposable {
    *   aborted; the reason when it was lost; others when the cluster did not answer: it leaves with its session at the latest.
    */
   async leave(options: BarrierOptions = {}): Promise<void> {
-    checkOptions('waiting at a barrier', options);
+    checkOptions(BARRIER_OPTIONS, options);
     this.#leaving ??= this.#leave(options);
     return this.#leaving;
   }

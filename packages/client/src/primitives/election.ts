@@ -2,13 +2,20 @@ import { equalBytes, ServiceError } from '@remora/base';
 import type { HolderState, LockId, LockNews, LockState, PublicOwner } from '@remora/lock';
 import { type BytesLike, toBytes } from '../kv/keys.ts';
 import { acquireLock } from '../lock/acquire-lock.ts';
+import { WAIT_CHECKS } from '../lock/acquire-options.ts';
 import type { HeldLock } from '../lock/held-lock.ts';
 import type { HeldLockState } from '../lock/hold-liveness.ts';
-import type { LockDeps } from '../lock/lock.ts';
-import { LockEvents, type LockEventsOptions, LockStates, lockWatchEvents } from '../lock/lock-events.ts';
+import type { LockDeps } from '../lock/lock-deps.ts';
+import {
+  LOCK_EVENTS_OPTIONS,
+  LockEvents,
+  type LockEventsOptions,
+  LockStates,
+  lockWatchEvents,
+} from '../lock/lock-events.ts';
 import type { Duration } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
-import { requireLease } from '../options/option-kinds.ts';
+import { bytes, requireLease, ttl } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 import type { Session } from '../session/session.ts';
 
 /**
@@ -33,6 +40,8 @@ export interface CampaignOptions {
   readonly ttl?: Duration | undefined;
 }
 
+export const CAMPAIGN_OPTIONS = optionSet<CampaignOptions>('campaign', { value: bytes, ...WAIT_CHECKS, ttl });
+
 export interface ResumeOptions {
   /**
    * What to proclaim when elected anew, as somebody else leads, or led, by now; who leads on leads with what it proclaimed last.
@@ -43,6 +52,8 @@ export interface ResumeOptions {
   readonly wait?: Duration | undefined;
   readonly signal?: AbortSignal | undefined;
 }
+
+export const RESUME_OPTIONS = optionSet<ResumeOptions>('resume', { value: bytes, ...WAIT_CHECKS });
 
 /** Who leads, and what it proclaims. */
 export interface Leader {
@@ -80,7 +91,7 @@ export class Election {
    * @throws ServiceError as `Lock.acquire`: LOCK_TIMEOUT when it was not elected within `wait`.
    */
   async campaign(options: CampaignOptions = {}): Promise<Leadership> {
-    checkOptions('campaign', options);
+    checkOptions(CAMPAIGN_OPTIONS, options);
     const { value = '', ...rest } = options;
     const held = await acquireLock(this.#deps, this.id, { ...rest, data: toBytes(value) }, APART);
     return new Leadership(held);
@@ -96,7 +107,7 @@ export class Election {
    */
   async resume(handle: LeadershipHandle, options: ResumeOptions = {}): Promise<Leadership> {
     requireHandle(handle);
-    checkOptions('resume', options);
+    checkOptions(RESUME_OPTIONS, options);
     const { value = '', ...rest } = options;
     const { token, attempt } = handle;
     const ref = { lease: requireLease(BigInt(`0x${handle.lease}`), 'handle.lease'), incarnation: handle.incarnation };
@@ -121,7 +132,7 @@ export class Election {
 
   /** The present leader, or undefined, and then each leader and each proclamation, as an async iterator (EL2). */
   observe(options: LockEventsOptions = {}): LockEvents<Leader | undefined> {
-    checkOptions('events of a lock', options);
+    checkOptions(LOCK_EVENTS_OPTIONS, options);
     const states = new LockStates();
     let told: Leader | undefined;
     let begun = false;

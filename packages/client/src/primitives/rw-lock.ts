@@ -1,7 +1,8 @@
 import type { LockId } from '@remora/lock';
 import { acquireLock, tryAcquireLock } from '../lock/acquire-lock.ts';
+import type { AcquireOptions } from '../lock/acquire-options.ts';
 import type { HeldLock } from '../lock/held-lock.ts';
-import type { AcquireOptions, LockDeps } from '../lock/lock.ts';
+import type { LockDeps } from '../lock/lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from '../lock/lock-events.ts';
 import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
 

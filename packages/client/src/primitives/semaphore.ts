@@ -1,27 +1,35 @@
 import { ServiceError } from '@remora/base';
 import { type LockId, PERMITS_MAX } from '@remora/lock';
+import type { BytesLike } from '../kv/keys.ts';
 import { lockResult } from '../lock/acquire.ts';
 import { type AcquireWhat, acquireLock, tryAcquireLock } from '../lock/acquire-lock.ts';
+import { ACQUIRE_CHECKS, type AcquireOptions } from '../lock/acquire-options.ts';
 import type { HeldLock } from '../lock/held-lock.ts';
-import type { AcquireOptions, LockDeps } from '../lock/lock.ts';
+import type { LockDeps } from '../lock/lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from '../lock/lock-events.ts';
+import { lockIdOf, NAMESPACE_CHECKS, type NamespaceOptions } from '../lock/lock-name.ts';
 import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
-import { checkOptions } from '../options/known-options.ts';
-import { requireCount } from '../options/options.ts';
+import { capacity, permits } from '../options/option-kinds.ts';
+import { checkOptions, optionSet, requireCount } from '../options/options.ts';
 
-export interface SemaphoreOptions {
+export interface SemaphoreOptions extends NamespaceOptions {
   /**
    * How many permits there are, 1 to 1,000,000. It counts when nobody uses the semaphore and nobody has set its permits
    * (`setPermits`); otherwise what the cluster knows does.
    */
   readonly permits: number;
-  readonly namespace?: string | undefined;
 }
+
+export const SEMAPHORE_OPTIONS = optionSet<SemaphoreOptions>('semaphore', {
+  ...{ ...NAMESPACE_CHECKS, permits: capacity },
+});
 
 export interface PermitOptions extends AcquireOptions {
   /** How many; 1 unless given. */
   readonly permits?: number | undefined;
 }
+
+export const PERMIT_OPTIONS = optionSet<PermitOptions>('acquire of permits', { ...ACQUIRE_CHECKS, permits });
 
 /** A number of permits that holders have between them. First come, first served, however many each wants. */
 export class Semaphore {
@@ -29,10 +37,13 @@ export class Semaphore {
   readonly #deps: LockDeps;
   readonly #capacity: number;
 
-  constructor(deps: LockDeps, id: LockId, capacity: number) {
+  /** @throws ServiceError INVALID_ARGUMENT for invalid options. */
+  constructor(deps: LockDeps, name: BytesLike, options: SemaphoreOptions) {
+    checkOptions(SEMAPHORE_OPTIONS, options);
+    capacity(options.permits, 'permits');
     this.#deps = deps;
-    this.id = id;
-    this.#capacity = capacity;
+    this.id = lockIdOf(name, { namespace: options.namespace });
+    this.#capacity = options.permits;
   }
 
   /**
@@ -45,16 +56,16 @@ export class Semaphore {
    *   less than one; LOCK_KIND_MISMATCH when the name is in use as a lock; others as `Lock.acquire`.
    */
   async acquire(options: PermitOptions = {}): Promise<HeldLock> {
-    checkOptions('acquire of permits', options);
-    const { permits, ...rest } = options;
-    return acquireLock(this.#deps, this.id, rest, this.#permits(permits));
+    checkOptions(PERMIT_OPTIONS, options);
+    const { permits: wanted, ...rest } = options;
+    return acquireLock(this.#deps, this.id, rest, this.#permits(wanted));
   }
 
   /** Acquires permits if they are free and nobody waits; otherwise undefined. */
   async tryAcquire(options: Omit<PermitOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
-    checkOptions('acquire of permits', options);
-    const { permits, ...rest } = options;
-    return tryAcquireLock(this.#deps, this.id, rest, this.#permits(permits));
+    checkOptions(PERMIT_OPTIONS, options);
+    const { permits: wanted, ...rest } = options;
+    return tryAcquireLock(this.#deps, this.id, rest, this.#permits(wanted));
   }
 
   /** Runs `work` while holding permits, as `Lock.run` does. */
@@ -81,13 +92,13 @@ export class Semaphore {
     return eventsOfLock(this.#deps.requester, this.id, options);
   }
 
-  #permits(permits = 1): AcquireWhat {
-    return { as: { type: 'permits', permits, capacity: this.#capacity } };
+  #permits(wanted = 1): AcquireWhat {
+    return { as: { type: 'permits', permits: wanted, capacity: this.#capacity } };
   }
 
-  async #setCapacity(capacity: number): Promise<void> {
+  async #setCapacity(permitsMax: number): Promise<void> {
     const { requester, requestTimeoutMs } = this.#deps;
-    const command = { type: 'setCapacity', lock: this.id, capacity } as const;
+    const command = { type: 'setCapacity', lock: this.id, capacity: permitsMax } as const;
     const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs: requestTimeoutMs }));
     if (result.type === 'refused') throw new ServiceError(result.code, result.message);
   }

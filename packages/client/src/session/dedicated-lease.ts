@@ -1,7 +1,8 @@
 import { ServiceError } from '@remora/base';
 import { type Condition, conditionRefusal, conditionTtlMs, holderMissesMax, TTL_NEVER_MS } from '@remora/lock';
 import { type Duration, durationMs, ttlMsOf } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
+import { duration, flag, misses, object, ttlOrNever } from '../options/option-kinds.ts';
+import { type ChecksOf, checkOptions, optionSet } from '../options/options.ts';
 import type { Session } from './session.ts';
 import type { SessionTerms } from './session-pace.ts';
 
@@ -27,6 +28,10 @@ export interface LeaseOptions {
   readonly condition?: LockCondition | undefined;
 }
 
+export const LEASE_CHECKS: ChecksOf<LeaseOptions> = {
+  ...{ ttl: ttlOrNever, renew: flag, maxHold: duration, condition: object },
+};
+
 export interface LockCondition {
   /** How often the holder lets the cluster know that it is there. */
   readonly heartbeat: Duration;
@@ -35,6 +40,10 @@ export interface LockCondition {
   /** The holder stops using the lock (its signal aborts) when so many were not answered. Default: as many as leave a margin. */
   readonly holderMisses?: number | undefined;
 }
+
+export const CONDITION = optionSet<LockCondition>('condition', {
+  ...{ heartbeat: duration, serverMisses: misses, holderMisses: misses },
+});
 
 /** What is to become of a lease once the lock is granted. */
 interface Plan {
@@ -137,7 +146,7 @@ export class DedicatedLease {
 
 /** @throws ServiceError INVALID_ARGUMENT for one that contradicts itself. */
 export function conditionOf(given: LockCondition): Condition {
-  checkOptions('condition', given);
+  checkOptions(CONDITION, given);
   const { heartbeat, serverMisses, holderMisses } = given;
   const heartbeatMs = durationMs(heartbeat, 'condition.heartbeat');
   const condition = {

@@ -8,10 +8,13 @@ const UNAVAILABLE = new ServiceError('UNAVAILABLE', 'nobody is there');
 
 test('a lease without expiry that only the closing of its client gives up is asked for once, and waited for (E2)', async () => {
   const asked: { readonly type: string; readonly done: Done<unknown> }[] = [];
-  const endings = new LeaseEndings({
-    ports: { clock: new ManualClock() },
-    sendCommand: ({ type }: Command, _options: unknown, done: Done<unknown>) => asked.push({ type, done }),
-  } as unknown as Requester);
+  const endings = new LeaseEndings(
+    {
+      ports: { clock: new ManualClock() },
+      sendCommand: ({ type }: Command, _options: unknown, done: Done<unknown>) => asked.push({ type, done }),
+    } as unknown as Requester,
+    undefined,
+  );
   await endings.close();
   endings.add({ lease: 5n, incarnation: 1 });
   expect(asked.map(({ type }) => type)).toEqual(['leaseRevoke']);

@@ -3,9 +3,11 @@
 //     `journal.ts`).
 // E2. Closing the client asks once more at once, also for what only its closing adds, and then no further: what is left is the next one's by the journal, or
 //     somebody's by force.
-import { ServiceError, sleep } from '@remora/base';
+import { sleep } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
+import { isLeaseGone } from '../transport/request-errors.ts';
 import type { Requester } from '../transport/requester.ts';
+import type { LeaseJournal } from './journal.ts';
 
 const ATTEMPT_MS = 10_000;
 const PAUSE_MIN_MS = 1_000;
@@ -14,12 +16,14 @@ const PAUSE_MAX_MS = 30_000;
 /** Leases that could not be ended at once, and are being ended in the background. */
 export class LeaseEndings {
   readonly #requester: Requester;
+  readonly #journal: LeaseJournal | undefined;
   readonly #pending = new Map<bigint, Promise<void>>();
   /** Aborts when the client is being closed. */
   readonly #closing = new AbortController();
 
-  constructor(requester: Requester) {
+  constructor(requester: Requester, journal: LeaseJournal | undefined) {
     this.#requester = requester;
+    this.#journal = journal;
   }
 
   get size(): number {
@@ -45,7 +49,7 @@ export class LeaseEndings {
     let last = false;
     for (let pauseMs = PAUSE_MIN_MS; !last; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
       last = signal.aborted;
-      if (await this.#isEnded(ref)) return this.#requester.journal?.remove(ref.lease);
+      if (await this.#isEnded(ref)) return this.#journal?.remove(ref.lease);
       if (!last) await sleep(clock, pauseMs, signal).catch(() => {});
     }
   }
@@ -58,8 +62,4 @@ export class LeaseEndings {
       });
     });
   }
-}
-
-export function isLeaseGone(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'LEASE_NOT_FOUND';
 }

@@ -1,14 +1,26 @@
 import { ServiceError } from '@remora/base';
 import type { LeaseInfo } from '@remora/protocol';
 import { type Duration, ttlMsOf } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
-import { requireLease } from '../options/option-kinds.ts';
+import { flag, leaseId, requireLease } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 
 export interface GrantedLease {
   readonly id: bigint;
   readonly ttlMs: number;
 }
+
+export interface LeaseGrantOptions {
+  readonly id?: bigint | undefined;
+}
+
+export const LEASE_GRANT_OPTIONS = optionSet<LeaseGrantOptions>('grant of a lease', { id: leaseId });
+
+export interface TimeToLiveOptions {
+  readonly keys?: boolean | undefined;
+}
+
+export const TIME_TO_LIVE_OPTIONS = optionSet<TimeToLiveOptions>('timeToLive', { keys: flag });
 
 /** Leases for keys. Nothing here renews by itself: `keepAlive` once per third of the TTL, or use a session. */
 export class Leases {
@@ -21,8 +33,8 @@ export class Leases {
   }
 
   /** @throws ServiceError LEASE_EXISTS when `id` was given and is taken. */
-  async grant(ttl: Duration, options: { readonly id?: bigint | undefined } = {}): Promise<GrantedLease> {
-    checkOptions('grant of a lease', options);
+  async grant(ttl: Duration, options: LeaseGrantOptions = {}): Promise<GrantedLease> {
+    checkOptions(LEASE_GRANT_OPTIONS, options);
     const { random } = this.#requester.ports;
     const id = options.id ?? BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
     const command = { type: 'leaseGrant', id, ttlMs: ttlMsOf(ttl, 'ttl'), attributes: {} } as const;
@@ -48,9 +60,9 @@ export class Leases {
   }
 
   /** Undefined when there is no such lease. */
-  async timeToLive(id: bigint, options: { readonly keys?: boolean | undefined } = {}): Promise<LeaseInfo | undefined> {
+  async timeToLive(id: bigint, options: TimeToLiveOptions = {}): Promise<LeaseInfo | undefined> {
     requireLease(id, 'lease');
-    checkOptions('timeToLive', options);
+    checkOptions(TIME_TO_LIVE_OPTIONS, options);
     const query = { type: 'leaseTimeToLive', id, keys: options.keys ?? false } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'leaseTimeToLive') throw unexpected(result.type);

@@ -1,7 +1,7 @@
 /** How a client comes by a session: it asks for a new one, or goes on with one that another process has left. */
 import { ServiceError } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
-import type { Requester } from '../transport/requester.ts';
+import type { SessionDeps } from './session-deps.ts';
 import type { SessionTerms } from './session-pace.ts';
 import type { SentAt } from './session-validity.ts';
 
@@ -15,18 +15,18 @@ export interface BegunSession extends SessionTerms, SentAt {
   readonly ref: SessionRef;
 }
 
-export async function grantSession(requester: Requester, options: NewSession): Promise<BegunSession> {
+export async function grantSession({ requester, journal }: SessionDeps, options: NewSession): Promise<BegunSession> {
   const { clock, random } = requester.ports;
   const id = BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
   const { timeoutMs, ttlMs, attributes } = options;
   const condition = options.condition === undefined ? {} : { condition: options.condition };
-  await requester.journal?.add(id);
+  await journal?.add(id);
   // The lease cannot begin before the first attempt is sent.
   const sent = { sentMs: clock.monotonicMs(), sentWallMs: clock.wallMs() };
   const command = { type: 'leaseGrant', id, ttlMs, attributes, ...condition } as const;
   const { result } = await requester.command(command, { timeoutMs }).catch(async (error) => {
     // If it was granted after all, it ends by its TTL, with nothing that belongs to it.
-    await requester.journal?.remove(id);
+    await journal?.remove(id);
     throw error;
   });
   if (result.type !== 'leaseGrant') throw new ServiceError('INTERNAL', `a lease grant was answered by ${result.type}`);
@@ -35,18 +35,22 @@ export async function grantSession(requester: Requester, options: NewSession): P
 }
 
 /** @throws ServiceError SESSION_EXPIRED when it has ended. Without an answer it stays in the journal: it may live. */
-export async function takeUpSession(requester: Requester, ref: SessionRef, timeoutMs: number): Promise<BegunSession> {
+export async function takeUpSession(
+  { requester, journal }: SessionDeps,
+  ref: SessionRef,
+  timeoutMs: number,
+): Promise<BegunSession> {
   const { clock } = requester.ports;
   const sent = { sentMs: clock.monotonicMs(), sentWallMs: clock.wallMs() };
   const { lease: id, incarnation } = ref;
-  await requester.journal?.add(ref.lease);
+  await journal?.add(ref.lease);
   try {
     const { result } = await requester.query({ type: 'leaseKeepAlive', id, incarnation }, { timeoutMs });
     if (result.type === 'leaseKeepAlive' && result.ttlMs > 0) return { ref, ttlMs: result.ttlMs, ...sent };
     throw new ServiceError('LEASE_NOT_FOUND', 'the session has ended');
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
-    await requester.journal?.remove(id);
+    await journal?.remove(id);
     throw new ServiceError('SESSION_EXPIRED', 'the session that was to be gone on with has ended', { cause: error });
   }
 }

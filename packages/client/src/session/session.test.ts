@@ -3,6 +3,7 @@ import { TTL_NEVER_MS, validityMs } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { Requester } from '../transport/requester.ts';
+import { LeaseEndings } from './lease-endings.ts';
 import { Session } from './session.ts';
 
 const TTL_MS = 3_000;
@@ -25,7 +26,9 @@ async function opened(grantedMs = TTL_MS, revocable?: Promise<void>) {
       return { cancel() {} };
     }) as never,
   };
-  const session = await Session.open(requester as Requester, { ttlMs: TTL_MS, timeoutMs: 1_000, attributes: {} });
+  const endings = new LeaseEndings(requester as Requester, undefined);
+  const deps = { requester: requester as Requester, journal: undefined, endings };
+  const session = await Session.open(deps, { ttlMs: TTL_MS, timeoutMs: 1_000, attributes: {} });
   return { clock, beats, commands, session };
 }
 

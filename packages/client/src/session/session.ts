@@ -1,10 +1,10 @@
 import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
 import { type SessionRef, TTL_NEVER_MS } from '@remora/lock';
-import { type CommandOptions, clientClosed } from '../transport/operation.ts';
-import type { Requester } from '../transport/requester.ts';
+import type { CommandOptions } from '../transport/operation.ts';
+import { clientClosed, isLeaseGone } from '../transport/request-errors.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { isLeaseGone } from './lease-endings.ts';
 import { Owners } from './owner.ts';
+import type { SessionDeps } from './session-deps.ts';
 import { type Pace, paceOf, type SessionTerms, shorterOf } from './session-pace.ts';
 import { type BegunSession, grantSession, type NewSession, takeUpSession } from './session-start.ts';
 import { SessionValidity } from './session-validity.ts';
@@ -50,7 +50,7 @@ const GIVE_UP_TIMEOUT_MS = 30_000;
 export class Session {
   readonly ref: SessionRef;
   readonly owners = new Owners();
-  readonly #requester: Requester;
+  readonly #deps: SessionDeps;
   readonly #clock: Clock;
   readonly #onLoss = new TransientMap<LossListener>();
   readonly #children = new Set<Session>();
@@ -73,8 +73,9 @@ export class Session {
   readonly #heartbeats: Heartbeats;
   #deadlineTimer: Timer | undefined;
 
-  private constructor(requester: Requester, lease: BegunSession) {
-    this.#requester = requester;
+  private constructor(deps: SessionDeps, lease: BegunSession) {
+    const { requester } = deps;
+    this.#deps = deps;
     this.#clock = requester.ports.clock;
     this.ref = lease.ref;
     this.#validity = new SessionValidity(this.#clock, lease, lease);
@@ -83,13 +84,13 @@ export class Session {
     this.#watchDeadline();
   }
 
-  static async open(requester: Requester, options: NewSession): Promise<Session> {
-    return new Session(requester, await grantSession(requester, options));
+  static async open(deps: SessionDeps, options: NewSession): Promise<Session> {
+    return new Session(deps, await grantSession(deps, options));
   }
 
   /** Goes on with a session that another process has left. @throws ServiceError SESSION_EXPIRED when it has ended. */
-  static async resume(requester: Requester, ref: SessionRef, timeoutMs: number): Promise<Session> {
-    return new Session(requester, await takeUpSession(requester, ref, timeoutMs));
+  static async resume(deps: SessionDeps, ref: SessionRef, timeoutMs: number): Promise<Session> {
+    return new Session(deps, await takeUpSession(deps, ref, timeoutMs));
   }
 
   get ttlMs(): number {
@@ -225,7 +226,7 @@ export class Session {
     const { lease: id, incarnation } = this.ref;
     const command = { type: 'leaseChange', id, incarnation, number: ++this.#changes, ...terms } as const;
     try {
-      const { result } = await this.#requester.command(command, { timeoutMs });
+      const { result } = await this.#deps.requester.command(command, { timeoutMs });
       if (result.type !== 'leaseChange')
         throw new ServiceError('INTERNAL', `a lease change was answered by ${result.type}`);
       this.#endless = result.ttlMs >= TTL_NEVER_MS;
@@ -257,7 +258,7 @@ export class Session {
     this.#beginToClose(options);
     const children = [...this.#children];
     for (const child of children) child.beginToClose(timeoutMs);
-    this.#requester.gateways.flush(); // S9
+    this.#deps.requester.gateways.flush(); // S9
     this.#end('closed', clientClosed());
     this.#ended = 'closed';
     await Promise.all([this.#closing ?? this.#revoking, ...children.map((child) => child.close(timeoutMs))]);
@@ -295,7 +296,7 @@ export class Session {
   async end(timeoutMs: number): Promise<void> {
     if (this.#endless || this.#ended === 'lost') {
       this.#end('closed', clientClosed());
-      this.#requester.endings.add(this.ref); // Closing the client waits for it.
+      this.#deps.endings.add(this.ref); // Closing the client waits for it.
       return;
     }
     await this.#close({ timeoutMs, untilAnswered: true }); // Nobody would ask again.
@@ -316,14 +317,14 @@ export class Session {
   async #askToRevoke(options: RevokeOptions): Promise<void> {
     const { lease: id, incarnation } = this.ref;
     try {
-      await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, options);
+      await this.#deps.requester.command({ type: 'leaseRevoke', id, incarnation }, options);
     } catch (error) {
       if (!isLeaseGone(error)) {
-        this.#requester.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.
+        this.#deps.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.
         throw error;
       }
     }
-    await this.#requester.journal?.remove(id);
+    await this.#deps.journal?.remove(id);
   }
 
   /**
@@ -336,15 +337,15 @@ export class Session {
     if (this.#lossReason === undefined) this.#endless = false; // S7 is for those that are to end.
     this.#end('closed', new ServiceError('SESSION_EXPIRED', 'it was left to its TTL'));
     this.#ended = 'closed';
-    await Promise.all([this.#requester.journal?.leave(this.ref.lease), ...children.map((child) => child.leave())]);
+    await Promise.all([this.#deps.journal?.leave(this.ref.lease), ...children.map((child) => child.leave())]);
   }
 
   #lose(why: string): void {
     if (this.#lossReason !== undefined) return;
     this.#end('lost', new ServiceError('SESSION_EXPIRED', `the session is lost: ${why}`));
-    if (this.#endless) this.#requester.endings.add(this.ref);
-    else void this.#requester.journal?.remove(this.ref.lease);
-    this.#requester.ports.logger.warn({ lease: this.ref.lease.toString(16), why }, 'session lost');
+    if (this.#endless) this.#deps.endings.add(this.ref);
+    else void this.#deps.journal?.remove(this.ref.lease);
+    this.#deps.requester.ports.logger.warn({ lease: this.ref.lease.toString(16), why }, 'session lost');
   }
 
   #end(state: 'lost' | 'closed', reason: ServiceError): void {

@@ -1,9 +1,8 @@
 import { ServiceError } from '@remora/base';
 import type { SessionLock } from '@remora/lock';
-import type { SessionInfo } from '@remora/protocol';
-import { checkOptions } from '../options/known-options.ts';
-import { requireLease } from '../options/option-kinds.ts';
-import { shown } from '../options/options.ts';
+import { SESSIONS_LIMIT_MAX, type SessionInfo } from '@remora/protocol';
+import { attributes, count, leaseOrNone, requireLease, revision } from '../options/option-kinds.ts';
+import { checkOptions, optionSet, shown } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 
 export interface SessionDetails extends SessionInfo {
@@ -11,6 +10,22 @@ export interface SessionDetails extends SessionInfo {
   readonly locks: readonly SessionLock[];
   readonly more: boolean;
 }
+
+export interface SessionListOptions {
+  readonly after?: bigint | undefined;
+  readonly limit?: number | undefined;
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
+}
+
+export const SESSION_LIST_OPTIONS = optionSet<SessionListOptions>('list of sessions', {
+  ...{ after: leaseOrNone, limit: count(1, SESSIONS_LIMIT_MAX), attributes },
+});
+
+export interface SessionCloseOptions {
+  readonly incarnation?: number | undefined;
+}
+
+export const SESSION_CLOSE_OPTIONS = optionSet<SessionCloseOptions>('close of a session', { incarnation: revision });
 
 /** Looking at sessions, whoever's they are, and ending them. */
 export class Sessions {
@@ -27,13 +42,9 @@ export class Sessions {
    * beginning as is said. Go on with `next` as `after` until there is none; a page may be short, or empty, before.
    */
   async list(
-    options: {
-      readonly after?: bigint | undefined;
-      readonly limit?: number | undefined;
-      readonly attributes?: Readonly<Record<string, string>> | undefined;
-    } = {},
+    options: SessionListOptions = {},
   ): Promise<{ readonly sessions: readonly SessionInfo[]; readonly next: bigint | undefined }> {
-    checkOptions('list of sessions', options);
+    checkOptions(SESSION_LIST_OPTIONS, options);
     const { after = 0n, limit = 100, attributes = {} } = options;
     const query = { type: 'sessions', after, limit, attributes } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
@@ -56,8 +67,8 @@ export class Sessions {
    *
    * @throws ServiceError LEASE_NOT_FOUND when there is no such session, or not this `incarnation` of it.
    */
-  async close(id: bigint | string, options: { readonly incarnation?: number | undefined } = {}): Promise<void> {
-    checkOptions('close of a session', options);
+  async close(id: bigint | string, options: SessionCloseOptions = {}): Promise<void> {
+    checkOptions(SESSION_CLOSE_OPTIONS, options);
     const { incarnation = 0 } = options;
     await this.#requester.command({ type: 'leaseRevoke', id: idOf(id), incarnation }, { timeoutMs: this.#timeoutMs });
   }

@@ -14,9 +14,11 @@ import {
   type QueryResult,
   type ReconnectingChannel,
 } from '@remora/protocol';
+import type { ClientPorts } from '../ports.ts';
 import { onAbort } from './abort.ts';
-import type { Requester } from './requester.ts';
-import { pauseCeilingMs } from './retry.ts';
+import type { Gateways } from './gateways.ts';
+import { clientClosed, isNoAnswer } from './request-errors.ts';
+import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
 
 /** Longest time that a gateway takes for one request. */
 const REQUEST_TIMEOUT_MAX_MS = 60_000;
@@ -56,13 +58,25 @@ export interface CommandOptions extends SendOptions {
   readonly untilAnswered?: boolean;
 }
 
+/** What an operation needs of the requester that begins it. */
+export interface OperationPort {
+  readonly ports: Pick<ClientPorts, 'clock' | 'random'>;
+  readonly gateways: Gateways;
+  readonly retry: RetryPolicy;
+  readonly closed: boolean;
+  /** The ranges' time at a moment of the monotonic clock; undefined before any range has told it. */
+  rangeTimeAt(monotonicMs: number): number | undefined;
+  /** Takes the ranges' time and the term from a reply. */
+  learn(reply: PipeReply<unknown>): void;
+}
+
 /**
  * One request on its way to its answer, through whichever gateways that takes (R2 and R3 of `requester.ts`).
  *
  * A client begins them by the hundred thousand per second: whatever an attempt needs is a field of the one object.
  */
 export abstract class Operation<Request, Reply> implements SentCommand {
-  protected readonly requester: Requester;
+  protected readonly requester: OperationPort;
   protected readonly options: CommandOptions;
   /** On the monotonic clock. */
   readonly endsMs: number;
@@ -80,7 +94,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
   #over = false;
   readonly #forgetSignal: (() => void) | undefined;
 
-  constructor(requester: Requester, method: Method<Request, Reply>, options: CommandOptions, done: Done<Reply>) {
+  constructor(requester: OperationPort, method: Method<Request, Reply>, options: CommandOptions, done: Done<Reply>) {
     this.requester = requester;
     this.#method = method;
     this.options = options;
@@ -251,7 +265,7 @@ export class CommandOperation extends Operation<PipeCommand, PipeReply<CommandRe
   #deadlineMs: number | undefined;
 
   constructor(
-    requester: Requester,
+    requester: OperationPort,
     command: Command,
     { requestId, options }: { readonly requestId: string; readonly options: CommandOptions },
     done: Done<PipeReply<CommandResult>>,
@@ -281,7 +295,7 @@ export class QueryOperation extends Operation<PipeQuery, PipeReply<QueryResult>>
   protected readonly changes = false;
   readonly #query: Query;
 
-  constructor(requester: Requester, query: Query, options: SendOptions, done: Done<PipeReply<QueryResult>>) {
+  constructor(requester: OperationPort, query: Query, options: SendOptions, done: Done<PipeReply<QueryResult>>) {
     super(requester, pipeQuery, options, done);
     this.#query = query;
   }
@@ -301,7 +315,7 @@ export class PlainOperation<Request, Reply> extends Operation<Request, Reply> {
   readonly #request: Request;
 
   constructor(
-    requester: Requester,
+    requester: OperationPort,
     method: Method<Request, Reply>,
     request: Request,
     ending: { readonly options: SendOptions; readonly done: Done<Reply> },
@@ -317,19 +331,10 @@ export class PlainOperation<Request, Reply> extends Operation<Request, Reply> {
   protected learn(): void {}
 }
 
-/** The range, or the gateway itself, did not answer. */
-export function isNoAnswer({ code }: ServiceError): boolean {
-  return code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED' || code === 'UNKNOWN_OUTCOME';
-}
-
 /** How long the server asks to be left alone. */
 function retryAfterMs({ details }: ServiceError): number {
   const asked = details?.retryAfterMs;
   return typeof asked === 'number' && asked > 0 ? asked : 0;
-}
-
-export function clientClosed(): ServiceError {
-  return new ServiceError('CANCELED', 'the client is closed');
 }
 
 /** It says nothing of earlier attempts: nobody remembers it under the id of the request. */

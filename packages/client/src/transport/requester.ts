@@ -12,20 +12,19 @@ import {
   type QueryResult,
 } from '@remora/protocol';
 import type { ClientPorts } from '../ports.ts';
-import type { LeaseJournal } from '../session/journal.ts';
-import { LeaseEndings } from '../session/lease-endings.ts';
 import { Discovery } from './discovery.ts';
 import { type GatewayOptions, Gateways } from './gateways.ts';
 import {
   ANSWER_GRACE_MS,
   CommandOperation,
   type CommandOptions,
-  isNoAnswer,
+  type OperationPort,
   PlainOperation,
   QueryOperation,
   type SendOptions,
   type SentCommand,
 } from './operation.ts';
+import { isLasting, isNoAnswer } from './request-errors.ts';
 import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
 
 /** A request for the ranges' time; several are made when need be. */
@@ -42,14 +41,10 @@ const VIEW_TIMEOUT_MS = 1_000;
  *     UNKNOWN_OUTCOME. A query that was not answered simply failed.
  * R3. Every request ends by its time-out (plus the grace for the answer), or at once by its signal.
  */
-export class Requester {
+export class Requester implements OperationPort {
   readonly ports: ClientPorts;
   readonly gateways: Gateways;
   readonly discovery: Discovery;
-  /** Where leases that hold something are named, if anywhere; set before the first of them. */
-  journal: LeaseJournal | undefined;
-  /** Of leases that could not be ended at once. */
-  readonly endings = new LeaseEndings(this);
   readonly retry: RetryPolicy;
   readonly #idPrefix: string;
   #nextId = 1;
@@ -170,7 +165,7 @@ export class Requester {
       if (operation.over) return;
       const { remainingMs } = operation;
       if (error === undefined) return operation.start(remainingMs);
-      const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
+      const lasting = isLasting(error);
       if (!lasting && remainingMs <= 0) return operation.unanswered(error);
       if (lasting || asks >= operation.attemptsMax) return operation.fail(error);
       const pauseMs = Math.min(remainingMs, pauseCeilingMs(this.retry, asks));

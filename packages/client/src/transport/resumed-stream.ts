@@ -7,7 +7,8 @@ import {
   type ReconnectingChannel,
   type StreamHandle,
 } from '@remora/protocol';
-import { ANSWER_GRACE_MS, isNoAnswer } from './operation.ts';
+import { ANSWER_GRACE_MS } from './operation.ts';
+import { isLasting, isNoAnswer } from './request-errors.ts';
 import type { Requester } from './requester.ts';
 
 export interface ResumedStreamPorts<Request, Message> {
@@ -94,7 +95,7 @@ export class ResumedStream<Request, Message> {
     this.#forget();
     this.#requester.gateways.failed(channel);
     const { closed } = this.#requester;
-    const lasting = error !== undefined && error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
+    const lasting = error !== undefined && isLasting(error);
     if (lasting || closed) {
       this.close();
       return this.#ports.onEnd(closed ? undefined : error);

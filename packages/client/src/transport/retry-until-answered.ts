@@ -1,7 +1,6 @@
 import type { ServiceError } from '@remora/base';
 import type { Command } from '@remora/protocol';
-import { isLeaseGone } from '../session/lease-endings.ts';
-import type { Session } from '../session/session.ts';
+import { isLasting, isLeaseGone } from './request-errors.ts';
 import type { Requester } from './requester.ts';
 
 /** How long it is sent under one id; then it is given another one, as nothing remembers an id for ever. */
@@ -15,21 +14,17 @@ const PAUSE_MAX_MS = 30_000;
  * is not asked for again would be held for nobody until it ends. `done` is told the error of what can no longer be sent.
  */
 export function retryUntilAnswered(
-  { requester, session }: { readonly requester: Requester; readonly session: Session },
+  { requester, session }: { readonly requester: Requester; readonly session: { readonly alive: boolean } },
   command: Command,
   done: (error: ServiceError | undefined) => void,
 ): void {
   const { clock } = requester.ports;
   const send = (pauseMs: number): void => {
     requester.sendCommand(command, { timeoutMs: ATTEMPT_MS, untilAnswered: true }, (error) => {
-      if (error === undefined || !isPassing(error) || isOver()) return done(error);
+      if (error === undefined || isLasting(error) || isLeaseGone(error) || isOver()) return done(error);
       clock.setTimer(pauseMs, () => (isOver() ? done(error) : send(Math.min(2 * pauseMs, PAUSE_MAX_MS))));
     });
   };
   const isOver = (): boolean => requester.closed || !session.alive;
   send(PAUSE_MIN_MS);
-}
-
-function isPassing(error: ServiceError): boolean {
-  return !isLeaseGone(error) && (error.retry !== 'no' || error.code === 'DEADLINE_EXCEEDED');
 }

@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import { type Duration, durationMs } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
+import { COUNT_MAX, count, duration } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 
 /** How requests that a gateway or a range did not answer are repeated, within their own time-out. */
 export interface RetryOptions {
@@ -15,6 +16,10 @@ export interface RetryOptions {
   readonly attempts?: number | undefined;
 }
 
+export const RETRY_OPTIONS = optionSet<RetryOptions>('retry', {
+  ...{ initial: duration, max: duration, attempts: count(1, COUNT_MAX) },
+});
+
 export interface RetryPolicy {
   readonly initialMs: number;
   readonly maxMs: number;
@@ -28,7 +33,7 @@ const DOUBLINGS_MAX = 40;
 
 /** @throws ServiceError INVALID_ARGUMENT when the options contradict. */
 export function retryPolicy(options: RetryOptions = {}): RetryPolicy {
-  checkOptions('retry', options);
+  checkOptions(RETRY_OPTIONS, options);
   const { initial = INITIAL_MS, max, attempts = Number.MAX_SAFE_INTEGER } = options;
   const initialMs = durationMs(initial, 'retry.initial');
   const maxMs = durationMs(max ?? Math.max(MAX_MS, initialMs), 'retry.max');

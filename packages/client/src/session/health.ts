@@ -1,6 +1,7 @@
 import { type Clock, ServiceError, type Timer } from '@remora/base';
 import { type Duration, durationMs } from '../options/duration.ts';
-import { checkOptions } from '../options/known-options.ts';
+import { COUNT_MAX, callback, count, duration } from '../options/option-kinds.ts';
+import { checkOptions, optionSet } from '../options/options.ts';
 
 /**
  * Says whether its client can still do what it holds locks for: a process may renew its session for ever and do nothing.
@@ -20,6 +21,10 @@ export interface HealthCheck {
   readonly failures?: number | undefined;
 }
 
+export const HEALTH_CHECK = optionSet<HealthCheck>('health', {
+  ...{ check: callback, interval: duration, timeout: duration, failures: count(1, COUNT_MAX) },
+});
+
 /** The session that is ended. */
 export interface Checked {
   onLoss(fn: () => void): void;
@@ -36,7 +41,7 @@ export interface HealthPlan {
 
 /** @throws ServiceError INVALID_ARGUMENT for options that are none. */
 export function healthPlan(given: HealthCheck): HealthPlan {
-  checkOptions('health', given);
+  checkOptions(HEALTH_CHECK, given);
   const { check, interval = 5_000, timeout = interval, failures = 3 } = given;
   if (typeof check !== 'function') throw new ServiceError('INVALID_ARGUMENT', 'health.check: a function');
   const intervalMs = durationMs(interval, 'health.interval');

@@ -1,11 +1,14 @@
 import { ServiceError } from '@remora/base';
 import type { LockId, LockState, PublicOwner } from '@remora/lock';
-import { lockResult } from '../lock/acquire.ts';
-import { refusalOf } from '../lock/lock-errors.ts';
-import { eventsOfLock, LockStates, type LockWatchEvent } from '../lock/lock-events.ts';
 import { type Duration, durationMs } from '../options/duration.ts';
+import { duration, signal as signalCheck, text } from '../options/option-kinds.ts';
+import { optionSet } from '../options/options.ts';
 import { onAbort } from '../transport/abort.ts';
 import type { Requester } from '../transport/requester.ts';
+import { lockResult } from './acquire.ts';
+import { refusalOf } from './lock-errors.ts';
+import { eventsOfLock, LockStates, type LockWatchEvent } from './lock-events.ts';
+import { NAMESPACE_CHECKS, type NamespaceOptions } from './lock-name.ts';
 
 export interface RevokeOptions {
   /** Told to the holder, for people: at most 256 bytes. */
@@ -17,6 +20,10 @@ export interface RevokeOptions {
   /** Waits no longer when aborted; the request goes on until its time is over. */
   readonly signal?: AbortSignal | undefined;
 }
+
+export const REVOKE_OPTIONS = optionSet<RevokeOptions & NamespaceOptions>('revoke', {
+  ...{ ...NAMESPACE_CHECKS, reason: text, by: text, wait: duration, signal: signalCheck },
+});
 
 /**
  * `released`: nobody of those who were asked holds the lock any more. `declined`: somebody still did when the time was over.

@@ -1,6 +1,6 @@
 import { type ServiceError, toServiceError } from '@remora/base';
 import type { AcquireAs, HoldMode, LockId } from '@remora/lock';
-import type { AcquireStats } from '../lock/acquire.ts';
+import type { AcquireStats } from './acquire.ts';
 
 type Attributes = Record<string, string | number>;
 
