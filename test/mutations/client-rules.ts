@@ -182,7 +182,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'delayed-locks-released-after-the-word',
     rule: 'what gives a lock with a lock-delay back is on its way when its holder hears of the closing (session.ts S9)',
-    file: 'packages/client/src/lock/held-lock.ts',
+    file: 'packages/client/src/lock/lock-release.ts',
     find: '    this.#deps.requester.gateways.flush();\n',
     replace: '',
     killedBy: {

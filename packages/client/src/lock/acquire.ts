@@ -1,7 +1,7 @@
 import { type Bytes, ServiceError, type Timer } from '@remora/base';
 import type { AcquireAs, HoldMode, LockCommand, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command, CommandResult, PipeReply } from '@remora/protocol';
-import type { HeldGrant, Owner as OwnerTurns } from '../session/owner.ts';
+import type { HeldGrant, OwnerTurns } from '../session/owner.ts';
 import type { LossListener, Session } from '../session/session.ts';
 import { onAbort } from '../transport/abort.ts';
 import type { SentCommand } from '../transport/operation.ts';

@@ -3,7 +3,7 @@ import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { Owner } from '@remora/lock';
 import { durationMs } from '../options/duration.ts';
 import { optionSet } from '../options/options.ts';
-import type { Owner as OwnerTurns } from '../session/owner.ts';
+import type { OwnerTurns } from '../session/owner.ts';
 import type { Session } from '../session/session.ts';
 import { isLasting } from '../transport/request-errors.ts';
 import { AcquireOperation, type AcquireRequest, lockResult } from './acquire.ts';

@@ -1,26 +1,21 @@
 import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
-import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
-import type { Command } from '@remora/protocol';
+import type { HoldMode, LockId, Owner } from '@remora/lock';
 import { type BytesLike, toBytes } from '../kv/keys.ts';
 import type { Duration } from '../options/duration.ts';
 import { requireFunction } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import type { DedicatedLease, LockCondition } from '../session/dedicated-lease.ts';
-import type { HeldGrant, Owner as OwnerTurns } from '../session/owner.ts';
+import type { HeldGrant, OwnerTurns } from '../session/owner.ts';
 import type { Session } from '../session/session.ts';
 import { onAbort } from '../transport/abort.ts';
-import { clientClosed } from '../transport/request-errors.ts';
-import { retryUntilAnswered } from '../transport/retry-until-answered.ts';
-import { AcquireOperation, type AcquireRequest, type AcquireStats, lockAnswer, lockResult } from './acquire.ts';
+import { AcquireOperation, type AcquireRequest, type AcquireStats, lockResult } from './acquire.ts';
 import { ACQUIRE_CHECKS, type AcquireOptions } from './acquire-options.ts';
 import { type Convertible, downgradeHold, UPGRADE_OPTIONS, type UpgradeOptions, upgradeHold } from './conversion.ts';
 import { type HeldLockState, type Hold, HoldLiveness } from './hold-liveness.ts';
 import type { LockDeps } from './lock-deps.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
+import { LockRelease } from './lock-release.ts';
 import type { RevokeListener } from './revoke.ts';
-
-/** Any time but 0 in a release: the gateway leaves a mark that stops an asking that is still under way. */
-const LEAVE_MARK = 1;
 
 /** A re-entry through the handle of a lock that is held. */
 export type ReentryOptions = Pick<AcquireOptions, 'depthMax' | 'signal'>;
@@ -47,12 +42,10 @@ export class HeldLock implements AsyncDisposable {
   readonly #turns: OwnerTurns;
   readonly #grant: HeldGrant;
   readonly #own: DedicatedLease | undefined;
-  readonly #life: HoldLiveness;
-  #depth = 1;
-  /** Levels of it that are about to be left, and wait for their turn. */
-  #leaving = 0;
-  /** What gives up an upgrade of this handle that waits. */
-  readonly #upgrades = new Set<AbortController>();
+  readonly #liveness: HoldLiveness;
+  readonly #release: LockRelease;
+  /** Aborts the upgrades of this handle that wait; made by the first. */
+  #upgrades: Set<AbortController> | undefined;
 
   /** `own`: the session is of this lock alone. */
   constructor(deps: LockDeps, session: Session, hold: Hold) {
@@ -69,9 +62,11 @@ export class HeldLock implements AsyncDisposable {
     this.#turns = grant.turns;
     this.#grant = grant.held;
     this.#own = own;
-    this.#life = new HoldLiveness(deps, session, hold);
-    // Others would wait for the lock-delay if it ended with its session.
-    if (request.delayMs > 0) this.#life.beforeClose(() => this.#releaseAsClosed());
+    this.#liveness = new HoldLiveness(deps, session, hold);
+    // Field by field: an object put together of others costs several times as much.
+    const liveness = this.#liveness;
+    const beforeLast = (): void => this.#giveUpUpgrades();
+    this.#release = new LockRelease(deps, session, { request, grant, own, liveness, beforeLast });
   }
 
   /**
@@ -88,17 +83,17 @@ export class HeldLock implements AsyncDisposable {
   }
 
   get state(): HeldLockState {
-    return this.#life.state;
+    return this.#liveness.state;
   }
 
   /** How often it was acquired through this handle and not released yet. */
   get depth(): number {
-    return this.#depth;
+    return this.#release.depth;
   }
 
   /** How long the lock is certain to be held, in ms, if no further heartbeat is answered; `Infinity` if it never expires. */
   get remainingMs(): number {
-    return this.#life.remainingMs;
+    return this.#liveness.remainingMs;
   }
 
   /**
@@ -107,7 +102,7 @@ export class HeldLock implements AsyncDisposable {
    * deadline too, so that a process that was frozen sees the loss at once.
    */
   get signal(): AbortSignal {
-    return this.#life.signal;
+    return this.#liveness.signal;
   }
 
   /** What another process needs to go on with it, in the same session, when this one has died. */
@@ -122,12 +117,12 @@ export class HeldLock implements AsyncDisposable {
    */
   onRevoke(listener: RevokeListener): () => void {
     requireFunction(listener, 'onRevoke');
-    return this.#life.onRevoke(listener);
+    return this.#liveness.onRevoke(listener);
   }
 
   /** Throws the reason when the lock is lost, or LOCK_NOT_HELD after its release. Asks nobody. */
   throwIfLost(): void {
-    const refusal = this.#life.refusal();
+    const refusal = this.#liveness.refusal();
     if (refusal !== undefined) throw refusal;
   }
 
@@ -138,7 +133,7 @@ export class HeldLock implements AsyncDisposable {
    * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer.
    */
   async check(): Promise<boolean> {
-    if (this.#life.released || this.state === 'lost') return false;
+    if (this.#liveness.released || this.state === 'lost') return false;
     const { version } = this;
     const query = { type: 'check', checks: [{ lock: this.id, version }] } as const;
     const { requester, requestTimeoutMs } = this.#deps;
@@ -148,12 +143,12 @@ export class HeldLock implements AsyncDisposable {
     }
     const current = result.result.current[0] === true;
     // What was asked about may have been held in another way by then.
-    if (!current && this.#life.isConverted(version)) {
-      await this.#untilIdle();
+    if (!current && this.#liveness.isConverted(version)) {
+      await this.#turns.idle();
       return this.check();
     }
-    if (!current) this.#life.lose(takenAway());
-    return current && this.#life.refusal() === undefined;
+    if (!current) this.#liveness.lose(takenAway());
+    return current && this.#liveness.refusal() === undefined;
   }
 
   /**
@@ -194,9 +189,7 @@ export class HeldLock implements AsyncDisposable {
   async orphan(): Promise<void> {
     this.throwIfLost();
     if (this.#own === undefined) throw noOwnLease('a ttl to be left to');
-    this.#depth = 0;
-    this.#life.release();
-    this.#life.givenBack();
+    this.#release.leaveBehind();
     await this.#own.leave();
   }
 
@@ -214,7 +207,7 @@ export class HeldLock implements AsyncDisposable {
       liveness.hold();
       this.#turns.enter(() => {
         liveness.release(); // The request holds it from here on.
-        const refusal = this.#life.refusal();
+        const refusal = this.#liveness.refusal();
         if (refusal !== undefined) {
           reject(refusal);
           return false;
@@ -235,7 +228,7 @@ export class HeldLock implements AsyncDisposable {
     const result = lockResult(await requester.command({ type: 'lock', command }, options));
     if (result.type === 'granted') return;
     const error = refusalOf(result);
-    if (error.code === 'LOCK_NOT_HELD') this.#life.lose(error);
+    if (error.code === 'LOCK_NOT_HELD') this.#liveness.lose(error);
     throw error;
   }
 
@@ -263,10 +256,8 @@ export class HeldLock implements AsyncDisposable {
       ...(this.mode === 'shared' ? { as: { type: 'shared' } } : {}),
       reentry: {
         grant: this.#grant,
-        refusal: () => this.#life.refusal(),
-        onGrant: () => {
-          this.#depth++;
-        },
+        refusal: () => this.#liveness.refusal(),
+        onGrant: () => this.#release.entered(),
       },
     };
     const taken = takenAway();
@@ -276,8 +267,8 @@ export class HeldLock implements AsyncDisposable {
       const grant = await new AcquireOperation(this.#deps.requester, this.#session, request).run();
       if (grant === undefined) throw taken;
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD' && !this.#life.released)
-        this.#life.lose(error);
+      if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD' && !this.#liveness.released)
+        this.#liveness.lose(error);
       throw error;
     } finally {
       liveness.release();
@@ -301,6 +292,7 @@ export class HeldLock implements AsyncDisposable {
     const stop = new AbortController();
     if (signal?.aborted) stop.abort(signal.reason);
     const forget = signal && onAbort(signal, () => stop.abort(signal.reason));
+    this.#upgrades ??= new Set();
     this.#upgrades.add(stop);
     try {
       await upgradeHold(this.#convertible(), { ...options, signal: stop.signal });
@@ -309,7 +301,7 @@ export class HeldLock implements AsyncDisposable {
       throw reason instanceof ServiceError && reason.code === 'LOCK_CANCELED' ? reason : error;
     } finally {
       forget?.();
-      this.#upgrades.delete(stop);
+      this.#upgrades?.delete(stop);
     }
     return this;
   }
@@ -330,39 +322,13 @@ export class HeldLock implements AsyncDisposable {
   #convertible(): Convertible {
     return {
       ...{ deps: this.#deps, session: this.#session, owner: this.#owner, lock: this.id, turns: this.#turns },
-      refusal: () => this.#life.refusal(),
+      refusal: () => this.#liveness.refusal(),
       isAlone: () => this.#turns.grant === this.#grant && this.mode === 'exclusive',
       lose: (reason) => {
-        if (!this.#life.released) this.#life.lose(reason);
+        if (!this.#liveness.released) this.#liveness.lose(reason);
       },
-      abandon: (done) => this.#abandon(done),
+      abandon: (done) => this.#release.abandon(done),
     };
-  }
-
-  /**
-   * How it is held cannot be told any more: it is used no longer, and given back. That takes its owner's turn, as any release
-   * (owner.ts, W1): what the owner acquires next would be taken from it otherwise.
-   */
-  #abandon(done: () => void): void {
-    const { requester } = this.#deps;
-    this.#life.lose(new ServiceError('UNKNOWN_OUTCOME', 'how the lock is held is not known, so it is used no longer'));
-    const end = (): void => {
-      this.#own?.end();
-      done();
-    };
-    if (!this.#needsRelease || requester.closed) return end();
-    retryUntilAnswered({ requester, session: this.#session }, this.#releaseAll(), end);
-  }
-
-  /** The end of a lease of its own gives it back as well; but others would wait for its lock-delay then. */
-  get #needsRelease(): boolean {
-    return this.#own === undefined || this.#request.delayMs > 0;
-  }
-
-  #releaseAll(): Command {
-    const { attempt } = this.#turns;
-    const release = { lock: this.id, owner: this.#owner, all: true, deadlineMs: LEAVE_MARK, attempt };
-    return { type: 'lock', command: { type: 'release', ...release } };
   }
 
   /**
@@ -374,37 +340,12 @@ export class HeldLock implements AsyncDisposable {
    *   background, until it is answered, or the session ends. An upgrade that waits is given up with LOCK_CANCELED by the release of the last level.
    */
   release(): Promise<void> {
-    if (this.#depth <= ++this.#leaving) this.#giveUpUpgrades();
-    return new Promise((resolve, reject) => {
-      const { liveness } = this.#deps.requester.ports;
-      liveness.hold(); // Also until its turn comes.
-      const done = (error: ServiceError | undefined): void => {
-        liveness.release();
-        if (error === undefined) resolve();
-        else reject(error);
-      };
-      this.#turns.enter(() => {
-        this.#leaving--;
-        if (this.#life.isOver) {
-          // It may be lost here, and nobody else's yet.
-          this.#own?.end();
-          done(undefined);
-          return false;
-        }
-        if (this.#turns.grant !== this.#grant) {
-          this.#life.lose(takenAway());
-          done(this.#life.lossReason);
-          return false;
-        }
-        this.#leaveLevel(done);
-        return true;
-      });
-    });
+    return this.#release.release();
   }
 
   /** They have the owner's turn while they wait, and whoever lets go would wait for them. */
   #giveUpUpgrades(): void {
-    for (const upgrade of this.#upgrades) {
+    for (const upgrade of this.#upgrades ?? []) {
       upgrade.abort(new ServiceError('LOCK_CANCELED', 'the lock was released while its upgrade waited'));
     }
   }
@@ -418,69 +359,5 @@ export class HeldLock implements AsyncDisposable {
         error instanceof ServiceError && (error.code === 'LOCK_NOT_HELD' || error.code === 'SESSION_EXPIRED');
       if (!gone) throw error;
     }
-  }
-
-  /** S9 of `session.ts`: what gives it back, and others that end with it, is on its way when its holder hears of that. */
-  async #releaseAsClosed(): Promise<void> {
-    if (this.#depth > 0) this.#life.takeBack(clientClosed());
-    const released = this.#releaseLevels();
-    await undefined; // Those others.
-    this.#deps.requester.gateways.flush();
-    this.#life.tellTakenBack();
-    await released;
-  }
-
-  async #releaseLevels(): Promise<void> {
-    while (this.#depth > 0 && !this.#life.isOver) await this.release();
-    await this.#untilIdle(); // Whoever released it before may still wait for the answer.
-  }
-
-  /** Until whatever is under way in its owner's name is answered. */
-  #untilIdle(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#turns.enter(() => {
-        resolve();
-        return false;
-      });
-    });
-  }
-
-  /** Keeps the owner's turn until the release is answered or can no longer be applied (owner.ts, W1). */
-  #leaveLevel(done: (error: ServiceError | undefined) => void): void {
-    const { requester, requestTimeoutMs: timeoutMs } = this.#deps;
-    const turns = this.#turns;
-    this.#depth--;
-    turns.levels--;
-    const isLast = this.#depth === 0;
-    if (isLast) this.#life.release();
-    const leave = (): void => {
-      if (isLast) this.#life.givenBack();
-      turns.leave();
-    };
-    const all = turns.levels <= 0;
-    const deadlineMs = turns.askedAgain ? LEAVE_MARK : 0;
-    const { id: lock } = this;
-    const release = { type: 'release', lock, owner: this.#owner, all, deadlineMs, attempt: turns.attempt } as const;
-    const command: Command = { type: 'lock', command: release };
-    requester.sendCommand(command, { timeoutMs }, (error, reply) => {
-      const answer = error ?? lockAnswer(reply);
-      const end = (): void => {
-        leave();
-        if (all) this.#own?.end();
-      };
-      // All levels may be released again without harm; so that others need not wait for the session's end.
-      const again = answer instanceof ServiceError && all && this.#needsRelease && !requester.closed;
-      if (again) retryUntilAnswered({ requester, session: this.#session }, command, end);
-      else end();
-      done(answer instanceof ServiceError ? answer : this.#refusedRelease(answer));
-    });
-  }
-
-  #refusedRelease(result: LockResult): ServiceError | undefined {
-    if (result.type !== 'refused') return undefined;
-    // That another owner has it by now says the same of this grant.
-    const error = result.code === 'LOCK_WRONG_OWNER' ? takenAway() : refusalOf(result);
-    this.#life.lose(error);
-    return error;
   }
 }

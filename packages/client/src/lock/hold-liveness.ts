@@ -11,7 +11,7 @@ import {
   handlesOf,
   joinGrant,
   leaveGrant,
-  type Owner as OwnerTurns,
+  type OwnerTurns,
 } from '../session/owner.ts';
 import type { LossListener, Session } from '../session/session.ts';
 import { lookingSignal } from '../transport/abort.ts';

@@ -1,18 +1,18 @@
 import { utf8 } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import { type Owner, Owners } from './owner.ts';
+import { type OwnerTurns, Owners } from './owner.ts';
 
 const A = { namespace: 'n', name: utf8('a') };
 const B = { namespace: 'n', name: utf8('b') };
 const C = { namespace: 'n', name: utf8('c') };
 
 /** Takes its turn and leaves it again. */
-function pass(owner: Owner): void {
+function pass(owner: OwnerTurns): void {
   owner.enter(() => true);
   owner.leave();
 }
 
-function take(owner: Owner, version: number): Owner {
+function take(owner: OwnerTurns, version: number): OwnerTurns {
   owner.granted(version, 'exclusive');
   return owner;
 }

@@ -39,7 +39,7 @@ export function handlesOf({ handles }: HeldGrant): readonly GrantHandle[] {
  *     cancel or release that comes late would otherwise undo what was granted after it.
  * W2. The server counts at least as many levels as `levels`, so that leaving an inner level never frees the lock.
  */
-export class Owner {
+export class OwnerTurns {
   readonly lock: LockId;
   readonly token: string;
   /** What `levels` belongs to. */
@@ -52,13 +52,13 @@ export class Owner {
   attempt = 0;
   /** An asking may still be under way somewhere, though another one was answered or it was given up. */
   askedAgain = false;
-  readonly #onIdle: (owner: Owner) => void;
+  readonly #onIdle: (owner: OwnerTurns) => void;
   #busy = false;
   /** Made when somebody has to wait: nearly always nobody does. */
   #queue: (() => boolean)[] | undefined;
 
   /** `onIdle`: nothing is under way in its name, and nothing held. */
-  constructor(lock: LockId, token: string, onIdle: (owner: Owner) => void) {
+  constructor(lock: LockId, token: string, onIdle: (owner: OwnerTurns) => void) {
     this.lock = lock;
     this.token = token;
     this.#onIdle = onIdle;
@@ -86,6 +86,16 @@ export class Owner {
     if (this.levels <= 0) this.#onIdle(this);
   }
 
+  /** Resolves when nothing that began before is in flight in the owner's name. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.enter(() => {
+        resolve();
+        return false;
+      });
+    });
+  }
+
   /** A grant, or a further level of it. */
   granted(version: number, mode: HoldMode): void {
     if (version !== this.grant.version) {
@@ -105,23 +115,23 @@ export class Owner {
 /** The owners of one session that hold something or are about to. */
 export class Owners {
   /** Nearly every token stands for one lock, or for one at a time. */
-  readonly #byToken = new Map<string, Owner>();
+  readonly #byToken = new Map<string, OwnerTurns>();
   /** The further locks of tokens that stand for several. */
-  readonly #further = new Map<string, Owner>();
+  readonly #further = new Map<string, OwnerTurns>();
 
-  of(lock: LockId, token: string): Owner {
+  of(lock: LockId, token: string): OwnerTurns {
     const first = this.#byToken.get(token);
     if (first !== undefined && isSameLock(first.lock, lock)) return first;
     const further = this.#further.size === 0 ? undefined : this.#further.get(keyOf(lock, token));
     if (further !== undefined) return further;
-    const owner = new Owner(lock, token, this.#forget);
+    const owner = new OwnerTurns(lock, token, this.#forget);
     if (first === undefined) this.#byToken.set(token, owner);
     else this.#further.set(keyOf(lock, token), owner);
     return owner;
   }
 
   /** A handle that is done with may be released once more: an owner that has come after its own one stays. */
-  readonly #forget = (owner: Owner): void => {
+  readonly #forget = (owner: OwnerTurns): void => {
     const { lock, token } = owner;
     if (this.#byToken.get(token) === owner) this.#byToken.delete(token);
     else if (this.#further.get(keyOf(lock, token)) === owner) this.#further.delete(keyOf(lock, token));
