@@ -10,7 +10,7 @@ import {
 import { plainKeys } from '../routes/request-keys.ts';
 import type { Route } from '../routes/route-map.ts';
 import type { Routes } from '../routes/routes.ts';
-import type { WatchStreams } from './watch-streams.ts';
+import type { StreamedWatch, WatchStreams } from './watch-streams.ts';
 
 export interface RoutedWatchDeps {
   readonly dialer: RpcDialer;
@@ -52,7 +52,7 @@ const RETRY_MAX_MS = 1_000;
  * V4. `ask` is answered by the leader that was asked, to that question or a later one, and once. A question dies with
  *     the attempt that it was asked in: the listener asks again when the watch has begun again.
  */
-export class RoutedWatch {
+export class RoutedWatch implements StreamedWatch {
   readonly #deps: RoutedWatchDeps;
   readonly #part: WatchPart;
   readonly #listener: PartListener;

@@ -1,10 +1,16 @@
 import type { Clock } from '@remora/base';
 import { type RpcDialer, rangeWatch, type StreamHandle, type WatchMessage, type WatchRequest } from '@remora/protocol';
-import type { RoutedWatch } from './routed-watch.ts';
+
+/** A watch that is open on a stream: it takes the messages that carry its id. */
+export interface StreamedWatch {
+  message(message: WatchMessage): void;
+  /** The stream has ended; no further message follows for this watch. */
+  interrupted(): void;
+}
 
 interface NodeStream {
   readonly handle: StreamHandle<WatchRequest>;
-  readonly watches: Map<number, RoutedWatch>;
+  readonly watches: Map<number, StreamedWatch>;
   /** The last one that was sent, or is about to be. */
   question: number;
   asking: boolean;
@@ -27,7 +33,7 @@ export class WatchStreams {
     return ++this.#lastId;
   }
 
-  open(node: number, request: Extract<WatchRequest, { kind: 'create' }>, watch: RoutedWatch): void {
+  open(node: number, request: Extract<WatchRequest, { kind: 'create' }>, watch: StreamedWatch): void {
     const existing = this.#byNode.get(node);
     if (existing !== undefined) {
       existing.watches.set(request.watchId, watch);
@@ -75,7 +81,7 @@ export class WatchStreams {
   }
 }
 
-function deliver(watches: Map<number, RoutedWatch>, message: WatchMessage): void {
+function deliver(watches: Map<number, StreamedWatch>, message: WatchMessage): void {
   const watch = watches.get(message.watchId);
   if (message.kind === 'ended') watches.delete(message.watchId);
   watch?.message(message);
