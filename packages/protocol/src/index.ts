@@ -22,6 +22,7 @@ export * from './internal/codec/transaction.ts';
 export { UnpackError, unpack } from './internal/codec/unpack.ts';
 export * from './internal/codec/wire.ts';
 export * from './internal/command.ts';
+export * from './internal/command-traits.ts';
 export * from './internal/descriptor.ts';
 export * from './internal/health.ts';
 export * from './internal/kv-shape.ts';

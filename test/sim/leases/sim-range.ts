@@ -7,6 +7,7 @@ import {
   type Command,
   type CommandResult,
   type Epoch,
+  needsRevision,
   type Query,
   type QueryResult,
   staleEpoch,
@@ -15,7 +16,6 @@ import { LeaseManager } from '../../../packages/dataserver/src/range/leases/leas
 import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
 import { leaseKey } from '../../../packages/dataserver/src/state/keys.ts';
 import { encodeLease, type Lease } from '../../../packages/dataserver/src/state/leases/leases.ts';
-import { needsRevision } from '../../../packages/dataserver/src/state/numbering.ts';
 import { errorOf, type Outcome } from '../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
 import { RangeState } from '../../../packages/dataserver/src/state/range-state.ts';
 import { commandWithin } from '../../../packages/dataserver/src/state/request-bounds.ts';

@@ -13,8 +13,7 @@
  *     revision before its block: that is at least the revision of every write, in any range, that was acknowledged before the
  *     command came (B1 of the block queue), and no later write is at or below it.
  */
-import { unreachable } from '@remora/base';
-import type { Command, RangeDescriptor, RevisionBlock } from '@remora/protocol';
+import { type Command, needsRevision, type RangeDescriptor, type RevisionBlock } from '@remora/protocol';
 
 /** The revision that the next change has; undefined when there is none for it (N3). */
 export function nextRevision(
@@ -31,41 +30,4 @@ export function nextRevision(
 /** The revision that the answer to a command carries (N5); `last` is that of the range behind it. */
 export function shownRevision(command: Command, last: number, block: RevisionBlock | undefined): number {
   return block !== undefined && needsRevision(command) ? Math.max(last, block.first - 1) : last;
-}
-
-/** Whether a command may change something that a revision counts: at most one per command. */
-export function needsRevision(command: Command): boolean {
-  switch (command.type) {
-    case 'kv':
-      return command.op.type !== 'range';
-    case 'txn':
-    case 'lock':
-    case 'leaseGrant':
-    case 'leaseRevoke':
-    case 'leaseExpire':
-    case 'leaseEnd':
-      return true;
-    case 'compact':
-    case 'raiseRevision':
-    case 'recount':
-    case 'split':
-    // A transaction over several ranges brings its revision with it.
-    case 'txnPrepare':
-    case 'txnDecide':
-    case 'txnResolve':
-    case 'txnForget':
-    case 'seal':
-    case 'merge':
-    case 'refuseMerge':
-    case 'unseal':
-    case 'leaseChange':
-    case 'leaseCheckpoint':
-    case 'leaseRegister':
-    case 'leaseRefer':
-    case 'leaseSettle':
-    case 'noop':
-      return false;
-    default:
-      return unreachable(command);
-  }
 }

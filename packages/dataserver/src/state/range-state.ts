@@ -1,5 +1,13 @@
 import { assert, type Engine, ServiceError } from '@remora/base';
-import type { Command, CommandBatch, CommandResult, KvEvent, RangeDescriptor, RevisionBlock } from '@remora/protocol';
+import {
+  type Command,
+  type CommandBatch,
+  type CommandResult,
+  type KvEvent,
+  needsRevision,
+  type RangeDescriptor,
+  type RevisionBlock,
+} from '@remora/protocol';
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { heldOutcome, rememberedAnswer } from '../transactions/answers.ts';
 import { RangeTransactions, type TransactionHost } from '../transactions/range-transactions.ts';
@@ -18,7 +26,7 @@ import { type Lease, Leases } from './leases/leases.ts';
 import { DelayedHolds } from './locks/delayed-holds.ts';
 import { LockCommands } from './locks/lock-commands.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
-import { needsRevision, nextRevision, shownRevision } from './numbering.ts';
+import { nextRevision, shownRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcomes/outcome-codec.ts';
 import { loadOutcomes, stageOutcomes } from './outcomes/outcome-rows.ts';
 import { Outcomes } from './outcomes/outcomes.ts';

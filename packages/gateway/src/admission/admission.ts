@@ -1,5 +1,5 @@
 import { type Clock, type Logger, ServiceError, TokenBucket } from '@remora/base';
-import type { RequestClass } from './request-class.ts';
+import type { RequestClass } from '@remora/protocol';
 
 /** Tokens gather for this long while there is less to do: about the longest that a busy loop keeps requests waiting. */
 const BURST_SECONDS = 0.5;

@@ -1,52 +1,12 @@
 import type { LockCommand } from '@remora/lock';
-import type { Command, Query } from '@remora/protocol';
+import { COMMAND_TRAITS, type Command, type Query, type RequestClass } from '@remora/protocol';
 
-/**
- * How a request counts against the limit of requests per second.
- *  - `ordinary`: takes a token, and is refused when there is none.
- *  - `charged`: takes a token, and is never refused. It ends something (a lock, a place in a queue, a lease) and so
- *    lowers the load; refused, it would leave others waiting and heartbeats going. Watches are of this class as well.
- *  - `free`: takes none. It is answered from the leader's memory, changes nothing, and there are only as many of its
- *    kind as ordinary requests were let in before: without heartbeats a session ends, and its locks with it.
- */
-export type RequestClass = 'ordinary' | 'charged' | 'free';
-
-/** The others end something. */
+/** Commands on locks that are refused above the limit; the others end something. */
 const REFUSABLE_OF_LOCKS: readonly LockCommand['type'][] = ['acquire', 'setCapacity', 'setData', 'setDepth', 'forget'];
 
 export function classOfCommand(command: Command): RequestClass {
-  switch (command.type) {
-    case 'kv':
-    case 'txn':
-    case 'compact':
-    case 'raiseRevision':
-    case 'leaseGrant':
-    case 'leaseChange':
-      return 'ordinary';
-    case 'leaseRevoke':
-      return 'charged';
-    case 'lock':
-      return REFUSABLE_OF_LOCKS.includes(command.command.type) ? 'ordinary' : 'charged';
-    case 'recount':
-    case 'leaseExpire':
-    case 'leaseCheckpoint':
-    case 'leaseRegister':
-    case 'leaseRefer':
-    case 'leaseEnd':
-    case 'leaseSettle':
-    case 'split':
-    case 'txnPrepare':
-    case 'txnDecide':
-    case 'txnResolve':
-    case 'txnForget':
-    case 'seal':
-    case 'merge':
-    case 'refuseMerge':
-    case 'unseal':
-    case 'noop':
-      // Only gateways and leaders of ranges send these.
-      return 'ordinary';
-  }
+  if (command.type !== 'lock') return COMMAND_TRAITS[command.type].admission;
+  return REFUSABLE_OF_LOCKS.includes(command.command.type) ? 'ordinary' : 'charged';
 }
 
 export function classOfQuery(query: Query): RequestClass {

@@ -1,5 +1,13 @@
 import { ServiceError, utf8 } from '@remora/base';
-import { type Command, FIRST_EPOCH, type KvOp, type Query, rangeOp, SCAN_BYTES_MAX } from '@remora/protocol';
+import {
+  COMMAND_TRAITS,
+  type Command,
+  FIRST_EPOCH,
+  type KvOp,
+  type Query,
+  rangeOp,
+  SCAN_BYTES_MAX,
+} from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { REQUEST_LIMITS } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
@@ -87,6 +95,12 @@ const commands: { name: string; command: Command; expect: string }[] = [
 test.each(commands)('a command: $name is $expect', (row) => {
   const request = { command: row.command, requestId: 'r', timeoutMs: 1_000 };
   expect(codeOf(() => validatePipeCommand(request, REQUEST_LIMITS))).toBe(row.expect);
+});
+
+const notForClients = Object.entries(COMMAND_TRAITS).filter(([, { origin }]) => origin !== 'client');
+test.each(notForClients)('a client cannot send the command %s', (type) => {
+  const request = { command: { type } as Command, requestId: 'r', timeoutMs: 1_000 };
+  expect(() => validatePipeCommand(request, REQUEST_LIMITS)).toThrow(`a client cannot send the command ${type}`);
 });
 
 const range = rangeOp({ key: utf8('k') });

@@ -11,6 +11,7 @@ import {
 import {
   type Command,
   type Compare,
+  isClientCommand,
   isLockCompare,
   type KvOp,
   type PipeCommand,
@@ -60,6 +61,9 @@ function validateTimeout(timeoutMs: number): void {
 }
 
 function validateCommand(command: Command, limits: RequestLimits): void {
+  if (!isClientCommand(command)) {
+    throw new ServiceError('INVALID_ARGUMENT', `a client cannot send the command ${command.type}`);
+  }
   switch (command.type) {
     case 'kv':
       return validateOp(command.op, limits);
@@ -86,26 +90,6 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'leaseRevoke':
     case 'compact':
       return;
-    case 'leaseExpire':
-    case 'leaseCheckpoint':
-    case 'leaseRegister':
-    case 'leaseRefer':
-    case 'leaseEnd':
-    case 'leaseSettle':
-    case 'raiseRevision':
-    case 'recount':
-    case 'split':
-    case 'txnPrepare':
-    case 'txnDecide':
-    case 'txnResolve':
-    case 'txnForget':
-    case 'seal':
-    case 'merge':
-    case 'refuseMerge':
-    case 'unseal':
-    case 'noop':
-      // Only gateways and leaders of ranges send these.
-      throw new ServiceError('INVALID_ARGUMENT', `${command.type} is not for clients`);
     default:
       return unreachable(command);
   }
@@ -162,7 +146,7 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'closedRevision':
     case 'txnStatus':
       // Only gateways and leaders of ranges ask for these.
-      throw new ServiceError('INVALID_ARGUMENT', `${query.type} is not for clients`);
+      throw new ServiceError('INVALID_ARGUMENT', `a client cannot send the query ${query.type}`);
     default:
       return unreachable(query);
   }

@@ -1,8 +1,7 @@
 import { type Clock, ServiceError, unreachable } from '@remora/base';
-import { type Command, type CommandBatch, encodeEntry, type RevisionBlock } from '@remora/protocol';
+import { type Command, type CommandBatch, encodeEntry, needsRevision, type RevisionBlock } from '@remora/protocol';
 import type { Group, LogPosition, Refusal } from '@remora/raft';
 import type { RevisionSource } from '../../revisions/revision-drawer.ts';
-import { needsRevision } from '../../state/numbering.ts';
 import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
 import type { RangeState } from '../../state/range-state.ts';
 import { RevisionAllocationQueue } from './revision-allocation-queue.ts';
