@@ -56,12 +56,12 @@ export function createPipeRegistry(backend: Backend, options: PipeRegistryOption
 
   registry.handle(pipeCommand, (request, context, done) => {
     validatePipeCommand(request, requestLimits);
-    const giveUp = backend.command(request.command, request, (error, reply) => done(error, withTime(backend, reply)));
+    const giveUp = backend.command(request.command, request, (error, reply) => done(error, pipeReply(backend, reply)));
     context.onCancel(giveUp);
   });
   registry.handle(pipeQuery, (request, context, done) => {
     validatePipeQuery(request, requestLimits);
-    const giveUp = backend.query(request.query, request, (error, reply) => done(error, withTime(backend, reply)));
+    const giveUp = backend.query(request.query, request, (error, reply) => done(error, pipeReply(backend, reply)));
     context.onCancel(giveUp);
   });
   registry.handle(pipeView, (_request, _context, done) => done(undefined, backend.view()));
@@ -112,9 +112,10 @@ export function servePipe(ports: {
   });
 }
 
-function withTime<Result>(backend: Backend, reply: BackendReply<Result> | undefined): PipeReply<Result> | undefined {
+/** Adds the time of the ranges, from which the client computes the deadlines of its commands. */
+function pipeReply<Result>(backend: Backend, reply: BackendReply<Result> | undefined): PipeReply<Result> | undefined {
   if (reply === undefined) return undefined;
-  // Field by field: to copy an object costs as much as the rest of the way from here to the client.
+  // Field by field: copying an object costs as much as the rest of the way from here to the client.
   const { result, revision, raftTerm, queuedAt } = reply;
   return { result, revision, raftTerm, rangeTimeMs: backend.rangeTimeMs(), queuedAt };
 }

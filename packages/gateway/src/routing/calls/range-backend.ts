@@ -1,17 +1,13 @@
-import type { Clock, Logger, Random } from '@remora/base';
-import { type Bytes, ServiceError, type Span } from '@remora/base';
-import type {
-  ClusterView,
-  Command,
-  CommandResult,
-  Query,
-  QueryResult,
-  RangeReply,
-  RangeRequest,
-  RpcDialer,
-  TxnPartOutcome,
+import { type Clock, type Logger, type Random, type Span, sleep } from '@remora/base';
+import {
+  type ClusterView,
+  type Command,
+  type CommandResult,
+  changedTwice,
+  type Query,
+  type QueryResult,
+  type RpcDialer,
 } from '@remora/protocol';
-import { COMMAND_DEADLINE_MAX_MS, changedTwice } from '@remora/protocol';
 import type {
   Backend,
   BackendDone,
@@ -25,27 +21,20 @@ import type {
 import { Coordinator } from '../../transactions/coordinator.ts';
 import { TransactionPeers } from '../../transactions/peers.ts';
 import { LeaderSearch } from '../routes/leader-search.ts';
-import { routingKey, routingSpan } from '../routes/request-keys.ts';
 import type { RouteLookupStats } from '../routes/route-lookup-stats.ts';
 import { type AskView, RouteRefresh } from '../routes/route-refresh.ts';
 import { Routes } from '../routes/routes.ts';
 import { LockWatch, type LockWatchDeps } from '../watches/lock-watch.ts';
 import { MergedWatch, type MergedWatchDeps } from '../watches/merged-watch.ts';
 import { WatchStreams } from '../watches/watch-streams.ts';
-import { Acquires } from './acquires.ts';
 import { type BackendInFlight, nothingInFlight } from './in-flight.ts';
 import { ManyRanges } from './many-ranges.ts';
 import { type DrawNewest, NewestRevision } from './newest-revision.ts';
-import type { BuildCommand, CommandIdentity, RangeCallsDeps } from './range-calls.ts';
-import { type RequestDeps, type RequestDone, RoutedCall, type RoutedRequest } from './request.ts';
-import {
-  ATTEMPT_MS,
-  awaitsSomething,
-  RangeQuery,
-  REQUEST_TIMEOUT_MAX_MS,
-  RoutedQuery,
-  type RoutedQueryDeps,
-} from './routed-query.ts';
+import type { AskDone, BuildCommand, CommandIdentity, RangeCallsDeps } from './range-calls.ts';
+import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
+import { type AcquireDeps, RoutedAcquire } from './routed-acquire.ts';
+import { RoutedCommand, type RoutedCommandDeps } from './routed-command.ts';
+import { ATTEMPT_MS, awaitsSomething, RangeQuery, RoutedQuery, type RoutedQueryDeps } from './routed-query.ts';
 import { SlowAnswers } from './slow-answers.ts';
 import { GRANT_ENDS_SHARE, WAITS_MAX, WaitSlots } from './wait-slots.ts';
 
@@ -84,7 +73,9 @@ export class RangeBackend implements Backend {
   readonly lookups: RouteLookupStats = { routes: 0, leaders: 0 };
   readonly #routes: Routes;
   readonly #many: ManyRanges;
+  readonly #commandDeps: RoutedCommandDeps;
   readonly #queryDeps: RoutedQueryDeps;
+  readonly #acquireDeps: AcquireDeps;
   readonly #coordinator: Coordinator;
   /** For the ranges of this node. */
   readonly peers: TransactionPeers;
@@ -93,7 +84,6 @@ export class RangeBackend implements Backend {
   readonly #idPrefix: string;
   readonly #inFlight = nothingInFlight();
   readonly #waits: WaitSlots;
-  readonly #acquires: Acquires;
   readonly #grantEnds: WaitSlots;
   #nextRequest = 1;
 
@@ -105,12 +95,6 @@ export class RangeBackend implements Backend {
     const waitsMax = deps.waitsMax ?? WAITS_MAX;
     const onRefused = deps.onWaitRefused ?? (() => {});
     this.#waits = new WaitSlots(waitsMax, onRefused);
-    this.#acquires = new Acquires({
-      ...{ clock: deps.clock, random: deps.random, waits: this.#waits },
-      command: (command, options, done) => this.#command(command, options, done),
-      commandAsItIs: (command, options, done) => this.#command(command, options, done, (same) => same),
-      query: (query, options, done) => this.#query(query, options, done),
-    });
     this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE), onRefused);
     const search = new LeaderSearch({ ...deps, routes: this.#routes, lookups: this.lookups });
     const routing = { routes: this.#routes, search };
@@ -126,12 +110,22 @@ export class RangeBackend implements Backend {
     this.#many = new ManyRanges({ ...rangeCalls, newest });
     this.#queryDeps = {
       ...{ clock: deps.clock, routes: this.#routes, many: this.#many, newest },
-      call: (request, done) => new RoutedCall(this.#callDeps, request, done),
+      calls: this.#callDeps,
     };
     this.#coordinator = new Coordinator({
       ...{ ...rangeCalls, random, draw: master.draw, newest },
       newTxnId: () => this.#newRequestId(),
     });
+    this.#commandDeps = {
+      ...{ routes: this.#routes, calls: this.#callDeps },
+      ...{ many: this.#many, coordinator: this.#coordinator },
+    };
+    this.#acquireDeps = {
+      ...{ clock: deps.clock, random: deps.random, waits: this.#waits },
+      command: (command, options, done) => this.#command(command, options, done),
+      commandAsItIs: (command, options, done) => this.#command(command, options, done, true),
+      query: (query, options, done) => this.#query(query, options, done),
+    };
     this.peers = new TransactionPeers(rangeCalls);
     this.#watchDeps = {
       ...deps,
@@ -157,7 +151,7 @@ export class RangeBackend implements Backend {
     const { clock } = this.#deps;
     const endMs = clock.monotonicMs() + timeoutMs;
     while (this.#coordinator.inFlight > 0 && clock.monotonicMs() < endMs) {
-      await new Promise<void>((resolve) => clock.setTimer(ENDING_POLL_MS, resolve));
+      await sleep(clock, ENDING_POLL_MS);
     }
   }
 
@@ -171,89 +165,21 @@ export class RangeBackend implements Backend {
 
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
     if (command.type === 'lock' && command.command.type === 'acquire') {
-      return this.#acquires.acquire(command.command, options, done);
+      const request = new RoutedAcquire(this.#acquireDeps, command.command, options, done);
+      request.start();
+      return () => request.cancel();
     }
     const refusal = command.type === 'txn' ? changedTwice(command.txn) : undefined;
-    if (refusal !== undefined) {
-      done(refusal, undefined);
-      return () => {};
-    }
-    return this.#command(command, options, done);
+    if (refusal === undefined) return this.#command(command, options, done);
+    done(refusal, undefined);
+    return nothing;
   }
 
-  #command(
-    command: Command,
-    options: RequestOptions,
-    done: BackendDone<CommandResult>,
-    build = withDeadline,
-  ): () => void {
+  #command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>, keepTimes = false): () => void {
     const requestId = options.requestId ?? this.#newRequestId();
-    if (command.type === 'compact' && this.#isNumbered(command)) {
-      const { deadlineMs } = options;
-      const timeoutMs = Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS);
-      return this.#overRanges(command, { requestId, deadlineMs, timeoutMs }, done, undefined);
-    }
-    let giveUpMany: (() => void) | undefined;
-    const request = new RoutedCommand(command, requestId, options, build);
-    const one = new RoutedCall(this.#callDeps, request, (error, reply) => {
-      const earlier = reply?.result.type === 'txnPart' ? reply.result : undefined;
-      if (error?.code !== 'STALE_EPOCH' && earlier === undefined) return answer(error, reply, done);
-      const timeoutMs = one.remainingMs;
-      giveUpMany = this.#overRanges(command, { requestId, deadlineMs: options.deadlineMs, timeoutMs }, done, earlier);
-    });
-    one.start();
-    return () => (giveUpMany === undefined ? one.cancel() : giveUpMany());
-  }
-
-  /** Whether the master numbers changes: then a compaction asks it for the newest revision, though one range has all keys. */
-  #isNumbered(command: Command): boolean {
-    return this.#routes.find(routingKey(command))?.revisionSource === 'master';
-  }
-
-  /** By the one range that has a span; ends with STALE_EPOCH when there is none. */
-  #execute(
-    build: BuildCommand,
-    span: Span,
-    { requestId, deadlineMs, timeoutMs }: CommandIdentity & { readonly timeoutMs: number },
-    done: RequestDone,
-  ): () => void {
-    // Field by field: objects put together of others cost a tenth of a command.
-    const request: RoutedRequest = {
-      key: span.start,
-      span: () => span,
-      needsTime: true,
-      build: (atMs, nowMs) => ({ kind: 'command', command: build(atMs, nowMs) }),
-      command: true,
-      requestId,
-      timeoutMs,
-      deadlineMs,
-      attemptMs: ATTEMPT_MS,
-      awaits: false,
-    };
-    return this.#start(request, done);
-  }
-
-  /** `earlier`: what one of them remembers of an earlier attempt. */
-  #overRanges(
-    command: Command,
-    options: CommandIdentity & { readonly timeoutMs: number },
-    done: BackendDone<CommandResult>,
-    earlier: TxnPartOutcome | undefined,
-  ): () => void {
-    switch (command.type) {
-      case 'compact':
-        return this.#many.compact(command.revision, options, done);
-      case 'kv':
-      case 'txn':
-        return this.#coordinator.command(command, options, done, earlier);
-      default:
-        done(new ServiceError('INTERNAL', `a ${command.type} has its keys in one range`), undefined);
-        return () => {};
-    }
-  }
-
-  #newRequestId(): string {
-    return this.#idPrefix + (this.#nextRequest++).toString(36);
+    const routed = new RoutedCommand(this.#commandDeps, command, { requestId, options, keepTimes }, done);
+    routed.start();
+    return () => routed.cancel();
   }
 
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
@@ -262,7 +188,7 @@ export class RangeBackend implements Backend {
     const giveSlot = slots.take();
     if (giveSlot === undefined) {
       done(slots.refusal(), undefined);
-      return () => {};
+      return nothing;
     }
     const cancel = this.#query(query, options, (error, reply) => {
       giveSlot();
@@ -280,10 +206,37 @@ export class RangeBackend implements Backend {
     return () => routed.cancel();
   }
 
-  #start(request: RoutedRequest, done: RequestDone): () => void {
-    const call = new RoutedCall(this.#callDeps, request, done);
+  /** Sends a command to the one range that has a span; ends with STALE_EPOCH if no range has all of it. */
+  #execute(
+    build: BuildCommand,
+    span: Span,
+    { requestId, deadlineMs, timeoutMs }: CommandIdentity & { readonly timeoutMs: number },
+    done: AskDone,
+  ): () => void {
+    // Field by field: spreading other objects costs a tenth of a command.
+    const request: RoutedRequest = {
+      key: span.start,
+      span: () => span,
+      needsTime: true,
+      build: (atMs, nowMs) => ({ kind: 'command', command: build(atMs, nowMs) }),
+      command: true,
+      requestId,
+      timeoutMs,
+      deadlineMs,
+      attemptMs: ATTEMPT_MS,
+      awaits: false,
+    };
+    return this.#start(request, done);
+  }
+
+  #start(request: RoutedRequest, done: AskDone): () => void {
+    const call = new RoutedCall(this.#callDeps, request, { completed: done });
     call.start();
     return () => call.cancel();
+  }
+
+  #newRequestId(): string {
+    return this.#idPrefix + (this.#nextRequest++).toString(36);
   }
 
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
@@ -299,69 +252,4 @@ export class RangeBackend implements Backend {
   }
 }
 
-/** A command that a client asked for: they come by the hundred thousand, so what it takes to send one is one object. */
-class RoutedCommand implements RoutedRequest {
-  readonly command = true;
-  readonly requestId: string;
-  readonly timeoutMs: number;
-  readonly deadlineMs: number | undefined;
-  readonly attemptMs = ATTEMPT_MS;
-  readonly awaits = false;
-  readonly #command: Command;
-  readonly #build: typeof withDeadline;
-
-  constructor(command: Command, requestId: string, options: RequestOptions, build: typeof withDeadline) {
-    this.requestId = requestId;
-    this.timeoutMs = Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS);
-    this.deadlineMs = options.deadlineMs;
-    this.#command = command;
-    this.#build = build;
-  }
-
-  get key(): Bytes {
-    return routingKey(this.#command);
-  }
-
-  span(): Span | undefined {
-    return routingSpan(this.#command);
-  }
-
-  build(deadlineMs: number): RangeRequest['body'] {
-    return { kind: 'command', command: this.#build(this.#command, deadlineMs) };
-  }
-}
-
-/** Lock commands carry times of their own, which only the gateway can reckon. */
-function withDeadline(command: Command, deadlineMs: number): Command {
-  if (command.type !== 'lock') return command;
-  const lock = command.command;
-  switch (lock.type) {
-    case 'acquire':
-      return { type: 'lock', command: { ...lock, deadlineMs } };
-    case 'release':
-      // 0: the client says that none of its acquires can still be on its way, so no mark is needed.
-      if (lock.deadlineMs === 0) return command;
-      return { type: 'lock', command: { ...lock, deadlineMs: deadlineMs + COMMAND_DEADLINE_MAX_MS } };
-    case 'cancel':
-      // The mark must outlive any acquire that may still be on its way.
-      return { type: 'lock', command: { ...lock, deadlineMs: deadlineMs + COMMAND_DEADLINE_MAX_MS } };
-    case 'forceRelease':
-    case 'downgrade':
-    case 'setCapacity':
-    case 'revoke':
-    case 'setData':
-    case 'setDepth':
-    case 'forget':
-    case 'endDelay':
-      return command;
-  }
-}
-
-function answer<Result extends CommandResult | QueryResult>(
-  error: ServiceError | undefined,
-  reply: RangeReply | undefined,
-  done: BackendDone<Result>,
-): void {
-  if (reply === undefined) done(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'), undefined);
-  else done(undefined, reply as RangeReply & { readonly result: Result });
-}
+function nothing(): void {}

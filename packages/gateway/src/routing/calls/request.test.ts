@@ -74,10 +74,12 @@ class CallBed {
         awaits: false,
         ...request,
       },
-      (error, reply) => {
-        expect(this.outcome, 'a request is answered once').toBeUndefined();
-        this.outcome = error === undefined ? `ok ${reply?.revision}` : error.code;
-        this.endedMs = this.clock.monotonicMs();
+      {
+        completed: (error, reply) => {
+          expect(this.outcome, 'a request is answered once').toBeUndefined();
+          this.outcome = error === undefined ? `ok ${reply?.revision}` : error.code;
+          this.endedMs = this.clock.monotonicMs();
+        },
       },
     );
     call.start();

@@ -8,7 +8,7 @@ import {
   type Span,
   spanCovers,
 } from '@remora/base';
-import type { CallHandle, RangeDescriptor, RangeReply, RangeRequest, RpcDialer } from '@remora/protocol';
+import type { CallHandle, RangeDescriptor, RangeInfo, RangeReply, RangeRequest, RpcDialer } from '@remora/protocol';
 import { COMMAND_DEADLINE_MAX_MS, currentRanges, rangeExecute, rangeInfo, staleEpoch } from '@remora/protocol';
 import type { LeaderSearch } from '../routes/leader-search.ts';
 import type { Routes } from '../routes/routes.ts';
@@ -27,83 +27,87 @@ export interface RequestDeps {
 }
 
 export interface RoutedRequest {
-  /** One of its keys: the request goes to the range that has it. Hardly looked at where one range has all of them. */
+  /** One of its keys: the request goes to the range that has it. Not read while one range has all keys. */
   readonly key: Bytes;
-  /** The smallest span with all of its keys, when it has more than one. Asked for only where there are several ranges. */
+  /** Returns the smallest span with all of its keys if it has more than one. Called only while there are several ranges. */
   readonly span?: () => Span | undefined;
-  /** Made once the range's time is known: `deadlineMs` is in that time, 0 for queries; `nowMs` is what it is now. */
+  /** Called when the range's time is known: `deadlineMs` is in that time, 0 for queries; `nowMs` is the range's time now. */
   readonly build: (deadlineMs: number, nowMs: number) => RangeRequest['body'];
-  /** Whether `build` looks at `nowMs`, which otherwise need not be known when the deadline is fixed. */
+  /** Whether `build` reads `nowMs`. Otherwise a request with a fixed deadline is sent without the range's time. */
   readonly needsTime?: boolean;
   readonly command: boolean;
   readonly requestId: string;
   readonly timeoutMs: number;
-  /** In range time, fixed by the caller; otherwise reckoned from `timeoutMs`. */
+  /** In range time, fixed by the caller; undefined: computed from `timeoutMs`. */
   readonly deadlineMs: number | undefined;
-  /** How long one attempt may take before another is made; a query that waits at the server gives it longer. */
+  /** How long the first attempt may take; a query that waits at the leader sets a longer time. */
   readonly attemptMs: number;
-  /** It is answered when something happens: that nothing did in an attempt's time says nothing against the leader. */
+  /** The leader answers when something happens, so an attempt without an answer is no reason to doubt the leader. */
   readonly awaits: boolean;
 }
 
-export type RequestDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
+/** Takes the end of a request: either an error or a reply, once, and neither after a cancel. */
+export interface RequestCompletion {
+  completed(error: ServiceError | undefined, reply: RangeReply | undefined): void;
+}
 
 const RETRY_MIN_MS = 10;
 const RETRY_MAX_MS = 100;
 const ATTEMPT_MAX_MS = 5_000;
 const INFO_TIMEOUT_MS = 500;
-/** Attempts that follow an answer at once; later ones pause, as replicas may name each other in turn. */
+/** So many attempts follow an answer without a pause; later ones pause, as two replicas may name each other in turn. */
 const PROMPT_ATTEMPTS = 3;
 
 /**
- * One request on its way to a range's leader, from the first attempt to the answer.
+ * One request, from the first attempt to its completion. Read from top to bottom: `start`, `#attempt`, then `#search` (no
+ * leader is known) or `#askTime` (the range's time is not known), `#send`, `#answered`, and `#finish`.
  *
- * Q1. Every attempt of a command carries the same request id and the same deadline, so it is applied once.
- * Q2. Once an attempt may have reached a leader, the request never ends as "failed": only with the outcome that a
- *     range gave to this request id, or as UNKNOWN_OUTCOME. Refusals at the door (full queues, a node that does not
- *     serve) say nothing of earlier attempts. When the range is split meanwhile, the outcome is known to both parts.
+ * Q1. Every attempt of a command carries the same request id and the same deadline, so the range applies it once.
+ * Q2. Once an attempt may have reached a leader, the request never ends as "failed": it ends with the outcome that a range
+ *     returned for this request id, or as UNKNOWN_OUTCOME. A node that refuses an attempt before executing it (full queues,
+ *     a node that does not serve) says nothing about earlier attempts. After a split both parts know the outcome.
  * Q3. It ends by its time-out.
- * Q4. What has keys in several ranges is executed by none of them: it ends with STALE_EPOCH, to be asked or executed
- *     otherwise. A command may have been applied while one range had all of its keys, by an earlier attempt of this
- *     request: the range of any of its keys remembers that. So that one is asked first, and if it does not, nothing was
- *     applied, nor will be: what is still on its way meets an epoch that has passed, or bounds that it exceeds.
+ * Q4. No range executes a request with keys in several ranges: it ends with STALE_EPOCH, and its caller splits it up. An
+ *     earlier attempt of this request may have been applied while one range had all of its keys; the range of any of its
+ *     keys remembers that. So that range is asked first. If it remembers nothing, nothing was applied, and nothing will be:
+ *     an attempt that is still under way carries an old epoch, or keys outside of the range's bounds.
  */
 export class RoutedCall implements Awaited {
   readonly #deps: RequestDeps;
   readonly #request: RoutedRequest;
-  readonly #done: RequestDone;
+  readonly #completion: RequestCompletion;
   readonly #endsMs: number;
   #deadlineMs: number | undefined;
   #body: RangeRequest['body'] | undefined;
   #attempts = 0;
   #maybeApplied = false;
   #finished = false;
-  /** The latest call, for `cancel`; a call that was answered before it returned leaves none. */
+  /** The latest call, for `cancel`; undefined if it was answered before it returned. */
   #call: CallHandle | undefined;
   #calls = 0;
-  /** The number of the latest that is over; they are over in their order, but for those that were canceled. */
+  /** The number of the latest call that is over. Calls end in their order, except for cancelled ones. */
   #endedCall = 0;
-  /** Whom the latest attempt asks, and which range. */
+  /** The node and the range that the latest attempt was sent to. */
   #node = 0;
   #range: RangeDescriptor | undefined;
-  /** By which the latest attempt is known there; 0: not at all. */
+  /** The id of the latest attempt at `SlowAnswers`; 0: it is not watched there. */
   #slowId = 0;
 
-  constructor(deps: RequestDeps, request: RoutedRequest, done: RequestDone) {
+  constructor(deps: RequestDeps, request: RoutedRequest, completion: RequestCompletion) {
     this.#deps = deps;
     this.#request = request;
-    this.#done = done;
+    this.#completion = completion;
     this.#endsMs = deps.clock.monotonicMs() + request.timeoutMs;
     this.#deadlineMs = request.command ? request.deadlineMs : 0;
   }
 
   start(): void {
     this.#deps.inFlight.calls++;
-    // As soon as it is made: its whole time is left.
+    // It was just created, so all of its time is left.
     this.#attempt(this.#request.timeoutMs);
   }
 
-  /** Nobody waits any more. */
+  /** Ends the request without a completion. A command may be applied all the same. */
   cancel(): void {
     this.#end();
     this.#call?.cancel();
@@ -118,11 +122,16 @@ export class RoutedCall implements Awaited {
   }
 
   get range(): RangeDescriptor {
-    assert(this.#range !== undefined, 'it is watched from its first attempt on');
+    assert(this.#range !== undefined, 'a request is watched from its first attempt on');
     return this.#range;
   }
 
-  /** Q2. The leader that has the request is none any more, and said nothing about it. */
+  /** The time until its time-out, in ms. */
+  get remainingMs(): number {
+    return this.#endsMs - this.#deps.clock.monotonicMs();
+  }
+
+  /** Q2. The node that has the latest attempt does not lead any more, and has not answered. */
   moved(): void {
     if (this.#finished) return;
     this.#slowId = 0;
@@ -133,30 +142,19 @@ export class RoutedCall implements Awaited {
     this.#attempt();
   }
 
-  #end(): void {
-    this.#awaitsNothing();
-    if (!this.#finished) this.#deps.inFlight.calls--;
-    this.#finished = true;
-  }
-
-  /** Of its time-out, in ms. */
-  get remainingMs(): number {
-    return this.#endsMs - this.#deps.clock.monotonicMs();
-  }
-
   #attempt(remainingMs = this.remainingMs): void {
     if (this.#finished) return;
     if (remainingMs <= 0) return this.#timedOut();
     const range = this.#deps.routes.whole ?? this.#deps.routes.find(this.#request.key);
     if (range === undefined) {
       this.#deps.routes.doubt();
-      return this.#again(undefined);
+      return this.#retry(undefined);
     }
-    if (!this.#maybeApplied && this.#isApart(range)) return this.#apart();
+    if (!this.#maybeApplied && this.#spansRanges(range)) return this.#endAsStale();
     const node = this.#deps.routes.leader(range.rangeId);
     if (node === 0) return this.#search(range);
     const timeMs = this.#wantsTime() ? this.#deps.routes.timeMs(range.rangeId) : 0;
-    if (timeMs === undefined) return this.#askTime(range, node);
+    if (timeMs === undefined) return this.#askTime(range.rangeId, node);
     this.#deadlineMs ??= timeMs + Math.ceil(remainingMs);
     this.#body ??= this.#request.build(this.#deadlineMs, timeMs);
     const { rangeId, epoch } = range;
@@ -165,7 +163,7 @@ export class RoutedCall implements Awaited {
     this.#send(range, node, request, Math.min(this.#attemptMs(), Math.max(1, remainingMs)));
   }
 
-  /** Waits until somebody leads the range, or the time is over. */
+  /** Waits until a node leads the range, or the time is over. */
   #search(range: RangeDescriptor): void {
     const { search, clock } = this.#deps;
     const number = ++this.#calls;
@@ -188,25 +186,34 @@ export class RoutedCall implements Awaited {
     });
   }
 
-  /** Asks the leader for the range's time, which the deadline of a command is reckoned from. */
-  #askTime(range: RangeDescriptor, node: number): void {
-    const { routes, dialer } = this.#deps;
-    const { rangeId } = range;
+  /** Asks the leader for the range's time, from which the deadline of a command is computed. */
+  #askTime(rangeId: number, node: number): void {
     const timeoutMs = Math.min(INFO_TIMEOUT_MS, this.remainingMs);
     const number = ++this.#calls;
-    const call = dialer.channel(node).call(rangeInfo, { rangeId }, { timeoutMs }, (error, info) => {
-      this.#ended(number);
-      if (this.#finished) return;
-      this.#attempts++;
-      if (info?.leaderNode === node) {
-        routes.learnInfo(info, node);
-        return this.#attempt();
-      }
-      if (error !== undefined) routes.learnMoved(error);
-      routes.distrust(rangeId, node);
-      this.#again(error);
-    });
+    const channel = this.#deps.dialer.channel(node);
+    const call = channel.call(rangeInfo, { rangeId }, { timeoutMs }, (error, info) =>
+      this.#timeAnswered(number, { rangeId, node }, error, info),
+    );
     this.#began(number, call);
+  }
+
+  #timeAnswered(
+    number: number,
+    { rangeId, node }: { readonly rangeId: number; readonly node: number },
+    error: ServiceError | undefined,
+    info: RangeInfo | undefined,
+  ): void {
+    this.#ended(number);
+    if (this.#finished) return;
+    this.#attempts++;
+    const { routes } = this.#deps;
+    if (info?.leaderNode === node) {
+      routes.learnInfo(info, node);
+      return this.#attempt();
+    }
+    if (error !== undefined) routes.learnMoved(error);
+    routes.distrust(rangeId, node);
+    this.#retry(error);
   }
 
   #wantsTime(): boolean {
@@ -214,33 +221,38 @@ export class RoutedCall implements Awaited {
   }
 
   #send(range: RangeDescriptor, node: number, request: RangeRequest, timeoutMs: number): void {
-    const { rangeId } = range;
     this.#range = range;
     this.#node = node;
-    // Before the call, which may be answered within.
+    // Before the call, which may be answered before it returns.
     if (!this.#request.awaits) this.#slowId = this.#deps.slow.watch(this);
     const number = ++this.#calls;
     const channel = this.#deps.dialer.channel(node);
-    const call = channel.call(rangeExecute, request, { timeoutMs }, (error, reply) => {
-      this.#ended(number);
-      if (this.#finished) return;
-      this.#awaitsNothing();
-      this.#attempts++;
-      if (reply !== undefined) {
-        this.#deps.routes.learnReply(rangeId, node, reply);
-        this.#finish(undefined, reply);
-      } else if (error?.code === 'STALE_EPOCH') this.#rerouted(range, node, error);
-      else if (error !== undefined) this.#failed(rangeId, node, error);
-    });
+    const call = channel.call(rangeExecute, request, { timeoutMs }, (error, reply) =>
+      this.#answered(number, error, reply),
+    );
     this.#began(number, call);
   }
 
-  #awaitsNothing(): void {
+  /** The node that the latest attempt was sent to has answered, or the attempt took too long. */
+  #answered(number: number, error: ServiceError | undefined, reply: RangeReply | undefined): void {
+    this.#ended(number);
+    if (this.#finished) return;
+    this.#unwatch();
+    this.#attempts++;
+    const { range } = this;
+    if (reply !== undefined) {
+      this.#deps.routes.learnReply(range.rangeId, this.#node, reply);
+      this.#finish(undefined, reply);
+    } else if (error?.code === 'STALE_EPOCH') this.#rerouted(range, this.#node, error);
+    else if (error !== undefined) this.#failed(range.rangeId, this.#node, error);
+  }
+
+  #unwatch(): void {
     if (this.#slowId !== 0) this.#deps.slow.forget(this.#slowId);
     this.#slowId = 0;
   }
 
-  /** A call of this process may be answered before it returns, and another one begun by then. */
+  /** A call inside of this process may be answered before it returns, and the next one may have begun by then. */
   #began(number: number, call: CallHandle): void {
     if (this.#endedCall < number) this.#call = call;
   }
@@ -250,7 +262,7 @@ export class RoutedCall implements Awaited {
     if (number === this.#calls) this.#call = undefined;
   }
 
-  /** Each attempt may take longer than the one before: a slow leader is not asked faster than it can answer. */
+  /** Each attempt may take longer than the one before, so a slow leader is not sent attempts faster than it answers. */
   #attemptMs(): number {
     return Math.max(
       this.#request.attemptMs,
@@ -264,75 +276,75 @@ export class RoutedCall implements Awaited {
       case 'NOT_LEADER': {
         const leader = error.details?.leaderNode;
         routes.distrust(rangeId, node);
-        if (typeof leader !== 'number' || leader === 0 || leader === node) return this.#again(error);
+        if (typeof leader !== 'number' || leader === 0 || leader === node) return this.#retry(error);
         routes.learnLeader(rangeId, leader);
-        return this.#attempts < PROMPT_ATTEMPTS ? this.#attempt() : this.#again(error);
+        return this.#attempts < PROMPT_ATTEMPTS ? this.#attempt() : this.#retry(error);
       }
       case 'UNKNOWN_OUTCOME':
         this.#maybeApplied ||= this.#request.command;
         if (!this.#request.awaits) routes.distrust(rangeId, node);
-        return this.#again(error);
+        return this.#retry(error);
       case 'UNAVAILABLE':
-        if (this.#wrongTime(rangeId, error)) return;
+        if (this.#retryWithNewDeadline(rangeId, error)) return;
         routes.distrust(rangeId, node);
-        return this.#again(error);
+        return this.#retry(error);
       case 'RANGE_NOT_FOUND':
         routes.doubt();
         routes.distrust(rangeId, node);
-        return this.#again(error);
+        return this.#retry(error);
       case 'UNIMPLEMENTED':
       case 'WRONG_CLUSTER':
       case 'NODE_CONFLICT':
-        // This node does not serve the range; another one does, or will.
+        // This node does not serve the range; another node does, or will.
         routes.distrust(rangeId, node);
-        return this.#again(error);
+        return this.#retry(error);
       case 'RESOURCE_EXHAUSTED':
-        // Q2. The door is closed to this attempt; an earlier one may be inside.
-        return this.#maybeApplied ? this.#again(error) : this.#finish(error, undefined);
+        // Q2. This attempt was refused before it was executed; an earlier one may have been applied.
+        return this.#maybeApplied ? this.#retry(error) : this.#finish(error, undefined);
       case 'INTERNAL':
         return this.#maybeApplied ? this.#unknown(error) : this.#finish(error, undefined);
       case 'DEADLINE_EXCEEDED':
         if (this.#maybeApplied) return this.#unknown(error);
-        if (this.#wrongTime(rangeId, error)) return;
+        if (this.#retryWithNewDeadline(rangeId, error)) return;
         return this.#finish(error, undefined);
       default:
         return this.#finish(error, undefined);
     }
   }
 
-  /** The keys may be in another range by now: whoever says so mostly says which. A replica that lags does not know. */
+  /** The keys may be in another range by now. The replica that says so usually names that range; one that lags cannot. */
   #rerouted({ rangeId, epoch }: RangeDescriptor, node: number, error: ServiceError): void {
     const { routes } = this.#deps;
     const current = currentRanges(error);
     const news = routes.learnRanges(current);
     const asked = current.find((range) => range.rangeId === rangeId);
-    // Q4. It was asked by the epoch that it has, and does not remember.
-    if (asked?.epoch.version === epoch.version && this.#isApart(asked)) return this.#apart();
-    // There is another way to go by now, whoever learned it; each is taken once, as epochs only grow.
+    // Q4. The attempt carried the range's epoch, and the range remembers no earlier attempt.
+    if (asked?.epoch.version === epoch.version && this.#spansRanges(asked)) return this.#endAsStale();
+    // This or another request has learned a newer route. Each route is tried once, as epochs only grow.
     const now = routes.find(this.#request.key);
     if (now !== undefined && (now.rangeId !== rangeId || now.epoch.version !== epoch.version)) return this.#attempt();
     if (!news) {
       routes.doubt();
       routes.distrust(rangeId, node);
     }
-    this.#again(error);
+    this.#retry(error);
   }
 
-  #isApart(range: RangeDescriptor): boolean {
+  #spansRanges(range: RangeDescriptor): boolean {
     if (this.#request.span === undefined || (range.start.length === 0 && range.end.length === 0)) return false;
     const span = this.#request.span();
     return span !== undefined && !spanCovers(range, span);
   }
 
-  #apart(): void {
+  #endAsStale(): void {
     this.#finish(staleEpoch([]), undefined);
   }
 
   /**
-   * The range's time is not what this gateway took it for, and the command was refused for that. As nothing was
-   * applied (Q2), it may be given another deadline, unless its client fixed it.
+   * Returns true if the range refused the command because this gateway was wrong about the range's time, and the command
+   * was sent again with another deadline. That is allowed as nothing was applied (Q2), unless the client fixed the deadline.
    */
-  #wrongTime(rangeId: number, error: ServiceError): boolean {
+  #retryWithNewDeadline(rangeId: number, error: ServiceError): boolean {
     const timeMs = error.details?.rangeTimeMs;
     if (typeof timeMs !== 'number' || this.#deadlineMs === undefined) return false;
     this.#deps.routes.learnTime(rangeId, timeMs);
@@ -345,7 +357,7 @@ export class RoutedCall implements Awaited {
     return true;
   }
 
-  #again(error: ServiceError | undefined): void {
+  #retry(error: ServiceError | undefined): void {
     const remainingMs = this.remainingMs;
     if (remainingMs <= 0) return this.#timedOut(error);
     if (this.#attempts <= PROMPT_ATTEMPTS && this.#leaderless()) return this.#attempt();
@@ -354,7 +366,7 @@ export class RoutedCall implements Awaited {
     this.#deps.clock.setTimer(pauseMs, () => this.#attempt());
   }
 
-  /** Nobody is thought to lead: the search paces itself, and needs no pause before it. */
+  /** No leader is known. Then the next attempt needs no pause, as the search for a leader paces itself. */
   #leaderless(): boolean {
     const range = this.#deps.routes.find(this.#request.key);
     return range !== undefined && this.#deps.routes.leader(range.rangeId) === 0;
@@ -362,18 +374,23 @@ export class RoutedCall implements Awaited {
 
   #timedOut(cause?: ServiceError): void {
     if (this.#maybeApplied) return this.#unknown(cause);
-    const message = 'no leader of the range answered in time; the request was not applied';
+    const message = 'no leader of the range answered in time; the request was not applied, so it can be retried';
     this.#finish(new ServiceError('DEADLINE_EXCEEDED', message, { cause }), undefined);
   }
 
   #unknown(cause: ServiceError | undefined): void {
-    const message =
-      'the answer was lost: the request may or may not have been applied; retry under the same request id';
+    const message = 'the answer was lost; the request may have been applied: retry with the same request id';
     this.#finish(new ServiceError('UNKNOWN_OUTCOME', message, { cause }), undefined);
   }
 
   #finish(error: ServiceError | undefined, reply: RangeReply | undefined): void {
     this.#end();
-    this.#done(error, reply);
+    this.#completion.completed(error, reply);
+  }
+
+  #end(): void {
+    this.#unwatch();
+    if (!this.#finished) this.#deps.inFlight.calls--;
+    this.#finished = true;
   }
 }

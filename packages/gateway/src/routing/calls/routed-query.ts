@@ -3,18 +3,17 @@ import type { Query, QueryResult, RangeDescriptor, RangeReply, RangeRequest } fr
 import type { BackendDone, RequestOptions } from '../../backend.ts';
 import { routingKey, routingSpan } from '../routes/request-keys.ts';
 import type { Routes } from '../routes/routes.ts';
-import { AWAIT_MS } from './acquires.ts';
 import type { ManyRanges } from './many-ranges.ts';
 import type { NewestRevision } from './newest-revision.ts';
-import type { RequestDone, RoutedCall, RoutedRequest } from './request.ts';
+import { type RequestCompletion, type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
+import { AWAIT_MS } from './routed-acquire.ts';
 
 export interface RoutedQueryDeps {
   readonly clock: Clock;
   readonly routes: Routes;
   readonly many: ManyRanges;
   readonly newest: NewestRevision;
-  /** Starts a call to the range that has the keys; it ends with STALE_EPOCH when several ranges have them. */
-  readonly call: (request: RoutedRequest, done: RequestDone) => RoutedCall;
+  readonly calls: RequestDeps;
 }
 
 /** Longest time that one request may take. */
@@ -22,27 +21,30 @@ export const REQUEST_TIMEOUT_MAX_MS = 60_000;
 export const ATTEMPT_MS = 1_000;
 
 /**
- * One query, from the first attempt to the answer, over whatever ranges its keys are in.
+ * One query, from the first attempt to the answer, over whichever ranges its keys are in. Read from top to bottom: `start`,
+ * `#askMaster` (RQ1), `#askRange`, then `completed` by the `RoutedCall`, and `#askMany` if several ranges have to answer.
  *
  * RQ1. The answer to a read that is not `serializable`, or to a query that wants a `current` answer, carries a revision that is
- *      at least that of every change acknowledged, and of every answer given, before the query came, in whichever range. A
+ *      at least that of every change acknowledged, and of every answer returned, before the query came, in any range. A
  *      range that counts its revisions by itself is the only one there ever was, and knows it. Otherwise the master is asked
  *      for its newest revision after the query came, and the range answers no earlier than that (`notBefore`). Concurrent
- *      queries share one question (D1 of the revision drawer). A range that has become the only one again, by merges, is
- *      no exception: it may not have the newest revision that an answer carried, as not every revision is a change.
- * RQ2. The range may have been split since the gateway heard of it. Its answer shows that, and the query begins again.
+ *      queries share one question (D1 of the revision drawer). A range that merges have made the only one again is no
+ *      exception: it may not have the newest revision that an answer carried, as not every revision is a change.
+ * RQ2. The range may have been split since the gateway learned of it. Its answer shows that, and the query starts again.
  * RQ3. It ends by its time-out, also while the master does not answer.
  */
-export class RoutedQuery {
+export class RoutedQuery implements RequestCompletion {
   readonly #deps: RoutedQueryDeps;
   readonly #query: Query;
   readonly #done: BackendDone<QueryResult>;
   readonly #endsMs: number;
   readonly #isCurrent: boolean;
-  /** Of a current answer: what the master gave after the query came; 0 before that. */
+  /** For a current answer: what the master returned after the query came; 0 before that. */
   #notBefore: number;
-  /** Takes back what is under way. */
-  #cancel: () => void = () => {};
+  /** The call to one range, from the first on. */
+  #call: RoutedCall | undefined;
+  /** Cancels the question to the master, or to several ranges. */
+  #giveUp: (() => void) | undefined;
 
   constructor(deps: RoutedQueryDeps, query: Query, options: RequestOptions, done: BackendDone<QueryResult>) {
     this.#deps = deps;
@@ -59,13 +61,8 @@ export class RoutedQuery {
   }
 
   cancel(): void {
-    this.#cancel();
-  }
-
-  /** The range that is thought to have its key. */
-  get #range(): RangeDescriptor | undefined {
-    const { routes } = this.#deps;
-    return routes.whole ?? routes.find(routingKey(this.#query));
+    this.#giveUp?.();
+    this.#call?.cancel();
   }
 
   /** RQ1, RQ3. */
@@ -75,45 +72,55 @@ export class RoutedQuery {
     const giveUp = this.#deps.newest.ask(this.#notBefore, (error, revision) => {
       answered = true;
       timer?.cancel();
-      if (revision === undefined) return this.#done(error ?? noAnswer(), undefined);
-      this.#notBefore = Math.max(1, this.#notBefore, revision); // every range has had revision 1
-      this.#askRange();
+      this.#masterAnswered(error, revision);
     });
     if (answered) return;
     timer = this.#deps.clock.setTimer(this.#remainingMs, () => {
       giveUp();
       this.#done(noMaster(), undefined);
     });
-    this.#cancel = () => {
+    this.#giveUp = () => {
       timer?.cancel();
       giveUp();
     };
   }
 
-  #askRange(): void {
-    const request = new RangeQuery(this.#query, this.#remainingMs, this.#notBefore);
-    const call = this.#deps.call(request, (error, reply) => this.#answered(call, error, reply));
-    this.#cancel = () => call.cancel();
-    call.start();
+  #masterAnswered(error: ServiceError | undefined, revision: number | undefined): void {
+    if (revision === undefined) return this.#done(error ?? noAnswer(), undefined);
+    this.#giveUp = undefined;
+    this.#notBefore = Math.max(1, this.#notBefore, revision); // every range has had revision 1
+    this.#askRange();
   }
 
-  #answered(call: RoutedCall, error: ServiceError | undefined, reply: RangeReply | undefined): void {
+  #askRange(): void {
+    const request = new RangeQuery(this.#query, this.#remainingMs, this.#notBefore);
+    this.#call = new RoutedCall(this.#deps.calls, request, this);
+    this.#call.start();
+  }
+
+  completed(error: ServiceError | undefined, reply: RangeReply | undefined): void {
     const concernsMany = this.#concernsMany(error);
     if (!concernsMany && reply === undefined) return this.#done(error ?? noAnswer(), undefined);
-    const isNumberedHere = concernsMany || isNumbered(call.range);
+    const isNumberedHere = concernsMany || isNumbered(this.#call?.range);
     if (this.#isCurrent && this.#notBefore === 0 && isNumberedHere) return this.#askMaster(); // RQ2
     if (concernsMany) this.#askMany();
     else this.#done(undefined, reply as RangeReply & { readonly result: QueryResult });
   }
 
   #askMany(): void {
-    this.#cancel = this.#deps.many.query(this.#query, this.#notBefore, this.#remainingMs, this.#done);
+    this.#giveUp = this.#deps.many.query(this.#query, this.#notBefore, this.#remainingMs, this.#done);
   }
 
-  /** Its keys are in several ranges, it names a revision that only another range may have, or others have more to say. */
+  /** Its keys are in several ranges, another range may have the revision that it names, or several have a part of the answer. */
   #concernsMany(error: ServiceError | undefined): boolean {
     if (error === undefined) return belongsTogether(this.#query) && !isWhole(this.#range);
     return error.code === 'FUTURE_REVISION' ? isNumbered(this.#range) : error.code === 'STALE_EPOCH';
+  }
+
+  /** The range that has its key, as far as this gateway knows. */
+  get #range(): RangeDescriptor | undefined {
+    const { routes } = this.#deps;
+    return routes.whole ?? routes.find(routingKey(this.#query));
   }
 
   get #remainingMs(): number {
@@ -130,7 +137,7 @@ export class RangeQuery implements RoutedRequest {
   readonly attemptMs: number;
   readonly awaits: boolean;
   readonly #body: Extract<RangeRequest['body'], { kind: 'query' }>;
-  /** Where its keys are, if not where the query says: it is asked of a part of them. */
+  /** The span of the keys to ask for, if that is a part of the query's span. */
   readonly #part: Span | undefined;
 
   constructor(query: Query, timeoutMs: number, notBefore: number, part?: Span) {
@@ -154,7 +161,7 @@ export class RangeQuery implements RoutedRequest {
   }
 }
 
-/** Whether it is answered when something happens, rather than at once. */
+/** Whether the leader answers it when something happens, rather than at once. */
 export function awaitsSomething({ type }: Query): boolean {
   return type === 'lockAwait' || type === 'grantEnd';
 }
@@ -163,7 +170,7 @@ function isLinearizableRead(query: Query): boolean {
   return (query.type === 'range' || query.type === 'readTxn') && !query.serializable;
 }
 
-/** Whether the range that is asked has only a part to say. */
+/** Whether one range has only a part of the answer. */
 function belongsTogether(query: Query): boolean {
   return query.type === 'session' || (query.type === 'leaseTimeToLive' && query.keys);
 }
@@ -179,10 +186,10 @@ function isWhole(range: RangeDescriptor | undefined): boolean {
 }
 
 function noMaster(): ServiceError {
-  const message = 'no leader of the masters gave a revision in time; a read over several ranges needs one';
+  const message = 'no leader of the masters returned a revision in time; a read over several ranges needs one';
   return new ServiceError('DEADLINE_EXCEEDED', message);
 }
 
 function noAnswer(): ServiceError {
-  return new ServiceError('INTERNAL', 'neither an answer nor an error');
+  return new ServiceError('INTERNAL', 'the request ended with neither an answer nor an error');
 }

@@ -1,8 +1,8 @@
-import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { InvariantError, ManualClock, SeededRandom, ServiceError } from '@remora/base';
 import type { AcquireAs, LockCommand, LockResult } from '@remora/lock';
 import { expect, test } from 'vitest';
 import type { BackendReply, RequestOptions } from '../../backend.ts';
-import { Acquires } from './acquires.ts';
+import { type AcquireDeps, acquireStateAfter, RoutedAcquire } from './routed-acquire.ts';
 import { WaitSlots } from './wait-slots.ts';
 
 type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
@@ -11,42 +11,48 @@ const DEADLINE_MS = 10_000;
 const GRANTED: LockResult = { type: 'granted', version: 9, depth: 1, lockTimeMs: 0 };
 const CANCELED: LockResult = { type: 'refused', code: 'LOCK_CANCELED', message: 'waits no longer' };
 
-/** A range whose lock is queued for, and refuses what comes after its deadline; the test says how the wait ends. */
+/** A range at which the first acquire joins the queue, and that refuses commands after their deadline; the test ends the wait. */
 class AcquireBed {
   readonly clock = new ManualClock();
   readonly asked: RequestOptions[] = [];
   readonly seen: string[] = [];
   endWait: (result: LockResult) => void = () => {};
-  readonly #acquires = new Acquires({
+  /** Whether the range answers all acquires but the first only when the test says so. */
+  isSlow = false;
+  answerLate: () => void = () => {};
+  stopped = 0;
+  readonly #deps: AcquireDeps = {
     ...{ clock: this.clock, random: new SeededRandom(1), waits: new WaitSlots(1, () => {}) },
     command: (_command, options, done) => {
       this.asked.push(options);
       const isLate = (options.deadlineMs ?? Number.POSITIVE_INFINITY) < this.clock.monotonicMs();
+      const result = this.asked.length === 1 ? ({ type: 'queued', position: 1 } as const) : GRANTED;
+      const answer = (): void => done(undefined, replyOf({ type: 'lock', result }));
       if (isLate) done(new ServiceError('DEADLINE_EXCEEDED', 'it came after its deadline'), undefined);
-      else {
-        const result = this.asked.length === 1 ? ({ type: 'queued', position: 1 } as const) : GRANTED;
-        done(undefined, replyOf({ type: 'lock', result }));
-      }
-      return () => {};
+      else if (this.isSlow && this.asked.length > 1) this.answerLate = answer;
+      else answer();
+      return () => void this.stopped++;
     },
     commandAsItIs: () => () => {},
     query: (_query, _options, done) => {
       this.endWait = (result) => done(undefined, replyOf({ type: 'lockAwait', result }));
       return () => {};
     },
-  });
+  };
 
-  acquire(as: AcquireAs): void {
+  acquire(as: AcquireAs): RoutedAcquire {
     const command: Acquire = {
       ...{ type: 'acquire', lock: { namespace: 'n', name: Buffer.from('l') }, as, attempt: 1, depthMax: 1 },
       ...{ owner: { session: { lease: 1n, incarnation: 1 }, token: 't' }, data: Buffer.alloc(0) },
       ...{ wait: true, waitUntilMs: 0, deadlineMs: 0 },
     };
     const options = { requestId: 'r', timeoutMs: DEADLINE_MS, deadlineMs: DEADLINE_MS, waitMs: 60_000 };
-    this.#acquires.acquire(command, options, (error, reply) => {
+    const request = new RoutedAcquire(this.#deps, command, options, (error, reply) => {
       const result = reply?.result.type === 'lock' ? reply.result.result : undefined;
       this.seen.push(error?.code ?? result?.type ?? 'nothing');
     });
+    request.start();
+    return request;
   }
 }
 
@@ -56,9 +62,9 @@ function replyOf<Result>(result: Result): BackendReply<Result> {
 
 const rows: { name: string; as: AcquireAs; end: LockResult }[] = [
   { name: 'an upgrade that was granted', as: { type: 'upgrade' }, end: GRANTED },
-  { name: 'who waits no longer for permits', as: { type: 'permits', permits: 1, capacity: 1 }, end: CANCELED },
+  { name: 'a wait for permits that was canceled', as: { type: 'permits', permits: 1, capacity: 1 }, end: CANCELED },
 ];
-test.each(rows)('$name is asked about after the deadline of the request, too', ({ as, end }) => {
+test.each(rows)('$name is asked about even after the deadline of the request', ({ as, end }) => {
   const bed = new AcquireBed();
   bed.acquire(as);
   bed.clock.advance(DEADLINE_MS + 2_000);
@@ -70,11 +76,34 @@ test.each(rows)('$name is asked about after the deadline of the request, too', (
   ]);
 });
 
-test('the time to wait begins when the lock is asked for, and not when its queue is joined', () => {
+test.each(rows)('$name is not answered once its caller has given up while the lock is asked again', ({ as, end }) => {
+  const bed = new AcquireBed();
+  bed.isSlow = true;
+  const request = bed.acquire(as);
+  bed.endWait(end);
+  expect(bed.asked.length).toBe(2);
+  request.cancel();
+  request.cancel();
+  bed.answerLate();
+  bed.clock.advance(100_000);
+  expect([bed.seen, bed.stopped]).toEqual([[], 1]);
+});
+
+test('an event that is not legal in the state of an acquire is a broken invariant (RA1)', () => {
+  expect(acquireStateAfter('asking', 'queued')).toBe('waiting');
+  for (const event of ['answer', 'cancel', 'queued', 'resume'] as const) {
+    expect(() => acquireStateAfter('answered', event)).toThrow(InvariantError);
+    expect(() => acquireStateAfter('abandoned', event)).toThrow(InvariantError);
+  }
+  expect(() => acquireStateAfter('asking', 'resume')).toThrow("'resume' is no event of an acquire that is 'asking'");
+  expect(() => acquireStateAfter('leaving', 'queued')).toThrow(InvariantError);
+});
+
+test('the time to wait begins when the lock is asked for, and not when its queue is joined (RA3)', () => {
   const clock = new ManualClock();
   const seen: string[] = [];
   const asked: number[] = [];
-  const acquires = new Acquires({
+  const deps: AcquireDeps = {
     ...{ clock, random: new SeededRandom(1), waits: new WaitSlots(1, () => {}), commandAsItIs: () => () => {} },
     command: (_command, _options, done) => {
       const joined = replyOf({ type: 'lock', result: { type: 'queued', position: 1 } } as const);
@@ -86,15 +115,16 @@ test('the time to wait begins when the lock is asked for, and not when its queue
       clock.setTimer(timeoutMs, () => done(new ServiceError('DEADLINE_EXCEEDED', 'nothing happened'), undefined));
       return () => {};
     },
-  });
+  };
   const command: Acquire = {
     ...{ type: 'acquire', lock: { namespace: 'n', name: Buffer.from('l') }, attempt: 1, depthMax: 1 },
     ...{ owner: { session: { lease: 1n, incarnation: 1 }, token: 't' }, data: Buffer.alloc(0) },
     ...{ wait: true, waitUntilMs: 0, deadlineMs: 0 },
   };
-  acquires.acquire(command, { requestId: 'r', timeoutMs: DEADLINE_MS, waitMs: 5_000 }, (error) => {
+  const options = { requestId: 'r', timeoutMs: DEADLINE_MS, waitMs: 5_000 };
+  new RoutedAcquire(deps, command, options, (error) => {
     seen.push(`${error?.code} at ${clock.monotonicMs()}`);
-  });
+  }).start();
   const beganMs = clock.monotonicMs();
   clock.advance(20_000);
   expect([asked, seen]).toEqual([[1_000], [`LOCK_TIMEOUT at ${beganMs + 5_000}`]]);
