@@ -2,21 +2,23 @@ import { defineConfig } from 'vitest/config';
 import { mutationPlugins } from './test/mutations/plugin.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
-const SYSTEM = [
-  'test/e2e/**/*.test.ts',
-  'test/chaos/*.test.ts',
-  'test/etcd-diff/etcd-diff.test.ts',
-  'test/fixtures/**/*.test.ts',
-  'test/soak/growth.test.ts',
-  'test/soak/overload.test.ts',
-  'test/soak/nodes/nodes.test.ts',
-];
-
-/** Each of them loads many builds of a simulation, and these stay in its process. */
-const PLANTED = ['test/sim/!(common)/planted/*.test.ts'];
+/** Tests of real processes. */
+const SYSTEM = ['test/e2e/**/*.test.ts', 'test/etcd-diff/etcd-diff.test.ts'];
+const LONG = '**/*.long.test.ts';
+const LONG_SYSTEM = 'test/{e2e,chaos,etcd-diff,fixtures,soak}/**/*.long.test.ts';
+const NO_PACKAGES = '**/node_modules/**';
 
 /** Simulations drop most of what they make: with a larger nursery they take a tenth less time. */
 const SIMULATING = ['--max-semi-space-size=64'];
+
+/** Real clusters, which wait more than they compute: two at a time, and after everything else. */
+const CLUSTERS = {
+  globalSetup: ['test/e2e/global-setup.ts'],
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  maxWorkers: 2,
+  sequence: { groupOrder: 1 },
+};
 
 // Workspace packages are tested from their sources (export condition "source"), never from a stale build.
 export default defineConfig({
@@ -24,12 +26,14 @@ export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
   test: {
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Guards against hangs only: on a busy machine a test of a second takes half a minute.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     // Simulations that tests have built are programs as they are: looking at each of them again takes seconds.
     server: { deps: { external: [/\/\.remora\//] } },
+    // `npm test` runs `unit` and `system`, `npm run test:long` the other two.
     projects: [
       {
         extends: true,
@@ -40,29 +44,27 @@ export default defineConfig({
           isolate: false,
           execArgv: SIMULATING,
           include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...SYSTEM, ...PLANTED],
+          exclude: [NO_PACKAGES, LONG, ...SYSTEM],
         },
       },
       {
         extends: true,
+        test: { name: 'system', include: SYSTEM, exclude: [NO_PACKAGES, LONG], ...CLUSTERS },
+      },
+      {
+        // A process for each file: those of planted bugs load many builds of a simulation, which stay in memory.
+        extends: true,
         test: {
-          name: 'planted',
+          name: 'long',
           maxWorkers: '100%',
           execArgv: SIMULATING,
-          include: PLANTED,
+          include: [LONG],
+          exclude: [NO_PACKAGES, LONG_SYSTEM],
         },
       },
       {
-        // Real clusters, which wait more than they compute: two at a time, and after everything else.
         extends: true,
-        test: {
-          name: 'system',
-          include: SYSTEM,
-          globalSetup: ['test/e2e/global-setup.ts'],
-          testTimeout: 120_000,
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
-        },
+        test: { name: 'long-system', include: [LONG_SYSTEM], ...CLUSTERS },
       },
     ],
   },

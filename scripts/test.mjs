@@ -1,11 +1,17 @@
-// `npm test`: installs, builds, lints, checks types and runs every test. Arguments go to vitest.
-// The last line is `N passed, N failed`; lint and types count as one each, so that it agrees with the exit code.
+// `npm test` installs, builds, lints, checks types and runs every test but the long ones; `npm run test:long` installs,
+// builds and runs the long ones (docs/testing.md). Further arguments go to vitest.
+// The last line is `N passed, N failed`, and `, N skipped` if there are any; lint and types count as one test each, so
+// that it agrees with the exit code.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from './build.mjs';
 import { install } from './install.mjs';
 import { run, tool } from './lib.mjs';
+
+const args = process.argv.slice(2);
+const long = args[0] === '--long';
+if (long) args.shift();
 
 await install();
 await build();
@@ -16,19 +22,19 @@ const steps = [
 ];
 let passed = 0;
 const failures = [];
-for (const { name, args } of steps) {
-  console.log(`\n> ${name}`);
+for (const { name, args } of long ? [] : steps) {
+  console.log(`> ${name}`);
   if ((await run(process.execPath, args)) === 0) passed += 1;
   else failures.push(name);
 }
 
-console.log('\n> tests');
+console.log(`> ${long ? 'long tests' : 'tests'}`);
 const dir = mkdtempSync(join(tmpdir(), 'remora-test-'));
 const countsFile = join(dir, 'counts.json');
-const reporters = ['--reporter=default', '--reporter=./scripts/count-reporter.mjs'];
+const projects = (long ? ['long', 'long-system'] : ['unit', 'system']).flatMap((name) => ['--project', name]);
 const code = await run(
   process.execPath,
-  [tool('vitest', 'vitest.mjs'), 'run', ...reporters, ...process.argv.slice(2)],
+  [tool('vitest', 'vitest.mjs'), 'run', '--reporter=./scripts/test-reporter.mjs', ...projects, ...args],
   { env: { ...process.env, REMORA_TEST_COUNTS: countsFile } },
 );
 const counts = readCounts();
@@ -38,13 +44,14 @@ if (failures.length > 0) console.error(`\nfailed before the tests: ${failures.jo
 // A run that broke off, or failed for a reason other than a test, is a failure too.
 const failed = failures.length + Math.max(counts.failed, code === 0 ? 0 : 1);
 process.exitCode = failed === 0 ? 0 : 1;
-console.log(`${passed + counts.passed} passed, ${failed} failed`);
+const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
+console.log(`${passed + counts.passed} passed, ${failed} failed${skipped}`);
 
 function readCounts() {
   try {
     return JSON.parse(readFileSync(countsFile, 'utf8'));
   } catch (error) {
     console.error(`vitest left no counts: ${error.message}`);
-    return { passed: 0, failed: 1 };
+    return { passed: 0, failed: 1, skipped: 0 };
   }
 }

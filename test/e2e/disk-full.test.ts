@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { connect, RemoraError } from 'remora';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { SmallDisk } from '../chaos/nodes/small-disk.ts';
+import { describeWith } from '../support/needs.ts';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
 import { eventuallyShown } from './health-views.ts';
@@ -33,39 +34,42 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-test.skipIf(disk === undefined)('below its reserve a node takes in no values, and does everything else', async () => {
-  await using client = await connect({ endpoints: cluster.endpoints, requestTimeout: '1s' });
-  await client.kv.put('doomed', 'v');
-  disk?.fillBut(RESERVE_MB - 1);
-  await eventually('it refuses values', async () => {
-    const error = await client.kv.put('more', 'v').catch((thrown: unknown) => thrown);
-    return error instanceof RemoraError && error.code === 'RESOURCE_EXHAUSTED' && /--disk-reserve/.test(error.message);
-  });
-  const txn = client.kv.txn({ success: [{ put: 'more', value: 'v' }] });
-  await expect(txn).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
-  const held = await client.lock('l').acquire({ data: 'mine' });
-  await held.release();
-  expect(await client.kv.delete('doomed')).toMatchObject({ deleted: 1 });
-  const { ports } = cluster.node(1);
-  const metrics = await (await fetch(`http://127.0.0.1:${ports.health}/metrics`)).text();
-  expect(metrics).toMatch(/^remora_disk_refusals_total [1-9]/m);
-  expect(metrics).toMatch(/^remora_disk_available_bytes [1-9]/m);
-  const full = { name: 'diskReserve', severity: 'critical', scope: 'node', nodeId: 1 };
-  // The only node there is goes on taking clients: no other one would serve better.
-  await eventuallyShown(cluster.node(1), [expect.objectContaining(full)]);
-  disk?.free();
-  await eventuallyShown(cluster.node(1), []);
-  await eventually('it takes values again', () =>
-    client.kv.put('more', 'v').then(
-      () => true,
-      () => false,
-    ),
-  );
-});
+const missing = disk === undefined ? 'no file system may be mounted here (mount -t tmpfs, as root)' : undefined;
 
-test.skipIf(disk === undefined)(
-  'a node whose engine finds no room says so, ends with a code of its own, and goes on once there is some',
-  async () => {
+describeWith(missing, 'a node whose disk is full', () => {
+  test('below its reserve a node takes in no values, and does everything else', async () => {
+    await using client = await connect({ endpoints: cluster.endpoints, requestTimeout: '1s' });
+    await client.kv.put('doomed', 'v');
+    disk?.fillBut(RESERVE_MB - 1);
+    await eventually('it refuses values', async () => {
+      const error = await client.kv.put('more', 'v').catch((thrown: unknown) => thrown);
+      return (
+        error instanceof RemoraError && error.code === 'RESOURCE_EXHAUSTED' && /--disk-reserve/.test(error.message)
+      );
+    });
+    const txn = client.kv.txn({ success: [{ put: 'more', value: 'v' }] });
+    await expect(txn).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+    const held = await client.lock('l').acquire({ data: 'mine' });
+    await held.release();
+    expect(await client.kv.delete('doomed')).toMatchObject({ deleted: 1 });
+    const { ports } = cluster.node(1);
+    const metrics = await (await fetch(`http://127.0.0.1:${ports.health}/metrics`)).text();
+    expect(metrics).toMatch(/^remora_disk_refusals_total [1-9]/m);
+    expect(metrics).toMatch(/^remora_disk_available_bytes [1-9]/m);
+    const full = { name: 'diskReserve', severity: 'critical', scope: 'node', nodeId: 1 };
+    // The only node there is goes on taking clients: no other one would serve better.
+    await eventuallyShown(cluster.node(1), [expect.objectContaining(full)]);
+    disk?.free();
+    await eventuallyShown(cluster.node(1), []);
+    await eventually('it takes values again', () =>
+      client.kv.put('more', 'v').then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
+  test('a node whose engine finds no room says so, ends with a code of its own, and goes on once there is some', async () => {
     const node = cluster.node(1);
     const client = await connect({ endpoints: cluster.endpoints, requestTimeout: '1s' });
     await client.kv.put('before', 'kept');
@@ -89,5 +93,5 @@ test.skipIf(disk === undefined)(
     await node.untilReady();
     await using again = await connect({ endpoints: cluster.endpoints });
     expect((await again.kv.get('before'))?.value.toString()).toBe('kept');
-  },
-);
+  });
+});

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describeWith } from '../support/needs.ts';
 import { EtcdApi } from './etcd-twins/etcd-api.ts';
-import { isEtcdctlThere } from './etcd-twins/etcdctl.ts';
+import { missingEtcdctl } from './etcd-twins/etcdctl.ts';
 import { COMMAND_BORDERS, COMMAND_CASES, EtcdctlSession } from './etcd-twins/etcdctl-cases.ts';
 import { KV_BORDERS, KV_READS, type KvCase, writeFixture } from './etcd-twins/kv-cases.ts';
 import { ranked, startTwins, type Twins } from './etcd-twins/twins.ts';
@@ -19,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => twins?.stop());
 
-describe.skipIf(!isEtcdctlThere())('etcdctl prints the same with one range and with many', () => {
+describeWith(missingEtcdctl(), 'etcdctl prints the same with one range and with many', () => {
   test.each(COMMAND_CASES)('$name', async ({ run }) => {
     const sessions = [twins.one, twins.many].map((cluster) => new EtcdctlSession(cluster.node(1).client));
     await Promise.all(sessions.map(run));

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeWith } from '../support/needs.ts';
 import type { Profile } from './requests/generate.ts';
 import { Bench, textOfFinding } from './run.ts';
-import { ETCD_MISSING, isEtcdThere } from './servers/etcd-process.ts';
-
-const THERE = isEtcdThere();
-if (!THERE) console.warn(`not compared with etcd: ${ETCD_MISSING}`);
+import { missingEtcd } from './servers/etcd-process.ts';
 
 const TRIES_MAX = 100;
 const SEEDS: readonly { readonly profile: Profile; readonly seed: number; readonly requests: number }[] = [
@@ -14,12 +12,12 @@ const SEEDS: readonly { readonly profile: Profile; readonly seed: number; readon
   { profile: 'kv', seed: 4, requests: 200 },
 ];
 
-// Many more of them: npm run fuzz:etcd (docs/testing.md).
-describe.skipIf(!THERE)('a cluster of eight ranges answers as etcd does', () => {
+// Many more of them: npm run fuzz:etcd (docs/testing/etcd-diff.md).
+describeWith(missingEtcd(), 'a cluster of eight ranges answers as etcd does', () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await Bench.start({ nodes: 3, layout: 'eight', seed: 1 });
-  }, 120_000);
+  });
   afterAll(() => bench?.stop());
 
   test.each(SEEDS)('$requests requests, $profile, seed $seed', async (plan) => {

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { PROFILES, type Profile } from './requests/generate.ts';
 import { Bench, textOfFinding } from './run.ts';
-import { ETCD_MISSING, isEtcdThere } from './servers/etcd-process.ts';
+import { missingEtcd } from './servers/etcd-process.ts';
 import { LAYOUTS, type Layout } from './servers/ranges.ts';
 
 const USAGE = `npm run fuzz:etcd -- [options]
@@ -41,8 +41,9 @@ export async function main(args: readonly string[]): Promise<number> {
     console.log(USAGE);
     return 0;
   }
-  if (!isEtcdThere()) {
-    console.error(ETCD_MISSING);
+  const missing = missingEtcd();
+  if (missing !== undefined) {
+    console.error(missing);
     return 2;
   }
   const bench = await Bench.start({ ...settings, seed: settings.seeds[0] ?? 1 });

@@ -6,18 +6,19 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * is left without work at the end. On a fresh clone nothing else tells, and how large a file is says little.
  */
 const LONG = [
-  'test/sim/cluster/seeds/',
   'test/sim/cluster/planted/',
+  'test/sim/cluster/seeds/',
   'test/sim/',
   'packages/master/test/cases/',
-  'test/e2e/cli.test.ts',
   'test/chaos/',
-  'test/soak/nodes/',
+  'test/e2e/cli.test.ts',
+  'test/e2e/guarded-commands.long.test.ts',
   'test/e2e/admin.test.ts',
-  'test/e2e/lost-majority.test.ts',
+  'test/etcd-diff/',
+  'test/soak/nodes/',
+  'test/e2e/lost-majority.long.test.ts',
   'test/e2e/admin-steering.test.ts',
   'test/fixtures/',
-  'test/e2e/repair.test.ts',
   'test/e2e/ranges.test.ts',
   'test/soak/',
 ];

@@ -7,9 +7,10 @@ const ENDED_WITHIN_MS = 20_000;
 /** Of the client library; the command says the same in its own words. */
 const LOG_LINES = /^\{"level":.*\n/gm;
 
-/** On Debian: apt-get install etcd-client. */
-export function isEtcdctlThere(): boolean {
-  return spawnSync(PROGRAM, ['version'], { stdio: 'ignore', env: environment() }).status === 0;
+/** Says what is missing, and how to install it; undefined if etcdctl is installed. */
+export function missingEtcdctl(): string | undefined {
+  const { status } = spawnSync(PROGRAM, ['version'], { stdio: 'ignore', env: environment() });
+  return status === 0 ? undefined : `${PROGRAM} is not installed; on Debian: apt-get install etcd-client`;
 }
 
 export interface Said {

@@ -12,12 +12,10 @@ const READY_MS = 60_000;
 const PROBE_TIMEOUT_MS = 1_000;
 const LOG_SHOWN = 2_000;
 
-/** On Debian: apt-get install etcd-server. */
-export function isEtcdThere(): boolean {
-  return existsSync(PROGRAM);
+/** Says what is missing, and how to install it; undefined if etcd is installed. */
+export function missingEtcd(): string | undefined {
+  return existsSync(PROGRAM) ? undefined : `${PROGRAM} is not installed; on Debian: apt-get install etcd-server`;
 }
-
-export const ETCD_MISSING = `${PROGRAM} is not there; on Debian: apt-get install etcd-server`;
 
 /** Ends the server when the pipe closes that it reads from, so that no server outlives the test, however that ends. */
 const GUARD = '"$@" & read _; kill -9 $!; wait $!';

@@ -1,10 +1,10 @@
-/** The runs that `npm test` makes, in several files so that they share the machine's processors. */
+/** Runs of given seeds as tests: a few in `npm test`, the others in `npm run test:long`. */
 import { setFlagsFromString } from 'node:v8';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { FaultEvent } from '../../common/faults/fault.ts';
 import { CHECKED, type RunResult, runSeed } from '../run.ts';
 
-/** A run that once found something, in the product or in the simulation; it stays, and runs with every `npm test`. */
+/** A run that once found something, in the product or in the simulation; it stays, and runs with every `npm run test:long`. */
 export interface Regression {
   readonly seed: number;
   readonly found: string;

@@ -32,10 +32,10 @@ export function replayShort(replay: ShortReplay): void {
     loader = await import(LOADER);
   });
 
-  test.each(replay.bugs)(`${replay.simulation} finds $name`, { timeout: TIMEOUT_MS }, async (bug) => {
+  test.for(replay.bugs)(`${replay.simulation} finds $name`, { timeout: TIMEOUT_MS }, async (bug, { annotate }) => {
     const seed = await firstSeed(await planted<RunSeed>(loader, replay.run, bug), bug, replay);
     expect(seed, 'no seed finds it any more').toBeDefined();
-    if (seed !== bug.seed) console.warn(`${bug.name} is found by seed ${seed}: write that into its row`);
+    if (seed !== bug.seed) await annotate(`found by seed ${seed}, not ${bug.seed}: write that into its row`);
   });
 }
 

@@ -1,6 +1,6 @@
 /**
  * Bugs planted for the Raft simulation: one place each, and each a bug that Raft implementations have had.
- * planted-bugs.test.ts runs the `seed` of each, which breaks one of its `properties`. When runs have changed,
+ * planted-bugs.long.test.ts runs the `seed` of each, which breaks one of its `properties`. When runs have changed,
  * `pnpm planted:raft --write` looks for the seeds anew.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';

@@ -1,5 +1,5 @@
 /**
- * Bugs planted for the simulation of etcd watch streams, one place each. stream-bugs.test.ts runs the `seed` of each; what
+ * Bugs planted for the simulation of etcd watch streams, one place each. stream-bugs.long.test.ts runs the `seed` of each; what
  * the run finds has one of its `properties` in it.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';

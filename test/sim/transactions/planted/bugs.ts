@@ -1,5 +1,5 @@
 /**
- * Bugs planted for the simulation of transactions over ranges, one place each. planted-bugs.test.ts runs the `seed` of
+ * Bugs planted for the simulation of transactions over ranges, one place each. planted-bugs.long.test.ts runs the `seed` of
  * each, which breaks one of its `properties` (run.ts).
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';

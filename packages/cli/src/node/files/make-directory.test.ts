@@ -27,7 +27,7 @@ describe('making a directory', () => {
   });
 
   // Node's own way to do so never ended in /proc.
-  test.skipIf(!existsSync('/proc/self'))('where nobody can make one is refused', async () => {
+  test.skipIf(!existsSync('/proc/self'))('where nobody can make one (below /proc) is refused', async () => {
     await expect(makeDirectory('/proc/nope/x')).rejects.toMatchObject({ code: 'ENOENT' });
   });
 

@@ -1,3 +1,0 @@
-import { runsOf } from './seeds.ts';
-
-runsOf({ first: 1, last: 12 });
