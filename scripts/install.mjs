@@ -24,6 +24,7 @@ function manifests() {
     'pnpm-lock.yaml',
     'pnpm-workspace.yaml',
     'test/package.json',
+    'bench/package.json',
     'examples/package.json',
     ...packages.map((name) => `packages/${name}/package.json`),
   ];

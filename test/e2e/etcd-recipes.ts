@@ -14,7 +14,7 @@ import {
   type v3lockpb,
 } from '@remora/protocol/etcd';
 import { expect } from 'vitest';
-import { electionClient, kvClient, leaseClient, lockClient } from '../bench/etcd-clients.ts';
+import { electionClient, kvClient, leaseClient, lockClient } from '../support/etcd-clients.ts';
 
 /** What users of etcd's `Lock` and `Election` services count on, as functions of the address of any server of them. */
 export interface RecipeScenario {

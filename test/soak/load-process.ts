@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { Child } from '../bench/child.ts';
+import { Child } from '../support/child.ts';
 
 const LAUNCHER = fileURLToPath(new URL('main.mjs', import.meta.url));
 

@@ -8,8 +8,8 @@ import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grp
 import { nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { type Command, DEFAULT_CALLER_LIMITS, dialPipe, pipeCommand, ReconnectingChannel } from '@remora/protocol';
 import { KVClient, PutRequest } from '@remora/protocol/etcd';
-import { quantile } from '../bench/quantile.ts';
 import { pause } from '../e2e/eventually.ts';
+import { quantile } from '../support/quantile.ts';
 import { tell } from './load-process.ts';
 
 export const WINDOW_MS = 500;

@@ -6,9 +6,10 @@
  * S2. The first rest is after the warm-up, which has to fill every cache: the log's tail, recent events, remembered
  *     outcomes. That takes operations rather than minutes.
  */
-import type { Child } from '../bench/child.ts';
+
 import { eventually, pause } from '../e2e/eventually.ts';
 import { type Cluster, withCluster } from '../e2e/harness.ts';
+import type { Child } from '../support/child.ts';
 import { startLoad } from './load-process.ts';
 import { type Memory, PROBE_ARGUMENTS } from './memory.ts';
 import type { MixedLoadSpec } from './mixed-load.ts';

@@ -1,5 +1,5 @@
 /** Figures of a run: how many operations ended how, how long they took, and when nothing went on. */
-import { quantile } from '../../bench/quantile.ts';
+import { quantile } from '../../support/quantile.ts';
 import type { How } from '../journal/lines.ts';
 import type { Operation } from './evidence.ts';
 

@@ -8,7 +8,7 @@ import {
   type v3lockpb,
 } from '@remora/protocol/etcd';
 import { expect } from 'vitest';
-import { electionClient, leaseClient, lockClient } from '../../bench/etcd-clients.ts';
+import { electionClient, leaseClient, lockClient } from '../../support/etcd-clients.ts';
 import { Run } from '../command.ts';
 import { eventually, FinalError } from '../eventually.ts';
 import { type Courses, shown, WHILE, type World, waiters } from './course.ts';

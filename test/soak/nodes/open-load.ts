@@ -6,8 +6,8 @@
  * O2. A request belongs to the phase in which it was due.
  */
 import { SeededRandom, ServiceError } from '@remora/base';
-import { quantile } from '../../bench/quantile.ts';
 import { pause } from '../../e2e/eventually.ts';
+import { quantile } from '../../support/quantile.ts';
 import { tell } from '../load-process.ts';
 import { Arrivals } from './arrivals.ts';
 import { KEYS, type Kind, kindOf, MixClient } from './mix.ts';

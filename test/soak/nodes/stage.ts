@@ -3,11 +3,11 @@
  * them, and clients that ask for 30 % of what the cluster was measured to do, by the clock.
  */
 import { AdminClient } from 'remora';
-import type { Child } from '../../bench/child.ts';
-import { quantile } from '../../bench/quantile.ts';
 import { runHere } from '../../e2e/command-line.ts';
 import { eventually, pause } from '../../e2e/eventually.ts';
 import { type Cluster, withCluster } from '../../e2e/harness.ts';
+import type { Child } from '../../support/child.ts';
+import { quantile } from '../../support/quantile.ts';
 import { startLoad } from '../load-process.ts';
 import { brokenRanges, type ClusterSeen, isBalanced, seeCluster, spreadOf, spreadText } from './cluster-view.ts';
 import { bordersOf } from './mix.ts';
