@@ -29,6 +29,7 @@ export default defineConfig({
     // Guards against hangs only: on a busy machine a test of a second takes half a minute.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     // Simulations that tests have built are programs as they are: looking at each of them again takes seconds.

@@ -74,7 +74,8 @@ async function remoraQueue(stage, cluster, waiters) {
   const holding = await looker.lock(name).acquire();
   let wakeUps = 0;
   const waiter = async () => {
-    const client = await cluster.client({ endpoints: [proxy.address], sessionTtl: `${SESSION_MS}ms` });
+    // No heartbeat of a session that lives so long is among the bytes of the hand-overs.
+    const client = await cluster.client({ endpoints: [proxy.address], sessionTtl: '5m' });
     const lock = await client.lock(name).acquire();
     wakeUps++;
     await sleep(WORK_MS);

@@ -103,7 +103,7 @@ export class RemoraCommand {
     for (const run of left) run.child.kill('SIGTERM');
     const late = setTimeout(() => {
       for (const run of left) run.child.kill('SIGKILL');
-    }, 5_000);
+    }, 30_000);
     await Promise.all(left.map((run) => run.ended));
     clearTimeout(late);
   }

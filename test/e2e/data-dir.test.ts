@@ -25,7 +25,7 @@ async function refusal(
   flags: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: number | null; readonly says: string }> {
   node.start(flags);
-  await eventually(`${node.name} has ended`, () => !node.running, { timeoutMs: 20_000 }).catch((cause: unknown) => {
+  await eventually(`${node.name} has ended`, () => !node.running).catch((cause: unknown) => {
     throw new Error(`it did not refuse to run:\n${node.logTail(20)}`, { cause });
   });
   const { code } = await node.exit;

@@ -69,7 +69,7 @@ class Recipes {
     return kvs.map((kv) => ({ key: kv.key.toString(), lease: kv.lease }));
   }
 
-  async lock(name: string, lease: bigint, timeoutMs = 20_000): Promise<string> {
+  async lock(name: string, lease: bigint, timeoutMs = 60_000): Promise<string> {
     const options = { deadline: Date.now() + timeoutMs };
     const request = { name: Buffer.from(name), lease };
     const { key } = await answer<v3lockpb.LockResponse>((done) =>

@@ -25,7 +25,7 @@ function scenario(name: string, use: (client: Etcd3, prefix: string) => Promise<
   };
 }
 
-async function until<T>(what: string, probe: () => T | undefined | Promise<T | undefined>, timeoutMs = 10_000) {
+async function until<T>(what: string, probe: () => T | undefined | Promise<T | undefined>, timeoutMs = 60_000) {
   const end = Date.now() + timeoutMs;
   for (;;) {
     const value = await probe();

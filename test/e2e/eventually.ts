@@ -1,7 +1,11 @@
 export interface EventuallyOptions {
+  /** A guard against hangs, unless the test is about this bound. */
   readonly timeoutMs?: number;
   readonly pollMs?: number;
 }
+
+/** On a busy machine what takes a second may take half a minute. */
+const PATIENCE_MS = 60_000;
 
 /**
  * Asks again and again until there is an answer (anything but undefined and false).
@@ -12,7 +16,7 @@ export async function eventually<T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,
   options: EventuallyOptions = {},
 ): Promise<T> {
-  const { timeoutMs = 15_000, pollMs = 20 } = options;
+  const { timeoutMs = PATIENCE_MS, pollMs = 20 } = options;
   const endMs = performance.now() + timeoutMs;
   let cause: unknown;
   for (;;) {

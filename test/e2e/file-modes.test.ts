@@ -83,7 +83,7 @@ test('a local cluster', async () => {
   const [basePort = 0] = await freePorts('127.0.0.1', 4);
   const local = join(dir, 'dev');
   const run = command.begin(['dev', '--nodes', '1', '--data-dir', local, '--base-port', String(basePort)]);
-  await eventually('it runs', () => run.out.includes(String(basePort)), { timeoutMs: 30_000 });
+  await eventually('it runs', () => run.out.includes(String(basePort)));
   expect(filesBelow(local)).toContain('CURRENT');
   expect(loose(local)).toEqual([]);
   run.child.kill('SIGTERM');

@@ -26,8 +26,8 @@ afterEach(async () => {
 const remora = command.run.bind(command);
 const begin = (args: readonly string[]): Run => command.begin(args, { noTerminal: true });
 
-const PATIENCE = { timeoutMs: 30_000 };
-const SLOW = 90_000;
+const PATIENCE = { timeoutMs: 60_000 };
+const SLOW = 300_000;
 /** The three commands that run others, by what they run them under. */
 const RUNS: Readonly<Record<string, (name: string) => readonly string[]>> = {
   lock: (name) => ['lock', 'run', name],

@@ -19,7 +19,7 @@ export interface ReadyBody {
   readonly conditions: readonly (ShownCondition & { readonly own: boolean })[];
 }
 
-const TIMEOUT_MS = 2_000;
+const TIMEOUT_MS = 30_000;
 
 export async function readyOf(node: NodeProcess): Promise<{ readonly status: number; readonly body: ReadyBody }> {
   const response = await fetch(`http://${node.http}/ready`, { signal: AbortSignal.timeout(TIMEOUT_MS) });

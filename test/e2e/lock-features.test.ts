@@ -43,7 +43,7 @@ const EXAMPLES_DIR = fileURLToPath(new URL('../../examples', import.meta.url));
 const EXAMPLES = ['delayed-write', 'deleting-anothers-lock', 'ghost-waiter', 'herd', 'overselling'];
 const PARTS = ['held', 'waiting', 'over'] as const;
 /** Of one course: so that one that comes to nothing does not take the others with it. */
-const PART_MS = 25_000;
+const PART_MS = 90_000;
 
 let cluster: Cluster;
 const failures = new Map<string, unknown>();
@@ -52,8 +52,8 @@ beforeAll(async () => {
   cluster = await Cluster.start();
   const { endpoints } = cluster;
   const http = cluster.nodes.map((node) => node.http);
-  const client = await connect({ endpoints });
-  const other = await connect({ endpoints: [...endpoints].reverse() });
+  const client = await connect({ endpoints, requestTimeout: '30s' });
+  const other = await connect({ endpoints: [...endpoints].reverse(), requestTimeout: '30s' });
   const running = new Map(
     Object.entries(COURSES).map(([feature, course]: [string, Course]) => {
       return [feature, course({ client, other, endpoints, http, name: unique(feature) })];
@@ -74,7 +74,7 @@ beforeAll(async () => {
     if (part !== 'over') await killLeader();
   }
   await Promise.all([client.close(), other.close()]);
-}, 120_000);
+});
 afterAll(() => cluster?.stop());
 
 async function within<T>(part: string, done: Promise<T>): Promise<T> {

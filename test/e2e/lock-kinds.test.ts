@@ -230,7 +230,7 @@ describe('locks with a lease of their own', () => {
       other.lock(kept).acquire({ ttl: '2s', renew: false }),
     ]);
     await short.orphan();
-    const next = client.lock(name).acquire({ wait: '5s' });
+    const next = client.lock(name).acquire({ wait: '60s' });
     await fixed.extend('1m');
     expect((await next).version).toBeGreaterThan(short.version);
     expect([await fixed.check(), fixed.remainingMs > 45_000]).toEqual([true, true]);
@@ -467,7 +467,7 @@ test('readers are asked to let go by the command line, and it waits until all of
   await second?.release();
   expect(await revoking.ended).toMatchObject({ code: 0, out: `${name} was let go of\n` });
   expect((await client.locks.show(name))?.revocation).toBeUndefined();
-  expect(await command.run('lock', 'revoke', '--wait', '100ms', name)).toMatchObject({ code: 75 });
+  expect(await command.run('lock', 'revoke', '--wait', '2s', name)).toMatchObject({ code: 75 });
   await late.release();
   const running = command.begin(['lock', 'run', '--stop-on-revoke', name, '--', 'sleep', '60']);
   await eventually('it runs', async () => (await client.locks.show(name))?.holderCount === 1);

@@ -15,7 +15,7 @@ const PACKAGE = dirname(createRequire(import.meta.url).resolve('@remora/cli/pack
 const PROGRAM = join(PACKAGE, 'bin/remora.mjs');
 const PROBE_TIMEOUT_MS = 1_000;
 /** Above what a node gives itself (--shutdown-timeout). */
-const STOP_TIMEOUT_MS = 15_000;
+const STOP_TIMEOUT_MS = 60_000;
 
 export type Signal = 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT';
 
@@ -144,7 +144,7 @@ export class NodeProcess {
     });
   }
 
-  async untilReady(timeoutMs = 30_000): Promise<void> {
+  async untilReady(timeoutMs = 60_000): Promise<void> {
     const probe = async (): Promise<boolean> => {
       if (!this.running) throw new FinalError(`${this.name} ended instead of getting ready:\n${this.logTail(10)}`);
       const response = await fetch(`http://${this.health}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

@@ -29,10 +29,10 @@ afterEach(() => {
 });
 
 test('a signal to npm alone stops the cluster that it started', async () => {
-  await eventually('the node answers', answers, { timeoutMs: 60_000, pollMs: 200 });
+  await eventually('the node answers', answers, { pollMs: 200 });
   npm.kill('SIGTERM');
   const isGone = async (): Promise<boolean> => !(await answers()) && !signalGroup(0);
-  await eventually('nothing of it is left', isGone, { timeoutMs: 30_000, pollMs: 200 });
+  await eventually('nothing of it is left', isGone, { pollMs: 200 });
 });
 
 async function answers(): Promise<boolean> {

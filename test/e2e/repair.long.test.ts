@@ -16,7 +16,7 @@ interface RangesJson {
 }
 
 test('a node dies for good: the range has three replicas again, with all its data; coming back, it holds none', {
-  timeout: 150_000,
+  timeout: 300_000,
 }, async () => {
   await withCluster({}, async (cluster) => {
     const fourth = await cluster.addJoining({ roles: 'data' });

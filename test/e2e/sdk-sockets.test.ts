@@ -39,7 +39,7 @@ test('many operations at once over a real socket, all answered', async () => {
 test('a lock is held over the loss of its gateway and released by await using', async () => {
   const watch = client.kv.watch('w');
   {
-    await using held = await client.lock('orders/42').acquire({ wait: '5s' });
+    await using held = await client.lock('orders/42').acquire({ wait: '60s' });
     expect(held.version).toBeGreaterThan(0);
     const used = gateways.findIndex(({ pipe }) => pipe.connections > 0);
     gateways[used]?.stop();
@@ -55,7 +55,7 @@ test('a lock is held over the loss of its gateway and released by await using', 
 test('close frees what is held, for others at once', async () => {
   const other = await connect({ endpoints: gateways.map(({ address }) => address) });
   await client.lock('l').acquire();
-  const waiting = other.lock('l').acquire({ wait: '4s' });
+  const waiting = other.lock('l').acquire({ wait: '60s' });
   await client.close();
   expect((await waiting).state).toBe('active');
   await other.close();
@@ -137,7 +137,7 @@ test('what a process held that was killed is given back as the next one connects
     await once(child, 'exit');
     expect(await client.lock('l').tryAcquire()).toBeUndefined();
     await using next = await connect({ endpoints: gateways.map(({ address }) => address), journal });
-    expect((await next.lock('l').acquire({ wait: '5s' })).state).toBe('active');
+    expect((await next.lock('l').acquire({ wait: '60s' })).state).toBe('active');
   } finally {
     await rm(journal, { recursive: true });
   }

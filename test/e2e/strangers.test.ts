@@ -128,7 +128,7 @@ class Bed {
     const to = { rangeId: 2, epoch: FIRST_EPOCH, requestId: 'stranger', deadlineMs: 1e15 };
     const request = { ...to, body: { kind: 'command', command } } as const;
     const refused = await new Promise<ServiceError | undefined>((resolve) => {
-      caller.call(rangeExecute, request, { timeoutMs: 5_000 }, (error) => resolve(error));
+      caller.call(rangeExecute, request, { timeoutMs: 30_000 }, (error) => resolve(error));
     });
     caller.close(new ServiceError('UNAVAILABLE', 'the test is over'));
     return refused;
@@ -139,7 +139,7 @@ class Bed {
     const clock = nodeClock();
     const caller = new LinkCaller({ link: dialPipe(this.client(n), { clock }), clock });
     const view = await new Promise<ClusterView | undefined>((resolve) => {
-      caller.call(pipeView, undefined, { timeoutMs: 5_000 }, (_error, reply) => resolve(reply));
+      caller.call(pipeView, undefined, { timeoutMs: 30_000 }, (_error, reply) => resolve(reply));
     });
     caller.close(new ServiceError('UNAVAILABLE', 'the test is over'));
     return view;
@@ -186,7 +186,7 @@ interface Kept {
   readonly nodes: readonly { readonly nodeId: number; readonly incarnation: string }[];
 }
 
-const SLOW = { timeout: 20_000, interval: 50 };
+const SLOW = { timeout: 60_000, interval: 50 };
 
 describe('somebody answers at the address of a node that is not there', () => {
   let bed: Bed;
@@ -277,7 +277,7 @@ describe('somebody calls the port for nodes', () => {
     for (const n of [1, 2, 3]) await bed.start(n);
     for (const name of NAMES) await allKnownTo(name);
     const incarnations = NAMES.map((name) => JSON.parse(bed.file(name, 'node.json')).incarnation as string);
-    const admin = new AdminClient({ endpoints: [bed.client(1)], timeoutMs: 5_000, connectTimeoutMs: 5_000 });
+    const admin = new AdminClient({ endpoints: [bed.client(1)], timeoutMs: 30_000, connectTimeoutMs: 30_000 });
     const shown = JSON.stringify([
       ...(await Promise.all(['/ready', '/health', '/metrics'].map((path) => bed.http(1, path)))),
       await bed.viewOf(1),

@@ -149,13 +149,11 @@ describe('over real connections', () => {
       const before = received;
       socket.write(`POST ${ACQUIRE} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`);
       socket.write(`content-length: ${kib * KIB}\r\n\r\n{${' '.repeat(kib * KIB - 2)}`);
-      await expect
-        .poll(() => received - before, { timeout: 10_000, interval: 5 })
-        .toBeGreaterThanOrEqual(kib * KIB - 1);
+      await expect.poll(() => received - before, { interval: 5 }).toBeGreaterThanOrEqual(kib * KIB - 1);
       return { answer: () => answer, finish: () => socket.write('}') };
     }
 
-    const answered = (body: { answer(): string }) => expect.poll(body.answer, { timeout: 10_000, interval: 5 });
+    const answered = (body: { answer(): string }) => expect.poll(body.answer, { interval: 5 });
 
     test('of one address have a quarter of the room: the one that began first is ended, and no other is', async () => {
       const first = await begin(8);
@@ -296,7 +294,7 @@ describe('over real connections', () => {
     await events.body?.cancel();
     const again = () => fetch(`http://127.0.0.1:${server.port}/v1/events/default/l`);
     await again();
-    await expect.poll(async () => (await again()).status, { timeout: 10_000, interval: 5 }).toBe(200);
+    await expect.poll(async () => (await again()).status, { interval: 5 }).toBe(200);
   });
 
   test('who waits at a node that stops is told to ask another, and leaves nothing', async () => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
     sessions: 10,
     sessionTtlMs: 5_000,
   });
-}, 120_000);
+});
 
 test('ten times the limit is refused for certain, and neither sessions nor locks suffer', () => {
   expect(judgeFunction(report).filter(({ holds }) => !holds)).toEqual([]);

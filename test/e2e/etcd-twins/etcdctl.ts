@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { eventually } from '../eventually.ts';
 
 const PROGRAM = 'etcdctl';
-const ENDED_WITHIN_MS = 20_000;
+const ENDED_WITHIN_MS = 60_000;
 /** Of the client library; the command says the same in its own words. */
 const LOG_LINES = /^\{"level":.*\n/gm;
 

@@ -22,8 +22,11 @@ export type Course = (world: World) => AsyncGenerator<'held' | 'waiting', void, 
 /** By the name of the feature. */
 export type Courses = Readonly<Record<string, Course>>;
 
-/** Longer than two changes of leader on a busy machine, as some of what is asked is waited for. */
-export const WHILE = { timeoutMs: 60_000 };
+/** Two changes of leader on a busy machine, as some of what is asked is waited for. */
+export const WHILE = { timeoutMs: 120_000 };
+
+/** A session of this TTL lives through a change of leader on a busy machine. */
+export const SURVIVING_TTL_MS = 10_000;
 
 export const code = (expected: string) => expect.objectContaining({ code: expected });
 

@@ -1,10 +1,7 @@
 /** Locks with a lease of their own: for a set time, for ever, by a condition, left behind. */
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
-import { type Courses, code, shown, waiters } from './course.ts';
-
-/** Longer than an election on a busy machine. */
-const TTL_MS = 3_000;
+import { type Courses, code, shown, SURVIVING_TTL_MS as TTL_MS, waiters } from './course.ts';
 
 export const LEASES: Courses = {
   async *'a lock is held for a set time, unless it is extended'(world) {

@@ -1,15 +1,12 @@
 /** What a lock belongs to, and how it ends: sessions, heartbeats, owners, force, versions. */
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
-import { type Courses, code, shown, waiters } from './course.ts';
-
-/** Longer than an election on a busy machine, shorter than the test. */
-const SHORT_TTL_MS = 3_000;
+import { type Courses, code, SURVIVING_TTL_MS, shown, waiters } from './course.ts';
 
 export const SESSIONS: Courses = {
   async *'heartbeats keep a session for longer than its TTL, at whichever gateway is left'(world) {
     const { client, other, name } = world;
-    const session = await client.session({ ttl: SHORT_TTL_MS });
+    const session = await client.session({ ttl: SURVIVING_TTL_MS });
     const begunMs = performance.now();
     const held = await session.lock(name).acquire();
     const { signal } = held;
@@ -17,7 +14,7 @@ export const SESSIONS: Courses = {
     const waiting = other.lock(name).acquire();
     await waiters(world, name, 1);
     yield 'waiting';
-    await eventually('the TTL is over', () => performance.now() > begunMs + 1.5 * SHORT_TTL_MS);
+    await eventually('the TTL is over', () => performance.now() > begunMs + 1.5 * SURVIVING_TTL_MS);
     expect([await held.check(), signal.aborted, held.state]).toEqual([true, false, 'active']);
     await session.close();
     await (await waiting).release();

@@ -29,7 +29,6 @@ async function replaced(cluster: ScheduledCluster, dead: readonly number[]): Pro
 
 test.each(DEATHS)(
   'two of three founding masters die for good, one after the other ($first, $second): others take their places and know all',
-  { timeout: 60_000 },
   async ({ seed, first, second }) => {
     const cluster = new ScheduledCluster(seed, { nodes: 5, later: 0, mayBecomeMasters: true });
     await cluster.start();

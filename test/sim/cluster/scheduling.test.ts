@@ -32,9 +32,7 @@ async function expectStillness(cluster: ScheduledCluster): Promise<void> {
   expect(cluster.master?.view().leaders).toEqual(leaders);
 }
 
-test('a node that dies for good is replaced within the down time and a minute, and all come to rest', {
-  timeout: 120_000,
-}, async () => {
+test('a node that dies for good is replaced within the down time and a minute, and all come to rest', {}, async () => {
   const cluster = await balancedCluster(11);
   const id = cluster.nodeId(4);
   expect(cluster.replicaCounts().get(id)).toBeGreaterThan(3);
@@ -45,18 +43,14 @@ test('a node that dies for good is replaced within the down time and a minute, a
   await expectStillness(cluster);
 });
 
-test('so is one that leads the masters: the next leader waits until it knows the cluster, then repairs it', {
-  timeout: 120_000,
-}, async () => {
+test('so is one that leads the masters: the next leader waits until it knows the cluster, then repairs it', {}, async () => {
   const cluster = await balancedCluster(12);
   const leader = cluster.masterNode?.id ?? 1;
   cluster.kill(leader);
   await cluster.until(DOWN_AFTER_MS + REPAIR_MS, 'repair', () => cluster.unrepaired() || cluster.unbalanced());
 });
 
-test('a sixth node gets its share, and one that is decommissioned ends empty and is removed', {
-  timeout: 120_000,
-}, async () => {
+test('a sixth node gets its share, and one that is decommissioned ends empty and is removed', {}, async () => {
   const cluster = await balancedCluster(13, 1);
   cluster.node(6).start();
   await cluster.until(BALANCE_MS, 'the share of the sixth node', () => {
@@ -74,9 +68,7 @@ test('a sixth node gets its share, and one that is decommissioned ends empty and
   expect(cluster.master?.view().nodes.find(({ descriptor }) => descriptor.nodeId === leaving)?.state).toBe('removed');
 });
 
-test('a node that is drained gives its leaders away, keeps its replicas, and gets leaders again', {
-  timeout: 120_000,
-}, async () => {
+test('a node that is drained gives its leaders away, keeps its replicas, and gets leaders again', {}, async () => {
   const cluster = await balancedCluster(14);
   const id = cluster.nodeId(2);
   const replicas = cluster.replicaCounts().get(id);
@@ -91,7 +83,6 @@ test('a node that is drained gives its leaders away, keeps its replicas, and get
 
 test.each([200, 201])(
   'whatever fails together (the masters lose their leader, a node dies for good, another one restarts), all is mended (%i)',
-  { timeout: 120_000 },
   async (seed) => {
     const random = new SeededRandom(seed);
     const cluster = await balancedCluster(seed, 1);
@@ -109,7 +100,6 @@ test.each([200, 201])(
 
 test.each([31, 32])(
   'what was split is merged again while a node restarts: nowhere is anything left of the ranges that ended (%i)',
-  { timeout: 120_000 },
   async (seed) => {
     const cluster = new ScheduledCluster(seed, { nodes: 3, later: 0 });
     await cluster.start();
@@ -166,7 +156,6 @@ async function anything(cluster: ScheduledCluster, random: SeededRandom): Promis
 
 test.each([51, 52])(
   'splits, merges, moves, drains and restarts at once: no key is without its range, and all come to rest (%i)',
-  { timeout: 120_000 },
   async (seed) => {
     const random = new SeededRandom(seed);
     const cluster = await balancedCluster(seed);

@@ -9,7 +9,6 @@ const results: FenceResult[] = [];
 
 test.each(seeds)(
   'what is written under a lock is written before the next grant, whoever ends meanwhile: seed %i',
-  { timeout: 60_000 },
   async (seed) => {
     const result = await runSeed(seed);
     results.push(result);

@@ -18,7 +18,7 @@ const KEPT = [
   },
 ];
 
-test.each(KEPT)('seed $seed, which found $found', { timeout: 60_000 }, async ({ seed, among, place }) => {
+test.each(KEPT)('seed $seed, which found $found', async ({ seed, among, place }) => {
   const { faults } = await runSeed(seed, among[place]?.plan);
   expect(faults).toEqual([]);
 });

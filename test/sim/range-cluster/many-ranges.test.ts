@@ -15,7 +15,7 @@ const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1)
 describe.each(MANY_RANGES)('$name, under load and misfortune, keep every promise', ({ plan }) => {
   const results: RunResult[] = [];
 
-  test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
+  test.each(seeds)('seed %i', async (seed) => {
     const result = await runSeed(seed, plan);
     results.push(result);
     expect(result.faults.slice(0, 10)).toEqual([]);

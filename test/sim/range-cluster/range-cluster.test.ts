@@ -12,7 +12,7 @@ const seeds = one === undefined ? [...REGRESSIONS, ...drawn.filter((n) => !REGRE
 const results: RunResult[] = [];
 
 describe('a cluster under load and misfortune keeps every promise', () => {
-  test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
+  test.each(seeds)('seed %i', async (seed) => {
     const result = await runSeed(seed);
     results.push(result);
     expect(result.faults.slice(0, 10)).toEqual([]);

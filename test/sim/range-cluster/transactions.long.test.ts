@@ -10,7 +10,7 @@ const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1)
 const all: RunResult[] = [];
 
 describe.each(TRANSACTIONS)('transactions over $name keep every promise', ({ plan }) => {
-  test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
+  test.each(seeds)('seed %i', async (seed) => {
     const result = await runSeed(seed, plan);
     all.push(result);
     expect(result.faults.slice(0, 10)).toEqual([]);

@@ -9,7 +9,6 @@ const results: StreamResult[] = [];
 
 test.each(seeds)(
   'no event follows progress past it, while ranges split, move and merge, and leaders change: seed %i',
-  { timeout: 60_000 },
   async (seed) => {
     const result = await runSeed(seed);
     results.push(result);

@@ -65,7 +65,7 @@ async function stop(cluster: DevCluster): Promise<void> {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 60_000;
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`nothing came of it; said so far:\n${said.join('\n')}`);
     await new Promise((next) => setTimeout(next, 20));

@@ -2,9 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { courses, HistoryWorld } from './test-coordinator-histories.ts';
 
-test('transactions over ranges are as if each had happened at one moment, whatever is lost and whichever coordinator ends', {
-  timeout: 60_000,
-}, async () => {
+test('transactions over ranges are as if each had happened at one moment, whatever is lost and whichever coordinator ends', {}, async () => {
   let ended = 0;
   let answered = 0;
   await fc.assert(

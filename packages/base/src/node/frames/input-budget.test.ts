@@ -188,14 +188,14 @@ describe('a port', () => {
       await Promise.all(Array.from({ length: 100 }, () => begin(port, 60_000)));
       most = Math.max(most, port.input.unfinishedBytes);
       const { answers } = served;
-      await expect.poll(() => served.answers, { timeout: 10_000 }).toBeGreaterThan(answers);
+      await expect.poll(() => served.answers).toBeGreaterThan(answers);
     }
     expect(most).toBeGreaterThan(1 << 20);
     expect(most).toBeLessThanOrEqual(bytesMax);
     expect(port.input.connections).toBeLessThanOrEqual(600);
     expect(port.input.closed.address_bytes).toBeGreaterThan(1_000);
     expect(served.over).toBe(false);
-  }, 60_000);
+  });
 
   test('takes no more than its connections from one address, and others from another one', async () => {
     const port = await echoing({ connectionsPerAddressMax: 20 });

@@ -144,7 +144,7 @@ test('nobody listening is UNAVAILABLE, and a server that comes up later is found
   const channel = startDialer(first.port, identity()).channel(2);
   expect(await ask(channel, 'a')).toBe('a');
   first.stop();
-  await expect.poll(() => codeOf(ask(channel, 'b')), { timeout: 5_000 }).toBe('UNAVAILABLE');
+  await expect.poll(() => codeOf(ask(channel, 'b'))).toBe('UNAVAILABLE');
   await startServer(identity({ nodeId: 2 }), first.port);
-  await expect.poll(() => codeOf(ask(channel, 'c')), { timeout: 5_000 }).toBe('ok');
+  await expect.poll(() => codeOf(ask(channel, 'c'))).toBe('ok');
 });

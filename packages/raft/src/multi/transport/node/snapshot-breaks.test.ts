@@ -128,9 +128,7 @@ function addGroup(node: RunningNode, id: NodeId, groupId: GroupId, stateMachine:
   });
 }
 
-test('256 MiB over a link that breaks three times arrive whole, once, within the window, while another group writes', {
-  timeout: 90_000,
-}, async () => {
+test('256 MiB over a link that breaks three times arrive whole, once, within the window, while another group writes', {}, async () => {
   const fatal: unknown[] = [];
   const ports = new Map<NodeId, number>();
   const nodes = new Map<NodeId, RunningNode>();

@@ -87,7 +87,7 @@ describe('socket transport', () => {
       a.send(2, [heartbeat(2)]);
       return back.messages.length > 0;
     });
-    expect(clock.monotonicMs() - startedMs).toBeLessThan(1_000); // 300 ms, and slack for a busy machine
+    expect(clock.monotonicMs() - startedMs).toBeLessThan(10_000); // 300 ms, and slack for a busy machine
   });
 
   test.each<{ name: string; local: Partial<PeerIdentity>; verify?: PeerRefusal; code: string }>([
