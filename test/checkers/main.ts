@@ -5,7 +5,7 @@ import { judge } from './judge.ts';
 
 const USAGE = `node test/checkers/main.mjs [--states N] FILE…
 
-Checks histories, one JSON object per line (docs/testing.md), and prints what they show.
+Checks histories, one JSON object per line (docs/testing/checkers.md), and prints what they show.
   --states N   configurations to look at per key before giving up (1000000)
 Ends with 0: all explained; 1: a violation; 2: undecided; 3: not a history.
 `;

@@ -129,7 +129,7 @@ export function finderOf(name: string): string | undefined {
   return rule && `\`${rule.killedBy.file.replace(/^packages\/(dataserver\/src\/)?/, '')}\``;
 }
 
-/** The table in docs/testing.md. */
+/** The table in docs/testing/planted-bugs.md. */
 export function designRulesTable(): string {
   const rows = DESIGN_RULES.map(([section, rule, names]) => {
     const bugs = names.map((name) => `\`${name}\``).join(', ');

@@ -6,7 +6,7 @@ import { printVerdict, wholeNumber } from './report.ts';
 const USAGE = `pnpm growth [options]
 
 Loads a cluster of three nodes whose ranges split by themselves, in the random order of keys, and reads all of it back.
-See docs/testing.md.
+See docs/testing/soak.md.
 
   --mib <n>          how much to load (default: 2048)
   --value-bytes <n>  of one value (default: 1024)

@@ -6,7 +6,7 @@ import { printVerdict, wholeNumber } from './report.ts';
 const USAGE = `pnpm overload [options]
 
 Offers a cluster of three nodes, whose gateways have a limit of requests per second, a multiple of it, and says whether
-it keeps what is promised. See docs/testing.md.
+it keeps what is promised. See docs/testing/soak.md.
 
   --seconds <n>  how long (default: 120)
   --limit <n>    requests per second that a gateway takes (default: 1000); ten times that must be possible to offer

@@ -8,7 +8,7 @@ import { judgeSoak, live, mebibytes } from './soak-verdict.ts';
 const USAGE = `pnpm soak [options]
 
 Loads a cluster of three nodes with everything that clients do, and says whether memory and descriptors of its processes
-stay what they were after the warm-up. See docs/testing.md.
+stay what they were after the warm-up. See docs/testing/soak.md.
 
   --minutes <n>      of load, the warm-up included and the rests not (default: 30, at least 6)
   --seed <n>         of the load (default: by the clock)

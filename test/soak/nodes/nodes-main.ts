@@ -10,7 +10,7 @@ const USAGE = `pnpm nodes [scenario…] [options]
 
 Nodes come, go and die under an open-loop load of 30 % of what the cluster was measured to do: gets, puts, transactions over
 ranges, locks, leases, watches. Says whether it is repaired and balanced in time, and whether a request failed.
-See docs/testing.md. All scenarios unless some are named:
+See docs/testing/soak.md. All scenarios unless some are named:
 
   death-of-master    of five nodes one is killed for good that has a voter of the masters
   death              one that has none

@@ -35,7 +35,7 @@ function scriptsOf(file: string): Readonly<Record<string, string>> {
 
 function pages(): readonly string[] {
   const packages = readdirSync(join(ROOT, 'packages')).map((name) => join('packages', name));
-  const folders = ['', 'docs', 'docs/decisions', 'examples', ...packages];
+  const folders = ['', 'docs', 'docs/testing', 'docs/decisions', 'examples', ...packages];
   const found = folders.flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => join(folder, name)));
   return found.filter((path) => path.endsWith('.md') && !HISTORY.includes(path)).sort();
 }

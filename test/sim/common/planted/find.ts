@@ -16,12 +16,12 @@ const usage = ({ command, files }: Planting): string => `${command} [NAME…] [o
   --seeds N   seeds to run for each, from 1 on (default 300)
   --stale     only those that the seed of their row does not find any more
   --units     which unit tests fail with each bug, in place of which seeds
-  --table     only the table in docs/testing.md
-  --write     write what was found into the rows, and the table into docs/testing.md
+  --table     only the table in docs/testing/planted-bugs.md
+  --write     write what was found into the rows, and the table into docs/testing/planted-bugs.md
   --list      the names of all, with their rules`;
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-const DOCS = join(ROOT, 'docs/testing.md');
+const DOCS = join(ROOT, 'docs/testing/planted-bugs.md');
 
 interface Choice {
   readonly bugs: readonly PlantedBug[];

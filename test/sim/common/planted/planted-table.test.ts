@@ -7,7 +7,7 @@ import type { PlantedBug } from './planted-bug.ts';
 import { plantedTable, withPlantedTable } from './planted-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-const PAGE = readFileSync(`${ROOT}docs/testing.md`, 'utf8');
+const PAGE = readFileSync(`${ROOT}docs/testing/planted-bugs.md`, 'utf8');
 
 const LAYERS = [
   ...['Raft', 'log', 'engine', 'lease', 'watch', 'transaction', 'lock', 'routing', 'applied once', 'master'],
@@ -22,7 +22,7 @@ const TABLES = [
 describe.each(TABLES)('the bugs of $planting.command', ({ planting, unnoticed, layers }) => {
   const { bugs } = planting;
 
-  test('docs/testing.md shows them as they are', () => {
+  test('docs/testing/planted-bugs.md shows them as they are', () => {
     expect(PAGE).toBe(withPlantedTable(PAGE, bugs));
   });
 

@@ -1,4 +1,4 @@
-/** The tables of planted bugs in docs/testing.md; a test compares. */
+/** The tables of planted bugs in docs/testing/planted-bugs.md; a test compares. */
 import type { PlantedBug } from './planted-bug.ts';
 
 const COLUMNS = ['The rule that is broken', 'Breaks', 'Seed', 'Unit test that fails'] as const;
