@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { LEASE_BUGS } from './planted/bugs.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run test/sim/leases` replays one run; `SIM_SEEDS=1000` runs more. */
+/** `SIM_SEED=17 npx vitest run --project unit test/sim/leases` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 100);
 /** Runs that show what is planted (planted/bugs.ts) must pass without it. */

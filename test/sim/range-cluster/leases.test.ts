@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { LEASES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run test/sim/range-cluster/leases` replays one run; `SIM_SEEDS=1000` runs more. */
+/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/leases` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 5);
 const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type KindsResult, runSeed } from './kinds-run.ts';
 
-/** `SIM_SEED=17 npx vitest run test/sim/range-cluster/lock-kinds` replays one run; `SIM_SEEDS=1000` runs more. */
+/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/lock-kinds` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 4);
 const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run test/sim/range-cluster` replays one run; `SIM_SEEDS=1000` runs more. */
+/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 12);
 /** Runs that once found something, in the product or in the simulation; they stay. */

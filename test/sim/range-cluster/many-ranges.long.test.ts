@@ -7,7 +7,7 @@ import { GATEWAY_NODE, RangeCluster } from './bed.ts';
 import { MANY_RANGES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run test/sim/range-cluster/many` replays one run; `SIM_SEEDS=1000` runs more. */
+/** `SIM_SEED=17 npx vitest run --project long test/sim/range-cluster/many` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 6);
 const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
