@@ -274,7 +274,7 @@ describe('a session of the client', () => {
   test('wants a token with each acquire, so that no grant stays in it that nobody knows of', async () => {
     const { session } = await bed.done({ target: '/v1/sessions', body: {} });
     const { status, body } = await bed.world.until(bed.ask({ target: path('l', 'acquire'), body: { session } }));
-    expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining('name a token of your own')]);
+    expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining('token is missing: with a session, choose one yourself')]);
     expect(await bed.users('l')).toBe('0/0');
   });
 
@@ -478,7 +478,7 @@ describe('what is wrong is refused', () => {
     expect(body).toEqual({
       error: {
         code: 'INVALID_ARGUMENT',
-        message: 'there is no field waits here; did you mean wait?',
+        message: 'unknown field waits; did you mean wait?',
         retry: 'no',
       },
     });

@@ -107,7 +107,7 @@ const ROWS: readonly Row[] = [
     'http-unfinished-bodies-keep-their-room',
     'a client that hangs up keeps the room of its body (HE1)',
     'node/http/http-endpoint.ts',
-    "request.on('close', () => refuse(new ServiceError('CANCELED', 'the client has hung up')));",
+    "request.on('close', () => refuse(new ServiceError('CANCELED', 'the client closed the connection')));",
     '',
     'give their room back when their client hangs up',
   ],

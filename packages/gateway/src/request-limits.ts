@@ -27,7 +27,7 @@ export function checkOps(txn: { readonly [K in keyof Txn]: readonly unknown[] },
   if (ops <= opsMax) return opsMax - ops;
   throw new ServiceError(
     'TOO_MANY_OPERATIONS',
-    'the transaction has too many operations, those nested in it included (--txn-ops-max of the nodes)',
+    'the transaction has too many operations, including nested ones (--txn-ops-max of the nodes)',
   );
 }
 

@@ -282,7 +282,7 @@ describe('a transfer', () => {
     world.handsOver = false;
     expect(await transfer(3n)).toMatchObject({
       code: 'UNAVAILABLE',
-      message: 'node 3 did not take range 2 over in time; try again',
+      message: 'node 3 did not become the leader of range 2 in time; try again',
     });
   });
 

@@ -146,7 +146,7 @@ export class AdminApi {
     }
     const { ranges } = this.#deps.backend.view();
     if (ranges.length > 1) {
-      const message = `a backup is restored into a cluster of one range; this one has ${ranges.length} already`;
+      const message = `a backup can only be restored into a cluster with one range; this cluster has ${ranges.length}`;
       throw new ServiceError('INVALID_ARGUMENT', message);
     }
     const { revision } = await this.#command({ type: 'raiseRevision', to }, call);
@@ -173,9 +173,12 @@ export class AdminApi {
 /** It may have, or may do so yet, unless it says that another one leads. */
 function notTaken(status: RangeStatus | undefined, toNode: number, rangeId: number): ServiceError {
   if (status !== undefined && status.leaderNode !== 0) {
-    return new ServiceError('UNAVAILABLE', `node ${toNode} did not take range ${rangeId} over in time; try again`);
+    return new ServiceError(
+      'UNAVAILABLE',
+      `node ${toNode} did not become the leader of range ${rangeId} in time; try again`,
+    );
   }
-  const message = `node ${toNode} did not say in time whether it took range ${rangeId} over`;
+  const message = `node ${toNode} did not confirm in time that it leads range ${rangeId}; it may lead it by now`;
   return new ServiceError('UNKNOWN_OUTCOME', message);
 }
 

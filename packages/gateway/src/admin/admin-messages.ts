@@ -21,7 +21,7 @@ const HOT_LIMIT_DEFAULT = 20;
 /** Of a node or a range. */
 export function toId(id: bigint, what: string): number {
   if (id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(id);
-  throw new ServiceError('INVALID_ARGUMENT', `${what} is a number above 0`);
+  throw new ServiceError('INVALID_ARGUMENT', `${what} must be a number above 0, not ${id}`);
 }
 
 /** 0 stands for none. */

@@ -56,7 +56,7 @@ export async function untilAnswered<Reply>(ports: AttemptPorts, attempts: Attemp
 }
 
 function mayBeDone(whom: string, cause: ServiceError): ServiceError {
-  const message = `an answer of ${whom} was lost, so it may have been done; asked again: ${cause.message}`;
+  const message = `an answer of ${whom} was lost, so the request may have been carried out; the next attempt failed: ${cause.message}`;
   return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }
 

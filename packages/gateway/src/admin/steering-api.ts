@@ -91,5 +91,5 @@ export class SteeringApi {
 
 function requireOrder(start: Bytes, end: Bytes): void {
   if (end.length === 0 || compareBytes(start, end) < 0) return;
-  throw new ServiceError('INVALID_ARGUMENT', 'end has to lie behind start, or be empty: up to the last key');
+  throw new ServiceError('INVALID_ARGUMENT', 'end must be above start, or empty for everything up to the last key');
 }

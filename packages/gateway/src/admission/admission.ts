@@ -59,7 +59,7 @@ export class Admission {
     }
     this.#refusal = new ServiceError(
       'RESOURCE_EXHAUSTED',
-      `this gateway takes ${requestsPerSecondMax} requests per second (--requests-per-second-max); nothing was done`,
+      `this gateway accepts at most ${requestsPerSecondMax} requests per second (--requests-per-second-max); the request was not executed`,
       { details: { retryAfterMs: RETRY_AFTER_MS } },
     );
   }

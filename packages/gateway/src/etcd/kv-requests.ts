@@ -84,7 +84,7 @@ interface TxnRoom {
 }
 
 function nestedTxn(request: pb.TxnRequest, room: TxnRoom): Txn {
-  if (room.depthLeft === 0) throw new ServiceError('TOO_MANY_OPERATIONS', 'the transaction is nested too deep');
+  if (room.depthLeft === 0) throw new ServiceError('TOO_MANY_OPERATIONS', 'the transaction is nested too deeply');
   const inner = { opsMax: checkOps(request, room.opsMax), depthLeft: room.depthLeft - 1 };
   return {
     compare: request.compare.map(toCompare),

@@ -366,7 +366,7 @@ function newWatch(id: bigint | undefined, request: pb.WatchCreateRequest): Watch
 
 type WatchRange = ReturnType<typeof toKeyRange>;
 
-const COMPACTED = etcdStatus(new ServiceError('COMPACTED', 'revisions are not negative')).message;
+const COMPACTED = etcdStatus(new ServiceError('COMPACTED', 'a revision cannot be negative')).message;
 const FIRST_KEY = Buffer.from([0]);
 
 /** No key means the smallest one. */

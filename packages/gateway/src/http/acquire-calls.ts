@@ -108,12 +108,12 @@ export class AcquireCalls {
     try {
       const result = await this.#result(claim, renewal.ref, signal);
       if (result.type === 'busy') {
-        throw new ServiceError('LOCK_BUSY', 'somebody else has the lock', {
+        throw new ServiceError('LOCK_BUSY', 'the lock is held by another owner', {
           details: { shown: { holder: holderJson(result.holder) } },
         });
       }
       if (result.type === 'queued') {
-        throw new Unsettled(new ServiceError('UNAVAILABLE', 'the wait was interrupted; ask again'));
+        throw new Unsettled(new ServiceError('UNAVAILABLE', 'the wait was interrupted; repeat the call'));
       }
       const granted = unlessRefused(result, 'granted');
       const { ref, ttlMs, atMs } = await heart.fresh().catch(unsettled); // HA4
@@ -149,7 +149,7 @@ export class AcquireCalls {
       const { code } = toServiceError(error);
       if (code === 'LEASE_EXISTS') return calls.renew({ lease: id, incarnation: 0 });
       if (code !== 'SESSION_EXPIRED') throw error;
-      throw new ServiceError(code, 'what was acquired with this token has ended; take a new one', { cause: error });
+      throw new ServiceError(code, 'the session of this token has ended; acquire with a new token', { cause: error });
     }
   }
 
@@ -192,7 +192,7 @@ function unsettled(thrown: unknown): never {
 }
 
 function notKnown(cause: ServiceError): ServiceError {
-  const message = 'it was asked for, and how that ended is not known: the lock may be held, or waited for';
+  const message = 'the result of the acquire is unknown: the lock may be held, or still waited for';
   return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }
 

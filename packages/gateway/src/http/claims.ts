@@ -54,15 +54,15 @@ export function readClaim(lock: LockId, fields: Fields, random: Random): Claim {
   const ttlMs = fields.durationMs('ttl', { min: TTL_MIN_MS, max: TTL_MAX_MS });
   const token = fields.text('token');
   if (token !== undefined && token.length < TOKEN_LENGTH_MIN) {
-    throw invalid(`token: at least ${TOKEN_LENGTH_MIN} characters that nobody can guess, such as a new GUID`);
+    throw invalid(`token must have at least ${TOKEN_LENGTH_MIN} characters and be hard to guess, such as a new GUID`);
   }
   const attributes = fields.textMap('attributes');
   if (session !== undefined && (ttlMs !== undefined || attributes !== undefined)) {
-    throw invalid('ttl and attributes are those of a session that is opened for the lock: leave them out, or session');
+    throw invalid('ttl and attributes are for a session that the call opens: leave them out, or leave out session');
   }
   // Otherwise a grant that could be neither answered nor taken back would stay as long as the session does.
   if (session !== undefined && token === undefined) {
-    throw invalid('token: with a session, name a token of your own, so that the call can be repeated');
+    throw invalid('token is missing: with a session, choose one yourself, so that the call can be repeated');
   }
   const claim: Claim = {
     lock,
@@ -141,7 +141,7 @@ function readWaitMs(fields: Fields): number {
 
 function readAs(fields: Fields): AcquireAs | undefined {
   const asked = [readHeld(fields), readAtBarrier(fields)].filter((as) => as !== undefined);
-  if (asked.length > 1) throw invalid('pass and parties are of barriers: leave out shared, permits and capacity');
+  if (asked.length > 1) throw invalid('pass and parties are for barriers: leave out shared, permits and capacity');
   return asked[0];
 }
 
@@ -150,16 +150,19 @@ function readAtBarrier(fields: Fields): AcquireAs | undefined {
   const parties = fields.integer('parties');
   if (parties === undefined) return pass ? { type: 'pass' } : undefined;
   if (pass)
-    throw invalid('pass waits until a barrier is lifted, and parties until so many are there: it is one of them');
+    throw invalid(
+      'pass and parties exclude each other: pass waits until the barrier is lifted, parties until so many have entered',
+    );
   return { type: 'enter', parties };
 }
 
 /** Nothing is ignored in silence. */
 function refuseUnused({ as, data, keepData, delayMs }: Claim): void {
   if (as?.type !== 'pass' && as?.type !== 'enter') return;
-  if (keepData || delayMs > 0) throw invalid('nothing stays at a barrier: leave out keepData and lockDelay');
+  if (keepData || delayMs > 0)
+    throw invalid('a barrier keeps no data and has no delay: leave out keepData and lockDelay');
   if (as.type === 'pass' && data.length > 0)
-    throw invalid('who passes holds nothing that could have data: leave out data');
+    throw invalid('a caller that passes a barrier holds no lock, so it has no data: leave out data');
 }
 
 function readHeld(fields: Fields): AcquireAs | undefined {
@@ -167,8 +170,8 @@ function readHeld(fields: Fields): AcquireAs | undefined {
   const permits = fields.integer('permits');
   const capacity = fields.integer('capacity');
   if (permits === undefined && capacity === undefined) return shared ? { type: 'shared' } : undefined;
-  if (shared) throw invalid('shared is for locks, and permits for semaphores');
-  if (capacity === undefined) throw invalid('permits are of a semaphore: capacity says how many there are in all');
+  if (shared) throw invalid('shared is for locks and permits are for semaphores: leave out one of them');
+  if (capacity === undefined) throw invalid('permits need capacity, the number of all permits of the semaphore');
   return { type: 'permits', permits: permits ?? 1, capacity };
 }
 

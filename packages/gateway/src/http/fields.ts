@@ -13,7 +13,7 @@ export class Fields {
   /** `where` stands before the names of fields in messages: empty, or `checks[2].`. */
   constructor(value: unknown, where = '') {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw invalid(`${where === '' ? 'the body' : where.slice(0, -1)} is a JSON object`);
+      throw invalid(`${where === '' ? 'the body' : where.slice(0, -1)} must be a JSON object`);
     }
     this.#where = where;
     this.#values = value as Readonly<Record<string, unknown>>;
@@ -87,7 +87,7 @@ export class Fields {
       if (this.#known.has(name)) continue;
       const meant = suggest(name, this.#known);
       const hint = meant === undefined ? `there is ${[...this.#known].join(', ')}` : `did you mean ${meant}?`;
-      throw invalid(`there is no field ${this.#where}${name.slice(0, NAME_SHOWN_MAX)} here; ${hint}`);
+      throw invalid(`unknown field ${this.#where}${name.slice(0, NAME_SHOWN_MAX)}; ${hint}`);
     }
   }
 

@@ -75,7 +75,7 @@ export class HttpApi {
 
 function nothingThere(target: string): ServiceError {
   const path = target.slice(0, PATH_SHOWN_MAX);
-  const message = `nothing at ${path}; /openapi.json says what there is, and a / in a name is written %2F`;
+  const message = `there is no path ${path}; see /openapi.json for all paths, and write a / in a name as %2F`;
   return new ServiceError('UNIMPLEMENTED', message, { details: { httpStatus: 404 } satisfies HttpDetails });
 }
 

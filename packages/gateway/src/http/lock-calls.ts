@@ -279,7 +279,7 @@ function theRest<Result>(step: Promise<Result>): Promise<Result> {
   return step.catch((thrown: unknown) => {
     const cause = toServiceError(thrown);
     if (cause.code === 'INTERNAL') throw cause;
-    const message = 'a part of the release was done, and whether all of it was is not known; repeat it';
+    const message = 'it is not known whether the whole release was carried out; repeat the call';
     throw new ServiceError('UNKNOWN_OUTCOME', message, { cause });
   });
 }

@@ -29,7 +29,7 @@ export function parseSession(text: string): SessionRef {
   const lease = BigInt.asIntN(64, BigInt(`0x${match?.[1] ?? '0'}`));
   const incarnation = Number(match?.[2]);
   if (lease === 0n || !Number.isSafeInteger(incarnation)) {
-    throw invalid('session: expected what acquire or opening a session answered');
+    throw invalid('session: expected the id that acquire or opening a session returned');
   }
   return { lease, incarnation };
 }

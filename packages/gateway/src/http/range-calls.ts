@@ -44,7 +44,7 @@ export class RangeCalls {
   ): Promise<Extract<LockQueryResult, { readonly type: Type }>> {
     const { result } = await this.#query({ type: 'lock', query }, 'lock', options);
     if (result.type === query.type) return result as Extract<LockQueryResult, { readonly type: Type }>;
-    throw new ServiceError('INTERNAL', `the range answered "${result.type}", which was not asked for`);
+    throw new ServiceError('INTERNAL', `the range answered with "${result.type}", which does not fit the request`);
   }
 
   /** `requestId`: however often it is asked under one, one session is opened. */
@@ -134,7 +134,7 @@ function answered<Result extends CommandResult | QueryResult, Type extends Resul
       signal?.removeEventListener('abort', onAbort);
       const result = reply?.result;
       if (result?.type === type) return resolve(result as Extract<Result, { readonly type: Type }>);
-      reject(error ?? new ServiceError('INTERNAL', `a ${type} was answered by ${String(result?.type)}`));
+      reject(error ?? new ServiceError('INTERNAL', `the range answered ${type} with ${String(result?.type)}`));
     });
   });
 }
@@ -151,7 +151,7 @@ export function unlessRefused<Type extends LockResult['type']>(
 ): Extract<LockResult, { readonly type: Type }> {
   if (result.type === type) return result as Extract<LockResult, { readonly type: Type }>;
   if (result.type === 'refused') refuse(result);
-  throw new ServiceError('INTERNAL', `the lock answered "${result.type}", which was not asked for`);
+  throw new ServiceError('INTERNAL', `the lock answered with "${result.type}", which does not fit the request`);
 }
 
 function isSessionOver(error: unknown): boolean {

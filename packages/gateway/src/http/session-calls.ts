@@ -89,7 +89,8 @@ export class SessionCalls {
   /** Releases all that belongs to it. One that is over is closed, so that the call can be repeated. */
   async close(session: string): Promise<{ readonly closed: boolean }> {
     const ref = parseSession(session);
-    if (ref.incarnation === 0) throw new ServiceError('INVALID_ARGUMENT', 'which session it is says its whole text');
+    if (ref.incarnation === 0)
+      throw new ServiceError('INVALID_ARGUMENT', 'use the full session id, `lease.incarnation`');
     return { closed: await this.#calls.close(ref) };
   }
 }

@@ -27,15 +27,15 @@ export function parseTarget(target: string): Target {
 /** Text that a segment or a value is; what of it is shown is for messages. */
 export function text(bytes: Bytes, what: string): string {
   const read = utf8Text(bytes);
-  if (read === undefined) throw invalid(`${what} is UTF-8, percent-encoded`);
+  if (read === undefined) throw invalid(`${what} must be percent-encoded UTF-8`);
   return read;
 }
 
 export function onlyThese(query: Target['query'], names: readonly string[]): void {
   const unknown = [...query.keys()].find((name) => !names.includes(name));
   if (unknown === undefined) return;
-  const there = names.length === 0 ? 'there is none here' : `there is ${names.join(', ')}`;
-  throw invalid(`no query parameter is called ${unknown.slice(0, NAME_SHOWN_MAX)}; ${there}`);
+  const there = names.length === 0 ? 'this call takes none' : `this call takes ${names.join(', ')}`;
+  throw invalid(`unknown query parameter ${unknown.slice(0, NAME_SHOWN_MAX)}; ${there}`);
 }
 
 export function wholeNumber(query: Target['query'], name: string, otherwise: number): number {
@@ -55,7 +55,7 @@ export function percentEncoded(bytes: Bytes): string {
 }
 
 function decoded(encoded: string): Bytes {
-  if (/%(?![0-9A-Fa-f]{2})/.test(encoded)) throw invalid('a % in a URL stands before two hexadecimal digits');
+  if (/%(?![0-9A-Fa-f]{2})/.test(encoded)) throw invalid('a % in a URL must be followed by two hexadecimal digits');
   const bytes = encoded.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1');
 }

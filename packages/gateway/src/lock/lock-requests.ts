@@ -135,7 +135,7 @@ export function toLockWatch({ namespace, target }: pb.WatchRequest): LockWatchOp
       checkedQuery({ type: 'list', namespace: space, prefix: target.value, after: EMPTY_BYTES, limit: 1 });
       return { namespace: space, name: target.value, single: false };
     case undefined:
-      throw invalid('what is to be watched is missing: a name, or a prefix');
+      throw invalid('the target of the watch is missing; send a name or a prefix');
   }
 }
 
@@ -173,7 +173,7 @@ export function toRequestId(requestId: string): string | undefined {
 
 export function toCount(value: bigint, what: string): number {
   if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw invalid(`${what}: a whole number from 0 to ${Number.MAX_SAFE_INTEGER}, not ${value}`);
+    throw invalid(`${what} must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}, not ${value}`);
   }
   return Number(value);
 }

@@ -24,7 +24,10 @@ export function fromAcquire(result: LockResult): pb.AcquireResponse {
     case 'busy':
       return { outcome: { $case: 'busy', value: fromHolder({ ...result.holder, ...NOT_TOLD }) } };
     case 'queued':
-      throw new ServiceError('UNAVAILABLE', 'the acquire is queued, but its wait was interrupted; ask again');
+      throw new ServiceError(
+        'UNAVAILABLE',
+        'the acquire is in the queue, but waiting for it was interrupted; send it again',
+      );
     default:
       throw refusal(result);
   }
@@ -149,7 +152,7 @@ function refusal(result: LockResult): ServiceError {
 }
 
 function unexpected(type: string): ServiceError {
-  return new ServiceError('INTERNAL', `the range answered "${type}", which was not asked for`);
+  return new ServiceError('INTERNAL', `the range answered with "${type}", which does not fit the request`);
 }
 
 function fromGrant({ version, depth, lockTimeMs, keptData = EMPTY_BYTES }: Granted): pb.Grant {

@@ -200,5 +200,5 @@ export function answering<Result, Response>(
 }
 
 function unexpected(type: string): ServiceError {
-  return new ServiceError('INTERNAL', `the range answered "${type}", which was not asked for`);
+  return new ServiceError('INTERNAL', `the range answered with "${type}", which does not fit the request`);
 }

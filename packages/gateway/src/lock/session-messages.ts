@@ -29,7 +29,7 @@ export function toListSessions(request: pb.ListSessionsRequest): Extract<Query, 
 }
 
 export function toShowSession({ id }: pb.ShowSessionRequest): Extract<Query, { type: 'session' }> {
-  if (id === 0n) throw new ServiceError('INVALID_ARGUMENT', 'no session has the id 0');
+  if (id === 0n) throw new ServiceError('INVALID_ARGUMENT', 'a session id cannot be 0');
   return { type: 'session', id, incarnation: 0 };
 }
 

@@ -19,7 +19,10 @@ export class SessionApi {
     const { lease: id, incarnation } = toSession(request.session);
     const { number } = request;
     if (incarnation === 0 || number === 0) {
-      throw new ServiceError('INVALID_ARGUMENT', 'a change names a session whole, and is numbered from 1');
+      throw new ServiceError(
+        'INVALID_ARGUMENT',
+        'a change needs the lease and the incarnation of a session, and a number from 1',
+      );
     }
     return this.#backend.command(
       { type: 'leaseChange', id, incarnation, number, ...toTerms(request) },
@@ -60,5 +63,5 @@ export class SessionApi {
 }
 
 function unexpected(type: string): ServiceError {
-  return new ServiceError('INTERNAL', `the range answered "${type}", which was not asked for`);
+  return new ServiceError('INTERNAL', `the range answered with "${type}", which does not fit the request`);
 }

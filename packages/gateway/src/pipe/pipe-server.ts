@@ -126,7 +126,8 @@ function openWatch(
   first: PipeWatchRequest,
   context: StreamContext<PipeWatchMessage>,
 ): StreamSink<PipeWatchRequest> {
-  if (first.kind !== 'create') throw new ServiceError('INVALID_ARGUMENT', 'a watch begins with create');
+  if (first.kind !== 'create')
+    throw new ServiceError('INVALID_ARGUMENT', 'the first message of a watch must be create');
   validatePipeWatch(first);
   const { kind: _, ...options } = first;
   let control: WatchControl | undefined;

@@ -45,7 +45,7 @@ export function validatePipeCommand(request: PipeCommand, limits: RequestLimits)
   if (request.requestId === '') throw new ServiceError('INVALID_ARGUMENT', 'a command needs a request id');
   validateTimeout(request.timeoutMs);
   if (request.waitMs !== undefined && request.waitMs < 0) {
-    throw new ServiceError('INVALID_ARGUMENT', 'waitMs is 0 or more');
+    throw new ServiceError('INVALID_ARGUMENT', `waitMs must be 0 or more, not ${request.waitMs}`);
   }
   validateCommand(request.command, limits);
 }
@@ -57,7 +57,10 @@ export function validatePipeQuery(request: PipeQuery, limits: RequestLimits): vo
 
 function validateTimeout(timeoutMs: number): void {
   if (timeoutMs > 0 && timeoutMs <= PIPE_TIMEOUT_MS_MAX) return;
-  throw new ServiceError('INVALID_ARGUMENT', `timeoutMs is above 0 and at most ${PIPE_TIMEOUT_MS_MAX}`);
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `timeoutMs must be above 0 and at most ${PIPE_TIMEOUT_MS_MAX}, not ${timeoutMs}`,
+  );
 }
 
 function validateCommand(command: Command, limits: RequestLimits): void {
@@ -72,18 +75,18 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'lock':
       refuse(validateLockCommand(command.command));
       if (command.command.type !== 'endDelay') return;
-      throw new ServiceError('INVALID_ARGUMENT', 'the delay of a lock is ended by the leader of its range');
+      throw new ServiceError('INVALID_ARGUMENT', 'only the leader of a range ends the delay of a lock');
     case 'leaseGrant':
       checkSize(attributesBytes(command.attributes), limits);
       // As for other clients: whoever lists sessions is sent those of a thousand.
       toAttributes(command.attributes);
       if (command.id === 0n || command.ttlMs <= 0) {
-        throw new ServiceError('INVALID_ARGUMENT', 'a lease has an id other than 0 and a TTL above 0');
+        throw new ServiceError('INVALID_ARGUMENT', 'a lease needs an id other than 0 and a TTL above 0');
       }
       return checkTerms(command);
     case 'leaseChange':
       if (command.incarnation === 0 || command.number === 0 || command.ttlMs <= 0) {
-        const what = 'a change names a session whole, has a number from 1, and a TTL above 0';
+        const what = 'a change needs the lease and the incarnation of a session, a number from 1, and a TTL above 0';
         throw new ServiceError('INVALID_ARGUMENT', what);
       }
       return checkTerms(command);
@@ -101,7 +104,10 @@ export function checkTerms({ ttlMs, condition }: { readonly ttlMs: number; reado
   const wrong = conditionRefusal(condition);
   if (wrong !== undefined) throw new ServiceError('INVALID_ARGUMENT', wrong);
   if (ttlMs === conditionTtlMs(condition)) return;
-  throw new ServiceError('INVALID_ARGUMENT', 'the TTL is the heartbeat interval, as often as the server may miss one');
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `the TTL must be ${conditionTtlMs(condition)} ms, as the condition says, not ${ttlMs}`,
+  );
 }
 
 function refuse(refusal: Extract<LockResult, { type: 'refused' }> | undefined): void {
@@ -136,7 +142,7 @@ function validateQuery(query: Query, limits: RequestLimits): void {
       return checkSessions(query, limits);
     case 'session':
       if (query.incarnation === 0) return;
-      throw new ServiceError('INVALID_ARGUMENT', 'the locks that one range has of a session are not for clients');
+      throw new ServiceError('INVALID_ARGUMENT', 'a query of a session needs its incarnation');
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
     case 'leases':
@@ -158,13 +164,13 @@ export function checkSessions(
 ): void {
   checkSize(attributesBytes(attributes), limits);
   if (limit >= 1 && limit <= SESSIONS_LIMIT_MAX) return;
-  throw new ServiceError('INVALID_ARGUMENT', `limit is 1 to ${SESSIONS_LIMIT_MAX}`);
+  throw new ServiceError('INVALID_ARGUMENT', `limit must be from 1 to ${SESSIONS_LIMIT_MAX}, not ${limit}`);
 }
 
 function validateScan({ key, end, bytes }: Extract<Query, { type: 'scan' }>, limits: RequestLimits): void {
   checkSize(key.length + end.length, limits);
   if (bytes > 0 && bytes <= SCAN_BYTES_MAX) return;
-  throw new ServiceError('INVALID_ARGUMENT', `bytes is above 0 and at most ${SCAN_BYTES_MAX}`);
+  throw new ServiceError('INVALID_ARGUMENT', `bytes must be above 0 and at most ${SCAN_BYTES_MAX}, not ${bytes}`);
 }
 
 export function validatePipeWatch(request: PipeWatchRequest): void {
@@ -224,6 +230,8 @@ function checkInner(op: KvOp, opsMax: number): void {
 function checkOp(op: Exclude<KvOp, { type: 'txn' }>): void {
   validateKey(op.key);
   if (op.type !== 'put') return;
-  if (op.ignoreValue && op.value.length > 0) throw new ServiceError('INVALID_ARGUMENT', 'a value is given and ignored');
-  if (op.ignoreLease && op.lease !== 0n) throw new ServiceError('INVALID_ARGUMENT', 'a lease is given and ignored');
+  if (op.ignoreValue && op.value.length > 0)
+    throw new ServiceError('INVALID_ARGUMENT', 'ignoreValue is set, but the put has a value');
+  if (op.ignoreLease && op.lease !== 0n)
+    throw new ServiceError('INVALID_ARGUMENT', 'ignoreLease is set, but the put has a lease');
 }

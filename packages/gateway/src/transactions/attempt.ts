@@ -284,8 +284,8 @@ export function unremembered(error: unknown): unknown {
 }
 
 function unknownOutcome(cause: unknown): ServiceError {
-  const message = 'the answer was lost: the transaction may or may not have been applied';
-  return new ServiceError('UNKNOWN_OUTCOME', `${message}; retry under the same request id`, { cause });
+  const message = 'the answer was lost; the transaction may have been applied';
+  return new ServiceError('UNKNOWN_OUTCOME', `${message}; retry with the same request id`, { cause });
 }
 
 function unexpected({ result }: RangeReply): ServiceError {

@@ -51,7 +51,7 @@ export async function partsOf(plan: TxnPlan, routesOf: RoutesOf): Promise<readon
   }
   const parts = [...byRange.values()].sort((a, b) => compareBytes(a.span.start, b.span.start));
   const primary = parts.findIndex(({ span }) => spanContains(span, plan.primaryKey));
-  assert(primary >= 0, 'some part has the primary key');
+  assert(primary >= 0, 'one part has the primary key');
   return [...parts.splice(primary, 1), ...parts];
 }
 

@@ -102,6 +102,6 @@ function firstKey({ compares, ops }: Pick<TxnPlan, 'compares' | 'ops'>): Bytes {
     (lowest, key) => (lowest === undefined || compareBytes(key, lowest) < 0 ? key : lowest),
     undefined,
   );
-  assert(first !== undefined, 'what is in several ranges has keys');
+  assert(first !== undefined, 'a command over several ranges has keys');
   return first;
 }

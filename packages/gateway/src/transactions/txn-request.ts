@@ -81,7 +81,7 @@ export class TxnRequest {
   async #parts(): Promise<readonly Part[]> {
     const parts = await partsOf(this.#plan, (span) => this.#means.calls.routesOf(span));
     if (parts.length <= TXN_PARTS_MAX) return parts;
-    const message = `the keys are in ${parts.length} ranges; one transaction may change ${TXN_PARTS_MAX}: do it in parts`;
+    const message = `the keys are in ${parts.length} ranges, and one transaction can use ${TXN_PARTS_MAX}; split it into several transactions`;
     throw unremembered(new ServiceError('RESOURCE_EXHAUSTED', message));
   }
 

@@ -105,21 +105,23 @@ export class TransactionResolution {
     return this.#within(async (calls) => {
       const { result } = await calls.execute(build, at(primaryKey), UNNAMED);
       if (result.type === 'txnDecide') return result.outcome;
-      throw new ServiceError('INTERNAL', `a decision was answered by ${result.type}`);
+      throw new ServiceError('INTERNAL', `a range answered a decision with ${result.type}`);
     });
   }
 
   async #within<Result>(work: (calls: RangeCalls) => Promise<Result>): Promise<Result> {
     const { clock } = this.#deps;
     const over = new AbortController();
-    const timer = clock.setTimer(SETTLE_MS, () => over.abort(new ServiceError('DEADLINE_EXCEEDED', 'not all settled')));
+    const timer = clock.setTimer(SETTLE_MS, () =>
+      over.abort(new ServiceError('DEADLINE_EXCEEDED', 'not all parts were resolved in time')),
+    );
     this.#inFlight++;
     try {
       return await work(new RangeCalls(this.#deps, over.signal, clock.monotonicMs() + SETTLE_MS));
     } finally {
       this.#inFlight--;
       timer.cancel();
-      over.abort(new ServiceError('CANCELED', 'it is over'));
+      over.abort(new ServiceError('CANCELED', 'the request has ended'));
     }
   }
 
@@ -134,7 +136,7 @@ export class TransactionResolution {
     await eachOf(places, PARTS_AT_A_TIME, async ({ part, span }) => {
       for (const { result } of await resolve(calls, txn, { part, span }, resolution)) {
         if (result.type !== 'txnResolve')
-          throw new ServiceError('INTERNAL', `a resolve was answered by ${result.type}`);
+          throw new ServiceError('INTERNAL', `a range answered a resolve with ${result.type}`);
         complete &&= result.results !== undefined;
         found.push(...(result.results ?? []));
       }

@@ -100,13 +100,13 @@ describe('what is done where majorities are lost', () => {
       dead: [2, 3],
       seen: [node(1, held(R2, 1))],
       known: [HALF, range(3, [1, 2, 3], { start: utf8('m'), epoch: { confVersion: 4, version: 3 } })],
-      expect: ['2: what is left of it is older than a split or a merge: range 2 has keys of it'],
+      expect: ['2: its newest replica is older than a split or a merge: range 2 has some of its keys'],
     },
     {
       name: 'the same, and only another range knows of the split',
       dead: [2, 3],
       seen: [node(1, held(R2, 1)), node(4, held(REST, 4)), node(5, held(REST, 5))],
-      expect: ['2: what is left of it is older than a split or a merge: range 3 has keys of it'],
+      expect: ['2: its newest replica is older than a split or a merge: range 3 has some of its keys'],
     },
     {
       name: 'a replica is left of a range that was merged away',

@@ -96,7 +96,7 @@ function ofRange(
   const givenUp = replicas.map(({ nodeId }) => nodeId).filter((nodeId) => nodeId !== lost.survivor);
   if (owner === undefined) return { ...lost, givenUp };
   if (known.length > 0 && !known.some((range) => range.rangeId === rangeId)) return undefined; // it was merged away
-  const reason = `what is left of it is older than a split or a merge: range ${owner} has keys of it`;
+  const reason = `its newest replica is older than a split or a merge: range ${owner} has some of its keys`;
   return { range: lost.range, reason };
 }
 

@@ -144,7 +144,7 @@ const NOTHING_LOST =
   'replicas are replaced; or wait, if ranges have just lost their leaders';
 
 const NO_MASTER_LEFT =
-  'none of the masters is left, and what they knew of the cluster is gone: read what is left with kv get --serializable ' +
+  'no master is left, and the metadata of the cluster is lost: read the remaining data with kv get --serializable ' +
   'or from a backup, and write it into a new cluster';
 
 function isNothingLost({ masters, ranges, unrecoverable }: RecoveryPlan): boolean {

@@ -63,7 +63,7 @@ export class BackendCalls {
     return new Promise((resolve, reject: (error: ServiceError) => void) => {
       start((error, reply) => {
         if (error !== undefined) return reject(error);
-        assert(reply !== undefined, 'a backend gives a reply or an error');
+        assert(reply !== undefined, 'a backend returns a reply or an error');
         const header = this.#headers.make(reply.revision, reply.raftTerm);
         resolve({ result: expectType(reply.result, type) as Step<Type>['result'], header });
       });

@@ -105,7 +105,7 @@ export class EtcdElection {
 
 function given(leader: LeaderKey | undefined): LeaderKey {
   if (leader !== undefined) return leader;
-  throw new ServiceError('INVALID_ARGUMENT', 'the request does not say which leader', {
+  throw new ServiceError('INVALID_ARGUMENT', 'the field leader is missing', {
     details: { etcd: 'missingLeaderKey' },
   });
 }
@@ -122,9 +122,11 @@ function putOp({ key, lease }: LeaderKey, value: Uint8Array): KvOp {
 }
 
 function notLeader(): ServiceError {
-  return new ServiceError('LOCK_NOT_HELD', 'it does not lead, or not any more', { details: { etcd: 'notLeader' } });
+  return new ServiceError('LOCK_NOT_HELD', 'the caller does not lead the election, or no longer does', {
+    details: { etcd: 'notLeader' },
+  });
 }
 
 function noLeader(): ServiceError {
-  return new ServiceError('LOCK_NOT_HELD', 'nobody leads', { details: { etcd: 'noLeader' } });
+  return new ServiceError('LOCK_NOT_HELD', 'the election has no leader', { details: { etcd: 'noLeader' } });
 }

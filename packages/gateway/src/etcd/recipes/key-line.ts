@@ -75,7 +75,7 @@ export class KeyLine {
     if (result.succeeded) return { ...joined, createRevision: header.revision };
     const [had] = result.results;
     const kv = had?.type === 'put' ? had.prev : undefined;
-    if (kv === undefined) throw new ServiceError('INTERNAL', 'a key that exists was not read');
+    if (kv === undefined) throw new ServiceError('INTERNAL', 'the range did not return a key that exists');
     return { ...joined, createRevision: kv.createRevision };
   }
 

@@ -32,7 +32,7 @@ export class EtcdLock {
 
   unlock(request: pb.v3lockpb.UnlockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.UnlockResponse>): GiveUp {
     return attended(done, async () => {
-      if (request.key.length === 0) throw new ServiceError('EMPTY_KEY', 'the key of a lock is never empty');
+      if (request.key.length === 0) throw new ServiceError('EMPTY_KEY', 'the key of a lock cannot be empty');
       const op = { type: 'delete', key: request.key, prevKv: false } as const;
       const { header } = await this.#calls.command({ type: 'kv', op }, 'delete');
       return { header };
@@ -55,7 +55,11 @@ export class EtcdLock {
 }
 
 function expired({ key }: Place): ServiceError {
-  return new ServiceError('SESSION_EXPIRED', `the lease ended while it waited, and its key with it: ${asBuffer(key)}`, {
-    details: { etcd: 'mutexSessionExpired' },
-  });
+  return new ServiceError(
+    'SESSION_EXPIRED',
+    `the lease ended during the wait, and its key was deleted: ${asBuffer(key)}`,
+    {
+      details: { etcd: 'mutexSessionExpired' },
+    },
+  );
 }

@@ -90,7 +90,12 @@ export class CallGuard {
   abandon(): void {
     this.#abandoned = true;
     for (const end of [...this.#unaryCalls])
-      end(new ServiceError('UNKNOWN_OUTCOME', 'this node was shut down meanwhile'));
+      end(
+        new ServiceError(
+          'UNKNOWN_OUTCOME',
+          'this node shut down before it answered; the call may have been carried out',
+        ),
+      );
   }
 
   unary<Request, Response>(
@@ -246,12 +251,12 @@ export class CallGuard {
     if (this.#draining) return shuttingDown();
     if (current < max) return undefined;
     this.#refusals.onBusy?.();
-    return new ServiceError('RESOURCE_EXHAUSTED', 'the server has too many calls under way; try again later');
+    return new ServiceError('RESOURCE_EXHAUSTED', 'this node has too many calls in flight; try again later');
   }
 
   /** C2 */
   #logged(error: ServiceError | undefined): ServiceError {
-    const known = error ?? new ServiceError('INTERNAL', 'a service gave neither a response nor an error');
+    const known = error ?? new ServiceError('INTERNAL', 'a service returned neither a response nor an error');
     if (known.code === 'INTERNAL') this.#logger.error({ error: known.message, cause: known.cause }, 'a call failed');
     return known;
   }

@@ -32,11 +32,11 @@ const STOP_GRACE_MS = 1_000;
 const MALFORMED: readonly number[] = [400, 413, 415];
 /** A stream on which nothing happens says so: what is between may close a silent connection. */
 const BEAT_MS = 15_000;
-const STOPPING = new ServiceError('UNAVAILABLE', 'this node is shutting down; ask another');
+const STOPPING = new ServiceError('UNAVAILABLE', 'this node is shutting down; send the request to another node');
 
 const BUSY = new ServiceError(
   'RESOURCE_EXHAUSTED',
-  'this node has too many HTTP calls under way; ask another, or later',
+  'this node has too many HTTP calls in flight; retry later or at another node',
   {
     details: { retryAfterMs: 1_000 },
   },
@@ -45,7 +45,7 @@ const BUSY = new ServiceError(
 /** Its client is late with the rest of the body, which is of no interest any more. */
 const ENDED = new ServiceError(
   'RESOURCE_EXHAUSTED',
-  'this node holds too many bodies that have not arrived in full, and this one is among the oldest of its address; send it again',
+  'too many request bodies are incomplete, and this one is among the oldest of its address; send the request again',
   {
     details: { retryAfterMs: 1_000, headers: { connection: 'close' } },
   },
@@ -115,7 +115,7 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
     },
     async handle(request, response) {
       const caller = new AbortController();
-      response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client has hung up')));
+      response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client closed the connection')));
       if (stopping) caller.abort(STOPPING);
       const isBusy = open.size + streams.size >= callsMax;
       const answering = isBusy
@@ -175,7 +175,7 @@ async function readJson(request: IncomingMessage, unfinished: InputBudget): Prom
     return parseBoundedJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
     const problem = cause instanceof SyntaxError ? cause.message : 'it is not UTF-8';
-    throw new ServiceError('INVALID_ARGUMENT', `the body is no JSON: ${problem}`, { cause });
+    throw new ServiceError('INVALID_ARGUMENT', `the body is not JSON: ${problem}`, { cause });
   }
 }
 
@@ -208,14 +208,14 @@ function readBody(request: IncomingMessage, unfinished: InputBudget): Promise<Bu
       end();
       resolve(body);
     });
-    request.on('close', () => refuse(new ServiceError('CANCELED', 'the client has hung up')));
+    request.on('close', () => refuse(new ServiceError('CANCELED', 'the client closed the connection')));
   });
 }
 
 function tooLarge(): ServiceError {
   // The rest of the body is of no interest.
   const details: HttpDetails = { httpStatus: 413, headers: { connection: 'close' } };
-  return new ServiceError('REQUEST_TOO_LARGE', `a body has at most ${BODY_BYTES_MAX} bytes`, {
+  return new ServiceError('REQUEST_TOO_LARGE', `the body is too large; at most ${BODY_BYTES_MAX} bytes are allowed`, {
     details: { ...details },
   });
 }

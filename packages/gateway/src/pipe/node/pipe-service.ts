@@ -48,7 +48,10 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
 
   function fullness(): ServiceError | undefined {
     if (links.size < connectionsMax) return undefined;
-    return new ServiceError('RESOURCE_EXHAUSTED', `${connectionsMax} clients are connected`);
+    return new ServiceError(
+      'RESOURCE_EXHAUSTED',
+      `${connectionsMax} clients are connected, which is the limit; connect to another gateway`,
+    );
   }
 
   return {

@@ -64,7 +64,7 @@ export async function compactRanges(calls: RangeCalls, compaction: Compaction): 
 
 function halfDone(cause: unknown): ServiceError {
   const { message: why } = toServiceError(cause);
-  const message = `some ranges may be compacted, and not all are: ${why}; retry under the same request id`;
+  const message = `some ranges may be compacted, but not all are: ${why}; retry with the same request id`;
   return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }
 

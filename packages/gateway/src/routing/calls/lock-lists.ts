@@ -39,7 +39,7 @@ export async function listLocks(query: ListQuery, deps: LockListDeps): Promise<L
     if (reply === undefined) continue;
     const { result } = reply;
     if (result.type !== 'lock' || result.result.type !== 'list') {
-      throw new ServiceError('INTERNAL', `a list of locks was answered by ${result.type}`);
+      throw new ServiceError('INTERNAL', `a range answered a list of locks with ${result.type}`);
     }
     replies.push(reply);
     locks.push(...result.result.locks);

@@ -131,7 +131,7 @@ class Run {
       case 'scan':
         return this.#scan(query);
       default:
-        throw new ServiceError('INTERNAL', `a ${query.type} query has its keys in one range`);
+        throw new ServiceError('INTERNAL', `the query ${query.type} cannot be split over several ranges`);
     }
   }
 
@@ -221,7 +221,7 @@ class Run {
     const revision = await this.#revisionOf(query);
     await this.#calls.ask({ type: 'closedRevision', revision }, span);
     const { result, raftTerm } = await this.#calls.ask({ ...query, revision }, span);
-    if (result.type !== 'scan') throw new ServiceError('INTERNAL', `a scan was answered by ${result.type}`);
+    if (result.type !== 'scan') throw new ServiceError('INTERNAL', `a range answered a scan with ${result.type}`);
     return { revision, raftTerm, result };
   }
 
@@ -247,7 +247,8 @@ class Run {
   /** Versions of locks in several ranges are compared one by one, not all in the same moment. */
   async #locks(query: Extract<Query, { type: 'lock' }>['query']): Promise<Answer<QueryResult>> {
     if (query.type === 'list') return this.#listLocks(query);
-    if (query.type !== 'check') throw new ServiceError('INTERNAL', 'a lock is in one range');
+    if (query.type !== 'check')
+      throw new ServiceError('INTERNAL', 'the query of one lock cannot be split over several ranges');
     const replies: RangeReply[] = [];
     await eachOf([...query.checks.entries()], RANGES_AT_A_TIME, async ([i, check]) => {
       const one: Query = { type: 'lock', query: { type: 'check', checks: [check] } };
@@ -268,7 +269,8 @@ class Run {
   async #timeToLive(query: Extract<Query, { type: 'leaseTimeToLive' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
     const { result, ...reply } = await this.#calls.ask(query, { start, end: keyAfter(start) });
-    if (result.type !== 'leaseTimeToLive') throw new ServiceError('INTERNAL', `it was answered by ${result.type}`);
+    if (result.type !== 'leaseTimeToLive')
+      throw new ServiceError('INTERNAL', `a range answered with ${result.type}, which does not fit the request`);
     const { id, incarnation, remainingMs } = result.lease;
     if (remainingMs < 0) return { ...reply, result };
     const others = await this.#askAll({ type: 'leaseKeys', id, incarnation }, PLAIN_KEYS);
@@ -310,5 +312,5 @@ function tooLate(): ServiceError {
 }
 
 function gone(): ServiceError {
-  return new ServiceError('CANCELED', 'nobody waits for it any more');
+  return new ServiceError('CANCELED', 'the caller has given up');
 }

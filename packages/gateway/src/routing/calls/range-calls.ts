@@ -130,5 +130,5 @@ export class RangeCalls {
 }
 
 function noAnswer(): ServiceError {
-  return new ServiceError('INTERNAL', 'neither an answer nor an error');
+  return new ServiceError('INTERNAL', 'the request ended with neither an answer nor an error');
 }

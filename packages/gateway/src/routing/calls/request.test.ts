@@ -441,7 +441,7 @@ describe('a routed query', () => {
   );
 });
 
-test('a request is under way until it is answered, times out, or nobody waits for it any more', () => {
+test('a request is under way until it is answered, times out, or the caller has given up', () => {
   const bed = new CallBed();
   bed.begin();
   expect(bed.inFlight.calls).toBe(1);

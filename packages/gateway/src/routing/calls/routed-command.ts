@@ -95,7 +95,10 @@ export class RoutedCommand implements RoutedRequest, RequestCompletion {
         this.#giveUpMany = this.#deps.coordinator.command(command, identity, this.#done, earlier);
         return;
       default:
-        this.#done(new ServiceError('INTERNAL', `a ${command.type} has its keys in one range`), undefined);
+        this.#done(
+          new ServiceError('INTERNAL', `the command ${command.type} cannot be split over several ranges`),
+          undefined,
+        );
     }
   }
 

@@ -80,5 +80,5 @@ async function again(deps: LockListDeps, ask: () => Promise<RangeReply>): Promis
 }
 
 function unexpected(type: string): ServiceError {
-  return new ServiceError('INTERNAL', `a question about sessions was answered by ${type}`);
+  return new ServiceError('INTERNAL', `a range answered a query about sessions with ${type}`);
 }

@@ -153,7 +153,7 @@ export class SnapshotRead {
 
   #other(op: KvOp): Promise<TxnResult> {
     if (op.type === 'txn') return this.#txn(op.txn);
-    throw new ServiceError('INVALID_ARGUMENT', 'a transaction that only reads has an operation that writes');
+    throw new ServiceError('INVALID_ARGUMENT', 'a read-only transaction has an operation that writes');
   }
 
   /** SR3. */
@@ -239,7 +239,7 @@ export class SnapshotRead {
     if (result.type !== 'range') throw unexpected(result);
     for (const { key, value } of result.kvs) this.#bytes += key.length + value.length;
     if (this.#bytes <= ANSWER_BYTES_MAX) return result;
-    const message = `an answer has at most ${ANSWER_BYTES_MAX} bytes; read in parts, with a limit`;
+    const message = `the answer is too large; at most ${ANSWER_BYTES_MAX} bytes are allowed: read in parts, with a limit`;
     throw new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 }
@@ -270,7 +270,10 @@ function spanOf(spans: readonly Span[]): Span {
 /** Locks keep no history: how one was held at a revision nobody knows. */
 function keyCompare(compare: Compare): KeyCompare {
   if (!isLockCompare(compare)) return compare;
-  throw new ServiceError('INVALID_ARGUMENT', 'a transaction that compares a lock is sent as a command, not as a read');
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    'a transaction that compares a lock must be sent as a command, not as a read',
+  );
 }
 
 /** What has to be read to tell whether a comparison holds. */
@@ -284,5 +287,5 @@ function holds(compare: KeyCompare, { kvs }: RangeResult): boolean {
 }
 
 function unexpected({ type }: RangeReply['result']): ServiceError {
-  return new ServiceError('INTERNAL', `a range answered with a ${type} that it was not asked for`);
+  return new ServiceError('INTERNAL', `a range answered with ${type}, which does not fit the request`);
 }

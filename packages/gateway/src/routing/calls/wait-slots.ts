@@ -37,7 +37,7 @@ export class WaitSlots {
 
   /** `queued`: who is refused keeps its place in a queue, and has only nobody who tells it of its turn. */
   refusal(queued = false): ServiceError {
-    const message = `this gateway has ${this.#max} requests waiting for locks, and takes no more; ask another, or later`;
+    const message = `${this.#max} requests wait for locks at this gateway, which is its limit; retry later or at another gateway`;
     return new ServiceError('RESOURCE_EXHAUSTED', message, queued ? { details: { queued } } : {});
   }
 }
