@@ -88,7 +88,7 @@ export class HttpBed {
   }
 
   async settled(): Promise<void> {
-    await this.world.until(Promise.all(this.nodes.map((node) => node.settled())));
+    await this.world.until(Promise.all(this.nodes.map((node) => node.cleanedUp())));
   }
 }
 

@@ -274,7 +274,10 @@ describe('a session of the client', () => {
   test('wants a token with each acquire, so that no grant stays in it that nobody knows of', async () => {
     const { session } = await bed.done({ target: '/v1/sessions', body: {} });
     const { status, body } = await bed.world.until(bed.ask({ target: path('l', 'acquire'), body: { session } }));
-    expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining('token is missing: with a session, choose one yourself')]);
+    expect([status, JSON.stringify(body)]).toEqual([
+      400,
+      expect.stringContaining('token is missing: with a session, choose one yourself'),
+    ]);
     expect(await bed.users('l')).toBe('0/0');
   });
 

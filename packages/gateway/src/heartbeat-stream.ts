@@ -3,7 +3,7 @@ import type { QueryResult } from '@remora/protocol';
 import type { Backend, BackendReply } from './backend.ts';
 import { callTimeoutMs, type StreamHandler, type StreamSink, type TimeoutLimits } from './calls.ts';
 
-/** How one API words heartbeats and their answers. */
+/** How one API encodes heartbeats and their answers. */
 export interface HeartbeatCodec<Request, Response> {
   lease(request: Request): { readonly id: bigint; readonly incarnation: number };
   renewed(request: Request, ttlMs: number, reply: BackendReply<QueryResult>): Response;
@@ -27,7 +27,7 @@ export interface HeartbeatLimits {
  */
 export class HeartbeatStream<Request, Response> implements StreamHandler<Request> {
   readonly #backend: Backend;
-  readonly #words: HeartbeatCodec<Request, Response>;
+  readonly #codec: HeartbeatCodec<Request, Response>;
   readonly #limits: HeartbeatLimits;
   readonly #sink: StreamSink<Response>;
   readonly #resumeReading: () => void;
@@ -40,12 +40,12 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
 
   constructor(
     backend: Backend,
-    words: HeartbeatCodec<Request, Response>,
+    codec: HeartbeatCodec<Request, Response>,
     limits: HeartbeatLimits,
     stream: { readonly sink: StreamSink<Response>; readonly resumeReading: () => void },
   ) {
     this.#backend = backend;
-    this.#words = words;
+    this.#codec = codec;
     this.#limits = limits;
     this.#sink = stream.sink;
     this.#resumeReading = stream.resumeReading;
@@ -53,7 +53,7 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
 
   onRequest(request: Request): boolean {
     if (this.#over) return true;
-    const { id, incarnation } = this.#words.lease(request);
+    const { id, incarnation } = this.#codec.lease(request);
     const entry: Pending = { giveUp: () => {} };
     this.#pending.add(entry);
     entry.giveUp = this.#backend.query(
@@ -87,9 +87,9 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
     let response: Response | undefined;
     if (reply?.result.type === 'leaseKeepAlive') {
       const { ttlMs } = reply.result;
-      response = ttlMs < 0 ? this.#words.gone(request) : this.#words.renewed(request, ttlMs, reply);
-    } else if (error?.code === 'LEASE_NOT_FOUND') response = this.#words.gone(request);
-    else if (error !== undefined) response = this.#words.failed(request, error);
+      response = ttlMs < 0 ? this.#codec.gone(request) : this.#codec.renewed(request, ttlMs, reply);
+    } else if (error?.code === 'LEASE_NOT_FOUND') response = this.#codec.gone(request);
+    else if (error !== undefined) response = this.#codec.failed(request, error);
 
     if (response === undefined) {
       this.#finish();

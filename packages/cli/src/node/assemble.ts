@@ -204,7 +204,7 @@ class Node implements AssembledNode {
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, inFlight, host, log, engine, store },
-      ...{ dialer, master: finder, lookups: ranges.lookups, space: () => platform.space() },
+      ...{ dialer, master: finder, lookupStats: ranges.lookupStats, space: () => platform.space() },
       nodeId: this.#nodeId,
       shownClusterId: shownClusterId(this.#clusterId),
       health,

@@ -8,7 +8,7 @@ export function nodeMetrics(
   metrics: MetricsRegistry,
   deps: Pick<
     EntryDeps,
-    'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'inFlight' | 'lookups' | 'health'
+    'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'inFlight' | 'lookupStats' | 'health'
   >,
 ): void {
   const gauge = (name: string, help: string, labels: readonly string[] = []) =>
@@ -52,7 +52,7 @@ export function nodeMetrics(
     const sums: Record<string, number> = { ...deps.host.inFlight(), ...deps.inFlight() };
     const { stats } = deps.admission;
     let open = 0;
-    for (const [of, count] of Object.entries(deps.lookups)) lookups.labels(of).set(count);
+    for (const [of, count] of Object.entries(deps.lookupStats)) lookups.labels(of).set(count);
     for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
     for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);
     for (const [door, count] of Object.entries(stats.malformed)) malformed.labels(door).set(count);

@@ -119,7 +119,7 @@ export interface EntryDeps {
   readonly master: MasterCaller;
   readonly dialer: RpcDialer;
   readonly inFlight: () => Readonly<BackendInFlight>;
-  readonly lookups: Readonly<RouteLookupStats>;
+  readonly lookupStats: Readonly<RouteLookupStats>;
   readonly host: NodeRaftHost;
   readonly log: GroupLog;
   readonly engine: Engine;

@@ -38,7 +38,7 @@ class Bed {
 
   end(watch: Watch): void {
     this.watches.splice(this.watches.indexOf(watch), 1);
-    this.progress.settle();
+    this.progress.sendDue();
   }
 }
 

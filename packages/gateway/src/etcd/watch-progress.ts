@@ -55,7 +55,7 @@ export class StreamProgress {
     const watches = [...this.#watches()];
     for (const watch of watches) watch.owes = true;
     for (const watch of watches) ask(watch);
-    this.settle();
+    this.sendDue();
   }
 
   /** P1. A watch was created. */
@@ -73,11 +73,11 @@ export class StreamProgress {
       return ask(watch);
     }
     watch.owes = false;
-    this.settle();
+    this.sendDue();
   }
 
   /** Sends the answer that is due, if it is; called when a watch has answered or ended. */
-  settle(): void {
+  sendDue(): void {
     if (!this.#inFlight) return;
     let reached = Number.POSITIVE_INFINITY;
     let first = 0;

@@ -270,7 +270,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     watch.control = undefined;
     watch.ended = { reason, compactRevision };
     this.#announce();
-    this.#progress.settle();
+    this.#progress.sendDue();
   }
 
   #cancel(id: bigint): void {
@@ -296,7 +296,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
       cancelReason,
       compactRevision,
     });
-    this.#progress.settle();
+    this.#progress.sendDue();
   }
 
   /** Watches that may still report events, whether they are announced or not. */

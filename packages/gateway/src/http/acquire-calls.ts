@@ -1,7 +1,15 @@
 import { type Clock, type Random, ServiceError, type Timer, toServiceError } from '@remora/base';
 import type { LockId, LockResult, SessionRef } from '@remora/lock';
 import type { WaitSlots } from '../routing/calls/wait-slots.ts';
-import { acquireCommand, type Claim, ownLease, ownRequestId, readClaim, readLeave, readUpgrade } from './claims.ts';
+import {
+  type AcquireRequest,
+  acquireCommand,
+  ownLease,
+  ownRequestId,
+  readAcquire,
+  readLeave,
+  readUpgrade,
+} from './acquire-request.ts';
 import type { Fields } from './fields.ts';
 import { type GrantJson, grantJson, holderJson } from './lock-json.ts';
 import { type RangeCalls, type Renewal, unlessRefused } from './range-calls.ts';
@@ -60,7 +68,7 @@ export class AcquireCalls {
 
   /** @throws ServiceError LOCK_BUSY or LOCK_TIMEOUT when others have it; LOCK_BUSY says who. */
   async acquire(lock: LockId, fields: Fields, signal: AbortSignal): Promise<Acquired> {
-    return this.#asked(readClaim(lock, fields, this.#deps.random), signal);
+    return this.#asked(readAcquire(lock, fields, this.#deps.random), signal);
   }
 
   /** From shared to alone, without letting go. @throws ServiceError as `acquire`, and LOCK_UPGRADE_CONFLICT. */
@@ -79,72 +87,72 @@ export class AcquireCalls {
     await Promise.all(this.#leaving);
   }
 
-  async #asked(claim: Claim, signal: AbortSignal): Promise<Acquired> {
+  async #asked(request: AcquireRequest, signal: AbortSignal): Promise<Acquired> {
     signal.throwIfAborted();
-    if (claim.waitMs === 0) return this.#settled(claim, signal);
+    if (request.waitMs === 0) return this.#answered(request, signal);
     const { waits } = this.#deps;
     const giveSlot = waits.take(); // HA8
     if (giveSlot === undefined) throw waits.refusal();
-    return this.#settled(claim, signal).finally(giveSlot);
+    return this.#answered(request, signal).finally(giveSlot);
   }
 
-  async #settled(claim: Claim, signal: AbortSignal): Promise<Acquired> {
-    const renewal = await this.#session(claim);
+  async #answered(request: AcquireRequest, signal: AbortSignal): Promise<Acquired> {
+    const renewal = await this.#session(request);
     try {
-      const grant = await this.#granted(claim, renewal, signal);
-      if (claim.as?.type === 'pass') await this.#takeBack(claim, renewal.ref); // HA5
-      return { grant, takeBack: () => void this.#takeBack(claim, renewal.ref) };
+      const grant = await this.#granted(request, renewal, signal);
+      if (request.as?.type === 'pass') await this.#takeBack(request, renewal.ref); // HA5
+      return { grant, takeBack: () => void this.#takeBack(request, renewal.ref) };
     } catch (error) {
-      const isTakenBack = await this.#takeBack(claim, renewal.ref);
-      if (!(error instanceof Unsettled)) throw error;
+      const isTakenBack = await this.#takeBack(request, renewal.ref);
+      if (!(error instanceof OutcomePending)) throw error;
       const { cause } = error;
-      throw isTakenBack || (claim.mayRepeat && cause.code === 'LOCK_TIMEOUT') ? cause : notKnown(cause); // HA7
+      throw isTakenBack || (request.mayRepeat && cause.code === 'LOCK_TIMEOUT') ? cause : notKnown(cause); // HA7
     }
   }
 
-  async #granted(claim: Claim, renewal: Renewal, signal: AbortSignal): Promise<GrantJson> {
+  async #granted(request: AcquireRequest, renewal: Renewal, signal: AbortSignal): Promise<GrantJson> {
     const { clock } = this.#deps;
     const heart = new Heart(this.#deps, renewal);
     try {
-      const result = await this.#result(claim, renewal.ref, signal);
+      const result = await this.#result(request, renewal.ref, signal);
       if (result.type === 'busy') {
         throw new ServiceError('LOCK_BUSY', 'the lock is held by another owner', {
           details: { shown: { holder: holderJson(result.holder) } },
         });
       }
       if (result.type === 'queued') {
-        throw new Unsettled(new ServiceError('UNAVAILABLE', 'the wait was interrupted; repeat the call'));
+        throw new OutcomePending(new ServiceError('UNAVAILABLE', 'the wait was interrupted; repeat the call'));
       }
       const granted = unlessRefused(result, 'granted');
-      const { ref, ttlMs, atMs } = await heart.fresh().catch(unsettled); // HA4
-      if (signal.aborted) unsettled(signal.reason);
-      return grantJson(claim.token, granted, { ref, ttlMs, ageMs: clock.monotonicMs() - atMs });
+      const { ref, ttlMs, atMs } = await heart.fresh().catch(outcomePending); // HA4
+      if (signal.aborted) outcomePending(signal.reason);
+      return grantJson(request.token, granted, { ref, ttlMs, ageMs: clock.monotonicMs() - atMs });
     } finally {
       heart.stop();
     }
   }
 
   /** HA7. Whoever is not told how it ended, as the wait did, may have been granted the lock, or wait for it. */
-  async #result(claim: Claim, session: SessionRef, signal: AbortSignal): Promise<LockResult> {
-    const waiting = claim.waitMs > 0 ? { waitMs: claim.waitMs } : {};
+  async #result(request: AcquireRequest, session: SessionRef, signal: AbortSignal): Promise<LockResult> {
+    const waiting = request.waitMs > 0 ? { waitMs: request.waitMs } : {};
     try {
-      return await this.#deps.calls.lock(acquireCommand(claim, session), waiting, signal);
+      return await this.#deps.calls.lock(acquireCommand(request, session), waiting, signal);
     } catch (thrown) {
       const error = toServiceError(thrown);
       const waits = error.code === 'LOCK_TIMEOUT' || error.details?.queued === true;
-      throw waits || signal.aborted ? new Unsettled(error) : error;
+      throw waits || signal.aborted ? new OutcomePending(error) : error;
     }
   }
 
-  async #session(claim: Claim): Promise<Renewal> {
+  async #session(request: AcquireRequest): Promise<Renewal> {
     const { calls } = this.#deps;
-    if (claim.session !== undefined) return calls.renew(claim.session);
-    const { ttlMs, attributes } = claim;
-    const id = ownLease(claim);
+    if (request.session !== undefined) return calls.renew(request.session);
+    const { ttlMs, attributes } = request;
+    const id = ownLease(request);
     try {
-      const opened = await calls.open({ id, ttlMs, attributes }, ownRequestId(claim));
+      const opened = await calls.open({ id, ttlMs, attributes }, ownRequestId(request));
       // Remembered, it may have been opened a while ago; so what is known of its time is asked for.
-      return claim.mayRepeat ? await calls.renew(opened.ref) : opened;
+      return request.mayRepeat ? await calls.renew(opened.ref) : opened;
     } catch (error) {
       const { code } = toServiceError(error);
       if (code === 'LEASE_EXISTS') return calls.renew({ lease: id, incarnation: 0 });
@@ -154,14 +162,14 @@ export class AcquireCalls {
   }
 
   /** HA2, HA3. Whether nothing stays that was acquired. Never rejects. */
-  async #takeBack(claim: Claim, session: SessionRef): Promise<boolean> {
-    if (claim.mayRepeat) return false;
-    const leaving = this.#withdraw(claim, session).finally(() => this.#leaving.delete(leaving));
+  async #takeBack(request: AcquireRequest, session: SessionRef): Promise<boolean> {
+    if (request.mayRepeat) return false;
+    const leaving = this.#withdraw(request, session).finally(() => this.#leaving.delete(leaving));
     this.#leaving.add(leaving);
     return leaving;
   }
 
-  async #withdraw({ lock, token, attempt }: Claim, session: SessionRef): Promise<boolean> {
+  async #withdraw({ lock, token, attempt }: AcquireRequest, session: SessionRef): Promise<boolean> {
     const { calls } = this.#deps;
     const owner = { session, token };
     const cancel = { type: 'cancel', lock, owner, attempt, deadlineMs: LEAVE_MARK } as const;
@@ -175,8 +183,8 @@ export class AcquireCalls {
 }
 
 /** The acquire was asked for, and may hold the lock or wait for it (HA7). */
-class Unsettled extends Error {
-  override readonly name = 'Unsettled';
+class OutcomePending extends Error {
+  override readonly name = 'OutcomePending';
   override readonly cause: ServiceError;
 
   constructor(cause: ServiceError) {
@@ -186,9 +194,9 @@ class Unsettled extends Error {
 }
 
 /** That the session is over is known to be the end of it. */
-function unsettled(thrown: unknown): never {
+function outcomePending(thrown: unknown): never {
   const error = toServiceError(thrown);
-  throw error.code === 'SESSION_EXPIRED' ? error : new Unsettled(error);
+  throw error.code === 'SESSION_EXPIRED' ? error : new OutcomePending(error);
 }
 
 function notKnown(cause: ServiceError): ServiceError {

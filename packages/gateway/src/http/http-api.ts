@@ -1,6 +1,6 @@
 import { type Clock, type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
 import type { Backend } from '../backend.ts';
-import { unreadRoom } from '../lock/lock-event-backpressure.ts';
+import { sharedBacklog } from '../lock/lock-event-backpressure.ts';
 import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest } from './api-types.ts';
@@ -32,7 +32,7 @@ export class HttpApi {
     const calls = new RangeCalls(backend, clock);
     this.#logger = logger;
     this.#deps = {
-      ...{ backend, waits, unread: unreadRoom() },
+      ...{ backend, waits, backlog: sharedBacklog() },
       acquires: new AcquireCalls({ calls, clock, random, waits }),
       locks: new LockCalls(calls),
       sessions: new SessionCalls(calls, random),
@@ -51,8 +51,8 @@ export class HttpApi {
     }
   }
 
-  /** Resolves when what was taken back from clients that were gone is free. */
-  settled(): Promise<void> {
+  /** Resolves when the grants and places of clients that are gone have been released. */
+  cleanedUp(): Promise<void> {
     return this.#deps.acquires.left();
   }
 
@@ -82,7 +82,7 @@ function nothingThere(target: string): ServiceError {
 function wrongMethod(method: string, allowed: readonly string[]): ServiceError {
   const allow = allowed.join(', ');
   const details: HttpDetails = { httpStatus: 405, headers: { allow } };
-  return new ServiceError('UNIMPLEMENTED', `there is no ${method.slice(0, 20)} here, but ${allow}`, {
+  return new ServiceError('UNIMPLEMENTED', `the method ${method.slice(0, 20)} is not allowed here; use ${allow}`, {
     details: { ...details },
   });
 }

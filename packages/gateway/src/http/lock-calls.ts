@@ -23,7 +23,7 @@ import {
   ownRequestId,
   readGrantee,
   TTL_DEFAULT_MS,
-} from './claims.ts';
+} from './acquire-request.ts';
 import type { Fields } from './fields.ts';
 import {
   type GrantJson,

@@ -7,8 +7,8 @@ import type { EventStream } from './api-types.ts';
 import { holderJson, lockJson, ownerJson, waiterJson } from './lock-json.ts';
 import { refuse } from './range-calls.ts';
 
-/** Checked before it is answered that events follow. */
-export function lockEvents(backend: Backend, room: HeldBytes, options: LockWatchOptions): EventStream {
+/** Checks the options before the response says that events follow. `backlog` is shared by all streams. */
+export function lockEvents(backend: Backend, backlog: HeldBytes, options: LockWatchOptions): EventStream {
   const { namespace, name, single } = options;
   refuse(
     single
@@ -16,17 +16,17 @@ export function lockEvents(backend: Backend, room: HeldBytes, options: LockWatch
       : validateLockQuery({ type: 'list', namespace, prefix: name, after: new Uint8Array(), limit: 1 }),
   );
   return (sink) => {
-    const unread = new LockEventBackpressure(
+    const stream = new LockEventBackpressure(
       (one) => sink.write(one.type, newsJson(one)),
       () => control,
-      room,
+      backlog,
     );
-    const control = backend.watchLocks(options, (news) => unread.tell(news));
+    const control = backend.watchLocks(options, (events) => stream.send(events));
     const onClose = (): void => {
       control.cancel();
-      unread.close();
+      stream.close();
     };
-    return { onDrain: () => unread.onDrain(), onClose };
+    return { onDrain: () => stream.onDrain(), onClose };
   };
 }
 

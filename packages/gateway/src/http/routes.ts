@@ -16,7 +16,7 @@ export interface RouteDeps {
   readonly backend: Backend;
   readonly waits: WaitSlots;
   /** For streams of events. */
-  readonly unread: HeldBytes;
+  readonly backlog: HeldBytes;
   readonly acquires: AcquireCalls;
   readonly locks: LockCalls;
   readonly sessions: SessionCalls;
@@ -119,9 +119,9 @@ function reading(path: string, handle: Handle): Route {
 function telling(path: string, watched: (call: RoutedCall) => LockWatchOptions): Route {
   return {
     ...{ method: 'GET', path },
-    handle: async ({ backend, waits, unread }, call) => {
+    handle: async ({ backend, waits, backlog }, call) => {
       call.fields.end();
-      const events = lockEvents(backend, unread, watched(call));
+      const events = lockEvents(backend, backlog, watched(call));
       const giveSlot = waits.take();
       if (giveSlot === undefined) throw waits.refusal();
       return { status: 200, body: undefined, events: untilClosed(events, giveSlot), undelivered: giveSlot };

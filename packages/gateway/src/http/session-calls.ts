@@ -3,7 +3,7 @@ import type { SessionLock } from '@remora/lock';
 import type { SessionInfo } from '@remora/protocol';
 import { randomLeaseId } from '../etcd/lease-service.ts';
 import { toAttributes } from '../lock/lock-requests.ts';
-import { readTtlMs } from './claims.ts';
+import { readTtlMs } from './acquire-request.ts';
 import type { Fields } from './fields.ts';
 import { parseSession, type SessionJson, sessionText, type TermsJson, termsJson, validMs } from './lock-json.ts';
 import { type RangeCalls, sessionOver } from './range-calls.ts';

@@ -2,72 +2,74 @@ import type { LockNews } from '@remora/lock';
 import { HeldBytes } from '@remora/protocol';
 import type { WatchControl } from '../backend.ts';
 
-/** How much a client that watches locks may leave unread at first, before it is told more. */
-export const UNREAD_BYTES_MAX = 1_048_576;
-/** And how much at most: states of more locks than this takes reach only clients that read them as fast as they come. */
-export const UNREAD_BYTES_GROWN_MAX = 64 * UNREAD_BYTES_MAX;
-/** What all clients of one door may leave unread together, beyond what each may at first. */
-const GROWN_TOGETHER_MAX = 4 * UNREAD_BYTES_GROWN_MAX;
+/** How many bytes a client that watches locks may leave unread at first. */
+export const BACKLOG_BYTES_MAX = 1_048_576;
+/** The most to which that may grow. A client for which this is too little has to read events as fast as they come. */
+export const BACKLOG_BYTES_GROWN_MAX = 64 * BACKLOG_BYTES_MAX;
+/** What all clients of one service may leave unread together, beyond what each may leave at first. */
+const GROWN_TOGETHER_MAX = 4 * BACKLOG_BYTES_GROWN_MAX;
 
-/** UN3. Of one door, for all who watch locks through it. */
-export function unreadRoom(bytes = GROWN_TOGETHER_MAX): HeldBytes {
+/** UN3. Shared by all clients that watch locks through one service. */
+export function sharedBacklog(bytes = GROWN_TOGETHER_MAX): HeldBytes {
   return new HeldBytes(bytes);
 }
 
 /**
- * Tells a client of locks. While it leaves too much unread nothing is listened to: afterwards it begins anew.
+ * Sends lock events to a client. While the client leaves too much unread, the watch is paused; it starts again with the
+ * states of all locks afterwards.
  *
- * UN1. What is told at a time is told whole, however large it is (a page of states, or one lock with a thousand holders):
- *      otherwise it would begin anew for ever. So the bound is exceeded by one of these at most.
- * UN2. The states of many locks come faster than clients read. Who was paused, and then has read everything, may leave twice
- *      as much: in the end all of them fit. Who reads nothing is never left more than at first.
- * UN3. What they may leave beyond that is bounded together, too: when nothing is left of it, nobody is let grow before others
- *      have ended.
+ * UN1. A page of states, or one lock with a thousand holders, is sent whole, however large it is: otherwise the watch would
+ *      start again for ever. So at most one of these exceeds the bound.
+ * UN2. The states of many locks come faster than clients read. A client that was paused and then has read everything may
+ *      leave twice as much unread, so that in the end all states fit. A client that reads nothing is never sent more than the
+ *      first bound.
+ * UN3. What clients may leave unread beyond the first bound is bounded together. When that is used up, the bound of a client
+ *      grows only after other watches have ended.
  */
 export class LockEventBackpressure {
-  readonly #write: (one: LockNews) => number;
+  readonly #write: (event: LockNews) => number;
   readonly #control: () => Pick<WatchControl, 'pause' | 'resume'> | undefined;
-  readonly #room: HeldBytes;
-  /** By the last write; of what was read since nothing is known until all is. */
-  #unread = 0;
-  #unreadMax = UNREAD_BYTES_MAX;
+  readonly #shared: HeldBytes;
+  /** As of the last write. What the client has read since is unknown until it has read everything. */
+  #unreadBytes = 0;
+  #unreadMax = BACKLOG_BYTES_MAX;
   #paused = false;
 
-  /** `write` gives how many bytes the client has not taken yet; 0 when it keeps up. */
+  /** `write` returns how many bytes the client has not taken yet; 0 when it keeps up. */
   constructor(
-    write: (one: LockNews) => number,
+    write: (event: LockNews) => number,
     control: () => Pick<WatchControl, 'pause' | 'resume'> | undefined,
-    room: HeldBytes,
+    shared: HeldBytes,
   ) {
     this.#write = write;
     this.#control = control;
-    this.#room = room;
+    this.#shared = shared;
   }
 
-  tell(news: readonly LockNews[]): void {
+  send(events: readonly LockNews[]): void {
     if (this.#paused) return;
-    if (this.#unread > this.#unreadMax) {
+    if (this.#unreadBytes > this.#unreadMax) {
       this.#paused = true;
       this.#control()?.pause();
       return;
     }
-    for (const one of news) this.#unread = this.#write(one); // UN1
+    for (const event of events) this.#unreadBytes = this.#write(event); // UN1
   }
 
   onDrain(): void {
-    this.#unread = 0;
+    this.#unreadBytes = 0;
     if (!this.#paused) return;
-    const moreBytes = Math.min(this.#unreadMax, UNREAD_BYTES_GROWN_MAX - this.#unreadMax);
-    if (this.#room.take(moreBytes)) this.#unreadMax += moreBytes; // UN2, UN3
-    // Before: the first news may come during the call.
+    const moreBytes = Math.min(this.#unreadMax, BACKLOG_BYTES_GROWN_MAX - this.#unreadMax);
+    if (this.#shared.take(moreBytes)) this.#unreadMax += moreBytes; // UN2, UN3
+    // Before the call, during which the first events may come.
     this.#paused = false;
     this.#control()?.resume();
   }
 
-  /** Nothing is told any more. */
+  /** Gives the client's part of the shared bound back; no events may follow. */
   close(): void {
-    this.#room.give(this.#unreadMax - UNREAD_BYTES_MAX);
-    this.#unreadMax = UNREAD_BYTES_MAX;
+    this.#shared.give(this.#unreadMax - BACKLOG_BYTES_MAX);
+    this.#unreadMax = BACKLOG_BYTES_MAX;
     this.#paused = false;
   }
 }

@@ -3,7 +3,7 @@ import type { LockNews } from '@remora/lock';
 import { expect, test } from 'vitest';
 import type { Backend, LockWatchListener } from '../backend.ts';
 import { lockEvents } from '../http/lock-events.ts';
-import { UNREAD_BYTES_MAX, unreadRoom } from './lock-event-backpressure.ts';
+import { BACKLOG_BYTES_MAX, sharedBacklog } from './lock-event-backpressure.ts';
 import { LockWatchStream } from './lock-watch-stream.ts';
 
 const OPTIONS = { namespace: 'n', name: utf8('p/'), single: false };
@@ -83,7 +83,7 @@ const WAYS: readonly { name: string; watch: (locks: Locks, client: Client) => Wa
   {
     name: 'gRPC',
     watch: ({ backend }, client) => {
-      const stream = new LockWatchStream(backend, unreadRoom(), {
+      const stream = new LockWatchStream(backend, sharedBacklog(), {
         write: ({ news }) => client.write(news?.$case ?? '', 1_000),
         unread: () => client.messages,
         end() {},
@@ -97,7 +97,7 @@ const WAYS: readonly { name: string; watch: (locks: Locks, client: Client) => Wa
     watch: ({ backend }, client) =>
       lockEvents(
         backend,
-        unreadRoom(),
+        sharedBacklog(),
         OPTIONS,
       )({
         write: (type, data) => (client.write(type, JSON.stringify(data).length) ? 0 : client.bytes),
@@ -117,7 +117,7 @@ test.each(WAYS)('$name: more locks than a stream takes at once are told, and liv
   expect([locks.begun, locks.paused]).toEqual([1, 0]);
 });
 
-test.each(WAYS)('$name: who leaves more unread than is kept is paused, and told anew', ({ watch }) => {
+test.each(WAYS)('$name: a client that leaves too much unread is paused, and starts again afterwards', ({ watch }) => {
   const [locks, client] = [new Locks(900, 1_000), new Client(16)];
   const watching = watch(locks, client);
   locks.begin();
@@ -126,7 +126,7 @@ test.each(WAYS)('$name: who leaves more unread than is kept is paused, and told 
   locks.begin();
   expect([client.count('live'), locks.paused]).toEqual([2, 0]);
   const { length } = client.told;
-  expect(length).toBeGreaterThan(UNREAD_BYTES_MAX / 1_100);
+  expect(length).toBeGreaterThan(BACKLOG_BYTES_MAX / 1_100);
   for (let i = 0; i < 10; i++) locks.begin();
   expect([client.told.length, locks.paused]).toEqual([length, 1]);
   client.takeAll();

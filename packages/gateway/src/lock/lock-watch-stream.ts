@@ -11,44 +11,44 @@ import { fromNews } from './lock-responses.ts';
 export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
   readonly #backend: Backend;
   readonly #sink: StreamSink<pb.WatchResponse>;
-  readonly #news: LockEventBackpressure;
+  readonly #events: LockEventBackpressure;
   #control: Omit<WatchControl, 'progress'> | undefined;
-  /** Of the last messages, as many as are unread; of those before the client fell behind nothing is known. */
-  #unread: number[] = [];
-  #unreadBytes = 0;
+  /** The sizes of the messages that the client has not taken since it fell behind, the latest last. */
+  #sizes: number[] = [];
+  #backlogBytes = 0;
 
-  constructor(backend: Backend, room: HeldBytes, sink: StreamSink<pb.WatchResponse>) {
+  constructor(backend: Backend, backlog: HeldBytes, sink: StreamSink<pb.WatchResponse>) {
     this.#backend = backend;
     this.#sink = sink;
     const write = (one: LockNews): number => this.#write(fromNews(one));
-    this.#news = new LockEventBackpressure(write, () => this.#control, room);
+    this.#events = new LockEventBackpressure(write, () => this.#control, backlog);
   }
 
   onRequest(request: pb.WatchRequest): boolean {
-    this.#control ??= this.#backend.watchLocks(toLockWatch(request), (news) => this.#news.tell(news));
+    this.#control ??= this.#backend.watchLocks(toLockWatch(request), (events) => this.#events.send(events));
     return true;
   }
 
   #write(response: pb.WatchResponse): number {
     if (this.#sink.write(response)) return 0;
     const bytes = pb.WatchResponse.encode(response).finish().length;
-    this.#unread.push(bytes);
-    this.#unreadBytes += bytes;
-    const taken = this.#unread.splice(0, Math.max(0, this.#unread.length - this.#sink.unread()));
-    for (const one of taken) this.#unreadBytes -= one;
-    return this.#unreadBytes;
+    this.#sizes.push(bytes);
+    this.#backlogBytes += bytes;
+    const taken = this.#sizes.splice(0, Math.max(0, this.#sizes.length - this.#sink.unread()));
+    for (const one of taken) this.#backlogBytes -= one;
+    return this.#backlogBytes;
   }
 
   onDrain(): void {
-    this.#unread = [];
-    this.#unreadBytes = 0;
-    this.#news.onDrain();
+    this.#sizes = [];
+    this.#backlogBytes = 0;
+    this.#events.onDrain();
   }
 
   onHalfClose(): void {}
 
   onClose(): void {
     this.#control?.cancel();
-    this.#news.close();
+    this.#events.close();
   }
 }

@@ -29,7 +29,7 @@ export interface TxnRevisions {
 export interface AttemptDeps {
   readonly calls: RangeCalls;
   readonly revisions: TxnRevisions;
-  readonly settling: TransactionResolution;
+  readonly resolution: TransactionResolution;
 }
 
 /** What became of an attempt. */
@@ -189,14 +189,14 @@ export class Attempt {
 
   /** The client asks again, through this gateway: an attempt that another one has made must not get in the way. */
   async #replaceOther(other: TxnHolder): Promise<Attempted> {
-    const { calls, settling } = this.#deps;
-    const commit = await calls.during(settling.end(other));
+    const { calls, resolution } = this.#deps;
+    const commit = await calls.during(resolution.end(other));
     if (commit === undefined) return { type: 'conflict' };
     return { type: 'remembered', outcome: { txnId: other.txnId, commit }, raftTerm: this.#raftTerm };
   }
 
   #abort(): Promise<void> {
-    return this.#sent.size === 0 ? Promise.resolve() : this.#deps.settling.abort(this.#txn, [...this.#sent.values()]);
+    return this.#sent.size === 0 ? Promise.resolve() : this.#deps.resolution.abort(this.#txn, [...this.#sent.values()]);
   }
 
   // -------------------------------------------------------------------------------------------- deciding

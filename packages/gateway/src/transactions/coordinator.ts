@@ -30,22 +30,22 @@ export interface CoordinatorDeps extends RangeCallsDeps {
 export class Coordinator {
   readonly #deps: CoordinatorDeps;
   readonly #revisions: TxnRevisions;
-  readonly #settling: TransactionResolution;
+  readonly #resolution: TransactionResolution;
   #requests = 0;
 
   constructor(deps: CoordinatorDeps) {
     this.#deps = deps;
     const { newest } = deps;
     this.#revisions = { newest, unique: new NewestRevision({ ...deps, newest: deps.draw }) };
-    this.#settling = new TransactionResolution(deps);
+    this.#resolution = new TransactionResolution(deps);
   }
 
   /**
-   * Requests, answered or not, that may have something prepared in ranges, and what is being settled. A coordinator that ends
+   * Requests, answered or not, that may have something prepared in ranges, and what is being resolved. A coordinator that ends
    * while there are any leaves keys locked until the transactions have expired.
    */
   get inFlight(): number {
-    return this.#requests + this.#settling.inFlight;
+    return this.#requests + this.#resolution.inFlight;
   }
 
   /**
@@ -72,7 +72,7 @@ export class Coordinator {
       if (!canceled) done(error, reply);
     };
     const { random, newTxnId } = this.#deps;
-    const means = { calls, random, newTxnId, revisions: this.#revisions, settling: this.#settling };
+    const means = { calls, random, newTxnId, revisions: this.#revisions, resolution: this.#resolution };
     const request = new TxnRequest(means, command, identity);
     const answered = earlier === undefined ? request.run() : request.recall(earlier, 0);
     answered.then(

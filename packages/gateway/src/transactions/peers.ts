@@ -8,21 +8,21 @@ import { TransactionResolution, type TxnName } from './txn-resolution.ts';
  * have its parts by now. Each call ends in bounded time.
  */
 export class TransactionPeers {
-  readonly #settling: TransactionResolution;
+  readonly #resolution: TransactionResolution;
 
   constructor(deps: RangeCallsDeps) {
-    this.#settling = new TransactionResolution(deps);
+    this.#resolution = new TransactionResolution(deps);
   }
 
   /** Has the record of a transaction aborted if that has expired, and tells how it stands; undefined: nobody says. */
   push(txn: Omit<TxnName, 'requestId'>, done: (state: TxnState | undefined) => void): void {
-    this.#settling.push({ ...txn, requestId: '' }).then(done, () => done(undefined));
+    this.#resolution.push({ ...txn, requestId: '' }).then(done, () => done(undefined));
   }
 
   /** Resolves what ranges have of a transaction in a span; without an error when all of it is known to be resolved. */
   resolve(command: TxnResolve, done: (error: ServiceError | undefined) => void): void {
     const { txnId, requestId, part, span, resolution } = command;
-    this.#settling.resolve({ txnId, requestId }, { part, span }, resolution).then(
+    this.#resolution.resolve({ txnId, requestId }, { part, span }, resolution).then(
       () => done(undefined),
       (error: unknown) => done(toServiceError(error)),
     );

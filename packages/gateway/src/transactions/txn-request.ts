@@ -20,7 +20,7 @@ export interface TxnMeans {
   readonly calls: RangeCalls;
   readonly random: Random;
   readonly revisions: TxnRevisions;
-  readonly settling: TransactionResolution;
+  readonly resolution: TransactionResolution;
   readonly newTxnId: () => string;
 }
 
@@ -68,10 +68,10 @@ export class TxnRequest {
 
   /** The answer to a request that is known to have been applied over several ranges. */
   async recall({ txnId, commit }: Pick<TxnPartOutcome, 'txnId' | 'commit'>, raftTerm: number): Promise<Reply> {
-    const { calls, settling } = this.#means;
+    const { calls, resolution } = this.#means;
     try {
       const places = placesOf(await this.#parts());
-      const results = await calls.during(settling.recall(this.#name(txnId), places, commit));
+      const results = await calls.during(resolution.recall(this.#name(txnId), places, commit));
       return this.#answer(commit, raftTerm, results, this.#plan.ops);
     } catch (error) {
       throw lost(commit, error);
@@ -121,8 +121,8 @@ export class TxnRequest {
   /** CT3. */
   async #committed(parts: readonly Part[], txnId: string, committed: Committed): Promise<Reply> {
     const { commit, results, raftTerm } = committed;
-    const { calls, settling } = this.#means;
-    const others = settling.commit(this.#name(txnId), placesOf(parts), commit);
+    const { calls, resolution } = this.#means;
+    const others = resolution.commit(this.#name(txnId), placesOf(parts), commit);
     others.catch(() => {}); // The ranges find out by themselves.
     const pieces = parts.flatMap(({ ops }) => ops);
     try {

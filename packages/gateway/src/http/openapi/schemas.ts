@@ -19,7 +19,7 @@ import {
   TOKEN_BYTES_MAX,
 } from '@remora/lock';
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
-import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../claims.ts';
+import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../acquire-request.ts';
 
 /** As much of JSON Schema as is used here. */
 export interface Schema {

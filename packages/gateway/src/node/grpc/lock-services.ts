@@ -4,7 +4,7 @@ import type { Backend } from '../../backend.ts';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { remoraStatus } from '../../etcd/errors.ts';
 import { HeartbeatStream } from '../../heartbeat-stream.ts';
-import { unreadRoom } from '../../lock/lock-event-backpressure.ts';
+import { sharedBacklog } from '../../lock/lock-event-backpressure.ts';
 import { LockApi } from '../../lock/lock-service.ts';
 import { LockWatchStream } from '../../lock/lock-watch-stream.ts';
 import { SESSION_CODEC } from '../../lock/session-codec.ts';
@@ -24,7 +24,7 @@ const HEARTBEATS_PENDING_MAX = 4_096;
 export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcService {
   const api = new LockApi(deps.backend, deps.random);
   const sessions = new SessionApi(deps.backend);
-  const unread = unreadRoom();
+  const backlog = sharedBacklog();
   const limits = { pendingMax: HEARTBEATS_PENDING_MAX, timeouts: TIMEOUT_LIMITS };
   return grpcService<pb.LockServer>(pb.LockService, {
     openSession: guard.unary(api.openSession.bind(api), remoraStatus),
@@ -48,6 +48,6 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
     show: guard.unary(api.show.bind(api), remoraStatus),
     list: guard.unary(api.list.bind(api), remoraStatus),
     check: guard.unary(api.check.bind(api), remoraStatus),
-    watch: guard.serverStream((sink) => new LockWatchStream(deps.backend, unread, sink), remoraStatus),
+    watch: guard.serverStream((sink) => new LockWatchStream(deps.backend, backlog, sink), remoraStatus),
   });
 }

@@ -138,7 +138,7 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
       for (const caller of open.keys()) caller.abort(STOPPING);
       for (const stream of streams) stream.end();
       // What a call that waits takes back is known only as it ends.
-      const settled = Promise.all(answers).then(() => api.settled());
+      const settled = Promise.all(answers).then(() => api.cleanedUp());
       await Promise.race([settled, sleep(deps.clock, STOP_GRACE_MS)]);
     },
   };

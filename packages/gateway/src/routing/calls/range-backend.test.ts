@@ -289,5 +289,5 @@ test('RB1: a transaction that could change a key twice is refused, and no range 
     expect(told?.code).toBe('DUPLICATE_KEY');
   }
   bed.clock.advance(500);
-  expect([bed.waiting.length, bed.backend.lookups]).toEqual([0, { routes: 0, leaders: 0 }]);
+  expect([bed.waiting.length, bed.backend.lookupStats]).toEqual([0, { routes: 0, leaders: 0 }]);
 });

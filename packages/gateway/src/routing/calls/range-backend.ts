@@ -70,7 +70,7 @@ export class RangeBackend implements Backend {
   readonly nodeId: number;
   readonly #deps: BackendDeps;
   readonly #callDeps: RequestDeps;
-  readonly lookups: RouteLookupStats = { routes: 0, leaders: 0 };
+  readonly lookupStats: RouteLookupStats = { routes: 0, leaders: 0 };
   readonly #routes: Routes;
   readonly #many: ManyRanges;
   readonly #commandDeps: RoutedCommandDeps;
@@ -90,13 +90,13 @@ export class RangeBackend implements Backend {
   constructor(deps: BackendDeps) {
     this.nodeId = deps.nodeId;
     this.#deps = deps;
-    const refresh = new RouteRefresh(deps.clock, deps.master.view, this.lookups);
+    const refresh = new RouteRefresh(deps.clock, deps.master.view, this.lookupStats);
     this.#routes = new Routes(deps.clock, deps.view, () => refresh.want(this.#routes));
     const waitsMax = deps.waitsMax ?? WAITS_MAX;
     const onRefused = deps.onWaitRefused ?? (() => {});
     this.#waits = new WaitSlots(waitsMax, onRefused);
     this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE), onRefused);
-    const search = new LeaderSearch({ ...deps, routes: this.#routes, lookups: this.lookups });
+    const search = new LeaderSearch({ ...deps, routes: this.#routes, stats: this.lookupStats });
     const routing = { routes: this.#routes, search };
     const slow = new SlowAnswers({ ...routing, clock: deps.clock });
     this.#callDeps = { ...deps, ...routing, slow, inFlight: this.#inFlight };

@@ -58,7 +58,7 @@ class CallBed {
   begin(request: Partial<RoutedRequest> = {}): RoutedCall {
     const { routes, clock } = this;
     const dialer = this.#dialer();
-    const search = new LeaderSearch({ dialer, routes, clock, lookups: { leaders: 0 } });
+    const search = new LeaderSearch({ dialer, routes, clock, stats: { leaders: 0 } });
     const slow = new SlowAnswers({ routes, search, clock });
     const [random, logger] = [new SeededRandom(1), silentLogger];
     const call = new RoutedCall(

@@ -46,7 +46,7 @@ function setUp(says: Map<number, { leader: number; term: number } | 'unreachable
   const dialer: RpcDialer = { channel, channelTo: () => channel(0) };
   const view = { clusterId: 'c', nodes: [], ranges: [RANGE], leaders: [], masterLeader: 0 };
   const routes = new Routes(clock, () => view);
-  return { clock, asked, routes, search: new LeaderSearch({ dialer, routes, clock, lookups: { leaders: 0 } }) };
+  return { clock, asked, routes, search: new LeaderSearch({ dialer, routes, clock, stats: { leaders: 0 } }) };
 }
 
 test('only a replica that says "I lead" is believed (LS1)', () => {

@@ -36,16 +36,16 @@ export class LeaderSearch {
   readonly #dialer: RpcDialer;
   readonly #routes: Routes;
   readonly #clock: Clock;
-  readonly #lookups: Pick<RouteLookupStats, 'leaders'>;
+  readonly #stats: Pick<RouteLookupStats, 'leaders'>;
   readonly #searches = new Map<number, Search>();
 
   constructor(deps: {
     readonly dialer: RpcDialer;
     readonly routes: Routes;
     readonly clock: Clock;
-    readonly lookups: Pick<RouteLookupStats, 'leaders'>;
+    readonly stats: Pick<RouteLookupStats, 'leaders'>;
   }) {
-    this.#lookups = deps.lookups;
+    this.#stats = deps.stats;
     this.#dialer = deps.dialer;
     this.#routes = deps.routes;
     this.#clock = deps.clock;
@@ -60,7 +60,7 @@ export class LeaderSearch {
     if (search === undefined) {
       search = { range, waiting: new Set(), asked: new Set() };
       this.#searches.set(range.rangeId, search);
-      this.#lookups.leaders++;
+      this.#stats.leaders++;
       // Later, so that a waiter is never called before it has what `wait` returns.
       const begun = search;
       this.#clock.setImmediate(() => this.#round(begun));

@@ -13,20 +13,20 @@ const PAUSE_MS = 50;
 export class RouteRefresh {
   readonly #clock: Clock;
   readonly #ask: AskView;
-  readonly #lookups: Pick<RouteLookupStats, 'routes'>;
+  readonly #stats: Pick<RouteLookupStats, 'routes'>;
   #busy = false;
 
-  constructor(clock: Clock, ask: AskView, lookups: Pick<RouteLookupStats, 'routes'>) {
+  constructor(clock: Clock, ask: AskView, stats: Pick<RouteLookupStats, 'routes'>) {
     this.#clock = clock;
     this.#ask = ask;
-    this.#lookups = lookups;
+    this.#stats = stats;
   }
 
   /** Cheap to call again and again. */
   want(routes: Pick<Routes, 'learnRanges'>): void {
     if (this.#busy) return;
     this.#busy = true;
-    this.#lookups.routes++;
+    this.#stats.routes++;
     this.#ask((_error, view) => {
       if (view !== undefined) routes.learnRanges(view.ranges);
       this.#clock.setTimer(PAUSE_MS, () => {

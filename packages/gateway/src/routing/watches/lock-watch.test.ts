@@ -54,7 +54,7 @@ class WatchBed {
     const view: ClusterView = { clusterId: 'c', nodes: [], ranges: [WHOLE], leaders: [], masterLeader: 0 };
     const { clock, inFlight } = this;
     const routes = new Routes(clock, () => view);
-    const search = new LeaderSearch({ dialer, routes, clock, lookups: { leaders: 0 } });
+    const search = new LeaderSearch({ dialer, routes, clock, stats: { leaders: 0 } });
     const deps = { dialer, routes, search, clock, random: new SeededRandom(1), inFlight };
     this.watch = new LockWatch(deps, { namespace: 'n', name: utf8('p/'), single: false }, (news) =>
       this.seen.push(news.map(({ type }) => type).join(' ')),

@@ -8,7 +8,7 @@ import { parseSession } from './lock-json.ts';
 import { refuse } from './range-calls.ts';
 
 /** What an acquire over HTTP asks for. */
-export interface Claim {
+export interface AcquireRequest {
   readonly lock: LockId;
   readonly token: string;
   /** The client chose the token, and may repeat the call. */
@@ -49,7 +49,7 @@ export function readTtlMs(fields: Fields): number {
 }
 
 /** @throws ServiceError INVALID_ARGUMENT */
-export function readClaim(lock: LockId, fields: Fields, random: Random): Claim {
+export function readAcquire(lock: LockId, fields: Fields, random: Random): AcquireRequest {
   const session = fields.text('session');
   const ttlMs = fields.durationMs('ttl', { min: TTL_MIN_MS, max: TTL_MAX_MS });
   const token = fields.text('token');
@@ -64,7 +64,7 @@ export function readClaim(lock: LockId, fields: Fields, random: Random): Claim {
   if (session !== undefined && token === undefined) {
     throw invalid('token is missing: with a session, choose one yourself, so that the call can be repeated');
   }
-  const claim: Claim = {
+  const request: AcquireRequest = {
     lock,
     token: token ?? randomGuid(random),
     mayRepeat: token !== undefined,
@@ -79,9 +79,9 @@ export function readClaim(lock: LockId, fields: Fields, random: Random): Claim {
     delayMs: fields.durationMs('lockDelay', { min: 0, max: LOCK_DELAY_MAX_MS }) ?? 0,
   };
   fields.end();
-  refuseUnused(claim);
-  refuse(validateLockCommand(acquireCommand(claim, claim.session ?? { lease: ownLease(claim), incarnation: 0 })));
-  return claim;
+  refuseUnused(request);
+  refuse(validateLockCommand(acquireCommand(request, request.session ?? { lease: ownLease(request), incarnation: 0 })));
+  return request;
 }
 
 /** Who has acquired, as all calls that say so take what acquire answered. */
@@ -108,13 +108,13 @@ export function conversionAttempt({ version }: Grantee): number {
 }
 
 /** @throws ServiceError INVALID_ARGUMENT */
-export function readUpgrade(lock: LockId, fields: Fields): Claim {
+export function readUpgrade(lock: LockId, fields: Fields): AcquireRequest {
   const grantee = readGrantee(fields);
   return readAsking(lock, fields, grantee, { as: { type: 'upgrade' }, attempt: conversionAttempt(grantee) });
 }
 
 /** Of a barrier; waits until all have left. @throws ServiceError INVALID_ARGUMENT */
-export function readLeave(lock: LockId, fields: Fields): Claim {
+export function readLeave(lock: LockId, fields: Fields): AcquireRequest {
   return readAsking(lock, fields, readGrantee(fields), { as: { type: 'pass' }, attempt: LEAVE_ATTEMPT });
 }
 
@@ -123,16 +123,16 @@ function readAsking(
   lock: LockId,
   fields: Fields,
   { session, token }: Grantee,
-  asked: Pick<Claim, 'as' | 'attempt'>,
-): Claim {
+  asked: Pick<AcquireRequest, 'as' | 'attempt'>,
+): AcquireRequest {
   const waitMs = readWaitMs(fields);
   fields.ignored(...OF_THE_GRANT).end();
-  const claim: Claim = {
+  const request: AcquireRequest = {
     ...{ lock, token, session, mayRepeat: true, waitMs, ...asked },
     ...{ ttlMs: TTL_DEFAULT_MS, attributes: {}, data: EMPTY_BYTES, keepData: false, delayMs: 0 },
   };
-  refuse(validateLockCommand(acquireCommand(claim, session)));
-  return claim;
+  refuse(validateLockCommand(acquireCommand(request, session)));
+  return request;
 }
 
 function readWaitMs(fields: Fields): number {
@@ -157,7 +157,7 @@ function readAtBarrier(fields: Fields): AcquireAs | undefined {
 }
 
 /** Nothing is ignored in silence. */
-function refuseUnused({ as, data, keepData, delayMs }: Claim): void {
+function refuseUnused({ as, data, keepData, delayMs }: AcquireRequest): void {
   if (as?.type !== 'pass' && as?.type !== 'enter') return;
   if (keepData || delayMs > 0)
     throw invalid('a barrier keeps no data and has no delay: leave out keepData and lockDelay');
@@ -176,7 +176,7 @@ function readHeld(fields: Fields): AcquireAs | undefined {
 }
 
 export function acquireCommand(
-  { lock, token, waitMs, as, attempt, data, keepData, delayMs }: Claim,
+  { lock, token, waitMs, as, attempt, data, keepData, delayMs }: AcquireRequest,
   session: SessionRef,
 ): LockCommand {
   return {
@@ -197,12 +197,12 @@ export function acquireCommand(
  * The lease of the session that is opened for an acquire which names none. Made of its token, so that the call finds it
  * again when it is repeated, at whichever node, and a release knows it from a session that others use.
  */
-export function ownLease(owner: Pick<Claim, 'lock' | 'token'>): bigint {
+export function ownLease(owner: Pick<AcquireRequest, 'lock' | 'token'>): bigint {
   return (digest(owner).readBigUInt64BE() >> 1n) | 1n;
 }
 
 /** Of the command that opens it: applied once for as long as it is remembered, however late it comes. */
-export function ownRequestId(owner: Pick<Claim, 'lock' | 'token'>): string {
+export function ownRequestId(owner: Pick<AcquireRequest, 'lock' | 'token'>): string {
   return `http.${digest(owner).toString('base64url')}`;
 }
 
@@ -215,7 +215,7 @@ export function isOwnSession({ session, token }: Owner, lock: LockId): boolean {
   return session.lease === ownLease({ lock, token });
 }
 
-function digest({ lock, token }: Pick<Claim, 'lock' | 'token'>, what = ''): Buffer {
+function digest({ lock, token }: Pick<AcquireRequest, 'lock' | 'token'>, what = ''): Buffer {
   // Lengths keep parts apart.
   const parts = [Buffer.from(lock.namespace), asBuffer(lock.name), Buffer.from(token)];
   if (what !== '') parts.push(Buffer.from(what));
