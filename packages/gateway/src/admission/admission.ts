@@ -1,41 +1,41 @@
 import { type Clock, type Logger, ServiceError, TokenBucket } from '@remora/base';
 import type { RequestClass } from '@remora/protocol';
 
-/** Tokens gather for this long while there is less to do: about the longest that a busy loop keeps requests waiting. */
+/** Tokens accumulate for this long while there is less load: about as long as a busy event loop delays requests. */
 const BURST_SECONDS = 0.5;
-/** What a client that was refused is told to wait, before its own growing pauses. */
+/** The pause that a refused client is told to make, before its own growing pauses. */
 export const RETRY_AFTER_MS = 100;
 /** At most one line in the log about refusals in this time. */
 const LOG_INTERVAL_MS = 10_000;
 
 export interface AdmissionOptions {
-  /** Ordinary requests per second that this gateway lets in, over all its clients; 0: no limit. */
+  /** Ordinary requests per second that this gateway admits, from all its clients together; 0: no limit. */
   readonly requestsPerSecondMax: number;
 }
 
 /**
- * Why a gateway refused a request. `rate`: the limit of requests per second; `calls`: too much under way, of one
- * connection or of all; `waits`: too much that waits for locks.
+ * Why a gateway refused a request. `rate`: the limit of requests per second; `calls`: too many requests in flight, on one
+ * connection or on all; `waits`: too many requests that wait for locks.
  */
 export type Refusal = 'rate' | 'calls' | 'waits';
 
-/** Which way requests come in. */
+/** The API through which a request came. */
 export type Door = 'pipe' | 'grpc' | 'http';
 
 export interface AdmissionStats {
-  /** Requests that were let in, by class. */
+  /** Requests that were admitted, by class. */
   readonly admitted: Readonly<Record<RequestClass, number>>;
   readonly refused: Readonly<Record<Refusal, number>>;
-  /** Requests that were refused for what they say, by the way they came in: no range has seen them. */
+  /** Requests that were refused as malformed, by API; they were not sent to a range. */
   readonly malformed: Readonly<Record<Door, number>>;
 }
 
 /**
- * What one gateway lets in, whichever API it comes through.
+ * Decides which requests a gateway admits, through all of its APIs.
  *
- * A1. A refusal is definite: this attempt has not left the gateway, and has changed nothing.
- * A2. Only ordinary requests are refused (`request-class.ts`).
- * A3. A refusal costs little: one error, made once, is the answer to all.
+ * A1. A refusal is definite: the gateway has not sent the request to a range, and nothing was changed.
+ * A2. Only ordinary requests are refused (`RequestClass`).
+ * A3. A refusal is cheap: all refused requests get the same error object.
  */
 export class Admission {
   readonly #clock: Clock;
@@ -68,7 +68,7 @@ export class Admission {
     return { admitted: this.#admitted, refused: this.#refused, malformed: this.#malformed };
   }
 
-  /** The refusal, or undefined when the request may go on. */
+  /** Returns the refusal, or undefined if the request is admitted. */
   admit(requestClass: RequestClass): ServiceError | undefined {
     if (this.#bucket !== undefined && requestClass !== 'free') {
       const nowMs = this.#clock.monotonicMs();
@@ -79,12 +79,12 @@ export class Admission {
     return undefined;
   }
 
-  /** Counts a request that was refused elsewhere in the gateway because too much is under way. */
+  /** Counts a request that was refused elsewhere in the gateway because too many are in flight. */
   readonly countBusy = (): void => {
     this.#refused.calls++;
   };
 
-  /** Counts a wait that was refused elsewhere in the gateway because too many wait. */
+  /** Counts a wait that was refused elsewhere in the gateway because too many requests wait. */
   readonly countWait = (): void => {
     this.#refused.waits++;
   };

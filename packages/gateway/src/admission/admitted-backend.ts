@@ -12,7 +12,7 @@ import type {
 import type { Admission } from './admission.ts';
 import { classOfCommand, classOfQuery } from './request-class.ts';
 
-/** A backend behind the gateway's limit: all services are built on it, so the limit holds for each of them alike. */
+/** A backend behind the gateway's limit. All services use it, so the limit holds for each of them. */
 export class AdmittedBackend implements Backend {
   readonly #backend: Backend;
   readonly #admission: Admission;
@@ -48,13 +48,13 @@ export class AdmittedBackend implements Backend {
     return nothing;
   }
 
-  /** Counted, and never refused: etcd's clients give all watches of a stream up when one is refused. */
+  /** Counts, and never refuses: an etcd client gives up all watches of a stream when one is refused. */
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
     this.#admission.admit('charged');
     return this.#backend.watch(options, listener);
   }
 
-  /** The same. */
+  /** Counts, and never refuses, like `watch`. */
   watchLocks(options: LockWatchOptions, listener: LockWatchListener): Omit<WatchControl, 'progress'> {
     this.#admission.admit('charged');
     return this.#backend.watchLocks(options, listener);

@@ -31,25 +31,25 @@ import type { Backend, BackendReply, WatchControl } from '../backend.ts';
 import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeLockWatch, validatePipeQuery, validatePipeWatch } from './validate.ts';
 
-/** Per connection: one more request than this is answered RESOURCE_EXHAUSTED. */
+/** Limits of one connection; requests above them are answered with RESOURCE_EXHAUSTED. */
 export const PIPE_LIMITS: ServerLimits = {
   ...DEFAULT_SERVER_LIMITS,
   callsMax: 4_096,
   queueBytesMax: 16 << 20,
   heldBytesMax: 64 << 20,
 };
-/** Of all connections together. */
+/** Bytes of requests that all connections together may hold. */
 export const PIPE_HELD_BYTES_MAX = 256 << 20;
 
 export interface PipeRegistryOptions {
   readonly requestLimits?: RequestLimits | undefined;
-  /** What gateways of the cluster have in common (`PipeGateways`). */
+  /** The id that all gateways of a cluster have in common (`PipeGateways`). */
   readonly cluster?: string | undefined;
-  /** What is wrong with the cluster and this node; nothing unless given. */
+  /** Returns what is wrong with the cluster and this node. Default: nothing. */
   readonly conditions?: (() => readonly HealthCondition[]) | undefined;
 }
 
-/** The Pipe's methods on a backend; one registry serves all connections. */
+/** Makes the Pipe's methods on a backend; one registry serves all connections. */
 export function createPipeRegistry(backend: Backend, options: PipeRegistryOptions = {}): RpcDispatcher {
   const { requestLimits = REQUEST_LIMITS, cluster = '', conditions = () => [] } = options;
   const registry = createRpcRegistry();
@@ -74,7 +74,7 @@ export function createPipeRegistry(backend: Backend, options: PipeRegistryOption
   return registry;
 }
 
-/** Those that are up first; none that is down or removed, nor this node: whoever asks has a way to it. */
+/** Returns the addresses of other gateways, nodes that are up first; not those of nodes that are down or removed. */
 function otherGateways(backend: Backend): readonly string[] {
   const gateways = backend
     .view()
@@ -93,9 +93,9 @@ export function servePipe(ports: {
   /** Shared by all connections. */
   readonly held?: HeldBytes;
   readonly onClose?: () => void;
-  /** Told of each call that is refused because too much is under way. */
+  /** Called for each call that is refused because too many are in flight. */
   readonly onBusy?: () => void;
-  /** Told of each call that is refused for what it says. */
+  /** Called for each call that is refused as malformed. */
   readonly onMalformed?: () => void;
 }): ServedLink {
   const { onClose, onBusy, onMalformed } = ports;
@@ -120,7 +120,7 @@ function pipeReply<Result>(backend: Backend, reply: BackendReply<Result> | undef
   return { result, revision, raftTerm, rangeTimeMs: backend.rangeTimeMs(), queuedAt };
 }
 
-/** A watch that is behind is paused at the backend, which catches it up from history: nothing is buffered here. */
+/** While the client is behind, the watch is paused at the backend, and catches up from history later: no events are buffered. */
 function openWatch(
   backend: Backend,
   first: PipeWatchRequest,
@@ -159,7 +159,7 @@ function openWatch(
   };
 }
 
-/** One that is behind is paused at the backend, and begins anew when it is not any more. */
+/** While the client is behind, the watch is paused at the backend; it starts again with the states afterwards. */
 function openLockWatch(
   backend: Backend,
   request: PipeLockWatchRequest,

@@ -38,8 +38,8 @@ import {
 export const PIPE_TIMEOUT_MS_MAX = 60_000;
 
 /**
- * What a client sends is checked here, once, before it reaches the backend; behind this, requests are well formed and
- * of bounded size. Throws a `ServiceError` that says what is wrong.
+ * Checks what a client sends, once, before it reaches the backend, which may rely on well-formed requests of bounded size.
+ * Throws a `ServiceError` that says what is wrong.
  */
 export function validatePipeCommand(request: PipeCommand, limits: RequestLimits): void {
   if (request.requestId === '') throw new ServiceError('INVALID_ARGUMENT', 'a command needs a request id');
@@ -78,7 +78,7 @@ function validateCommand(command: Command, limits: RequestLimits): void {
       throw new ServiceError('INVALID_ARGUMENT', 'only the leader of a range ends the delay of a lock');
     case 'leaseGrant':
       checkSize(attributesBytes(command.attributes), limits);
-      // As for other clients: whoever lists sessions is sent those of a thousand.
+      // The same bounds as for other clients: a list has up to a thousand sessions with their attributes.
       toAttributes(command.attributes);
       if (command.id === 0n || command.ttlMs <= 0) {
         throw new ServiceError('INVALID_ARGUMENT', 'a lease needs an id other than 0 and a TTL above 0');
@@ -98,7 +98,7 @@ function validateCommand(command: Command, limits: RequestLimits): void {
   }
 }
 
-/** What the server does has to be what its client was told. */
+/** Checks that the TTL is the one that follows from the condition which the client was told. */
 export function checkTerms({ ttlMs, condition }: { readonly ttlMs: number; readonly condition?: Condition }): void {
   if (condition === undefined) return;
   const wrong = conditionRefusal(condition);
@@ -121,7 +121,7 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'readTxn':
       validateTxn(query.txn, limits);
       if (readsOnly(query.txn)) return;
-      // Its result would say that something was changed, and nothing would be.
+      // Its result would claim changes that a query does not make.
       throw new ServiceError(
         'INVALID_ARGUMENT',
         'a transaction with puts or deletes is sent as a command, not as a query',
@@ -151,7 +151,7 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'leaseKeys':
     case 'closedRevision':
     case 'txnStatus':
-      // Only gateways and leaders of ranges ask for these.
+      // Only gateways and leaders of ranges send these.
       throw new ServiceError('INVALID_ARGUMENT', `a client cannot send the query ${query.type}`);
     default:
       return unreachable(query);
@@ -204,7 +204,7 @@ function validateOp(op: KvOp, limits: RequestLimits): void {
   else checkOp(op);
 }
 
-/** How deep transactions nest is bounded by their codec. */
+/** The codec bounds how deep transactions nest. */
 function validateTxn(txn: Txn, limits: RequestLimits): void {
   checkSize(txnBytes(txn), limits);
   checkShape(txn, limits.txnOpsMax);

@@ -18,7 +18,7 @@ export const STREAM_BUGS: readonly PlantedBug[] = [
     name: 'events-before-created',
     rule: 'a watch over several ranges delivers nothing before it is created (merged-watch.ts MW8)',
     file: 'packages/gateway/src/routing/watches/merged-watch.ts',
-    find: '    if (!this.#created) return this.#fitParts(); // MW8\n',
+    find: '    if (!this.#created) return this.#pauseFullParts(); // MW8\n',
     replace: '',
     seed: 13,
     properties: ['SL1 watch: complete'],

@@ -17,21 +17,21 @@ export interface PipeServiceOptions extends Omit<PipeRegistryOptions, 'requestLi
   readonly backend: Backend;
   readonly clock: Clock;
   readonly limits?: ServerLimits;
-  /** What one request may hold; the port takes frames of `pipeFrameBytesMax(requestBytesMax)`. */
+  /** The largest request; the port takes frames of `pipeFrameBytesMax(requestBytesMax)`. */
   readonly requestLimits?: RequestLimits;
-  /** Connections open at once; one more is refused with RESOURCE_EXHAUSTED. */
+  /** Connections open at a time; further ones are refused with RESOURCE_EXHAUSTED. */
   readonly connectionsMax?: number;
   readonly logger?: Logger;
-  /** Told of each call that is refused because too much is under way. */
+  /** Called for each call that is refused because too many are in flight. */
   readonly onBusy?: () => void;
-  /** Told of each call that is refused for what it says. */
+  /** Called for each call that is refused as malformed. */
   readonly onMalformed?: () => void;
 }
 
 export interface PipeService extends FrameService {
   /** Open connections. */
   readonly connections: number;
-  /** Ends all connections, and takes no more: clients go on at another gateway. */
+  /** Closes all connections and accepts no more; clients continue at another gateway. */
   close(): void;
 }
 

@@ -14,7 +14,7 @@ interface Compacted {
 
 interface Compaction {
   readonly revision: number;
-  /** A revision of the cluster, found after the request came. */
+  /** The newest revision of the cluster, asked for after the request came. */
   readonly newest: number;
   readonly identity: CommandIdentity;
 }
@@ -68,7 +68,7 @@ function halfDone(cause: unknown): ServiceError {
   return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }
 
-/** The one that names the higher revision. */
+/** Returns the error that names the higher revision. */
 function later(a: ServiceError | undefined, b: ServiceError): ServiceError {
   return a !== undefined && compactedTo(a) >= compactedTo(b) ? a : b;
 }

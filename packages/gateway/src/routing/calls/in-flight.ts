@@ -1,6 +1,6 @@
-/** What a gateway has begun and not ended. All of it is 0 when no client asks for anything: what stays is leaked. */
+/** What a gateway has started and not ended. All counts are 0 when no client asks for anything; a remainder is a leak. */
 export interface BackendInFlight {
-  /** Requests that are not answered, and whose client still waits. */
+  /** Requests without an answer whose clients still wait. */
   calls: number;
   watches: number;
 }

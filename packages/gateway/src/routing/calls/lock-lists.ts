@@ -1,4 +1,4 @@
-/** Locks of a namespace that are in several ranges, listed range by range. */
+/** Lists the locks of a namespace that are in several ranges, range by range. */
 import { type Bytes, compareBytes, ServiceError, type Span } from '@remora/base';
 import { type LockQuery, type LockState, lockSpan, namespaceSpan } from '@remora/lock';
 import type { Query, RangeReply } from '@remora/protocol';
@@ -8,7 +8,7 @@ type ListQuery = Extract<LockQuery, { readonly type: 'list' }>;
 
 export interface LockListDeps {
   readonly routesOf: (span: Span) => Promise<readonly Route[]>;
-  /** Asks the range that has all keys of the span; STALE_EPOCH when there is none. */
+  /** Asks the range that has all keys of the span; STALE_EPOCH if none has. */
   readonly ask: (query: Query, span: Span) => Promise<RangeReply>;
   readonly pause: () => Promise<void>;
 }
@@ -20,8 +20,8 @@ export interface ListedLocks {
 }
 
 /**
- * Each range lists what it has, as of its own moment, from behind what was listed before: one that others were merged into
- * since is asked in the place of each of them, and has all that they had. There may be more without there being any: the
+ * Each range lists its locks as of a moment of its own, starting behind the last lock listed so far. After a merge, the
+ * target is asked in place of each merged range, and has all of their locks. `more` may be true although no lock follows: the
  * limit was reached at the end of a range.
  */
 export async function listLocks(query: ListQuery, deps: LockListDeps): Promise<ListedLocks> {
@@ -56,7 +56,7 @@ function firstPlace({ namespace, prefix, after }: ListQuery): Bytes {
   return compareBytes(next, start) > 0 ? next : start;
 }
 
-/** Undefined when the range is not what it was: to be looked for again. */
+/** Resolves with undefined if the range has been split or merged: then look the route up again. */
 async function listPart(query: ListQuery, span: Span, calls: LockListDeps): Promise<RangeReply | undefined> {
   try {
     return await calls.ask({ type: 'lock', query }, span);

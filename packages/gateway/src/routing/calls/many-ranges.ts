@@ -18,12 +18,12 @@ export interface ManyRangesDeps extends RangeCallsDeps {
 type Answer<Result> = Pick<RangeReply, 'revision' | 'raftTerm'> & { readonly result: Result };
 
 const RANGES_AT_A_TIME = 8;
-/** What a range has to say of itself is left out of sums when it takes longer: nothing is lost by that. */
+/** A range that does not report its status within this time is left out of sums. */
 const STATUS_TIMEOUT_MS = 1_000;
 const NOW_TIMEOUT_MS = 2_000;
 const NOW_PAUSE_MS = 100;
 
-/** Requests whose keys are in several ranges: asked in parts, range by range, and put together. */
+/** Executes requests whose keys are in several ranges: asks range by range, and merges the answers. */
 export class ManyRanges {
   readonly #deps: ManyRangesDeps;
   readonly #newest: NewestRevision;
@@ -33,12 +33,12 @@ export class ManyRanges {
     this.#newest = deps.newest;
   }
 
-  /** The answer is not before the revision `notBefore`, if that is above 0. Returns what ends the interest in an answer. */
+  /** The answer is not older than the revision `notBefore`, if that is above 0. Returns a function that cancels the query. */
   query(query: Query, notBefore: number, timeoutMs: number, done: BackendDone<QueryResult>): () => void {
     return this.#begin(timeoutMs, tooLate(), (run) => run.answer(query, notBefore), done);
   }
 
-  /** Compacts all ranges (compaction.ts). Gives what ends the interest in an answer. */
+  /** Compacts all ranges (compaction.ts). Returns a function that ends the interest in the answer. */
   compact(
     revision: number,
     { timeoutMs, ...identity }: CommandIdentity & { readonly timeoutMs: number },
@@ -59,7 +59,7 @@ export class ManyRanges {
     let canceled = false;
     const end = (error: ServiceError | undefined, reply: Reply | undefined): void => {
       timer.cancel();
-      over.abort(gone()); // what is still under way, after a part has failed
+      over.abort(gone()); // other parts may still be in flight after one has failed
       if (!canceled) done(error, reply);
     };
     work(run).then(
@@ -73,13 +73,13 @@ export class ManyRanges {
   }
 
   /**
-   * Finds a revision of the span: what was acknowledged before the call is at or below it, and what is not there when it
-   * is told comes above it. Asks until it is told, or nobody cares.
+   * Finds a revision of the span: every change acknowledged before the call is at or below it, and every change that is not
+   * there when `done` is called gets a higher one. Asks until it has an answer, or until the caller gives up.
    */
   now(span: Span, done: (revision: number) => void): () => void {
     const over = new AbortController();
     const run = this.#run(over.signal, Number.POSITIVE_INFINITY);
-    run.closedNow(span).then(done, () => {}); // It fails only when nobody cares.
+    run.closedNow(span).then(done, () => {}); // It rejects only after the caller has given up.
     return () => over.abort(gone());
   }
 
@@ -88,7 +88,7 @@ export class ManyRanges {
   }
 }
 
-/** One request, until it is answered or over. */
+/** One request, until it is answered or has ended. */
 class Run {
   readonly #calls: RangeCalls;
   readonly #newest: NewestRevision;
@@ -144,7 +144,7 @@ class Run {
     return this.#patiently(() => this.#newestOf(span));
   }
 
-  /** The same, once every range has closed it: a change that was on its way by then may be below it, and come later. */
+  /** The same, once every range has closed the revision. Before that, a change in flight may still get a lower one. */
   closedNow(span: Span): Promise<number> {
     return this.#patiently(async () => {
       const revision = await this.#newestOf(span);
@@ -159,7 +159,7 @@ class Run {
     return this.#newest.draw(result.type === 'closedRevision' ? result.floor : 0, this.#calls.signal);
   }
 
-  /** Until it goes well, or nobody cares. */
+  /** Retries `work` until it succeeds or the caller gives up. */
   async #patiently<Result>(work: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
@@ -172,7 +172,7 @@ class Run {
     }
   }
 
-  /** What every range says that has keys of the span, in their order. */
+  /** The answers of all ranges that have keys of the span, in the order of their keys. */
   async #askAll(query: Query, span: Span, timeoutMaxMs?: number): Promise<readonly RangeReply[]> {
     const routes = await this.#calls.routesOf(span);
     const replies: (readonly RangeReply[])[] = [];
@@ -214,7 +214,7 @@ class Run {
     return { ...newestOf(replies), result };
   }
 
-  /** Of one range, which has to close the revision first: one at which all of the span can be read. */
+  /** Scans the first range only. It closes the revision first, which is one at which the whole span can be read. */
   async #scan(query: Extract<Query, { type: 'scan' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
     const span = { start, end: keyAfter(start) };
@@ -225,7 +225,7 @@ class Run {
     return { revision, raftTerm, result };
   }
 
-  /** One that nobody was given must not be closed: what the range writes next would be below it. */
+  /** A revision that the master has not issued must not be closed: the next write of the range would be below it. */
   async #revisionOf(query: Extract<Query, { type: 'scan' }>): Promise<number> {
     const { revision } = query;
     if (revision > 0 && this.#newest.wasGiven(revision)) return revision;
@@ -235,7 +235,7 @@ class Run {
     throw new ServiceError('FUTURE_REVISION', message, { details: { revision: newest } });
   }
 
-  /** The sums over all ranges, of which the first shows its replicas. */
+  /** The sums over all ranges, with the replicas of the first. */
   async #status(): Promise<Answer<QueryResult>> {
     const everything = routingSpan({ type: 'status' }) ?? LEASES;
     const replies = await this.#askAll({ type: 'status' }, everything, STATUS_TIMEOUT_MS);
@@ -244,7 +244,7 @@ class Run {
     return { ...newestOf(replies), result: { type: 'status', status: others.reduce(summed, first) } };
   }
 
-  /** Versions of locks in several ranges are compared one by one, not all in the same moment. */
+  /** Versions of locks in several ranges are compared one by one, not all at the same moment. */
   async #locks(query: Extract<Query, { type: 'lock' }>['query']): Promise<Answer<QueryResult>> {
     if (query.type === 'list') return this.#listLocks(query);
     if (query.type !== 'check')
@@ -265,7 +265,7 @@ class Run {
     return { ...newestOf(replies), result: { type: 'lock', result: { type: 'list', locks, more } } };
   }
 
-  /** What the lease's home says, with the keys that other ranges have of it, each as of its own moment. */
+  /** The answer of the lease's home, with the lease's keys in other ranges; each range answers as of a moment of its own. */
   async #timeToLive(query: Extract<Query, { type: 'leaseTimeToLive' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
     const { result, ...reply } = await this.#calls.ask(query, { start, end: keyAfter(start) });
@@ -278,7 +278,7 @@ class Run {
       result.lease.keys,
       ...others.map((other) => (other.result.type === 'leaseKeys' ? other.result.keys : [])),
     ];
-    // One that was asked before a split and its child after it say the same key.
+    // A range asked before a split, and its child asked after it, both return the same key.
     const keys = new Map(found.flat().map((key) => [binaryString(key), key]));
     const lease = { ...result.lease, keys: [...keys.values()].sort(compareBytes) };
     return { ...newestOf([{ ...reply, result }, ...others]), result: { type: 'leaseTimeToLive', lease } };

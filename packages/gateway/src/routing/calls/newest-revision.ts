@@ -1,8 +1,8 @@
 import type { Clock, Random, ServiceError, Timer } from '@remora/base';
 
 /**
- * Asks the master once for a revision, at least `floor`: what anybody was given before the question is at or below it,
- * and what anybody is given after the answer is above it.
+ * Asks the master once for a revision, at least `floor`. Every revision that the master issued before the question is at or
+ * below it; every revision that it issues after the answer is above it.
  */
 export type DrawNewest = (
   floor: number,
@@ -11,13 +11,13 @@ export type DrawNewest = (
 
 const RETRY_MIN_MS = 10;
 const RETRY_MAX_MS = 100;
-/** How old the state may be that a serializable read over several ranges shows. */
+/** How old the state may be that a serializable read over several ranges returns. */
 const RECENT_MS = 1_000;
 
-/** Told once: a revision, or why the master gives none. */
+/** Called once, with either an error or a revision. */
 type NewestDone = (error: ServiceError | undefined, revision: number | undefined) => void;
 
-/** The newest revisions, as the master knows them: what reads over several ranges, and their headers, are as of. */
+/** Asks the master for its newest revision, at which reads over several ranges are made. */
 export class NewestRevision {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -30,18 +30,18 @@ export class NewestRevision {
     this.#drawNewest = deps.newest;
   }
 
-  /** The last one drawn, if that was a moment ago and it is at least `floor`. */
+  /** Returns the last revision drawn, if that was a moment ago and it is at least `floor`. */
   recent(floor: number): number | undefined {
     const { revision, atMs } = this.#last;
     return revision >= floor && this.#clock.monotonicMs() - atMs <= RECENT_MS ? revision : undefined;
   }
 
-  /** Whether the master is known to have given a revision out. */
+  /** Whether the master is known to have issued a revision. */
   wasGiven(revision: number): boolean {
     return revision <= this.#last.revision;
   }
 
-  /** The same as `ask`, until the signal says that it is too late. */
+  /** The same as `ask`, as a promise that rejects when the signal aborts. */
   draw(floor: number, signal: AbortSignal): Promise<number> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
@@ -59,7 +59,7 @@ export class NewestRevision {
   }
 
   /**
-   * Asks the master until it answers with a revision, or with an error that a later attempt would get as well. Returns what
+   * Asks the master until it answers with a revision, or with an error that a retry cannot change. Returns a function that
    * gives up; the caller sets the deadline.
    */
   ask(floor: number, done: NewestDone): () => void {

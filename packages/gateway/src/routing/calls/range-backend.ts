@@ -42,10 +42,10 @@ export interface BackendDeps {
   readonly nodeId: number;
   readonly dialer: RpcDialer;
   readonly view: () => ClusterView;
-  /** What is asked of the master. */
+  /** Calls to the master. */
   readonly master: {
     readonly newest: DrawNewest;
-    /** Asks once for a revision above a floor that nobody else is given. */
+    /** Asks once for a revision above a floor that the master issues to no other caller. */
     readonly draw: DrawNewest;
     readonly view: AskView;
   };
@@ -54,7 +54,7 @@ export interface BackendDeps {
   readonly logger: Logger;
   /** Requests that wait for locks at a time; further ones are refused with RESOURCE_EXHAUSTED. */
   readonly waitsMax?: number;
-  /** Is told of each of those. */
+  /** Called for each of those. */
   readonly onWaitRefused?: () => void;
 }
 
@@ -63,8 +63,8 @@ const ENDING_POLL_MS = 5;
 /**
  * The gateway's way to the ranges (see `Backend`).
  *
- * RB1. Every transaction of a client, of whatever service, passes `command`: one that could change a key twice is refused there,
- *      before any range hears of it, however many ranges its keys are in (protocol's changed-once.ts).
+ * RB1. Every transaction of a client, through any service, passes `command`. One that could change a key twice is refused
+ *      there, before it is sent to a range, however many ranges its keys are in (protocol's changed-once.ts).
  */
 export class RangeBackend implements Backend {
   readonly nodeId: number;
@@ -91,7 +91,7 @@ export class RangeBackend implements Backend {
     this.nodeId = deps.nodeId;
     this.#deps = deps;
     const refresh = new RouteRefresh(deps.clock, deps.master.view, this.lookupStats);
-    this.#routes = new Routes(deps.clock, deps.view, () => refresh.want(this.#routes));
+    this.#routes = new Routes(deps.clock, deps.view, () => refresh.request(this.#routes));
     const waitsMax = deps.waitsMax ?? WAITS_MAX;
     const onRefused = deps.onWaitRefused ?? (() => {});
     this.#waits = new WaitSlots(waitsMax, onRefused);
@@ -144,8 +144,8 @@ export class RangeBackend implements Backend {
   }
 
   /**
-   * Resolves when no transaction is coordinated here any more, or when it has waited long enough. Before a gateway ends that
-   * takes no more requests: what it leaves in the middle keeps others waiting until it has expired.
+   * Resolves when no transaction is coordinated here any more, or after `timeoutMs`. Call it before a gateway ends, when it
+   * takes no more requests: a transaction that it leaves unfinished keeps others waiting until it has expired.
    */
   async transactionsEnded(timeoutMs: number): Promise<void> {
     const { clock } = this.#deps;

@@ -5,19 +5,19 @@ import type { Routes } from '../routes/routes.ts';
 
 export type AskDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 
-/** What a command is applied once by; `deadlineMs` is in range time, and reckoned from the time-out when absent. */
+/** Identifies a command, so that it is applied once. `deadlineMs` is in range time; undefined: computed from the time-out. */
 export interface CommandIdentity {
   readonly requestId: string;
   readonly deadlineMs: number | undefined;
 }
 
-/** Makes a command, once, when it is known by what time of its range it has to be applied, and what that is now. */
+/** Makes a command, once, when its deadline and the present time are known, both in the time of its range. */
 export type BuildCommand = (deadlineMs: number, rangeTimeMs: number) => Command;
 
 export interface RangeCallsDeps {
   readonly routes: Routes;
   readonly clock: Clock;
-  /** Asks the range that has all keys of the span; STALE_EPOCH when there is none. Gives what takes the question back. */
+  /** Asks the range that has all keys of the span; STALE_EPOCH if none has. Returns a function that cancels the query. */
   readonly ask: (query: Query, span: Span, timeoutMs: number, done: AskDone) => () => void;
   /** The same with a command. */
   readonly execute: (
@@ -28,10 +28,10 @@ export interface RangeCallsDeps {
   ) => () => void;
 }
 
-/** While the range of some key is not known, or is not what it was, the routes are looked at again after so long. */
+/** Pause before the next look at the routes, while the range of some key is unknown or has changed. */
 const ROUTES_PAUSE_MS = 10;
 
-/** What one request asks of several ranges, as promises that end with it: by its signal, and at `endsMs`. */
+/** The calls of one request to several ranges, as promises. They reject when its signal aborts, and end by `endsMs`. */
 export class RangeCalls {
   readonly signal: AbortSignal;
   readonly #deps: RangeCallsDeps;
@@ -43,25 +43,25 @@ export class RangeCalls {
     this.#endsMs = endsMs;
   }
 
-  /** The parts of a span by ranges, once they are all known. */
+  /** Resolves with the parts of a span by range, once all of them are known. */
   async routesOf(span: Span): Promise<readonly Route[]> {
     for (;;) {
       const routes = this.#deps.routes.covering(span);
       if (routes !== undefined) return routes;
-      this.#deps.routes.doubt();
+      this.#deps.routes.requestRefresh();
       await this.pause();
     }
   }
 
-  /** For a moment, in which what is known of ranges may get better. */
+  /** Waits a moment, in which this gateway may learn about ranges. */
   pause(ms = ROUTES_PAUSE_MS): Promise<void> {
     return sleep(this.#deps.clock, ms, this.signal);
   }
 
-  /** Waits for something that goes on by itself, as long as the request does. */
+  /** Waits for work that does not end with the request; rejects when the request ends first. */
   async during<Result>(work: Promise<Result>): Promise<Result> {
     const { signal } = this;
-    // It goes on, and may fail when nobody waits any more: a rejection that nobody takes would end the process.
+    // The work may fail after the request has ended: a rejection without a handler would end the process.
     work.catch(() => undefined);
     signal.throwIfAborted();
     let onAbort = (): void => {};
@@ -76,12 +76,12 @@ export class RangeCalls {
     }
   }
 
-  /** Rejects with STALE_EPOCH when no range has all keys of the span. */
+  /** Rejects with STALE_EPOCH if no range has all keys of the span. */
   ask(query: Query, span: Span, timeoutMaxMs?: number): Promise<RangeReply> {
     return this.#call(timeoutMaxMs, (timeoutMs, done) => this.#deps.ask(query, span, timeoutMs, done));
   }
 
-  /** Rejects with STALE_EPOCH when no range has all keys of the span: then none of them applied it. */
+  /** Rejects with STALE_EPOCH if no range has all keys of the span: then no range has applied it. */
   execute(build: BuildCommand, span: Span, identity: CommandIdentity): Promise<RangeReply> {
     return this.#call(undefined, (timeoutMs, done) =>
       this.#deps.execute(build, span, { ...identity, timeoutMs }, done),

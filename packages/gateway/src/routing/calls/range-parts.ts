@@ -1,25 +1,25 @@
-/** Reads that are cut at the borders of ranges, and put together again. */
+/** Cuts reads at the borders of ranges, and joins their results. */
 import { compareBytes, type Span } from '@remora/base';
 import { type RangeOp, type RangeResult, shapeRange } from '@remora/protocol';
 import { plainKeys } from '../routes/request-keys.ts';
 
-/** What of a read concerns the keys of a span, in routing keys. */
+/** The part of a read for the keys of a span, in routing keys. */
 export interface ReadPart {
   readonly op: RangeOp;
   readonly span: Span;
 }
 
-/** The part of a read that has the keys of `span`, which lies within the whole's. */
+/** Returns the part of a read for `span`, which lies within the span of the whole. */
 export function cut({ op, span: whole }: ReadPart, span: Span): ReadPart {
   if (compareBytes(whole.start, span.start) === 0 && compareBytes(whole.end, span.end) === 0) return { op, span };
-  // Values that decide the order of the whole have to come along.
+  // Values that decide the order of the whole are needed.
   const keysOnly = op.keysOnly && op.sortTarget !== 'value';
   return { op: { ...op, ...plainKeys(span), keysOnly }, span };
 }
 
 /**
- * The answer to a read from those to its parts, in the order of keys. Each part may leave out what is above its limit:
- * the first of the whole are among the first of each.
+ * Joins the answers to the parts of a read, in the order of keys. Each part may leave out pairs above its limit: the first
+ * pairs of the whole are among the first pairs of the parts.
  */
 export function joined(op: RangeOp, parts: readonly RangeResult[]): RangeResult {
   const [only] = parts;
@@ -29,7 +29,7 @@ export function joined(op: RangeOp, parts: readonly RangeResult[]): RangeResult 
   return { ...whole, more: whole.more || parts.some(({ more }) => more) };
 }
 
-/** Whether the answer is in the order of keys, so that its first pairs are in the first ranges: of all, or from the end. */
+/** The direction of an answer in key order, whose first pairs are in the first (or last) ranges; undefined: another order. */
 export function keyOrder({ sortTarget, sortOrder }: RangeOp): 'ascending' | 'descending' | undefined {
   if (sortTarget !== 'key') return undefined;
   return sortOrder === 'descend' ? 'descending' : 'ascending';

@@ -147,7 +147,7 @@ export class RoutedCall implements Awaited {
     if (remainingMs <= 0) return this.#timedOut();
     const range = this.#deps.routes.whole ?? this.#deps.routes.find(this.#request.key);
     if (range === undefined) {
-      this.#deps.routes.doubt();
+      this.#deps.routes.requestRefresh();
       return this.#retry(undefined);
     }
     if (!this.#maybeApplied && this.#spansRanges(range)) return this.#endAsStale();
@@ -212,7 +212,7 @@ export class RoutedCall implements Awaited {
       return this.#attempt();
     }
     if (error !== undefined) routes.learnMoved(error);
-    routes.distrust(rangeId, node);
+    routes.forgetLeader(rangeId, node);
     this.#retry(error);
   }
 
@@ -275,28 +275,28 @@ export class RoutedCall implements Awaited {
     switch (error.code) {
       case 'NOT_LEADER': {
         const leader = error.details?.leaderNode;
-        routes.distrust(rangeId, node);
+        routes.forgetLeader(rangeId, node);
         if (typeof leader !== 'number' || leader === 0 || leader === node) return this.#retry(error);
         routes.learnLeader(rangeId, leader);
         return this.#attempts < PROMPT_ATTEMPTS ? this.#attempt() : this.#retry(error);
       }
       case 'UNKNOWN_OUTCOME':
         this.#maybeApplied ||= this.#request.command;
-        if (!this.#request.awaits) routes.distrust(rangeId, node);
+        if (!this.#request.awaits) routes.forgetLeader(rangeId, node);
         return this.#retry(error);
       case 'UNAVAILABLE':
         if (this.#retryWithNewDeadline(rangeId, error)) return;
-        routes.distrust(rangeId, node);
+        routes.forgetLeader(rangeId, node);
         return this.#retry(error);
       case 'RANGE_NOT_FOUND':
-        routes.doubt();
-        routes.distrust(rangeId, node);
+        routes.requestRefresh();
+        routes.forgetLeader(rangeId, node);
         return this.#retry(error);
       case 'UNIMPLEMENTED':
       case 'WRONG_CLUSTER':
       case 'NODE_CONFLICT':
         // This node does not serve the range; another node does, or will.
-        routes.distrust(rangeId, node);
+        routes.forgetLeader(rangeId, node);
         return this.#retry(error);
       case 'RESOURCE_EXHAUSTED':
         // Q2. This attempt was refused before it was executed; an earlier one may have been applied.
@@ -324,8 +324,8 @@ export class RoutedCall implements Awaited {
     const now = routes.find(this.#request.key);
     if (now !== undefined && (now.rangeId !== rangeId || now.epoch.version !== epoch.version)) return this.#attempt();
     if (!news) {
-      routes.doubt();
-      routes.distrust(rangeId, node);
+      routes.requestRefresh();
+      routes.forgetLeader(rangeId, node);
     }
     this.#retry(error);
   }

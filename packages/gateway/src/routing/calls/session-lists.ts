@@ -1,4 +1,4 @@
-/** Sessions, and what they hold, where they are in several ranges. */
+/** Lists sessions that are in several ranges, and the locks of a session. */
 import { compareBytes, keyAfter, ServiceError } from '@remora/base';
 import type { Query, RangeReply, SessionInfo, SessionQueryResult } from '@remora/protocol';
 import { routingKey, sessionsSpan } from '../routes/request-keys.ts';
@@ -14,9 +14,9 @@ export interface SessionAnswer<Result> {
 }
 
 /**
- * Each range lists what it has, as of its own moment, from behind what was listed before: one that others were merged into
- * since is asked in the place of each of them, and has all that they had. There may be more without there being any: the
- * limit was reached at the end of a range.
+ * Each range lists its sessions as of a moment of its own, starting behind the last session listed so far. After a merge,
+ * the target is asked in place of each merged range, and has all of their sessions. `next` may be set although no session
+ * follows: the limit was reached at the end of a range.
  */
 export async function listSessions(query: ListQuery, deps: LockListDeps): Promise<SessionAnswer<SessionQueryResult>> {
   const { start, end } = sessionsSpan(query.after);
@@ -27,7 +27,7 @@ export async function listSessions(query: ListQuery, deps: LockListDeps): Promis
     const [part] = await deps.routesOf({ start: from, end });
     if (part === undefined) break;
     const rest = { after: sessions.at(-1)?.id ?? query.after, limit: query.limit - sessions.length };
-    const reply = await again(deps, () => deps.ask({ ...query, ...rest }, part));
+    const reply = await unlessStale(deps, () => deps.ask({ ...query, ...rest }, part));
     if (reply === undefined) continue;
     const { result } = reply;
     if (result.type !== 'sessions') throw unexpected(result.type);
@@ -40,7 +40,7 @@ export async function listSessions(query: ListQuery, deps: LockListDeps): Promis
   return { result: { type: 'sessions', sessions, next: 0n }, replies };
 }
 
-/** What the session's home says, with the locks that other ranges have of it, each as of its own moment. */
+/** The answer of the session's home, with its locks in other ranges; each range answers as of a moment of its own. */
 export async function showSession(
   query: ShowQuery,
   ask: LockListDeps['ask'],
@@ -52,7 +52,7 @@ export async function showSession(
   if (home.session === undefined) return { result: home, replies: [reply] };
   const { id, incarnation } = home.session;
   const others = await askOthers({ type: 'session', id, incarnation });
-  // The home may be among them, and one that was asked before a split and its child after it say the same.
+  // The home may be among them; a range asked before a split, and its child asked after it, return the same locks.
   const all = [home, ...others.map(showResult)];
   const locks = new Map(all.flatMap(({ locks }) => locks).map((lock) => [nameOf(lock), lock]));
   const more = all.some((part) => part.more);
@@ -68,8 +68,8 @@ function showResult({ result }: RangeReply): ShowResult {
   return result;
 }
 
-/** Undefined when the range is not what it was: to be looked for again. */
-async function again(deps: LockListDeps, ask: () => Promise<RangeReply>): Promise<RangeReply | undefined> {
+/** Resolves with undefined if the range has been split or merged: then look the route up again. */
+async function unlessStale(deps: LockListDeps, ask: () => Promise<RangeReply>): Promise<RangeReply | undefined> {
   try {
     return await ask();
   } catch (error) {

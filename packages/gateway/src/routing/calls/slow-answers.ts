@@ -3,36 +3,36 @@ import type { RangeDescriptor } from '@remora/protocol';
 import type { LeaderSearch } from '../routes/leader-search.ts';
 import type { Routes } from '../routes/routes.ts';
 
-/** A request that is under way to the node that is thought to lead the range of its key. */
+/** A request in flight to the node that leads the range of its key, as far as this gateway knows. */
 export interface Awaited {
   readonly range: RangeDescriptor;
   readonly key: Bytes;
   readonly node: number;
-  /** Called once: another node leads the range, or another range has the key. */
+  /** Called at most once: another node leads the range, or another range has the key. */
   moved(): void;
 }
 
-/** One that has taken long. */
+/** A request that has taken long. */
 interface Slow {
-  /** When it is asked about next, and how long after that again. */
+  /** When the next search for its leader starts, and the pause until the one after that. */
   dueMs: number;
   pauseMs: number;
   stopSearch: (() => void) | undefined;
 }
 
 const CHECK_MS = 50;
-/** Long beside what an answer takes, short beside an election: after so many checks. */
+/** A request is slow after this many checks: long compared to an answer, short compared to an election. */
 const SLOW_CHECKS = 3;
 const SLOW_MS = SLOW_CHECKS * CHECK_MS;
 
 /**
- * Requests that their leader does not answer for longer than usual. A process that stands still, or a machine that is gone
- * without a word, says nothing, and another may lead by now: so the range's replicas are asked meanwhile, and whoever finds
- * another leader asks that one instead. The request stays where it is as long as its leader says that it is one: to ask a
- * slow leader again would make it slower.
+ * Finds requests that their leader takes unusually long to answer. A stopped process or a machine that has failed says
+ * nothing, and another node may lead by now. So the range's replicas are asked, and a request whose range has another leader
+ * is sent to that one. The request stays where it is while its leader confirms that it leads: sending it again would only
+ * make a slow leader slower.
  *
- * Every request passes here, and hardly any is slow: as ids count up, the next one at a check says of all before it how long
- * they have been under way at least.
+ * Every request is watched here, and few are slow. Ids count up, so the next id at the time of a check tells for all smaller
+ * ids how long their requests have been in flight at least.
  */
 export class SlowAnswers {
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class SlowAnswers {
   readonly #search: LeaderSearch;
   readonly #watched = new TransientMap<Awaited>();
   readonly #slow = new Map<number, Slow>();
-  /** The next id as of the last checks, the earliest first. */
+  /** The next id at the time of each of the last checks, the earliest first. */
   readonly #next: number[] = new Array<number>(SLOW_CHECKS).fill(0);
   #nextId = 1;
   #armed = false;
@@ -51,7 +51,7 @@ export class SlowAnswers {
     this.#search = deps.search;
   }
 
-  /** Gives an id, above 0, by which to `forget` it when it is answered or given up. */
+  /** Returns an id above 0. Pass it to `forget` when the request is answered or given up. */
   watch(awaited: Awaited): number {
     const id = this.#nextId++;
     this.#watched.add(id, awaited);

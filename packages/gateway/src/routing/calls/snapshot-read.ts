@@ -22,11 +22,11 @@ import { cut, joined, keyOrder, type ReadPart } from './range-parts.ts';
 
 export interface SnapshotReadDeps {
   readonly newest: NewestRevision;
-  /** The parts of a span by ranges, once they are all known. */
+  /** Resolves with the parts of a span by range, once all of them are known. */
   readonly routesOf: (span: Span) => Promise<readonly Route[]>;
-  /** Asks the range that has all keys of the span; STALE_EPOCH when there is none. */
+  /** Asks the range that has all keys of the span; STALE_EPOCH if none has. */
   readonly ask: (query: Query, span: Span) => Promise<RangeReply>;
-  /** For a moment, in which what is known of ranges may get better. */
+  /** Waits a moment, in which this gateway may learn about ranges. */
   readonly pause: () => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -35,34 +35,34 @@ export type SnapshotReply = Omit<RangeReply, 'rangeTimeMs'> & { readonly result:
 
 /** Ranges that one read asks at a time. */
 const RANGES_AT_A_TIME = 8;
-/** Of keys and values in one answer: about what a single range can send. */
+/** Bytes of keys and values in one answer: about what a single range can send. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
 export type ReadQuery = Extract<Query, { type: 'range' | 'readTxn' }>;
 
-/** The parts of reads that one range is asked for at a time. */
+/** Parts of reads that one range answers together. */
 type Group = readonly ReadPart[];
 
 /**
- * One read over several ranges, as of one revision (design §8).
+ * One read over several ranges, at one revision (design §8).
  *
- * SR1. All that is read is the state at one revision, drawn from the master after the read came (a serializable one takes
- *      one that was drawn a moment before). Each range closes it before it is read: what was acknowledged before the
- *      read came is there, and nothing of it comes later.
- * SR2. What a range counted by itself before the master did may be above what the master knows. A range that says so
- *      (its floor) makes the read begin again at a revision above that.
- * SR3. Whoever names a revision reads at that one instead, if it is not above the drawn one. Above one that was drawn a
- *      moment before, it may have been given since: that says only one that is drawn now.
- * SR4. Ranges that were split or merged between any two steps are asked again for the parts as they are now: as the
- *      revision stays the same, it does not matter what was read when.
- * SR5. Calls at a time and the bytes of the answer are bounded. Of what is limited, ranges behind those that fill the
- *      limit are only asked how much they have: `count` is of all there is, as in etcd.
+ * SR1. The read returns the state at one revision, drawn from the master after the read came; a serializable read takes one
+ *      that was drawn a moment before. Each range closes the revision before it is read, so every change acknowledged before
+ *      the read is in the state, and no change is added to it later.
+ * SR2. A range that counted revisions by itself may have used revisions that the master has not issued yet. If a range
+ *      reports such a revision (its floor), the read starts again at a revision above it.
+ * SR3. A read that names a revision is made at that one, if it is not above the drawn one. If the drawn one is not fresh, a
+ *      revision above it may have been issued since; only a fresh one decides that.
+ * SR4. Ranges that were split or merged between two steps are asked again, for the parts that they have now. The revision
+ *      stays the same, so it does not matter when each part was read.
+ * SR5. The number of calls at a time and the bytes of the answer are bounded. If the read has a limit, ranges after those
+ *      that fill it are only asked how many keys they have: `count` counts all keys, as in etcd.
  */
 export class SnapshotRead {
   readonly #deps: SnapshotReadDeps;
   /** SR1. */
   #at = 0;
-  /** It was drawn before the read came. */
+  /** Whether the revision was drawn before the read came. */
   #isRecent = false;
   #bytes = 0;
   #raftTerm = 0;
@@ -72,8 +72,8 @@ export class SnapshotRead {
   }
 
   /**
-   * `notBefore`: a revision that the master gave after the read came, or 0; of a serializable read, one that its client has
-   * seen already. The answer is not before it.
+   * `notBefore`: a revision that the master issued after the read came, or 0; for a serializable read, one that its client
+   * has seen. The answer is not older.
    */
   async run(query: ReadQuery, notBefore = 0): Promise<SnapshotReply> {
     const { newest, signal } = this.#deps;
@@ -99,7 +99,7 @@ export class SnapshotRead {
     }
   }
 
-  /** From what revision on it can be read, if the drawn one is too low: by SR2, or as it was compacted meanwhile. */
+  /** The lowest revision for a further attempt if the drawn one is too low: by SR2, or because of a compaction meanwhile. */
   #higherFloor(error: unknown): number | undefined {
     if (error instanceof TooLow) return error.floor;
     const compacted = error instanceof ServiceError && error.code === 'COMPACTED' ? error.details?.compactRevision : 0;
@@ -116,7 +116,7 @@ export class SnapshotRead {
     return result;
   }
 
-  /** SR5. From range to range, more of them at a time as long as that does not fill the limit. */
+  /** SR5. Reads range after range, and more of them at a time while the limit is not filled. */
   async #limited({ op, span }: ReadPart, order: 'ascending' | 'descending'): Promise<RangeResult> {
     const results: RangeResult[] = [];
     let rest = [...(await this.#deps.routesOf(span))];
@@ -125,7 +125,7 @@ export class SnapshotRead {
       const taken = missing === 0 ? rest.length : Math.min(width, rest.length);
       const routes = order === 'ascending' ? rest.slice(0, taken) : rest.slice(-taken);
       rest = order === 'ascending' ? rest.slice(taken) : rest.slice(0, -taken);
-      // One pair says that there are more, which their number does not if only some of them are wanted.
+      // One pair tells that more keys follow; `count` does not tell that if the read filters keys.
       const wanted = missing > 0 ? { ...op, limit: missing } : { ...op, limit: 1, keysOnly: true };
       const [found = NOTHING] = await this.#read([cut({ op: wanted, span }, spanOf(routes))]);
       if (missing > 0) results.push(found);
@@ -162,7 +162,7 @@ export class SnapshotRead {
     return ops.map((op) => ({ op: op.revision > 0 ? op : { ...op, revision: this.#at }, span: keysSpan(op) }));
   }
 
-  /** A revision above the drawn one is in the future, unless ranges counted so far by themselves (SR2). */
+  /** A revision above the drawn one is in the future, unless ranges used it while they counted by themselves (SR2). */
   async #checkFloor(op: RangeOp): Promise<never> {
     if (this.#isRecent) throw new TooOld(); // SR3
     const [route] = await this.#deps.routesOf(keysSpan(op));
@@ -173,7 +173,7 @@ export class SnapshotRead {
 
   // -------------------------------------------------------------------------------------------- ranges
 
-  /** The answers to reads, in their order. */
+  /** Returns the answers to reads, in their order. */
   async #read(reads: readonly ReadPart[]): Promise<readonly RangeResult[]> {
     const parts: (readonly ReadPart[])[] = [];
     const groups = new Map<number, ReadPart[]>();
@@ -201,13 +201,13 @@ export class SnapshotRead {
     );
   }
 
-  /** What was in one range when it was grouped. */
+  /** Reads parts that were in one range when they were grouped. */
   async #readGroup(group: Group): Promise<readonly RangeResult[]> {
     try {
       return await this.#readIn(group);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      // SR4. It has been split since; or somebody leads it who has not closed the revision.
+      // SR4. The range has been split since, or has a new leader that has not closed the revision.
       if (error.code !== 'STALE_EPOCH' && error.code !== 'FUTURE_REVISION') throw error;
       await this.#deps.pause();
       return this.#read(group);
@@ -218,7 +218,7 @@ export class SnapshotRead {
     const span = spanOf(group.map((part) => part.span));
     const ops = group.map(({ op }) => op);
     await this.#close(Math.max(...ops.map((op) => op.revision)), span);
-    // Any replica that has closed it can answer; one that has not says that it is in the future.
+    // Any replica that has closed the revision can answer; another one answers FUTURE_REVISION.
     const txn = { compare: [], success: ops, failure: [] };
     const reply = await this.#deps.ask({ type: 'readTxn', txn, serializable: true }, span);
     const { result } = reply;
@@ -267,7 +267,7 @@ function spanOf(spans: readonly Span[]): Span {
   return spans.reduce<Span | undefined>(hullOf, undefined) ?? NO_SPAN;
 }
 
-/** Locks keep no history: how one was held at a revision nobody knows. */
+/** Locks keep no history, so the state of a lock at a revision is unknown. */
 function keyCompare(compare: Compare): KeyCompare {
   if (!isLockCompare(compare)) return compare;
   throw new ServiceError(
@@ -276,12 +276,12 @@ function keyCompare(compare: Compare): KeyCompare {
   );
 }
 
-/** What has to be read to tell whether a comparison holds. */
+/** Returns the read that tells whether a comparison holds. */
 function readFor(compare: KeyCompare): RangeOp {
   return rangeOp(compare, { keysOnly: compare.target.of !== 'value' });
 }
 
-/** As in one range: nothing compares as one absent key. */
+/** As in one range: a span without keys compares like an absent key. */
 function holds(compare: KeyCompare, { kvs }: RangeResult): boolean {
   return kvs.length === 0 ? compareHolds(compare, undefined) : kvs.every((kv) => compareHolds(compare, kv));
 }

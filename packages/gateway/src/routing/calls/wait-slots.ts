@@ -2,11 +2,12 @@ import { ServiceError } from '@remora/base';
 import { DEFAULT_CALLER_LIMITS } from '@remora/protocol';
 
 /**
- * What waits at a leader for something to happen (a turn in a lock's queue, the end of a grant) keeps a call open there.
- * The link to a leader carries so many calls; waits take half of them, so that there is room for what ends waits.
+ * A request that waits at a leader (for its turn in a lock's queue, or for the end of a grant) keeps a call open there.
+ * The link to a leader carries a limited number of calls. Waits take half of them, which leaves room for the requests that
+ * end waits.
  */
 export const WAITS_MAX = DEFAULT_CALLER_LIMITS.callsMax / 2;
-/** Of that, how many questions for the end of a grant come on top: they only tell sooner, and take no turn from anyone. */
+/** Additional slots for queries that wait for the end of a grant, as a share of `WAITS_MAX`: holders can do without them. */
 export const GRANT_ENDS_SHARE = 0.25;
 
 /** The waits that a gateway has open. */
@@ -21,7 +22,7 @@ export class WaitSlots {
     this.#onRefused = onRefused;
   }
 
-  /** How to give the slot back, once or more often; undefined when all are taken. */
+  /** Returns a function that gives the slot back, which may be called more than once; undefined if all slots are taken. */
   take(): (() => void) | undefined {
     if (this.#taken >= this.#max) {
       this.#onRefused();
@@ -35,7 +36,7 @@ export class WaitSlots {
     };
   }
 
-  /** `queued`: who is refused keeps its place in a queue, and has only nobody who tells it of its turn. */
+  /** `queued`: the refused caller keeps its place in a queue; this gateway only does not wait for it. */
   refusal(queued = false): ServiceError {
     const message = `${this.#max} requests wait for locks at this gateway, which is its limit; retry later or at another gateway`;
     return new ServiceError('RESOURCE_EXHAUSTED', message, queued ? { details: { queued } } : {});

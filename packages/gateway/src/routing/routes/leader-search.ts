@@ -3,13 +3,13 @@ import { type RangeDescriptor, type RpcDialer, rangeAwaitLeader } from '@remora/
 import type { RouteLookupStats } from './route-lookup-stats.ts';
 import type { Routes } from './routes.ts';
 
-/** How soon a replica is asked again that has said it does not lead, or could not be reached. */
+/** Pause before a replica is asked again that does not lead, or could not be reached. */
 const ROUND_MS = 25;
-/** How long a replica keeps a question until it leads. A node that is gone without a word is noticed that much later. */
+/** How long a replica keeps a question until it leads. It takes that much longer to notice a node that failed silently. */
 const WAIT_MS = 250;
 const TIMEOUT_MS = 500;
 
-/** Who waits for the leader of the range that has this key. */
+/** A caller that waits for the leader of the range that has this key. */
 interface Waiter {
   readonly key: Bytes;
   readonly found: () => void;
@@ -18,19 +18,19 @@ interface Waiter {
 interface Search {
   range: RangeDescriptor;
   readonly waiting: Set<Waiter>;
-  /** Nodes that have been asked and have not answered yet. */
+  /** Nodes with a question that they have not answered yet. */
   readonly asked: Set<number>;
 }
 
 /**
  * Looks for the leaders of ranges, once for all requests that wait for one.
  *
- * LS1. Only a replica that says "I lead" is believed: followers may still name a leader that is gone.
- * LS2. While anybody waits, each replica has at most one question under way, which it answers when it leads, and gets a
- *      new one soon after it has answered.
- *      Its members may be others by now: those are asked that the routes know of, and whoever is said to lead.
- * LS3. A range that was merged away has no leader any more. Who waits for one is let go as soon as its key is known to be
- *      another range's.
+ * LS1. Only a replica that says "I lead" is believed: followers may still name a leader that has failed.
+ * LS2. While a caller waits, each replica has at most one question in flight, which it answers when it leads; it gets the
+ *      next question soon after its answer. The range may have other members by now: the search asks the replicas that the
+ *      routes know, and any node that a replica names as leader.
+ * LS3. A range that was merged away never has a leader again. A caller stops waiting as soon as its key is known to be in
+ *      another range.
  */
 export class LeaderSearch {
   readonly #dialer: RpcDialer;
@@ -52,8 +52,8 @@ export class LeaderSearch {
   }
 
   /**
-   * Calls `found` once when the leader of the range that has the key is known, or that another range has it. Returns a
-   * function that stops waiting.
+   * Calls `found` once, when the leader of the range is known or the key is known to be in another range. Returns a function
+   * that stops waiting.
    */
   wait(range: RangeDescriptor, key: Bytes, found: () => void): () => void {
     let search = this.#searches.get(range.rangeId);
@@ -61,7 +61,7 @@ export class LeaderSearch {
       search = { range, waiting: new Set(), asked: new Set() };
       this.#searches.set(range.rangeId, search);
       this.#stats.leaders++;
-      // Later, so that a waiter is never called before it has what `wait` returns.
+      // In the next turn, so that `found` is never called before `wait` has returned.
       const begun = search;
       this.#clock.setImmediate(() => this.#round(begun));
     }
@@ -95,7 +95,7 @@ export class LeaderSearch {
     this.#dialer.channel(nodeId).call(rangeAwaitLeader, request, { timeoutMs: TIMEOUT_MS }, (error, info) => {
       search.asked.delete(nodeId);
       if (error !== undefined) this.#routes.learnMoved(error);
-      this.#letGo(search);
+      this.#releaseRerouted(search);
       if (info === undefined) return;
       if (info.leaderNode !== nodeId) return this.#askNewcomer(search, info.leaderNode);
       this.#routes.learnInfo(info, nodeId);
@@ -103,7 +103,7 @@ export class LeaderSearch {
     });
   }
 
-  /** LS2. One that is a member as far as is known is asked anyway. */
+  /** LS2. Known members are asked in each round anyway. */
   #askNewcomer(search: Search, nodeId: number): void {
     const { range, waiting, asked } = search;
     if (nodeId === 0 || waiting.size === 0 || asked.has(nodeId)) return;
@@ -111,7 +111,7 @@ export class LeaderSearch {
   }
 
   /** LS3. */
-  #letGo({ range, waiting }: Search): void {
+  #releaseRerouted({ range, waiting }: Search): void {
     for (const waiter of [...waiting]) {
       const now = this.#routes.find(waiter.key);
       if (now === undefined || now.rangeId === range.rangeId) continue;
@@ -125,7 +125,7 @@ export class LeaderSearch {
     if (this.#searches.get(rangeId) !== search) return;
     this.#searches.delete(rangeId);
     const found = [...search.waiting];
-    search.waiting.clear(); // Answers that come yet concern nobody.
+    search.waiting.clear(); // later answers have no waiter
     for (const waiter of found) waiter.found();
   }
 }

@@ -1,4 +1,4 @@
-/** Where the keys of requests lie: what they are routed by. */
+/** The routing keys of requests. */
 import { type Bytes, compareBytes, keyAfter, prefixEnd, type Span } from '@remora/base';
 import { lockPrefix, lockSpan, namespaceSpan } from '@remora/lock';
 import {
@@ -20,7 +20,7 @@ export const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from(
 export const PLAIN_KEYS: Span = { start: Buffer.from([KV_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
 const EVERYTHING: Span = { start: LEASES.start, end: PLAIN_KEYS.end };
 
-/** The key by which a command or query finds its range: one of its keys. */
+/** Returns one of a request's keys, by which it is routed. */
 export function routingKey(request: Command | Query): Bytes {
   switch (request.type) {
     case 'kv':
@@ -81,7 +81,7 @@ export function routingKey(request: Command | Query): Bytes {
   }
 }
 
-/** The smallest span with all keys of a request; undefined when its one key says it all. */
+/** Returns the smallest span with all keys of a request; undefined if `routingKey` is its only one. */
 export function routingSpan(request: Command | Query): Span | undefined {
   switch (request.type) {
     case 'kv':
@@ -107,14 +107,14 @@ export function routingSpan(request: Command | Query): Span | undefined {
     case 'status':
       return EVERYTHING;
     case 'scan':
-      // One that names a revision is about its first range, whichever others follow.
+      // A scan that names a revision reads its first range only.
       return request.revision === 0 ? keysSpan(request) : undefined;
     default:
       return undefined;
   }
 }
 
-/** Where sessions are listed behind one of them; 0: all of them. */
+/** The span of the sessions after `after`; 0: of all sessions. */
 export function sessionsSpan(after: bigint): Span {
   return after === 0n ? LEASES : { start: prefixEnd(leaseKey(after)), end: LEASES.end };
 }
@@ -125,14 +125,14 @@ function leaseKey(id: bigint): Buffer {
   return key;
 }
 
-/** Where plain keys lie. A range of them without any has its first key's place. */
+/** The span of plain keys in routing keys. An empty range of keys has the span of its first key. */
 export function keysSpan({ key, end }: KeyRange): Span {
   const start = kvRoutingKey(key);
   if (end === undefined || (end.length > 0 && compareBytes(end, key) <= 0)) return { start, end: keyAfter(start) };
   return { start, end: end.length === 0 ? PLAIN_KEYS.end : kvRoutingKey(end) };
 }
 
-/** Where what a comparison looks at lies. */
+/** The span of the keys, or of the lock, that a comparison reads. */
 export function comparedSpan(compare: Compare): Span {
   return isLockCompare(compare) ? lockSpan(compare.lock) : keysSpan(compare);
 }
@@ -149,7 +149,7 @@ export function hullOf(a: Span | undefined, b: Span): Span {
   return { start, end: compareBytes(a.end, b.end) > 0 ? a.end : b.end };
 }
 
-/** Without a look at all of its keys, as long as the first part names one. */
+/** Does not look at all keys if the first part names one. */
 function txnKey(txn: Txn): Bytes {
   const [first] = txn.compare.length > 0 ? txn.compare : txn.success.length > 0 ? txn.success : txn.failure;
   return first !== undefined && 'key' in first ? kvRoutingKey(first.key) : (txnSpan(txn) ?? PLAIN_KEYS).start;

@@ -1,32 +1,32 @@
 /**
- * Which range has which keys, as far as anybody has said.
+ * Which range has which keys, from all descriptors learned so far.
  *
- * RM1. The ranges that a key belongs to one after the other have growing versions: splits and merges raise them above
- *      those of all ranges that they change. Descriptors of one range and version have growing `confVersion`s. So of
- *      two descriptors that name a key, the one with the higher epoch is the later one, whichever was heard first.
- * RM2. A range has no keys but those that its latest descriptor says. Of ranges that would both have a key, the later
- *      descriptor's has it. So a range may be known for a part of its keys only, the others having gone since; and keys
- *      that are known to have gone, but not where to, are in a hole.
- * RM3. Routes are sorted, do not overlap, and have an end above their start. Between them are holes.
+ * RM1. The ranges to which a key belongs over time have growing versions: splits and merges raise them above those of all
+ *      ranges that they change. Descriptors of one range and version have growing `confVersion`s. So of two descriptors that
+ *      contain a key, the one with the higher epoch is the later one, whichever was learned first.
+ * RM2. A range has no keys except those in its latest descriptor. If two ranges claim a key, the later descriptor wins. So
+ *      a range may be known for a part of its keys only, as others have moved away since; keys that have moved to an unknown
+ *      range are in a hole.
+ * RM3. Routes are sorted, do not overlap, and have an end above their start. There may be holes between them.
  */
 import { type Bytes, compareBytes, copyBytes, type Span } from '@remora/base';
 import type { Epoch, RangeDescriptor } from '@remora/protocol';
 
-/** Keys, and the range that they are in. The range may once have had more. */
+/** A span of keys and the range that has them. Its descriptor may contain more keys. */
 export interface Route extends Span {
   readonly range: RangeDescriptor;
 }
 
 export class RouteMap {
   readonly #routes: Route[] = [];
-  /** Of each range, the latest that was learned (RM2). */
+  /** The latest epoch learned for each range (RM2). */
   readonly #epochs = new Map<number, Epoch>();
 
   get routes(): readonly Route[] {
     return this.#routes;
   }
 
-  /** The range that has all keys there are, if one has: by RM3 it is the only one. */
+  /** The range that has all keys, if one has; by RM3 it is the only route. */
   get whole(): RangeDescriptor | undefined {
     const first = this.#routes[0];
     return first?.start.length === 0 && first.end.length === 0 ? first.range : undefined;
@@ -37,7 +37,7 @@ export class RouteMap {
     return route !== undefined && compareBytes(route.start, key) <= 0 ? route.range : undefined;
   }
 
-  /** The parts of a span in the order of keys; undefined when the range of any key in it is unknown. */
+  /** Returns the parts of a span in the order of keys; undefined if the range of any key in it is unknown. */
   covering(span: Span): readonly Route[] | undefined {
     const parts: Route[] = [];
     let at = span.start;
@@ -51,14 +51,14 @@ export class RouteMap {
     }
   }
 
-  /** RM2. True when something was new. */
+  /** RM2. Returns true if anything was new. */
   learn(ranges: readonly RangeDescriptor[]): boolean {
     let changed = false;
     for (const range of ranges) changed = this.#learn(range) || changed;
     return changed;
   }
 
-  /** Ranges that have no key any more need not be remembered: what is heard of them late does no lasting harm. */
+  /** Forgets ranges that have no keys any more; a late descriptor of one does no lasting harm. */
   forgetEnded(): void {
     const ids = new Set(this.#routes.map(({ range }) => range.rangeId));
     for (const rangeId of this.#epochs.keys()) if (!ids.has(rangeId)) this.#epochs.delete(rangeId);
@@ -73,7 +73,7 @@ export class RouteMap {
     return this.#paint(range);
   }
 
-  /** What a range was known for by earlier descriptors. */
+  /** Removes the routes of a range that earlier descriptors have made. */
   #drop(rangeId: number): void {
     for (let i = this.#routes.length - 1; i >= 0; i--) {
       if (this.#routes[i]?.range.rangeId === rangeId) this.#routes.splice(i, 1);
@@ -85,7 +85,7 @@ export class RouteMap {
     if (this.#isRoute(this.#routes[from], range)) return false;
     let to = from;
     while (to < this.#routes.length && endsAbove(range, this.#routes[to]?.start ?? range.start)) to++;
-    // What is kept for long must not pin the frame that it came in.
+    // A copy: the descriptor's keys are slices of the frame that they came in.
     const own = { ...range, start: copyBytes(range.start), end: copyBytes(range.end) };
     const known = this.#routes.slice(from, to);
     const painted = paint(known, own);
@@ -94,7 +94,7 @@ export class RouteMap {
     return true;
   }
 
-  /** By far the commonest: it was known already, with all its keys. */
+  /** Whether the range is known already, with all its keys: by far the most common case. */
   #isRoute(route: Route | undefined, { rangeId, epoch, start, end }: RangeDescriptor): boolean {
     return (
       route?.range.rangeId === rangeId &&
@@ -104,7 +104,7 @@ export class RouteMap {
     );
   }
 
-  /** Of the first route that has `key` or keys above it. */
+  /** The index of the first route that has `key` or keys above it. */
   #firstEndingAbove(key: Bytes): number {
     let low = 0;
     let high = this.#routes.length;
@@ -127,10 +127,10 @@ function endsAbove({ end }: Span, key: Bytes): boolean {
   return end.length === 0 || compareBytes(end, key) > 0;
 }
 
-/** What takes the place of `known`, all routes that overlap `range`: it has the keys of older ones, and of none. */
+/** Returns the routes that replace `known`, the routes that overlap `range`. `range` gets the keys of older routes and holes. */
 function paint(known: readonly Route[], range: RangeDescriptor): readonly Route[] {
   const out: Route[] = [];
-  /** Where the next part of `range` begins; undefined when it has no more. */
+  /** The start of the next part of `range`; undefined if there is none. */
   let at: Bytes | undefined = range.start;
   const ours = (end: Bytes): void => {
     if (at !== undefined && (end.length === 0 || compareBytes(at, end) < 0)) out.push({ start: at, end, range });

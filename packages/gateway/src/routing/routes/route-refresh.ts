@@ -9,7 +9,7 @@ export type AskView = (done: Done<ClusterView>) => void;
 /** Between the end of a call and the next one. */
 const PAUSE_MS = 50;
 
-/** Asks the master where keys are, when nobody else said it: once at a time, for all who want to know. */
+/** Asks the master for its view when no range has named the right route: one call at a time, for all requests. */
 export class RouteRefresh {
   readonly #clock: Clock;
   readonly #ask: AskView;
@@ -22,8 +22,8 @@ export class RouteRefresh {
     this.#stats = stats;
   }
 
-  /** Cheap to call again and again. */
-  want(routes: Pick<Routes, 'learnRanges'>): void {
+  /** Starts a call unless one is in flight. It is cheap to call often. */
+  request(routes: Pick<Routes, 'learnRanges'>): void {
     if (this.#busy) return;
     this.#busy = true;
     this.#stats.routes++;

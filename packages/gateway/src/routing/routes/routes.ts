@@ -8,27 +8,27 @@ import {
 } from '@remora/protocol';
 import { type Route, RouteMap } from './route-map.ts';
 
-/** An estimate of a range's time is used this long, then renewed before the next command. */
+/** How long an estimate of a range's time is used; after that, the next command asks for the time first. */
 const TIME_FRESH_MS = 5_000;
 
 interface Known {
   leaderNode: number;
-  /** The term that named the leader: older news is ignored. */
+  /** The term that named the leader; information of older terms is ignored. */
   term: number;
   timeMs: number;
   timeAtMs: number;
 }
 
 /**
- * What this gateway knows of ranges: which has a key (from the master's view, and from what ranges say of themselves), who
- * leads it and what time it has (from answers). All of it may be out of date; answers correct it.
+ * What this gateway knows about ranges: which one has a key (from the master's view, and from the ranges themselves), which
+ * node leads it, and its time (from answers). Everything may be out of date; answers correct it.
  */
 export class Routes {
   readonly #clock: Clock;
   readonly #view: () => ClusterView;
   readonly #refresh: () => void;
   readonly #map = new RouteMap();
-  /** What was last taken from the view. */
+  /** The ranges of the view that was taken over last. */
   #viewed: readonly RangeDescriptor[] = [];
   readonly #known = new Map<number, Known>();
 
@@ -39,12 +39,12 @@ export class Routes {
     this.#refresh = refresh;
   }
 
-  /** What is known here led astray, and nobody said what would be right. */
-  doubt(): void {
+  /** Asks for the master's view, soon: a route turned out to be wrong, and no range has named the right one. */
+  requestRefresh(): void {
     this.#refresh();
   }
 
-  /** The range that has all keys there are, if one has. */
+  /** The range that has all keys, if one has. */
   get whole(): RangeDescriptor | undefined {
     this.#takeView();
     return this.#map.whole;
@@ -55,21 +55,21 @@ export class Routes {
     return this.#map.find(key);
   }
 
-  /** The parts of a span in the order of keys; undefined when the range of any key in it is unknown. */
+  /** Returns the parts of a span in the order of keys; undefined if the range of any key in it is unknown. */
   covering(span: Span): readonly Route[] | undefined {
     this.#takeView();
     return this.#map.covering(span);
   }
 
-  /** Descriptors that a range or the master named; true when they bring anything new. */
+  /** Takes descriptors from a range or the master. Returns true if anything in them is new. */
   learnRanges(ranges: readonly RangeDescriptor[]): boolean {
     return this.#map.learn(ranges);
   }
 
-  /** A node that was asked for a range says that it is not there any more, and perhaps where its keys are. */
+  /** Takes the error of a node that no longer has a range; it may name the ranges that have its keys now. */
   learnMoved(error: ServiceError): void {
     if (error.code === 'STALE_EPOCH') this.learnRanges(currentRanges(error));
-    else if (error.code === 'RANGE_NOT_FOUND') this.doubt();
+    else if (error.code === 'RANGE_NOT_FOUND') this.requestRefresh();
   }
 
   #takeView(): void {
@@ -79,14 +79,14 @@ export class Routes {
     if (this.#map.learn(ranges)) this.#forgetEnded();
   }
 
-  /** Ranges that no key is in any more. */
+  /** Forgets ranges that have no keys any more. */
   #forgetEnded(): void {
     this.#map.forgetEnded();
     const ids = new Set(this.#map.routes.map(({ range }) => range.rangeId));
     for (const rangeId of this.#known.keys()) if (!ids.has(rangeId)) this.#known.delete(rangeId);
   }
 
-  /** The node that is thought to lead the range; 0 when unknown. */
+  /** Returns the node that leads the range as far as known; 0 if none is known. */
   leader(rangeId: number): number {
     return this.#known.get(rangeId)?.leaderNode ?? 0;
   }
@@ -95,13 +95,13 @@ export class Routes {
     this.#get(rangeId).leaderNode = leaderNode;
   }
 
-  /** Forgets a leader that did not answer, unless another is known by now. */
-  distrust(rangeId: number, node: number): void {
+  /** Forgets that `node` leads the range; a leader that became known meanwhile stays. */
+  forgetLeader(rangeId: number, node: number): void {
     const known = this.#get(rangeId);
     if (known.leaderNode === node) known.leaderNode = 0;
   }
 
-  /** Only a leader knows the range's time; what a follower says of it may be old. */
+  /** Only the leader knows the range's time; a follower's may be old. */
   learnInfo(info: RangeInfo, node: number): void {
     const known = this.#get(info.rangeId);
     if (info.term < known.term) return;
@@ -112,9 +112,9 @@ export class Routes {
   learnReply(rangeId: number, node: number, reply: RangeReply): void {
     const known = this.#get(rangeId);
     if (reply.raftTerm < known.term) return;
-    if (reply.rangeTimeMs === 0) return this.distrust(rangeId, node);
+    if (reply.rangeTimeMs === 0) return this.forgetLeader(rangeId, node);
     known.leaderNode = node;
-    // Of the answers of one millisecond the first counts: it was the quickest, and they come by the dozen.
+    // The first answer of a millisecond counts: it was the fastest, and dozens may follow.
     if (reply.rangeTimeMs === known.timeMs && reply.raftTerm === known.term) return;
     this.#learnTime(known, reply.raftTerm, reply.rangeTimeMs);
   }
@@ -130,7 +130,7 @@ export class Routes {
     known.timeAtMs = this.#clock.monotonicMs();
   }
 
-  /** The range's time, reckoned on from its last answer; undefined when that is too long ago. */
+  /** The range's time, extrapolated from its last answer; undefined if that is too long ago. */
   timeMs(rangeId: number): number | undefined {
     const known = this.#known.get(rangeId);
     if (known === undefined || known.timeAtMs < 0) return undefined;

@@ -11,17 +11,17 @@ export interface LockWatchDeps extends RoutedLockWatchDeps {
 interface Part {
   readonly span: Span;
   readonly watch: RoutedLockWatch;
-  /** All states were told. */
+  /** Whether the states of all its locks were delivered. */
   live: boolean;
 }
 
 /**
  * One watch of a client on locks that may be in several ranges.
  *
- * LM1. Each part tells of its own locks; those of different ranges have no order among them.
- * LM2. When a range is split, its part becomes several, each of which begins anew.
- * LM3. `live` is told when all parts are.
- * LM4. A watch that is paused listens to nothing, and begins anew when it is resumed.
+ * LM1. Each part delivers the events of its own locks; events of different ranges have no order among them.
+ * LM2. When a range is split, its part becomes several parts, each of which starts again with the states.
+ * LM3. `live` is delivered when all parts are live.
+ * LM4. A paused watch has no streams, and starts again with the states when it is resumed.
  */
 export class LockWatch implements Omit<WatchControl, 'progress'> {
   readonly #deps: LockWatchDeps;
@@ -40,7 +40,7 @@ export class LockWatch implements Omit<WatchControl, 'progress'> {
     this.#span = single ? lockSpan({ namespace, name }) : namespaceSpan(namespace, name);
   }
 
-  /** The first news come later: whoever is told has the watch in hand by then. */
+  /** The first events come in a later turn, when the caller has the watch. */
   start(): void {
     this.#deps.inFlight.watches++;
     this.#deps.clock.setImmediate(() => this.#begin());
@@ -57,7 +57,7 @@ export class LockWatch implements Omit<WatchControl, 'progress'> {
       this.#deps,
       { ...this.#options, span },
       {
-        onNews: (news) => this.#onNews(part, news),
+        onEvents: (events) => this.#onEvents(part, events),
         onApart: (spans) => this.#onApart(part, spans),
       },
     );
@@ -65,15 +65,15 @@ export class LockWatch implements Omit<WatchControl, 'progress'> {
     return part;
   }
 
-  #onNews(part: Part, news: readonly LockNews[]): void {
-    for (const { type } of news) {
+  #onEvents(part: Part, events: readonly LockNews[]): void {
+    for (const { type } of events) {
       if (type === 'begin') part.live = false;
       else if (type === 'live') part.live = true;
     }
-    const told = news.filter(({ type }) => type !== 'live');
-    const live = told.length < news.length && this.#parts.every((one) => one.live);
-    if (live) this.#listener([...told, { type: 'live' }]);
-    else if (told.length > 0) this.#listener(told);
+    const others = events.filter(({ type }) => type !== 'live');
+    const live = others.length < events.length && this.#parts.every((one) => one.live);
+    if (live) this.#listener([...others, { type: 'live' }]);
+    else if (others.length > 0) this.#listener(others);
   }
 
   /** LM2. */

@@ -9,32 +9,32 @@ import { RoutedWatch, type RoutedWatchDeps } from './routed-watch.ts';
 export interface MergedWatchDeps extends RoutedWatchDeps {
   readonly inFlight: BackendInFlight;
   /**
-   * Finds a revision: what was acknowledged before the call is at or below it, and what is not there when it is told comes
-   * above it. Gives what takes the question back.
+   * Finds a revision: every change acknowledged before the call is at or below it, and every change that is not there when
+   * `done` is called gets a higher one. Returns a function that gives up.
    */
   readonly now: (span: Span, done: (revision: number) => void) => () => void;
 }
 
-/** Events that wait for slower ranges, in bytes; ranges that are further are paused above it. */
+/** Bytes of events that wait for slower ranges; above it, the watches of faster ranges are paused. */
 const HELD_BYTES_MAX = 4 * 1024 * 1024;
-/** While events wait for ranges that are silent, those are asked how far they are, so often at most. */
+/** Least time between two questions to silent ranges how far they are, while events wait for them. */
 const URGE_MS = 20;
-/** A question that is not answered is repeated at this interval: its range may have been unable to close anything. */
+/** Interval at which a question is repeated: the range may have been unable to close a revision. */
 const ASK_AGAIN_MS = 1_000;
-/** How far all ranges are is told unasked so often at most: a range says so to all watches of a gateway when one of them asks. */
-const WORD_MS = 1_000;
+/** Least time between two unasked `onEvents` without events: a range answers all watches of a gateway when one of them asks. */
+const PROGRESS_MS = 1_000;
 
 interface Part {
   readonly span: Span;
   readonly watch: RoutedWatch;
-  /** Nothing below is still to come from here. Above what the whole watch has delivered, it is held. */
+  /** No later event of this part is below it. Events above what the whole watch has delivered are held. */
   next: number;
-  /** How far its range said that it is: below `next` while the watch is one of the future. */
-  told: number;
+  /** The highest revision that its range has reported: below `next` while the start revision is in the future. */
+  reported: number;
   held: KvEvent[];
   heldBytes: number;
   created: boolean;
-  /** Asked how far it is, and has not answered yet (MW7). */
+  /** Whether it has a question without an answer (MW7). */
   owes: boolean;
 }
 
@@ -46,39 +46,39 @@ interface Place {
 /**
  * A watch as its client sees it, over as many ranges as its keys are in.
  *
- * MW1. Each range has a part of the watch, which gets the events of its keys in order. They are delivered, merged by
- *      revision, up to where no part has anything still to come: that is what "up to" means in every message. So all
- *      changes of one revision come together, whatever ranges they are in.
- * MW2. Keys that go to another range go with all that was received of them: the part that takes over begins behind it.
- *      Nothing is missed or repeated.
- * MW3. What is held is bounded: above `HELD_BYTES_MAX` the parts that hold anything are paused, until it is delivered.
- *      The slowest part holds nothing, so the watch goes on. A paused watch holds nothing at all: each part begins again behind
- *      what of it was delivered, though others are not as far, as its range may be compacted as far as it was told.
- * MW4. A watch from now on over several ranges begins behind one revision that was drawn for it, once all of them have closed
- *      that: who reads when the watch has begun, and does not see a change, is told of it. Nobody knows of that revision
- *      before: where it is compacted by then, the watch begins behind a later one.
- * MW5. With one part, it stands between the range and the client only to notice when they become more.
- * MW6. When all parts have said that they are further, and none brought an event, the client is told, as it would be by one
- *      range: where it goes on at another gateway may otherwise be compacted, though it has missed nothing.
- * MW7. A question how far the watch is is answered once, when every part has answered it. A part that begins again, or
- *      takes over keys of another, meanwhile is asked when it has begun. All parts were asked after the question came, so
- *      the lowest of their answers is at least every revision that was acknowledged before.
- * MW8. Nothing is delivered before the client was told that the watch is created, which needs all parts: one may be split,
- *      and begin again, while others have events. Clients of etcd drop what comes before.
+ * MW1. Each range has a part of the watch, which receives the events of its keys in order. The events of all parts are
+ *      merged by revision, and delivered up to the revision below which no part has further events. So all changes of one
+ *      revision are delivered together, in whichever ranges they are.
+ * MW2. When keys move to another range, the new part starts behind the events that were received for them, and the held
+ *      events stay. No event is missed or repeated.
+ * MW3. The held events are bounded: above `HELD_BYTES_MAX`, parts that hold events are paused until these are delivered.
+ *      The slowest part holds none, so the watch makes progress. A paused watch holds no events: each part starts again behind
+ *      what it has delivered, although other parts are behind it, as its range may be compacted that far.
+ * MW4. A watch from the next change on, over several ranges, starts behind one revision that was drawn for it, once all ranges
+ *      have closed that revision: a client that reads after the watch has started, and does not see a change, gets its event.
+ *      The client does not know that revision yet; if it is compacted by then, the watch starts behind a later one.
+ * MW5. With one part, events are passed on as they come.
+ * MW6. When all parts have reported progress without an event, the client is told the revision, as a single range would do.
+ *      Otherwise the revision from which it resumes at another gateway may be compacted, although it has missed nothing.
+ * MW7. A question for the progress of the watch is answered once, when every part has answered it. A part that starts again,
+ *      or takes over keys of another, is asked when it has started. All parts are asked after the question came, so the lowest
+ *      of their answers is at least every revision that was acknowledged before.
+ * MW8. Nothing is delivered before `onCreated`, which needs all parts: one may be split and start again while others have
+ *      events. Clients of etcd drop events that come before.
  */
 export class MergedWatch implements WatchControl {
   readonly #deps: MergedWatchDeps;
   readonly #options: WatchOptions;
   readonly #listener: WatchListener;
   readonly #span: Span;
-  /** The first revision not yet delivered; 0: from now on, and not begun yet. */
+  /** The first revision not yet delivered; 0: the watch is from the next change on, and has not started. */
   #next: number;
-  /** The highest revision that was told. */
-  #told = 0;
+  /** The highest revision that the client was told. */
+  #reported = 0;
   #parts: readonly Part[] = [];
   #created = false;
   #createdRevision = 0;
-  /** MW3. Where each part begins again, while it is paused. */
+  /** MW3. Where each part starts again; undefined while the watch is not paused. */
   #paused: readonly Place[] | undefined;
   #over = false;
   /** MW7. */
@@ -86,8 +86,8 @@ export class MergedWatch implements WatchControl {
   #askingAgain: Timer | undefined;
   #stopAsking: (() => void) | undefined;
   #urging: Timer | undefined;
-  /** MW6. Running since the last word. */
-  #silence: Timer | undefined;
+  /** MW6. Running since the client was last told. */
+  #quietPeriod: Timer | undefined;
 
   constructor(deps: MergedWatchDeps, options: WatchOptions, listener: WatchListener) {
     this.#deps = deps;
@@ -119,7 +119,7 @@ export class MergedWatch implements WatchControl {
     });
   }
 
-  /** `from`: 0 for a watch from now on, of keys that are in one range. */
+  /** `from`: 0 for a watch from the next change on, of keys that are in one range. */
   #newPart({ start, end }: Span, from: number): Part {
     const { noPut, noDelete, prevKv } = this.#options;
     const span = { start, end };
@@ -135,7 +135,7 @@ export class MergedWatch implements WatchControl {
       },
     );
     const owes = this.#progressAsked;
-    const part: Part = { span, watch, next: from, told: 0, held: [], heldBytes: 0, created: false, owes };
+    const part: Part = { span, watch, next: from, reported: 0, held: [], heldBytes: 0, created: false, owes };
     return part;
   }
 
@@ -169,7 +169,7 @@ export class MergedWatch implements WatchControl {
     this.#askingAgain?.cancel();
     this.#askingAgain = undefined;
     const reached = this.#reached(this.#upTo());
-    this.#told = reached;
+    this.#reported = reached;
     this.#next = Math.max(this.#next, reached + 1);
     this.#listener.onProgress(reached);
   }
@@ -186,52 +186,53 @@ export class MergedWatch implements WatchControl {
 
   /** MW1. */
   #merge(): void {
-    if (!this.#created) return this.#fitParts(); // MW8
+    if (!this.#created) return this.#pauseFullParts(); // MW8
     const upTo = this.#upTo();
-    const events = this.#parts.flatMap((part) => taken(part, upTo));
+    const events = this.#parts.flatMap((part) => takeUpTo(part, upTo));
     events.sort((a, b) => a.kv.modRevision - b.kv.modRevision);
     if (events.length > 0) this.#deliver(events, upTo);
     else {
       this.#next = Math.max(this.#next, upTo + 1);
-      this.#sayHowFar();
+      this.#reportProgress();
     }
-    this.#fitParts();
+    this.#pauseFullParts();
   }
 
-  /** Nothing up to there is still to come from any part. */
+  /** The revision up to which no part has further events. */
   #upTo(): number {
     return this.#parts.reduce((lowest, { next }) => Math.min(lowest, next - 1), Number.POSITIVE_INFINITY);
   }
 
-  /** MW6. What waits, and an answer that is due (MW7), is told soon, and says it. */
-  #sayHowFar(): void {
-    if (this.#silence !== undefined || this.#progressAsked || this.#parts.some(({ held }) => held.length > 0)) return;
+  /** MW6. Not needed while events are held or an answer is due (MW7): these tell the revision soon. */
+  #reportProgress(): void {
+    if (this.#quietPeriod !== undefined || this.#progressAsked || this.#parts.some(({ held }) => held.length > 0))
+      return;
     const reached = this.#reached(this.#upTo());
-    if (reached <= this.#told) return;
-    // Before: the client may end the watch.
-    this.#silence = this.#deps.clock.setTimer(WORD_MS, () => {
-      this.#silence = undefined;
-      this.#sayHowFar();
+    if (reached <= this.#reported) return;
+    // Before the call, in which the client may end the watch.
+    this.#quietPeriod = this.#deps.clock.setTimer(PROGRESS_MS, () => {
+      this.#quietPeriod = undefined;
+      this.#reportProgress();
     });
     this.#deliver([], reached);
   }
 
-  /** A watch of the future has nothing to come below its first revision, but that is not reached yet. */
+  /** The revision that the ranges have reached: below `upTo` while the start revision is in the future. */
   #reached(upTo: number): number {
     return Math.max(
-      this.#told,
-      this.#parts.reduce((lowest, { told }) => Math.min(lowest, told), upTo),
+      this.#reported,
+      this.#parts.reduce((lowest, { reported }) => Math.min(lowest, reported), upTo),
     );
   }
 
   #deliver(events: readonly KvEvent[], revision: number): void {
-    this.#told = Math.max(this.#told, revision);
+    this.#reported = Math.max(this.#reported, revision);
     this.#next = Math.max(this.#next, revision + 1);
     this.#listener.onEvents(events, revision);
   }
 
-  /** MW3, and no part waits for one that merely has nothing to say. The client may have ended the watch by now. */
-  #fitParts(): void {
+  /** MW3, and asks silent parts for which events wait. The client may have ended the watch by now. */
+  #pauseFullParts(): void {
     if (this.#over || this.#paused !== undefined) return;
     const heldBytes = this.#parts.reduce((sum, part) => sum + part.heldBytes, 0);
     for (const { watch, held } of this.#parts) {
@@ -241,7 +242,7 @@ export class MergedWatch implements WatchControl {
     if (heldBytes > 0) this.#urge();
   }
 
-  /** Asks those how far they are who are not as far as what waits. */
+  /** Asks the parts that are behind the held events for their progress. */
   #urge(): void {
     if (this.#urging !== undefined) return;
     const furthest = this.#parts.reduce((high, { held }) => Math.max(high, held.at(-1)?.kv.modRevision ?? 0), 0);
@@ -270,7 +271,7 @@ export class MergedWatch implements WatchControl {
   #end(error: ServiceError, compactRevision: number): void {
     if (this.#over) return;
     if (error.code === 'COMPACTED' && this.#options.startRevision === 0 && !this.#created) {
-      this.#takeBack();
+      this.#cancelParts();
       this.#next = 0;
       return this.#begin(); // MW4
     }
@@ -282,23 +283,23 @@ export class MergedWatch implements WatchControl {
     if (this.#over) return;
     this.#over = true;
     this.#deps.inFlight.watches--;
-    this.#takeBack();
+    this.#cancelParts();
   }
 
-  #takeBack(): void {
+  #cancelParts(): void {
     for (const { watch } of this.#parts) watch.cancel();
     this.#parts = [];
     this.#stopAsking?.();
     this.#stopAsking = undefined;
     this.#urging?.cancel();
     this.#urging = undefined;
-    this.#silence?.cancel();
-    this.#silence = undefined;
+    this.#quietPeriod?.cancel();
+    this.#quietPeriod = undefined;
     this.#askingAgain?.cancel();
     this.#askingAgain = undefined;
   }
 
-  /** MW7. Parts that cannot be asked now are asked when they have begun. */
+  /** MW7. Parts that cannot be asked now are asked when they have started. */
   progress(): void {
     if (this.#over || this.#progressAsked) return;
     this.#progressAsked = true;
@@ -318,9 +319,9 @@ export class MergedWatch implements WatchControl {
   }
 
   pause(): void {
-    // A watch from "now" that has not begun yet has no place to resume from: let it begin first.
+    // A watch from the next change on has no revision to resume from before it has started.
     if (this.#over || this.#paused !== undefined || this.#next === 0) return;
-    // What waits for keys that went to another part since is held where it was received (MW2).
+    // Held events of keys that have moved to another part are in the part that received them (MW2).
     const held = this.#parts
       .flatMap((part) => part.held)
       .map(({ kv }) => ({ key: kvRoutingKey(kv.key), at: kv.modRevision }));
@@ -328,7 +329,7 @@ export class MergedWatch implements WatchControl {
       span,
       from: held.reduce((from, { key, at }) => (spanContains(span, key) ? Math.min(from, at) : from), next),
     }));
-    this.#takeBack();
+    this.#cancelParts();
   }
 
   resume(): void {
@@ -339,14 +340,14 @@ export class MergedWatch implements WatchControl {
   }
 }
 
-/** Nothing up to `revision` is still to come from there. */
+/** A part has no further events up to `revision`. */
 function advance(part: Part, revision: number): void {
   part.next = Math.max(part.next, revision + 1);
-  part.told = Math.max(part.told, revision);
+  part.reported = Math.max(part.reported, revision);
 }
 
-/** The events that a part holds up to a revision: it holds them no more. They are in order. */
-function taken(part: Part, upTo: number): readonly KvEvent[] {
+/** Removes the held events up to a revision from a part, and returns them in order. */
+function takeUpTo(part: Part, upTo: number): readonly KvEvent[] {
   const { held } = part;
   const first = held[0];
   if (first === undefined || first.kv.modRevision > upTo) return [];
@@ -356,7 +357,7 @@ function taken(part: Part, upTo: number): readonly KvEvent[] {
   return later < 0 ? held : held.slice(0, later);
 }
 
-/** About what an event takes in memory. */
+/** Returns about how much memory an event takes. */
 function bytesOf({ kv, prev }: KvEvent): number {
   const own = kv.key.length + kv.value.length + 100;
   return prev === undefined ? own : own + prev.key.length + prev.value.length + 100;

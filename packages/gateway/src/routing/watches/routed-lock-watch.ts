@@ -13,14 +13,14 @@ export interface RoutedLockWatchDeps {
   readonly random: Random;
 }
 
-/** What is watched, and the part of it that this is about, in routing keys. */
+/** What to watch, and the part of it in one range, in routing keys. */
 export interface LockWatchPart extends LockWatchOptions {
   readonly span: Span;
 }
 
 export interface LockPartListener {
-  onNews(news: readonly LockNews[]): void;
-  /** The locks are in several ranges, and nothing is watched any more: these parts are to be watched instead. */
+  onEvents(events: readonly LockNews[]): void;
+  /** The last call: the locks are in several ranges. Watch these parts instead. */
   onApart(spans: readonly Span[]): void;
 }
 
@@ -28,10 +28,10 @@ const RETRY_MIN_MS = 20;
 const RETRY_MAX_MS = 1_000;
 
 /**
- * A watch on locks that are in one range, kept up over changes of leader and broken links: each time it begins anew, with
- * the states of the locks, as nothing is kept of what happened to them.
+ * A watch on locks that are in one range. After a change of leader or a broken link it starts again with the states of the
+ * locks, as ranges keep no history of lock events.
  *
- * At most one stream, search or pause is under way: `#turn` names it, and what an earlier one still brings is ignored.
+ * There is at most one stream, search or pause at a time. `#turn` names it; what an earlier one brings is ignored.
  */
 export class RoutedLockWatch {
   readonly #deps: RoutedLockWatchDeps;
@@ -55,7 +55,7 @@ export class RoutedLockWatch {
     const parts = routes.covering(span);
     const [route] = parts ?? [];
     if (parts === undefined || route === undefined) {
-      routes.doubt();
+      routes.requestRefresh();
       return this.#again();
     }
     if (parts.length > 1) return this.#listener.onApart(parts.map(({ start, end }) => ({ start, end })));
@@ -73,10 +73,10 @@ export class RoutedLockWatch {
     const stream = this.#deps.dialer.channel(node).openStream(
       rangeLockWatch,
       { rangeId, epoch, namespace, name, single, span },
-      (news) => {
+      (events) => {
         if (turn !== this.#turn) return;
         this.#attempts = 0;
-        this.#listener.onNews(news);
+        this.#listener.onEvents(events);
       },
       (error) => {
         if (turn === this.#turn) this.#ended(rangeId, node, error);
@@ -86,12 +86,12 @@ export class RoutedLockWatch {
     else stream.cancel();
   }
 
-  /** The leader, or the way to it, is gone; or the range has not all of them any more. */
+  /** The leader or the link to it has failed, or the range no longer has all of the locks. */
   #ended(rangeId: number, node: number, error: ServiceError | undefined): void {
     const { routes } = this.#deps;
     this.#stream = undefined;
     if (error !== undefined) routes.learnMoved(error);
-    routes.distrust(rangeId, node);
+    routes.forgetLeader(rangeId, node);
     this.#again();
   }
 

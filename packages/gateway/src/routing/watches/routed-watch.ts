@@ -20,20 +20,20 @@ export interface RoutedWatchDeps {
   readonly streams: WatchStreams;
 }
 
-/** What is watched: keys by their routing keys, from a revision on; 0: from now on. */
+/** What to watch: a span of routing keys, from a revision on; 0: from the next change on. */
 export interface WatchPart extends Pick<WatchCreate, 'noPut' | 'noDelete' | 'prevKv' | 'startRevision'> {
   readonly span: Span;
 }
 
 export interface PartListener {
-  /** Told each time that the watch has begun. */
+  /** Called each time that the watch has started or resumed. */
   onCreated(revision: number): void;
   onEvents(events: readonly KvEvent[], revision: number): void;
   /** Answers `RoutedWatch.ask`. */
   onProgress(revision: number): void;
-  /** The keys are in several ranges, and nothing is watched any more: these parts are to be watched instead. */
+  /** The last call: the keys are in several ranges. Watch these parts instead. */
   onApart(parts: readonly Route[]): void;
-  /** Final. */
+  /** The last call: the watch has failed. */
   onEnd(error: ServiceError, compactRevision: number): void;
 }
 
@@ -42,15 +42,15 @@ const RETRY_MIN_MS = 20;
 const RETRY_MAX_MS = 1_000;
 
 /**
- * A watch of keys that are in one range, kept up over changes of leader and broken links.
+ * A watch of keys that are in one range. It resumes after changes of leader and broken links.
  *
- * V1. `next` is the first revision not yet delivered: every resumption starts there, so nothing is missed or
- *     repeated (traps 22).
- * V2. A paused watch holds nothing: it is taken back from the leader, and resumed from `next` (history serves it).
- * V3. At most one attempt to begin is under way, and at most one watch id is this watch's: `#turn` names it, and what
- *     an earlier one still brings is ignored.
- * V4. `ask` is answered by the leader that was asked, to that question or a later one, and once. A question dies with
- *     the attempt that it was asked in: the listener asks again when the watch has begun again.
+ * V1. `next` is the first revision not yet delivered. Every resumption starts there, so no event is missed or repeated
+ *     (traps 22).
+ * V2. A paused watch holds no events: it is cancelled at the leader, and resumes from `next` (from history).
+ * V3. At most one attempt to start is in flight, and at most one watch id belongs to this watch. `#turn` names the present
+ *     one; messages of earlier ones are ignored.
+ * V4. The leader that was asked answers `ask` once, with the answer to that question or a later one. A question ends with
+ *     the attempt in which it was asked: the listener asks again when the watch has started again.
  */
 export class RoutedWatch implements StreamedWatch {
   readonly #deps: RoutedWatchDeps;
@@ -63,9 +63,9 @@ export class RoutedWatch implements StreamedWatch {
   #node = 0;
   #rangeId = 0;
   #watchId = 0;
-  /** Grows with each attempt to begin, and when the watch is paused or cancelled (V3). */
+  /** Grows with each attempt to start, and when the watch is paused or cancelled (V3). */
   #turn = 0;
-  /** V4. The question that is to be answered; 0: none. */
+  /** V4. The question without an answer; 0: none. */
   #asked = 0;
 
   constructor(deps: RoutedWatchDeps, part: WatchPart, listener: PartListener) {
@@ -75,7 +75,7 @@ export class RoutedWatch implements StreamedWatch {
     this.#next = part.startRevision;
   }
 
-  /** V1. 0 until a watch from now on has begun. */
+  /** V1. 0 until a watch from the next change on has started. */
   get next(): number {
     return this.#next;
   }
@@ -95,7 +95,7 @@ export class RoutedWatch implements StreamedWatch {
     const parts = routes.covering(this.#part.span);
     const [route] = parts ?? [];
     if (parts === undefined || route === undefined) {
-      routes.doubt();
+      routes.requestRefresh();
       return this.#again();
     }
     if (parts.length > 1) {
@@ -115,7 +115,7 @@ export class RoutedWatch implements StreamedWatch {
       if (info !== undefined) routes.learnInfo(info, node);
       else if (error !== undefined) routes.learnMoved(error);
       if (turn !== this.#turn) return;
-      // Replicas that name each other are asked with pauses.
+      // Two replicas may name each other: then each further question follows a pause.
       if (info === undefined || info.leaderNode === 0 || this.#attempts > 2) return this.#again();
       this.#attempts++;
       this.#begin();
@@ -149,7 +149,7 @@ export class RoutedWatch implements StreamedWatch {
         if (this.#next === 0) this.#next = message.revision + 1;
         return this.#listener.onCreated(message.revision);
       case 'events':
-        // V1. Repeats cannot come from one leader; this also holds if they did.
+        // V1. One leader never repeats events; this would hold even if it did.
         if (message.revision < this.#next && message.events.length > 0) return;
         this.#next = Math.max(this.#next, message.revision + 1);
         return this.#listener.onEvents(message.events, message.revision);
@@ -168,27 +168,27 @@ export class RoutedWatch implements StreamedWatch {
   #ended(message: Extract<WatchMessage, { kind: 'ended' }>): void {
     const code = isErrorCode(message.code) ? message.code : 'INTERNAL';
     if (code === 'NOT_LEADER') return this.interrupted();
-    if (code === 'UNAVAILABLE') return this.#later(); // its range is being merged
+    if (code === 'UNAVAILABLE') return this.#later(); // the range is being merged
     if (code === 'STALE_EPOCH' || code === 'RANGE_NOT_FOUND') return this.#moved(message.ranges);
     this.#over = true;
     this.#listener.onEnd(new ServiceError(code, message.message), message.compactRevision);
   }
 
-  /** Its keys, or some of them, are another range's now; who leads this one is not in doubt if it could say that. */
+  /** Keys of the watch have moved to another range. The node that says so still leads this one. */
   #moved(ranges: readonly RangeDescriptor[] = []): void {
     const { routes } = this.#deps;
     if (ranges.length === 0) {
-      routes.doubt();
+      routes.requestRefresh();
       return this.interrupted();
     }
-    // Another watch may have learned it from the same range; if it led nowhere there, the master knows more.
-    if (!routes.learnRanges(ranges) && this.#attempts > 0) routes.doubt();
+    // Another watch may have learned the same before. If the routes led nowhere in an earlier attempt, ask the master.
+    if (!routes.learnRanges(ranges) && this.#attempts > 0) routes.requestRefresh();
     this.#later();
   }
 
-  /** The leader or the way to it is gone: begin again where it stopped. */
+  /** The leader or the link to it has failed: start again at `next`. */
   interrupted(): void {
-    this.#deps.routes.distrust(this.#rangeId, this.#node);
+    this.#deps.routes.forgetLeader(this.#rangeId, this.#node);
     this.#later();
   }
 
@@ -207,7 +207,7 @@ export class RoutedWatch implements StreamedWatch {
     });
   }
 
-  #takeBack(): void {
+  #cancelAtLeader(): void {
     this.#turn++;
     if (this.#watchId !== 0) this.#deps.streams.cancel(this.#node, this.#watchId);
     this.#watchId = 0;
@@ -216,15 +216,15 @@ export class RoutedWatch implements StreamedWatch {
   cancel(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#takeBack();
+    this.#cancelAtLeader();
   }
 
-  /** Asks for an `onEvents` up to what the range has closed by now; repeats a question that is not answered (V4). */
+  /** Asks for an `onEvents` up to what the range has closed by now; repeats a question without an answer (V4). */
   urge(): void {
     if (this.#reachable) this.#deps.streams.progress(this.#node);
   }
 
-  /** Asks for one `onProgress`. Nothing comes of it before `onCreated`: the listener asks then (V4). */
+  /** Asks for one `onProgress`. It has no effect before `onCreated`: the listener asks then (V4). */
   ask(): void {
     if (this.#reachable) this.#asked = this.#deps.streams.progress(this.#node);
   }
@@ -234,10 +234,10 @@ export class RoutedWatch implements StreamedWatch {
   }
 
   pause(): void {
-    // V2. A watch from "now" that has not begun yet has no place to resume from: let it begin first.
+    // V2. A watch from the next change on has no revision to resume from before it has started.
     if (this.#over || this.#paused || this.#next === 0) return;
     this.#paused = true;
-    this.#takeBack();
+    this.#cancelAtLeader();
   }
 
   resume(): void {

@@ -11,12 +11,12 @@ export interface StreamedWatch {
 interface NodeStream {
   readonly handle: StreamHandle<WatchRequest>;
   readonly watches: Map<number, StreamedWatch>;
-  /** The last one that was sent, or is about to be. */
+  /** The number of the last question that was sent, or is sent at the end of this turn. */
   question: number;
   asking: boolean;
 }
 
-/** One stream per node; every watch whose range that node leads shares it. */
+/** One stream per node, shared by all watches whose ranges that node leads. */
 export class WatchStreams {
   readonly #dialer: RpcDialer;
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class WatchStreams {
     this.#clock = clock;
   }
 
-  /** An id for a watch: no other on any of the streams has it. */
+  /** Returns an id that no other watch has, on any stream. */
   newId(): number {
     return ++this.#lastId;
   }
@@ -54,7 +54,7 @@ export class WatchStreams {
         for (const one of interrupted) one.interrupted();
       },
     );
-    // A stream that cannot be opened has ended by now.
+    // A stream that could not be opened has ended by now.
     if (!ended) this.#byNode.set(node, { handle, watches, question: 0, asking: false });
   }
 
@@ -64,8 +64,8 @@ export class WatchStreams {
   }
 
   /**
-   * Asks for the progress of all watches on the node: once, however many of them ask in this turn. Returns the number of
-   * the question; answers to it and to later ones are answers to this call. 0: there is no stream, nothing was asked.
+   * Asks for the progress of all watches on the node, once per turn. Returns the number of the question; answers to it and to
+   * later questions are answers to this call. Returns 0 if there is no stream: then nothing was asked.
    */
   progress(node: number): number {
     const stream = this.#byNode.get(node);
