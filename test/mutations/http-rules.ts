@@ -11,8 +11,8 @@ const ROWS: readonly Row[] = [
     'http-wait-without-renewals',
     'nobody renews the session of a client that waits (HA1)',
     'http/acquire-calls.ts',
-    'this.#schedule(renewal.ttlMs / BEATS_PER_TTL);\n  }\n\n  /** Renewed a moment ago.',
-    '}\n\n  /** Renewed a moment ago.',
+    'this.#schedule(renewal.ttlMs / BEATS_PER_TTL);\n  }\n\n  /** Resolves with a renewal made a moment ago.',
+    '}\n\n  /** Resolves with a renewal made a moment ago.',
     'is kept alive while it waits, however long, and answered with a session that was just renewed',
   ],
   [

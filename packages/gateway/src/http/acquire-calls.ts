@@ -21,70 +21,70 @@ export interface AcquireCallsDeps {
   readonly waits: WaitSlots;
 }
 
-/** A grant, and how to take it back from a client that was gone before it heard of it. */
+/** A grant, and a function that takes it back if the client is gone before it has the answer. */
 export interface Acquired {
   readonly grant: GrantJson;
   readonly takeBack: () => void;
 }
 
 export interface LeftJson {
-  /** Of the round: the same one for all who left together. */
+  /** The version of the round: the same for all that leave together. */
   readonly version: number;
 }
 
 const BEATS_PER_TTL = 3;
 const BEAT_PAUSE_MIN_MS = 200;
-/** A session that was renewed this much of its TTL ago need not be renewed again for the answer. */
+/** A session that was renewed less than this part of its TTL ago is not renewed again for the answer. */
 const FRESH_FRACTION = 0.1;
-/** For what is taken back; the end of the session is the latest. */
+/** For taking back; at the latest, the end of the session releases the lock. */
 const LEAVE_TIMEOUT_MS = 10_000;
-/** Any time but 0 in a release: the backend leaves a mark that stops an asking which is still under way. */
+/** Any time except 0 in a release: the range leaves a mark that refuses an acquire which is still in flight. */
 export const LEAVE_MARK = 1;
 
 /**
- * What is waited for over HTTP: acquires, upgrades, and barriers.
+ * Calls over HTTP that may wait: acquires, upgrades, and barriers.
  *
- * HA1. While the client waits, its session is renewed for it; nobody does so before or afterwards.
- * HA2. A call without a token of the client's own ends with its connection: what is not answered to it is taken back, its
- *      place in the queue as well as its grant.
- * HA3. A call with a token may be under way elsewhere, repeated. So the server takes nothing back that has this token:
- *      the place and the grant stay until the client comes for them, releases, or the session ends.
- * HA4. A grant is answered only if the session is known to have been alive after it; what is answered about its time
- *      counts from the sending of the renewal that showed it.
- * HA5. The cluster remembers that somebody has passed a barrier until it says that it knows. Of a call without a token
- *      nobody can ask again, so it is forgotten before the answer.
+ * HA1. While a call waits, its session is renewed by this node; before and after that, only the client renews it.
+ * HA2. A call without a token of the client's own ends with its connection: if the client does not get the answer, its place
+ *      in the queue and its grant are taken back.
+ * HA3. A client may repeat a call with a token at another node while this one runs. So this node takes nothing back that has
+ *      the token: the place and the grant stay until the client repeats the call or releases, or the session ends.
+ * HA4. A grant is answered only if the session is known to have been alive after it. The times in the answer count from when
+ *      the renewal that showed it was sent.
+ * HA5. The cluster remembers that a caller has passed a barrier until the caller confirms it. A call without a token cannot be
+ *      repeated, so the record is removed before the answer.
  * HA6. Upgrades, and leaving a barrier, name the token: HA3 holds for them.
- * HA7. What may stay (a grant, a place in the queue) is not told as refused: its client would not come for it. Only that the
- *      time to wait is over is said by its name to who has a token, and may come back.
- * HA8. What may wait takes a slot before anything is done, so that there is room for what ends waits.
+ * HA7. If a grant or a place in the queue may remain, the answer is not a refusal: the client would not come back for it. The
+ *      exception is LOCK_TIMEOUT for a client with a token, which may come back.
+ * HA8. A call that may wait takes a slot before it does anything, so that there is room for the calls that end waits.
  */
 export class AcquireCalls {
   readonly #deps: AcquireCallsDeps;
-  readonly #leaving = new Set<Promise<unknown>>();
+  readonly #takingBack = new Set<Promise<unknown>>();
 
   constructor(deps: AcquireCallsDeps) {
     this.#deps = deps;
   }
 
-  /** @throws ServiceError LOCK_BUSY or LOCK_TIMEOUT when others have it; LOCK_BUSY says who. */
+  /** @throws ServiceError LOCK_BUSY, with the holder, or LOCK_TIMEOUT if others hold the lock. */
   async acquire(lock: LockId, fields: Fields, signal: AbortSignal): Promise<Acquired> {
     return this.#asked(readAcquire(lock, fields, this.#deps.random), signal);
   }
 
-  /** From shared to alone, without letting go. @throws ServiceError as `acquire`, and LOCK_UPGRADE_CONFLICT. */
+  /** Converts a shared hold to an exclusive one without releasing it. @throws ServiceError as `acquire`, and LOCK_UPGRADE_CONFLICT. */
   async upgrade(lock: LockId, fields: Fields, signal: AbortSignal): Promise<GrantJson> {
     return (await this.#asked(readUpgrade(lock, fields), signal)).grant;
   }
 
-  /** @throws ServiceError LOCK_BUSY or LOCK_TIMEOUT when it has left, and others have not. */
+  /** @throws ServiceError LOCK_BUSY or LOCK_TIMEOUT if the caller has left, and others have not. */
   async leave(lock: LockId, fields: Fields, signal: AbortSignal): Promise<LeftJson> {
     const { version } = (await this.#asked(readLeave(lock, fields), signal)).grant;
     return { version };
   }
 
-  /** Resolves when what is being taken back has been. */
-  async left(): Promise<void> {
-    await Promise.all(this.#leaving);
+  /** Resolves when all that is being taken back is released. */
+  async takenBack(): Promise<void> {
+    await Promise.all(this.#takingBack);
   }
 
   async #asked(request: AcquireRequest, signal: AbortSignal): Promise<Acquired> {
@@ -151,7 +151,7 @@ export class AcquireCalls {
     const id = ownLease(request);
     try {
       const opened = await calls.open({ id, ttlMs, attributes }, ownRequestId(request));
-      // Remembered, it may have been opened a while ago; so what is known of its time is asked for.
+      // The answer may be a remembered one, of a session opened a while ago: a renewal tells how long it lives.
       return request.mayRepeat ? await calls.renew(opened.ref) : opened;
     } catch (error) {
       const { code } = toServiceError(error);
@@ -161,11 +161,11 @@ export class AcquireCalls {
     }
   }
 
-  /** HA2, HA3. Whether nothing stays that was acquired. Never rejects. */
+  /** HA2, HA3. Resolves with true if nothing that was acquired remains. Never rejects. */
   async #takeBack(request: AcquireRequest, session: SessionRef): Promise<boolean> {
     if (request.mayRepeat) return false;
-    const leaving = this.#withdraw(request, session).finally(() => this.#leaving.delete(leaving));
-    this.#leaving.add(leaving);
+    const leaving = this.#withdraw(request, session).finally(() => this.#takingBack.delete(leaving));
+    this.#takingBack.add(leaving);
     return leaving;
   }
 
@@ -174,7 +174,7 @@ export class AcquireCalls {
     const owner = { session, token };
     const cancel = { type: 'cancel', lock, owner, attempt, deadlineMs: LEAVE_MARK } as const;
     const done = (): boolean => true;
-    // What cannot be taken back now goes with the session: without a token it is the call's own, and nobody renews it.
+    // What cannot be taken back now ends with the session: without a token it is the call's own, and nothing renews it.
     const failed = (): boolean => false;
     const isCanceled = await calls.lock(cancel, { timeoutMs: LEAVE_TIMEOUT_MS }).then(done, failed);
     const isClosed = await calls.close(session).then(done, failed);
@@ -182,7 +182,7 @@ export class AcquireCalls {
   }
 }
 
-/** The acquire was asked for, and may hold the lock or wait for it (HA7). */
+/** The acquire was sent, and may hold the lock or wait for it (HA7). */
 class OutcomePending extends Error {
   override readonly name = 'OutcomePending';
   override readonly cause: ServiceError;
@@ -193,7 +193,7 @@ class OutcomePending extends Error {
   }
 }
 
-/** That the session is over is known to be the end of it. */
+/** Throws; the end of the session is a known outcome. */
 function outcomePending(thrown: unknown): never {
   const error = toServiceError(thrown);
   throw error.code === 'SESSION_EXPIRED' ? error : new OutcomePending(error);
@@ -204,7 +204,7 @@ function notKnown(cause: ServiceError): ServiceError {
   return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }
 
-/** Renews a session while somebody waits in it (HA1). */
+/** Renews a session while a call waits in it (HA1). */
 class Heart {
   readonly #deps: AcquireCallsDeps;
   #renewal: Renewal;
@@ -217,7 +217,7 @@ class Heart {
     this.#schedule(renewal.ttlMs / BEATS_PER_TTL);
   }
 
-  /** Renewed a moment ago. @throws ServiceError SESSION_EXPIRED */
+  /** Resolves with a renewal made a moment ago. @throws ServiceError SESSION_EXPIRED */
   async fresh(): Promise<Renewal> {
     this.stop();
     const { ttlMs, atMs, ref } = this.#renewal;
@@ -246,7 +246,7 @@ class Heart {
     this.#schedule(renewal.ttlMs / BEATS_PER_TTL);
   }
 
-  /** When the session is over, its waiters are told so by the lock. */
+  /** Retries, unless the session has ended: then the lock answers its waiters. */
   #missed(error: unknown): void {
     if (this.#stopped || (error instanceof ServiceError && error.code === 'SESSION_EXPIRED')) return;
     this.#schedule(Math.max(BEAT_PAUSE_MIN_MS, this.#renewal.ttlMs / (BEATS_PER_TTL * 4)));

@@ -7,41 +7,41 @@ import { type Fields, invalid } from './fields.ts';
 import { parseSession } from './lock-json.ts';
 import { refuse } from './range-calls.ts';
 
-/** What an acquire over HTTP asks for. */
+/** An acquire, an upgrade or the leaving of a barrier, as an HTTP client sent it. */
 export interface AcquireRequest {
   readonly lock: LockId;
   readonly token: string;
-  /** The client chose the token, and may repeat the call. */
+  /** Whether the client chose the token, and so may repeat the call. */
   readonly mayRepeat: boolean;
-  /** Undefined: one of its own, which is opened for it. */
+  /** Undefined: the call opens a session of its own. */
   readonly session: SessionRef | undefined;
-  /** Of its own session. */
+  /** TTL of the session that the call opens. */
   readonly ttlMs: number;
   readonly attributes: Readonly<Record<string, string>>;
-  /** 0: not at all. */
+  /** 0: the call does not wait. */
   readonly waitMs: number;
   readonly as: AcquireAs | undefined;
-  /** Numbers what one owner asks for; repeated, it has the same number. */
+  /** The number of this request among those of its owner; a repeated call has the same number. */
   readonly attempt: number;
   readonly data: Uint8Array;
   readonly keepData: boolean;
   readonly delayMs: number;
 }
 
-/** No one renews in the background: longer than the SDK's. */
+/** Longer than the SDK's, as nothing renews the session in the background. */
 export const TTL_DEFAULT_MS = 30_000;
 export const TTL_MIN_MS = 1_000;
-/** A day; for longer, a session is renewed. */
+/** A day. To hold a lock for longer, renew the session. */
 export const TTL_MAX_MS = 86_400_000;
-/** Connections do not stay open for ever. */
+/** Bounds how long a call keeps its connection open. */
 export const WAIT_MAX_MS = 600_000;
-/** A token releases, so it must not be guessed; a GUID has 36 characters. */
+/** A token releases the lock, so it must be hard to guess; a GUID has 36 characters. */
 export const TOKEN_LENGTH_MIN = 16;
-/** A token is for one acquire: the first of its owner. */
+/** A token is for one acquire, which has this number. */
 export const ATTEMPT = 1;
-/** Who leaves a barrier has entered it by that. */
+/** The number of leaving a barrier, which follows entering it. */
 export const LEAVE_ATTEMPT = ATTEMPT + 1;
-/** Of what acquire and renew answer, what says nothing that is not known. */
+/** Fields of the answers to acquire and renew that a client may send back; they are ignored. */
 export const OF_THE_GRANT = ['ttlMs', 'validMs', 'lockTimeMs', 'keptData'] as const;
 
 export function readTtlMs(fields: Fields): number {
@@ -60,7 +60,7 @@ export function readAcquire(lock: LockId, fields: Fields, random: Random): Acqui
   if (session !== undefined && (ttlMs !== undefined || attributes !== undefined)) {
     throw invalid('ttl and attributes are for a session that the call opens: leave them out, or leave out session');
   }
-  // Otherwise a grant that could be neither answered nor taken back would stay as long as the session does.
+  // Without a token, a grant that could neither be answered nor taken back would stay until the session ends.
   if (session !== undefined && token === undefined) {
     throw invalid('token is missing: with a session, choose one yourself, so that the call can be repeated');
   }
@@ -84,7 +84,7 @@ export function readAcquire(lock: LockId, fields: Fields, random: Random): Acqui
   return request;
 }
 
-/** Who has acquired, as all calls that say so take what acquire answered. */
+/** A holder, from the fields that acquire answered. */
 export interface Grantee {
   readonly session: SessionRef;
   readonly token: string;
@@ -100,8 +100,8 @@ export function readGrantee(fields: Fields): Grantee {
 }
 
 /**
- * The number of an upgrade or a downgrade of the grant that the client knows of. Each gives a new version, so numbers grow
- * as well: repeated it is the same one, and one that comes late is below what was done since.
+ * Returns the number of an upgrade or a downgrade of the grant that the client knows. Each conversion makes a new version,
+ * so the numbers grow: a repeated call has the same number, and a late one has a number below those of later conversions.
  */
 export function conversionAttempt({ version }: Grantee): number {
   return version + ATTEMPT;
@@ -113,12 +113,12 @@ export function readUpgrade(lock: LockId, fields: Fields): AcquireRequest {
   return readAsking(lock, fields, grantee, { as: { type: 'upgrade' }, attempt: conversionAttempt(grantee) });
 }
 
-/** Of a barrier; waits until all have left. @throws ServiceError INVALID_ARGUMENT */
+/** Reads the leaving of a barrier, which waits until all have left. @throws ServiceError INVALID_ARGUMENT */
 export function readLeave(lock: LockId, fields: Fields): AcquireRequest {
   return readAsking(lock, fields, readGrantee(fields), { as: { type: 'pass' }, attempt: LEAVE_ATTEMPT });
 }
 
-/** What an owner asks for that has acquired. */
+/** Reads a request of an owner that has acquired before. */
 function readAsking(
   lock: LockId,
   fields: Fields,
@@ -156,7 +156,7 @@ function readAtBarrier(fields: Fields): AcquireAs | undefined {
   return { type: 'enter', parties };
 }
 
-/** Nothing is ignored in silence. */
+/** Refuses fields that a barrier has no use for. */
 function refuseUnused({ as, data, keepData, delayMs }: AcquireRequest): void {
   if (as?.type !== 'pass' && as?.type !== 'enter') return;
   if (keepData || delayMs > 0)
@@ -194,19 +194,19 @@ export function acquireCommand(
 }
 
 /**
- * The lease of the session that is opened for an acquire which names none. Made of its token, so that the call finds it
- * again when it is repeated, at whichever node, and a release knows it from a session that others use.
+ * The lease of the session that is opened for an acquire without one. It follows from the token, so that a repeated call
+ * finds it at any node, and a release can tell it from a session that several locks share.
  */
 export function ownLease(owner: Pick<AcquireRequest, 'lock' | 'token'>): bigint {
   return (digest(owner).readBigUInt64BE() >> 1n) | 1n;
 }
 
-/** Of the command that opens it: applied once for as long as it is remembered, however late it comes. */
+/** The request id of the command that opens that session: it is applied once while ranges remember it, however late it comes. */
 export function ownRequestId(owner: Pick<AcquireRequest, 'lock' | 'token'>): string {
   return `http.${digest(owner).toString('base64url')}`;
 }
 
-/** Of a command to a lock whose caller chose an id for it. */
+/** The request id of a lock command for which the caller chose an id. */
 export function chosenRequestId(lock: LockId, chosen: string): string {
   return `http.${digest({ lock, token: chosen }, 'chosen').toString('base64url')}`;
 }
@@ -216,7 +216,7 @@ export function isOwnSession({ session, token }: Owner, lock: LockId): boolean {
 }
 
 function digest({ lock, token }: Pick<AcquireRequest, 'lock' | 'token'>, what = ''): Buffer {
-  // Lengths keep parts apart.
+  // The lengths separate the parts.
   const parts = [Buffer.from(lock.namespace), asBuffer(lock.name), Buffer.from(token)];
   if (what !== '') parts.push(Buffer.from(what));
   const hash = createHash('sha256');

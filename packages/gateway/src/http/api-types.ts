@@ -1,35 +1,35 @@
-/** A request as a transport read it: `node/http` over real connections, tests without. */
+/** A request as the transport has read it. */
 export interface ApiRequest {
   readonly method: string;
   /** Path and query, as they stand in the request line. */
   readonly target: string;
-  /** What the body says; undefined: there was none. */
+  /** The parsed body; undefined if there was none. */
   readonly body?: unknown;
-  /** Aborts when the client is gone, or when the node stops: with the error to answer, if somebody still listens. */
+  /** Aborts when the client is gone or the node stops; its reason is the error to answer with if the client still listens. */
   readonly signal: AbortSignal;
 }
 
 export interface ApiAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** To be written as JSON; of no importance where events are told instead. */
+  /** Sent as JSON; not sent if there are `events`. */
   readonly body: unknown;
   readonly events?: EventStream;
-  /** To be called when the client was gone before it had the answer: takes back what the answer gave to it. */
+  /** Called if the client is gone before it has the answer: takes back what the answer granted. */
   readonly undelivered?: () => void;
 }
 
-/** Begins to tell events, and gives what is to be told of how that goes. */
+/** Starts a stream of events. Returns the functions to call when the stream drains or closes. */
 export type EventStream = (sink: EventSink) => EventSource;
 
 export interface EventSink {
-  /** Gives how many bytes the client has not taken yet; 0 when it keeps up, and otherwise `onDrain` follows. */
+  /** Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. */
   write(event: string, data: unknown): number;
 }
 
 export interface EventSource {
-  /** The client takes more again. */
+  /** The client has taken all that was written. */
   onDrain(): void;
-  /** Nobody listens any more. */
+  /** The stream has ended. */
   onClose(): void;
 }

@@ -1,16 +1,16 @@
 import { type Bytes, fromJsonBytes, parseDurationMs, ServiceError, suggest } from '@remora/base';
 
 /**
- * The fields of one JSON object, read one by one; what is wrong is said by the field's name.
+ * The fields of one JSON object, read one by one. Errors name the field.
  *
- * F1. Nothing is ignored in silence: `end` refuses fields that nobody has read.
+ * F1. No field is ignored silently: `end` refuses fields that were not read.
  */
 export class Fields {
   readonly #where: string;
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #known = new Set<string>();
 
-  /** `where` stands before the names of fields in messages: empty, or `checks[2].`. */
+  /** `where` precedes the names of fields in messages: empty, or `checks[2].`. */
   constructor(value: unknown, where = '') {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw invalid(`${where === '' ? 'the body' : where.slice(0, -1)} must be a JSON object`);
@@ -33,7 +33,7 @@ export class Fields {
     return this.#read(name, 'true or false', (value) => (typeof value === 'boolean' ? value : undefined)) ?? false;
   }
 
-  /** Bounds are those of what it is used for, unless given. */
+  /** Without bounds, the code that uses the value checks it. */
   integer(name: string, { min, max }: Bounds = ANY): number | undefined {
     const expected = `a whole number from ${min} to ${max}`;
     return this.#read(name, expected, (value) =>
@@ -50,7 +50,7 @@ export class Fields {
     });
   }
 
-  /** Text, or `{"base64": "…"}` for what is none. */
+  /** Text, or `{"base64": "…"}` for bytes that are not UTF-8. */
   bytes(name: string): Bytes | undefined {
     return this.#read(name, 'text, or {"base64": "…"}', fromJsonBytes);
   }
@@ -70,7 +70,7 @@ export class Fields {
     );
   }
 
-  /** What may be there, and says nothing: of an answer that is sent back. */
+  /** Allows fields of an earlier answer that a client may send back; they are ignored. */
   ignored(...names: readonly string[]): this {
     for (const name of names) this.#known.add(name);
     return this;
@@ -86,7 +86,7 @@ export class Fields {
     for (const name of Object.keys(this.#values)) {
       if (this.#known.has(name)) continue;
       const meant = suggest(name, this.#known);
-      const hint = meant === undefined ? `there is ${[...this.#known].join(', ')}` : `did you mean ${meant}?`;
+      const hint = meant === undefined ? `known fields are ${[...this.#known].join(', ')}` : `did you mean ${meant}?`;
       throw invalid(`unknown field ${this.#where}${name.slice(0, NAME_SHOWN_MAX)}; ${hint}`);
     }
   }

@@ -17,13 +17,13 @@ export interface HttpApiDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** For calls that wait, and for streams of events. */
+  /** Slots for calls that wait, and for streams of events. */
   readonly waits: WaitSlots;
 }
 
 const PATH_SHOWN_MAX = 200;
 
-/** The JSON interface to locks: requests and answers without a transport (`node/http` has that). */
+/** The JSON API for locks, without a transport (`node/http` has that). */
 export class HttpApi {
   readonly #logger: Logger;
   readonly #deps: RouteDeps;
@@ -39,7 +39,7 @@ export class HttpApi {
     };
   }
 
-  /** Never rejects: errors are answers. */
+  /** Never rejects: errors become answers. */
   async handle(request: ApiRequest): Promise<ApiAnswer> {
     try {
       return await this.#routed(request);
@@ -53,7 +53,7 @@ export class HttpApi {
 
   /** Resolves when the grants and places of clients that are gone have been released. */
   cleanedUp(): Promise<void> {
-    return this.#deps.acquires.left();
+    return this.#deps.acquires.takenBack();
   }
 
   #routed({ method, target, body, signal }: ApiRequest): Promise<ApiAnswer> {

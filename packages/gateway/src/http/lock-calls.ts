@@ -41,22 +41,22 @@ import { onlyThese, percentEncoded, type Target, wholeNumber } from './targets.t
 
 export interface ReleasedJson {
   readonly released: boolean;
-  /** Why nothing was released. */
+  /** Why nothing was released, if nothing was. */
   readonly code?: string;
 }
 
 const LIST_LIMIT_DEFAULT = 100;
-/** Of so many holders it is shown how long they keep the lock: each is a question of its own. */
+/** For so many holders the remaining time is shown; each takes a query of its own. */
 const TERMS_MAX = 16;
 const NOT_HELD: readonly string[] = ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSION_EXPIRED'];
 
 /**
- * What is done over HTTP with a lock that is held, and what is asked about locks.
+ * Calls over HTTP that change a lock or ask about locks, and do not wait.
  *
- * HL1. Renewing and releasing take what acquire answered, and can be repeated.
- * HL2. Nothing is acquired with a token by a call that a release of it overtook: also where the release finds no session.
- * HL3. A release is several commands. When one of the later ones is refused, that is not told as it is: it would say that
- *      nothing was changed. Repeated, it does the rest.
+ * HL1. Renew and release take the fields that acquire answered, and can be repeated.
+ * HL2. An acquire that a release with the same token overtakes does not get the lock, even if the release finds no session.
+ * HL3. A release is several commands. If a later one fails, the answer is UNKNOWN_OUTCOME: its own error would say that
+ *      nothing was changed. A repeated call does the rest.
  */
 export class LockCalls {
   readonly #calls: RangeCalls;
@@ -65,7 +65,7 @@ export class LockCalls {
     this.#calls = calls;
   }
 
-  /** @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost. */
+  /** Renews the session of a holder. @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED if the lock is lost. */
   async renew(lock: LockId, fields: Fields): Promise<SessionJson> {
     const owner = { token: fields.text('token'), session: fields.required('session', fields.text('session')) };
     const version = fields.required('version', fields.integer('version'));
@@ -73,16 +73,16 @@ export class LockCalls {
     const query = { type: 'check', checks: [{ lock, version }] } as const;
     refuse(validateLockQuery(query));
     const { ref, ttlMs } = await this.#calls.renew(parseSession(owner.session));
-    // Afterwards: that it is held now is what the renewal makes last. Refused, it would be told that it was not renewed.
+    // After the renewal, which keeps the lock from then on. Exempt from the limit: a refusal would hide that it was renewed.
     const { current } = await this.#calls.ask(query, { ofHeartbeat: true });
     if (current[0] !== true) throw new ServiceError('LOCK_NOT_HELD', 'the lock is lost: it was released or taken away');
     return { session: sessionText(ref), ttlMs, validMs: validMs(ttlMs) };
   }
 
   /**
-   * The lock stays held, shared from now on; an upgrade that waits is given up.
+   * Converts an exclusive hold to a shared one without releasing it; a waiting upgrade of it is cancelled.
    *
-   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost.
+   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED if the lock is lost.
    */
   async downgrade(lock: LockId, fields: Fields): Promise<GrantJson> {
     const grantee = readGrantee(fields);
@@ -97,9 +97,9 @@ export class LockCalls {
   }
 
   /**
-   * Gives the lock back, or leaves its queue or barrier. What is not held any more is no error, so that the call can be repeated.
+   * Releases the lock, or leaves its queue or barrier. It is no error if the lock is no longer held, so the call can be repeated.
    *
-   * @throws ServiceError UNKNOWN_OUTCOME when a part of it was done, and maybe no more.
+   * @throws ServiceError UNKNOWN_OUTCOME if only a part of it is known to be done.
    */
   async release(lock: LockId, fields: Fields): Promise<ReleasedJson> {
     const token = fields.required('token', fields.text('token'));
@@ -117,7 +117,7 @@ export class LockCalls {
     return { released: false, code: result.code };
   }
 
-  /** Who has forgotten the session, or never heard of it, is found by its token. Undefined: it has ended. */
+  /** Finds the session by the token if the client does not name it. Resolves with undefined if it has ended. */
   async #owner(lock: LockId, token: string, session: SessionRef | undefined): Promise<Owner | undefined> {
     if (session !== undefined) return { session, token };
     const own = { lock, token };
@@ -131,8 +131,8 @@ export class LockCalls {
   }
 
   /**
-   * HL2. The acquire may be on its way, and its session not opened yet. It is opened here, by the command that the acquire
-   * would do it with, and ended: who comes with that command, as long as it is remembered, finds that it has ended.
+   * HL2. The acquire may be in flight, and its session not opened yet. This opens the session with the command that the
+   * acquire would use, and ends it: the acquire finds a session that has ended, as long as the command is remembered.
    */
   async #spend(own: Pick<Owner, 'token'> & { readonly lock: LockId }): Promise<void> {
     const session = { id: ownLease(own), ttlMs: TTL_DEFAULT_MS, attributes: {} };
@@ -144,7 +144,7 @@ export class LockCalls {
     const how = { lock, owner, deadlineMs: LEAVE_MARK };
     const released = await this.#calls.lock(releaseOf(lock, owner));
     if (released.type !== 'refused' || released.code !== 'LOCK_NOT_HELD') return released;
-    // It may wait, and have been granted since; or have left a barrier, and wait for the others.
+    // The owner may wait in the queue, have been granted the lock meanwhile, or wait for others to leave a barrier.
     const canceled = [
       await this.#cancel({ ...how, attempt: ATTEMPT }),
       await this.#cancel({ ...how, attempt: LEAVE_ATTEMPT }),
@@ -158,7 +158,7 @@ export class LockCalls {
     return unlessRefused(await theRest(this.#calls.lock({ type: 'cancel', ...what })), 'canceled');
   }
 
-  /** Repeated without its request id, it would take the lock from whoever has come since. */
+  /** Takes a lock from its holders. Repeated without the same `requestId`, it would take it from later holders, too. */
   async forceRelease(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
     const by = fields.text('by');
     const reason = fields.text('reason');
@@ -172,7 +172,7 @@ export class LockCalls {
     return { version };
   }
 
-  /** Asks those who hold it to let go of it; they are told, and are free to agree. */
+  /** Asks the holders to release the lock; they are notified, and may decline. */
   async revoke(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
     const forMs = fields.durationMs('for', { min: 1, max: REVOKE_MAX_MS }) ?? REVOKE_DEFAULT_MS;
     const said = { by: fields.text('by') ?? '', reason: fields.text('reason') ?? '' };
@@ -191,7 +191,7 @@ export class LockCalls {
     return { permits: result.permits, capacity: result.capacity };
   }
 
-  /** @throws ServiceError LOCK_NOT_HELD when the grant has ended. */
+  /** Sets the data of a holder. @throws ServiceError LOCK_NOT_HELD if the grant has ended. */
   async setData(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
     const { session, token, version } = readGrantee(fields);
     const data = fields.required('data', fields.bytes('data'));
@@ -202,7 +202,7 @@ export class LockCalls {
     return { version };
   }
 
-  /** For who holds it and counts how often it has entered. @throws ServiceError LOCK_NOT_HELD when the grant has ended. */
+  /** Records how often a holder has entered the lock. @throws ServiceError LOCK_NOT_HELD if the grant has ended. */
   async setDepth(lock: LockId, fields: Fields): Promise<{ readonly version: number; readonly depth: number }> {
     const { session, token, version } = readGrantee(fields);
     const depth = fields.required('depth', fields.integer('depth'));
@@ -213,7 +213,7 @@ export class LockCalls {
     return { version, depth };
   }
 
-  /** What earlier holders have left with the lock. */
+  /** Removes the data that earlier holders have left with the lock. */
   async forget(lock: LockId): Promise<{ readonly forgotten: boolean }> {
     const command = { type: 'forget', lock } as const;
     refuse(validateLockCommand(command));
@@ -226,7 +226,7 @@ export class LockCalls {
     const { state } = await this.#calls.ask(query);
     if (state === undefined) return free(lock);
     const sessions = await Promise.all(
-      // The session may be in another range, which may be away: what is known of the lock is shown without it.
+      // The session may be in another range, which may be unavailable: then the lock is shown without it.
       state.holders
         .slice(0, TERMS_MAX)
         .map(({ owner }) => this.#calls.sessionInfo(owner.session).catch(() => undefined)),
@@ -274,7 +274,7 @@ export class LockCalls {
   }
 }
 
-/** HL3. Of what was begun. */
+/** HL3. A later step of a release. */
 function theRest<Result>(step: Promise<Result>): Promise<Result> {
   return step.catch((thrown: unknown) => {
     const cause = toServiceError(thrown);
@@ -284,7 +284,7 @@ function theRest<Result>(step: Promise<Result>): Promise<Result> {
   });
 }
 
-/** Nothing that was asked for with its token is done after it. */
+/** A release that also refuses all earlier requests of its owner that arrive later. */
 function releaseOf(lock: LockId, owner: Owner): LockCommand {
   return { type: 'release', all: true, lock, owner, deadlineMs: LEAVE_MARK, attempt: LEAVE_ATTEMPT };
 }

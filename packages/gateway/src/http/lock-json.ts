@@ -1,4 +1,4 @@
-/** Locks and sessions as JSON has them. */
+/** The JSON forms of locks and sessions. */
 import { type JsonBytes, jsonBytes, safeSpanMs } from '@remora/base';
 import type {
   Condition,
@@ -15,8 +15,8 @@ import type { SessionInfo } from '@remora/protocol';
 import { invalid } from './fields.ts';
 
 /**
- * `lease.incarnation`, the lease in hexadecimal as everywhere; opaque to clients. Those of etcd's clients may have any number
- * of 64 bits: without its sign, so that it is one word.
+ * Returns `lease.incarnation`, with the lease in hexadecimal; opaque to clients. Leases of etcd's clients may be any 64-bit
+ * number, which is written without a sign.
  */
 export function sessionText({ lease, incarnation }: SessionRef): string {
   return `${BigInt.asUintN(64, lease).toString(16)}.${incarnation}`;
@@ -35,7 +35,7 @@ export function parseSession(text: string): SessionRef {
 }
 
 /**
- * For how long after a session was renewed its holder may count on it, as its clock and the server's may be off
+ * Returns how long after a renewal a holder can rely on its session, given that its clock and the server's may drift
  * (docs/decisions/0010-clock-drift.md).
  */
 export function validMs(ttlMs: number, ageMs = 0): number {
@@ -52,11 +52,11 @@ export interface GrantJson extends SessionJson {
   readonly token: string;
   readonly version: number;
   readonly lockTimeMs: number;
-  /** What an earlier holder left with the lock. */
+  /** The data that an earlier holder left with the lock. */
   readonly keptData?: JsonBytes;
 }
 
-/** `renewed`: the session, known to be alive, by a renewal that was sent so long ago. */
+/** `renewed`: the session, with the age of the renewal that showed it alive. */
 export function grantJson(
   token: string,
   { version, lockTimeMs, keptData }: Extract<LockResult, { readonly type: 'granted' }>,
@@ -86,11 +86,11 @@ export interface LockJson {
 
 interface OwnerJson {
   readonly session: string;
-  /** Of its token, which is told to nobody but its client. */
+  /** The public id of the owner; the token itself is known to its client only. */
   readonly ownerId: string;
 }
 
-/** How long a session outlives its last heartbeat, and what was agreed about those. */
+/** How long a session outlives its last heartbeat, and the condition that its client keeps to. */
 export interface TermsJson {
   readonly ttlMs: number;
   readonly remainingMs: number;
@@ -154,7 +154,7 @@ export function termsJson({ ttlMs, remainingMs, condition }: SessionInfo): Terms
   };
 }
 
-/** What stays when it is held no longer, where anything does. */
+/** What remains with the lock after the hold ends, if anything does. */
 function leftBehind({ keepsData, delayMs, delayed }: HolderState): Partial<HolderJson> {
   return {
     ...(keepsData ? { keepData: true } : {}),

@@ -6,17 +6,17 @@ import { TIMEOUT_LIMITS } from '../calls.ts';
 import { checkSessions } from '../pipe/validate.ts';
 
 const TIMEOUT_MS = TIMEOUT_LIMITS.defaultMs;
-/** For so long a command is done once that has a request id of its caller's; below the most that a range takes. */
+/** How long a command with the caller's request id is applied once; below the maximum of ranges. */
 const ONCE_MS = 45_000;
 
-/** When a session was last known to be alive: the sending of what the range acknowledged. */
+/** A session, and when the last renewal that a range acknowledged was sent. */
 export interface Renewal {
   readonly ref: SessionRef;
   readonly ttlMs: number;
   readonly atMs: number;
 }
 
-/** What the JSON interface asks of ranges, as promises. A signal that aborts ends the asking, not what was asked. */
+/** The calls of the JSON API to ranges, as promises. An aborted signal ends the wait for an answer, not the command. */
 export class RangeCalls {
   readonly #backend: Backend;
   readonly #clock: Clock;
@@ -31,10 +31,10 @@ export class RangeCalls {
     return result;
   }
 
-  /** For a command that its caller may repeat under the same id, which is remembered for longer than a call takes. */
+  /** Options for a command that its caller may repeat with the same id; ranges remember it for longer than a call takes. */
   once(requestId: string): Partial<RequestOptions> {
     const nowMs = this.#backend.rangeTimeMs();
-    // Without a time the command's deadline follows from how long it may take.
+    // If the range's time is unknown, the deadline follows from the time-out.
     return nowMs === undefined ? { requestId, timeoutMs: ONCE_MS } : { requestId, deadlineMs: nowMs + ONCE_MS };
   }
 
@@ -47,7 +47,7 @@ export class RangeCalls {
     throw new ServiceError('INTERNAL', `the range answered with "${result.type}", which does not fit the request`);
   }
 
-  /** `requestId`: however often it is asked under one, one session is opened. */
+  /** Opens a session; one only for all calls with the same `requestId`. */
   async open(
     session: { readonly id: bigint; readonly ttlMs: number; readonly attributes: Readonly<Record<string, string>> },
     requestId?: string,
@@ -58,7 +58,7 @@ export class RangeCalls {
     return { ref: { lease: id, incarnation }, ttlMs, atMs };
   }
 
-  /** Of incarnation 0: whichever there is. @throws ServiceError SESSION_EXPIRED */
+  /** Renews a session; incarnation 0: the present one. @throws ServiceError SESSION_EXPIRED */
   async renew({ lease, incarnation }: SessionRef): Promise<Renewal> {
     const atMs = this.#clock.monotonicMs();
     try {
@@ -80,14 +80,14 @@ export class RangeCalls {
     return this.#query({ type: 'session', id, incarnation: 0 }, 'session');
   }
 
-  /** Undefined: it has ended. */
+  /** Resolves with undefined if the session has ended. */
   async sessionInfo({ lease, incarnation }: SessionRef): Promise<SessionInfo | undefined> {
-    // A page of one, which begins with it: what it holds besides is not asked for.
+    // A list of one, which starts with it: that is cheaper than a query with its locks.
     const [info] = (await this.sessions(lease - 1n, 1)).sessions;
     return info?.id === lease && info.incarnation === incarnation ? info : undefined;
   }
 
-  /** False: it is over. Releases all that belongs to it. */
+  /** Ends a session and releases its locks. Resolves with false if it had ended before. */
   async close({ lease, incarnation }: SessionRef): Promise<boolean> {
     try {
       await this.#command({ type: 'leaseRevoke', id: lease, incarnation }, 'leaseRevoke', {});
@@ -139,12 +139,12 @@ function answered<Result extends CommandResult | QueryResult, Type extends Resul
   });
 }
 
-/** Throws what was found wrong with a command or query. */
+/** Throws the refusal of a command or query, if there is one. */
 export function refuse(refusal: { readonly code: ErrorCode; readonly message: string } | undefined): void {
   if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
 }
 
-/** What a lock answered when it did what was asked; otherwise its refusal is thrown. */
+/** Returns the result of a lock if it has the type; throws the refusal otherwise. */
 export function unlessRefused<Type extends LockResult['type']>(
   result: LockResult,
   type: Type,

@@ -15,19 +15,19 @@ import { onlyThese, type Target, text } from './targets.ts';
 export interface RouteDeps {
   readonly backend: Backend;
   readonly waits: WaitSlots;
-  /** For streams of events. */
+  /** Shared by all streams of events. */
   readonly backlog: HeldBytes;
   readonly acquires: AcquireCalls;
   readonly locks: LockCalls;
   readonly sessions: SessionCalls;
 }
 
-/** A request that has found its route. */
-export interface RoutedCall {
+/** A request whose path matches a route. */
+export interface HttpCall {
   readonly target: Target;
-  /** What stands in the path in place of names in braces. */
+  /** The segments of the path in place of the names in braces. */
   readonly params: ReadonlyMap<string, Bytes>;
-  /** Of the body; an empty object when there is none. */
+  /** The fields of the body; none if there is no body. */
   readonly fields: Fields;
   readonly signal: AbortSignal;
 }
@@ -36,7 +36,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** As in OpenAPI: a name in braces stands for one segment. */
   readonly path: string;
-  handle(deps: RouteDeps, call: RoutedCall): Promise<ApiAnswer>;
+  handle(deps: RouteDeps, call: HttpCall): Promise<ApiAnswer>;
 }
 
 const LOCK = '/v1/locks/{namespace}/{name}';
@@ -94,7 +94,7 @@ export const ROUTES: readonly Route[] = [
   reading('/openapi.json', async () => OPENAPI),
 ];
 
-type Handle = (deps: RouteDeps, call: RoutedCall) => Promise<unknown>;
+type Handle = (deps: RouteDeps, call: HttpCall) => Promise<unknown>;
 
 function changing(method: Route['method'], path: string, handle: Handle): Route {
   return {
@@ -116,7 +116,7 @@ function reading(path: string, handle: Handle): Route {
   };
 }
 
-function telling(path: string, watched: (call: RoutedCall) => LockWatchOptions): Route {
+function telling(path: string, watched: (call: HttpCall) => LockWatchOptions): Route {
   return {
     ...{ method: 'GET', path },
     handle: async ({ backend, waits, backlog }, call) => {
@@ -142,7 +142,7 @@ function untilClosed(events: EventStream, closed: () => void): EventStream {
   };
 }
 
-/** The routes whose path it is, with what stands in place of the names. */
+/** Returns the routes whose path matches, with the values of the names in braces. */
 export function routesOf({ segments }: Target): readonly { readonly route: Route; readonly params: Params }[] {
   return ROUTES.flatMap((route) => {
     const params = match(route.path, segments);
@@ -150,7 +150,7 @@ export function routesOf({ segments }: Target): readonly { readonly route: Route
   });
 }
 
-type Params = RoutedCall['params'];
+type Params = HttpCall['params'];
 
 function match(path: string, segments: Target['segments']): Params | undefined {
   const parts = path.split('/').slice(1);
@@ -164,15 +164,15 @@ function match(path: string, segments: Target['segments']): Params | undefined {
   return params;
 }
 
-function lockOf(call: RoutedCall): LockId {
+function lockOf(call: HttpCall): LockId {
   return { namespace: param(call, 'namespace'), name: bytesParam(call, 'name') };
 }
 
-function param(call: RoutedCall, name: string): string {
+function param(call: HttpCall, name: string): string {
   return text(bytesParam(call, name), name);
 }
 
-function bytesParam({ params }: RoutedCall, name: string): Bytes {
+function bytesParam({ params }: HttpCall, name: string): Bytes {
   const value = params.get(name);
   if (value === undefined) throw new TypeError(`the path of the route has no {${name}}`);
   return value;

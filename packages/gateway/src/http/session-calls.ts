@@ -9,7 +9,7 @@ import { parseSession, type SessionJson, sessionText, type TermsJson, termsJson,
 import { type RangeCalls, sessionOver } from './range-calls.ts';
 import { onlyThese, type Target, text, wholeNumber } from './targets.ts';
 
-/** A session as it is; not only of HTTP. */
+/** Any session, not only one that was opened over HTTP. */
 interface SessionInfoJson extends TermsJson {
   readonly session: string;
   readonly attributes: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ interface SessionInfoJson extends TermsJson {
 interface SessionsPage {
   readonly sessions: readonly SessionInfoJson[];
   readonly more: boolean;
-  /** To be asked for next. */
+  /** The value of `after` for the next page. */
   readonly next?: string;
 }
 
@@ -28,7 +28,7 @@ interface SessionLockJson {
   readonly ownerId: string;
   readonly mode: string;
   readonly permits?: number;
-  /** Of the grant; or the place in the queue. */
+  /** The version of the grant. A waiter has a position in the queue instead. */
   readonly version?: number;
   readonly position?: number;
 }
@@ -45,7 +45,7 @@ export class SessionCalls {
     this.#random = random;
   }
 
-  /** Repeated it opens another one; the one that nobody heard of ends by itself. */
+  /** Opens a session. A repeated call opens another one; the first expires. */
   async open(fields: Fields): Promise<SessionJson> {
     const ttlMs = readTtlMs(fields);
     const attributes = toAttributes(fields.textMap('attributes') ?? {});
@@ -86,7 +86,7 @@ export class SessionCalls {
     return { ...infoJson(info), locks: locks.map(lockJson), more };
   }
 
-  /** Releases all that belongs to it. One that is over is closed, so that the call can be repeated. */
+  /** Ends a session and releases its locks. Returns `closed: false` if it had ended, so the call can be repeated. */
   async close(session: string): Promise<{ readonly closed: boolean }> {
     const ref = parseSession(session);
     if (ref.incarnation === 0)

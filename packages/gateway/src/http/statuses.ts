@@ -2,10 +2,10 @@ import { ERROR_TABLE, type ErrorCode, type ServiceError } from '@remora/base';
 import type { ApiAnswer } from './api-types.ts';
 
 /**
- * HTTP statuses of errors. The code in the body says more, and is what programs branch on.
+ * HTTP statuses of errors. Programs branch on the code in the body, which says more.
  *
- * HS1. 423 is that somebody else has the lock, and nothing else is: a script needs no more than the status to know.
- * HS2. What tools repeat by themselves (408, 429, 502, 503, 504) may be repeated, as it is.
+ * HS1. 423 means that another owner has the lock, and nothing else has this status: a script can branch on it.
+ * HS2. Requests with the statuses that tools repeat by themselves (408, 429, 502, 503, 504) may be repeated unchanged.
  */
 const STATUSES: Readonly<Record<ErrorCode, number>> = {
   INVALID_ARGUMENT: 400,
@@ -44,13 +44,13 @@ const STATUSES: Readonly<Record<ErrorCode, number>> = {
   INTERNAL: 500,
 };
 
-/** For refusals that HTTP has a status for and the table has no code. */
+/** Details of refusals for which HTTP has a status and the table has no code. */
 export interface HttpDetails {
   readonly httpStatus: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What the body of an error has beside the usual fields. */
+/** Additional fields in the body of an error. */
 export interface ShownDetails {
   readonly shown: Readonly<Record<string, unknown>>;
 }
@@ -66,9 +66,9 @@ export function errorAnswer(error: ServiceError): ApiAnswer {
   };
 }
 
-/** `no`: it would be refused again; `same`: repeat it as it is, at any node; `later`: the same, after a pause. */
+/** `no`: the call would be refused again; `same`: repeat it unchanged, at any node; `later`: repeat it after a pause. */
 function adviceOf(code: ErrorCode): 'no' | 'same' | 'later' {
-  // Unlike clients of its own, those of HTTP are told so of reads as well, which are harmless.
+  // The SDK retries reads by itself; HTTP clients are told that they may.
   if (code === 'DEADLINE_EXCEEDED') return 'same';
   const { retry } = ERROR_TABLE[code];
   return retry === 'no' || retry === 'later' ? retry : 'same';

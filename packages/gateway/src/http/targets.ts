@@ -3,7 +3,7 @@ import { invalid } from './fields.ts';
 
 const NAME_SHOWN_MAX = 64;
 
-/** Where a request goes: the segments of its path, and its query, percent-decoded. Any byte can be written so. */
+/** The segments of a request's path, and its query, percent-decoded. Any byte can be percent-encoded. */
 export interface Target {
   readonly segments: readonly Bytes[];
   readonly query: ReadonlyMap<string, Bytes>;
@@ -18,13 +18,13 @@ export function parseTarget(target: string): Target {
     const [name, value] = at < 0 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)];
     const key = text(decoded(name), 'a name in the query');
     if (query.has(key)) throw invalid(`the query has ${key} twice`);
-    // As forms write it.
+    // Forms encode a space as `+`.
     query.set(key, decoded(value.replaceAll('+', '%20')));
   }
   return { segments: path.split('/').slice(1).map(decoded), query };
 }
 
-/** Text that a segment or a value is; what of it is shown is for messages. */
+/** Returns a segment or a value as text; `what` names it in messages. */
 export function text(bytes: Bytes, what: string): string {
   const read = utf8Text(bytes);
   if (read === undefined) throw invalid(`${what} must be percent-encoded UTF-8`);
@@ -42,11 +42,12 @@ export function wholeNumber(query: Target['query'], name: string, otherwise: num
   const value = query.get(name);
   if (value === undefined) return otherwise;
   const number = text(value, name);
-  if (!/^\d{1,15}$/.test(number)) throw invalid(`${name} is a whole number`);
+  if (!/^\d{1,15}$/.test(number))
+    throw invalid(`${name} must be a whole number, not ${number.slice(0, NAME_SHOWN_MAX)}`);
   return Number(number);
 }
 
-/** Bytes as a segment of a path or a value in a query. */
+/** Encodes bytes as a segment of a path or a value in a query. */
 export function percentEncoded(bytes: Bytes): string {
   return Array.from(bytes, (byte) => {
     const char = String.fromCharCode(byte);

@@ -17,9 +17,9 @@ import { WaitSlots } from '../../routing/calls/wait-slots.ts';
 
 /** The largest request asks about a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;
-/** Calls and streams at a time: fewer than the connections that a server takes, so that there is room for health checks. */
+/** Calls and streams at a time: fewer than the connections that a server accepts, which leaves room for health checks. */
 const CALLS_MAX = 800;
-/** Of those, what may wait, or listen to events: the rest is room for what ends waits (a release), and for renewals. */
+/** Calls that may wait, and streams of events, at a time: the rest is for renewals and for calls that end waits (a release). */
 const WAITS_SHARE = 0.5;
 /** Of bodies that have not arrived in full, together: a few hundred of usual size, and never the memory of the node. */
 const UNFINISHED_BYTES_MAX = 8 * 1024 * 1024;
@@ -28,9 +28,9 @@ const ADDRESS_SHARE = 0.25;
 /** A renewal or a release is smaller. `CALLS_MAX` bodies of this size need no budget. */
 const SMALL_BODY_BYTES = 4 * 1024;
 const STOP_GRACE_MS = 1_000;
-/** What says that a request is malformed, or too large. */
+/** Statuses of requests that are malformed or too large. */
 const MALFORMED: readonly number[] = [400, 413, 415];
-/** A stream on which nothing happens says so: what is between may close a silent connection. */
+/** Interval of comments on a stream without events, as a proxy may close a silent connection. */
 const BEAT_MS = 15_000;
 const STOPPING = new ServiceError('UNAVAILABLE', 'this node is shutting down; send the request to another node');
 
@@ -42,7 +42,7 @@ const BUSY = new ServiceError(
   },
 );
 
-/** Its client is late with the rest of the body, which is of no interest any more. */
+/** The client is late with the rest of the body, which is dropped. */
 const ENDED = new ServiceError(
   'RESOURCE_EXHAUSTED',
   'too many request bodies are incomplete, and this one is among the oldest of its address; send the request again',
@@ -51,7 +51,7 @@ const ENDED = new ServiceError(
   },
 );
 
-/** Named for tests, which have not as many connections. */
+/** Smaller in tests, which have fewer connections. */
 interface EndpointLimits {
   readonly callsMax: number;
   readonly unfinishedBytesMax: number;
@@ -60,20 +60,20 @@ interface EndpointLimits {
 const ENDPOINT_LIMITS: EndpointLimits = { callsMax: CALLS_MAX, unfinishedBytesMax: UNFINISHED_BYTES_MAX };
 
 export interface HttpEndpointDeps extends Omit<HttpApiDeps, 'waits'> {
-  /** Told of each call that is refused for what it says. */
+  /** Called for each call that is refused as malformed. */
   readonly onMalformed?: () => void;
-  /** Told of each call that is refused because too many wait, or listen. */
+  /** Called for each call that is refused because too many wait, or listen to events. */
   readonly onWaitRefused?: () => void;
 }
 
 /** Serves some paths of an HTTP server. */
 export interface HttpEndpoint {
-  /** Those that end with a slash stand for all below them. */
+  /** A path that ends with a slash stands for all paths below it. */
   readonly paths: readonly string[];
   /** What bodies that are still arriving hold; each counts as a connection. */
   readonly input: InputStats;
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Answers what waits, and takes back what nobody will hear of. */
+  /** Ends waiting calls with an error, and takes back grants that no client will learn of. */
   stop(): Promise<void>;
 }
 
@@ -85,9 +85,9 @@ export interface HttpEndpoint {
  *      Together, bodies that are not finished have `UNFINISHED_BYTES_MAX`, and those of one address a part of it. What is too
  *      much ends the body that began first, of that address or of the one that has most (input-budget.ts IB2): who asks next
  *      is not refused for it. Small bodies are not counted. How long one may take, the server bounds.
- * HE2. A client that hangs up ends its call. What it was answered and did not take is taken back.
- * HE3. Calls and streams are bounded; one more is refused at once. What may take long has a part of them.
- * HE4. A client that does not read what it is told holds up no memory: the source stops until it does.
+ * HE2. A client that closes its connection ends its call. A grant in an answer that it did not read is taken back.
+ * HE3. The numbers of calls and streams are bounded; further ones are refused at once. Calls that may take long have a part.
+ * HE4. A client that does not read its events takes up no memory: the source pauses until it does.
  * HE5. A stream that was ended is open until its client has read it, and nothing is written to it any more: Node would end
  *      the process for that.
  */
@@ -137,7 +137,7 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
       const answers = [...open.values()];
       for (const caller of open.keys()) caller.abort(STOPPING);
       for (const stream of streams) stream.end();
-      // What a call that waits takes back is known only as it ends.
+      // A waiting call starts to take back only when it ends.
       const settled = Promise.all(answers).then(() => api.cleanedUp());
       await Promise.race([settled, sleep(deps.clock, STOP_GRACE_MS)]);
     },
@@ -213,7 +213,7 @@ function readBody(request: IncomingMessage, unfinished: InputBudget): Promise<Bu
 }
 
 function tooLarge(): ServiceError {
-  // The rest of the body is of no interest.
+  // The rest of the body is dropped.
   const details: HttpDetails = { httpStatus: 413, headers: { connection: 'close' } };
   return new ServiceError('REQUEST_TOO_LARGE', `the body is too large; at most ${BODY_BYTES_MAX} bytes are allowed`, {
     details: { ...details },
@@ -224,7 +224,7 @@ function refused(httpStatus: number, message: string): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', message, { details: { httpStatus } satisfies HttpDetails });
 }
 
-/** Server-sent events (WHATWG HTML, 9.2). Who reconnects is told from the beginning: there are no ids. */
+/** Server-sent events (WHATWG HTML, 9.2). They have no ids: a client that reconnects gets the states again. */
 function tell(
   response: ServerResponse,
   events: EventStream,
