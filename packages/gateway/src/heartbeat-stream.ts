@@ -8,22 +8,21 @@ export interface HeartbeatCodec<Request, Response> {
   lease(request: Request): { readonly id: bigint; readonly incarnation: number };
   renewed(request: Request, ttlMs: number, reply: BackendReply<QueryResult>): Response;
   gone(request: Request): Response;
-  /** Neither renewed nor gone, as far as is known. Undefined ends the stream with the error. */
+  /** The answer if it is unknown whether the lease was renewed or is gone. Undefined ends the stream with the error. */
   failed(request: Request, error: ServiceError): Response | undefined;
 }
 
 export interface HeartbeatLimits {
-  /** Heartbeats of one stream that wait for an answer; then the stream is not read further. */
+  /** Heartbeats of one stream without an answer; above it the stream is not read further. */
   readonly pendingMax: number;
   readonly timeouts: TimeoutLimits;
 }
 
 /**
- * A stream of heartbeats of any number of leases, answered as their outcomes come.
+ * A stream of heartbeats for any number of leases, which are answered in the order in which their outcomes come.
  *
- * A1. The stream is not read further while `pendingMax` heartbeats are under way, or while the client does not take
- *     the answers.
- * A2. An answer says renewed or gone only when the range said so after this very heartbeat.
+ * A1. The stream is not read further while `pendingMax` heartbeats are in flight, or while the client does not read answers.
+ * A2. An answer says renewed or gone only if the range said so after it got this heartbeat.
  */
 export class HeartbeatStream<Request, Response> implements StreamHandler<Request> {
   readonly #backend: Backend;
@@ -34,7 +33,7 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
   readonly #pending = new Set<Pending>();
   #halfClosed = false;
   #over = false;
-  /** The stream is not being read. */
+  /** Whether reading is suspended (A1). */
   #full = false;
   #blocked = false;
 

@@ -1,15 +1,15 @@
 import { ServiceError } from '@remora/base';
 import { isLockCompare, type KvOp, type Txn } from '@remora/protocol';
 
-/** Limits of one request, whichever service it comes through; the same on all nodes. */
+/** Limits of one request, through any service; the same on all nodes. */
 export interface RequestLimits {
-  /** Keys and values of one request, in bytes. */
+  /** Bytes of keys and values in one request. */
   readonly requestBytesMax: number;
-  /** Operations on one path through a transaction: of each of its three lists, and of those nested in it. */
+  /** Operations on one path through a transaction: in each of its three lists, including nested transactions. */
   readonly txnOpsMax: number;
 }
 
-/** As etcd's defaults (`--max-request-bytes`, `--max-txn-ops`). */
+/** The defaults of etcd (`--max-request-bytes`, `--max-txn-ops`). */
 export const REQUEST_LIMITS: RequestLimits = { requestBytesMax: 1.5 * 1024 * 1024, txnOpsMax: 128 };
 
 /** Throws REQUEST_TOO_LARGE above the limit. */
@@ -31,7 +31,7 @@ export function checkOps(txn: { readonly [K in keyof Txn]: readonly unknown[] },
   );
 }
 
-/** Bytes of keys and values that an operation carries. */
+/** Returns the bytes of keys and values in an operation. */
 export function opBytes(op: KvOp): number {
   switch (op.type) {
     case 'put':
@@ -44,7 +44,7 @@ export function opBytes(op: KvOp): number {
   }
 }
 
-/** Bytes of keys and values that a transaction carries, in both branches. */
+/** Returns the bytes of keys and values in a transaction, in both branches. */
 export function txnBytes(txn: Txn): number {
   let bytes = 0;
   for (const compare of txn.compare) {
@@ -61,7 +61,7 @@ export function txnBytes(txn: Txn): number {
   return bytes;
 }
 
-/** Whether the transaction can change nothing, so that it needs no log entry. */
+/** Whether a transaction only reads, so that it needs no log entry. */
 export function readsOnly(txn: Txn): boolean {
   return onlyReads(txn.success) && onlyReads(txn.failure);
 }

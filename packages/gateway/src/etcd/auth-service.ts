@@ -15,7 +15,7 @@ export class EtcdAuth {
     done(undefined, { header: this.#headers.latest(seen), enabled: false, authRevision: 0n });
   }
 
-  /** Disabling what is off succeeds, as in etcd. */
+  /** Succeeds although authentication is off, as in etcd. */
   authDisable(_request: pb.AuthDisableRequest, { seen }: CallInfo, done: CallDone<pb.AuthDisableResponse>): undefined {
     done(undefined, { header: this.#headers.latest(seen) });
   }

@@ -4,11 +4,11 @@ import { ERROR_TABLE, type ErrorCode, type ServiceError } from '@remora/base';
  * The one place where Remora's errors become etcd's. Go's clientv3 recognises errors by their exact text and status
  * (etcd `api/v3rpc/rpctypes/error.go`); other clients by the status alone.
  *
- * E1. An outcome that is unknown must not look like a refusal. etcd reports it as UNAVAILABLE "request timed out":
- *     clientv3 repeats UNAVAILABLE for reads only, never for writes. So UNKNOWN_OUTCOME, and DEADLINE_EXCEEDED, which
- *     etcd does not tell apart from it, are that. What did certainly not happen for want of a leader has etcd's texts
- *     for that. The trailer `remora-code` tells all of them apart for those who look. RESULT_LOST, whose outcome is known,
- *     is none of them: it has no row, so its own message tells a client that the request was applied.
+ * E1. An unknown outcome must not look like a refusal. etcd reports it as UNAVAILABLE "request timed out": clientv3 repeats
+ *     UNAVAILABLE for reads only, never for writes. UNKNOWN_OUTCOME is reported like that, and so is DEADLINE_EXCEEDED, which
+ *     etcd does not distinguish. A request that was certainly not executed, as there was no leader, has etcd's texts for that.
+ *     The trailer `remora-code` distinguishes them all. RESULT_LOST has no row, as its outcome is known: its own message tells
+ *     a client that the request was applied.
  * E2. A text that clients know is sent exactly; the error's own message goes in the trailer `remora-message`.
  */
 export interface EtcdStatus {
@@ -25,7 +25,7 @@ const FAILED_PRECONDITION = 9;
 const OUT_OF_RANGE = 11;
 const UNAVAILABLE = 14;
 
-/** Without a row: the table's own status and the error's own message. */
+/** A code without a row has the status of the table of errors, and the error's own message. */
 const ETCD_TABLE: Partial<Record<ErrorCode, EtcdStatus>> = {
   EMPTY_KEY: { status: INVALID_ARGUMENT, message: 'etcdserver: key is not provided' },
   DUPLICATE_KEY: { status: INVALID_ARGUMENT, message: 'etcdserver: duplicate key given in txn request' },
@@ -45,14 +45,14 @@ const ETCD_TABLE: Partial<Record<ErrorCode, EtcdStatus>> = {
   UNKNOWN_OUTCOME: { status: UNAVAILABLE, message: 'etcdserver: request timed out' },
 };
 
-/** Codes that stand for several of etcd's errors; `details.etcd` says which. */
+/** For codes that stand for several of etcd's errors: `details.etcd` names the error. */
 const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
   keyNotFound: { status: INVALID_ARGUMENT, message: 'etcdserver: key not found' },
   valueProvided: { status: INVALID_ARGUMENT, message: 'etcdserver: value is provided' },
   leaseProvided: { status: INVALID_ARGUMENT, message: 'etcdserver: lease is provided' },
   invalidSortOption: { status: INVALID_ARGUMENT, message: 'etcdserver: invalid sort option' },
   noSpace: { status: RESOURCE_EXHAUSTED, message: 'etcdserver: mvcc: database space exceeded' },
-  // Of the recipes: plain errors in etcd, without a status of their own (v3lock, v3election, client/v3/concurrency).
+  // From the recipes: plain errors in etcd, without a status (v3lock, v3election, client/v3/concurrency).
   mutexSessionExpired: { status: UNKNOWN, message: 'mutex: session is expired' },
   notLeader: { status: UNKNOWN, message: 'election: not leader' },
   noLeader: { status: UNKNOWN, message: 'election: no leader' },
@@ -69,7 +69,7 @@ export function etcdStatus(error: ServiceError): EtcdStatus {
   return ETCD_TABLE[error.code] ?? { status: ERROR_TABLE[error.code].grpc, message: error.message };
 }
 
-/** What Remora's own services answer: the table's status and the error's message. */
+/** The status of Remora's own services: from the table of errors, with the error's message. */
 export function remoraStatus(error: ServiceError): EtcdStatus {
   return { status: ERROR_TABLE[error.code].grpc, message: error.message };
 }

@@ -12,7 +12,7 @@ export class Headers {
     this.#backend = backend;
   }
 
-  /** Of an answer that shows no keys: it does not go back behind what the client has seen on its connection. */
+  /** The header of an answer without keys: its revision is at least the newest that the client has seen on its connection. */
   latest(seen: SeenRevision, revision = 0, raftTerm = 0): ResponseHeader {
     seen.newest = Math.max(seen.newest, revision);
     return this.make(seen.newest, raftTerm);
@@ -31,7 +31,7 @@ export class Headers {
 const FNV_OFFSET = 0xcbf29ce484222325n;
 const FNV_PRIME = 0x100000001b3n;
 
-/** etcd's clients know a cluster by 64 bits: FNV-1a of the id's text (Fowler, Noll & Vo). */
+/** etcd's clients identify a cluster by 64 bits: FNV-1a of the id's text (Fowler, Noll & Vo). */
 export function clusterNumber(clusterId: string): bigint {
   let hash = FNV_OFFSET;
   for (const byte of Buffer.from(clusterId, 'utf8')) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * FNV_PRIME);

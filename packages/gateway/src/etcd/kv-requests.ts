@@ -5,11 +5,11 @@ import { checkOps } from '../request-limits.ts';
 import type { EtcdLimits } from './limits.ts';
 
 /**
- * etcd's KV requests as typed, checked operations. The checks and their order are those of etcd
- * (`server/etcdserver/api/v3rpc/key.go`), whose last one, that no key is changed twice, is the backend's.
+ * Turns etcd's KV requests into typed, checked operations. The checks and their order are those of etcd
+ * (`server/etcdserver/api/v3rpc/key.go`); the backend does the last one, that no key is changed twice.
  *
- * Q1. 64-bit numbers that a client sends may have any value. Revisions and versions inside Remora are safe integers
- *     well below 2^53, so a number beyond is replaced by one that gives the same answer.
+ * Q1. A client may send any 64-bit number. Revisions and versions inside Remora are safe integers well below 2^53, so a larger
+ *     number is replaced by one with the same answer.
  */
 
 const SORT_ORDERS = ['none', 'ascend', 'descend'] as const;
@@ -30,7 +30,7 @@ export function toRangeOp(request: pb.RangeRequest): RangeOp {
     ...toKeyRange(request),
     limit: atLeastZero(request.limit),
     revision: atLeastZero(request.revision),
-    // An order of keys alone is the natural one, and asking for "none" by another target sorts upwards, as in etcd.
+    // As in etcd: keys are in ascending order anyway, and "none" with another target sorts in ascending order.
     sortOrder: sortOrder === 'none' && sortTarget !== 'key' ? 'ascend' : sortOrder,
     sortTarget,
     keysOnly: request.keysOnly,
@@ -134,7 +134,7 @@ function toCompare(compare: pb.Compare): KeyCompare {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Q1. Real numbers lie in [0, 2^53 - 1): a compare with one outside has the same outcome for all of them. */
+/** Q1. Real numbers are in [0, 2^53 - 1): a comparison with a number outside has the same outcome for all of them. */
 function numberCompare(
   range: KeyRange,
   result: KeyCompare['result'],

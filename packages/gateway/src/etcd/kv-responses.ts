@@ -2,7 +2,7 @@ import { asBuffer, assert, unreachable } from '@remora/base';
 import type { DeleteResult, KeyValue, KvEvent, KvResult, PutResult, RangeResult, TxnResult } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 
-/** Typed results as etcd's messages. Bytes are shared, not copied: messages are encoded at once. */
+/** Turns typed results into etcd's messages. Bytes are shared, not copied, as messages are encoded immediately. */
 export function fromKeyValue(kv: KeyValue): pb.KeyValue {
   return {
     key: asBuffer(kv.key),
@@ -27,15 +27,15 @@ export function fromDelete(result: DeleteResult, header: pb.ResponseHeader): pb.
 }
 
 /**
- * Each part names the revision of what it shows: parts before the first change show what was there before the transaction. A
- * nested transaction names none (etcd `newTxnResp`).
+ * The header of each part has the revision of the state that it returns: parts before the first change return the state before
+ * the transaction. A nested transaction has no revision (etcd `newTxnResp`).
  */
 export function fromTxn(result: TxnResult, header: pb.ResponseHeader): pb.TxnResponse {
   const now = { revision: changesAnything(result) ? header.revision - 1 : header.revision };
   return { header, succeeded: result.succeeded, responses: fromParts(result.results, now, header.revision) };
 }
 
-/** `now`: as the parts before have left it. `after`: the revision of the whole. */
+/** `now`: the revision after the parts before. `after`: the revision of the whole transaction. */
 function fromParts(results: readonly KvResult[], now: { revision: number }, after: number): pb.ResponseOp[] {
   return results.map((result) => {
     if (result.type === 'txn') {
@@ -61,7 +61,7 @@ function changesAnything(result: KvResult): boolean {
   }
 }
 
-/** Only the revision is set in the headers of parts. */
+/** Headers of parts have only the revision. */
 function innerHeader(revision: number): pb.ResponseHeader {
   return { clusterId: 0n, memberId: 0, revision, raftTerm: 0 };
 }
@@ -74,7 +74,7 @@ export function fromEvent(event: KvEvent): pb.Event {
   };
 }
 
-/** About what an event takes in a message. */
+/** About the bytes that an event takes in a message. */
 export function eventBytes(event: KvEvent): number {
   const { kv, prev } = event;
   const own = kv.key.length + kv.value.length + 32;
@@ -107,7 +107,7 @@ function tombstone(kv: KeyValue): pb.KeyValue {
   };
 }
 
-/** A backend answers with the kind of result that was asked for; another one is a broken invariant. */
+/** A backend returns a result of the requested type; any other is a broken invariant. */
 export function expectType<Result extends { readonly type: string }, Type extends Result['type']>(
   result: Result,
   type: Type,

@@ -70,13 +70,13 @@ export class EtcdLease {
   }
 }
 
-/** A positive 63-bit id, never 0, as etcd makes them. */
+/** Returns a positive 63-bit id, never 0, as etcd does. */
 export function randomLeaseId(random: Random): bigint {
   const id = random.bytes(8).readBigUInt64BE() >> 1n;
   return id === 0n ? 1n : id;
 }
 
-/** Seconds that a lease has, for a client that counts on them: rounded down, but 0 would say that it is gone. */
+/** The TTL in seconds, rounded down as clients rely on it, but at least 1: 0 would mean that the lease is gone. */
 export function toTtlSeconds(ttlMs: number): number {
   return Math.max(1, Math.floor(ttlMs / 1000));
 }
@@ -97,7 +97,7 @@ function fromLease(lease: LeaseInfo, header: pb.ResponseHeader): pb.LeaseTimeToL
   };
 }
 
-/** etcd answers the question about an unknown lease rather than refusing it. */
+/** Like etcd, answers for an unknown lease instead of an error. */
 function unknownLease(id: bigint, header: pb.ResponseHeader): pb.LeaseTimeToLiveResponse {
   return { header, ID: id, TTL: -1, grantedTTL: 0, keys: [] };
 }

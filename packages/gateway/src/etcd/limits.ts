@@ -1,22 +1,22 @@
 import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
 
-/** Limits of the etcd services, all of them checked before anything is sent to a range. */
+/** Limits of the etcd services. All are checked before anything is sent to a range. */
 export interface EtcdLimits extends RequestLimits {
-  /** Transactions inside transactions. */
+  /** Levels of nested transactions. */
   readonly txnDepthMax: number;
-  /** Watches on one stream; a further one is answered as canceled. */
+  /** Watches on one stream; further ones are answered as canceled. */
   readonly watchesPerStreamMax: number;
-  /** Creates and progress requests of one stream that wait for an answer; then the stream is not read further. */
+  /** Creates and progress requests of one stream without an answer; above it the stream is not read further. */
   readonly watchRequestsPendingMax: number;
-  /** About how many bytes of events go into one message of a watch that asked for fragments. */
+  /** About how many bytes of events a message has if the watch asked for fragments. */
   readonly fragmentBytes: number;
-  /** How often an idle watch that asked for it hears of progress. */
+  /** Interval of progress messages to an idle watch that asked for them. */
   readonly progressIntervalMs: number;
-  /** Heartbeats of one stream that wait for an answer; then the stream is not read further. */
+  /** Heartbeats of one stream without an answer; above it the stream is not read further. */
   readonly keepAlivesPendingMax: number;
 }
 
-/** As etcd's defaults where it has them (progress every 10 minutes). */
+/** The defaults of etcd where it has them (progress every 10 minutes). */
 export const ETCD_LIMITS: EtcdLimits = {
   ...REQUEST_LIMITS,
   txnDepthMax: 8,

@@ -5,10 +5,10 @@ import type { CallDone, CallInfo, GiveUp } from '../calls.ts';
 import type { Headers } from './headers.ts';
 import { answering } from './replies.ts';
 
-/** The etcd version whose API is spoken; clients choose features by it. */
+/** The version of etcd's API that is served; clients choose features by it. */
 export const ETCD_VERSION = '3.5.0';
 
-/** The part of `etcdserverpb.Maintenance` that has a meaning here. */
+/** The part of `etcdserverpb.Maintenance` that Remora supports. */
 export class EtcdMaintenance {
   readonly #backend: Backend;
   readonly #headers: Headers;
@@ -37,7 +37,7 @@ export class EtcdMaintenance {
     );
   }
 
-  /** There are no alarms; disarming what is not there succeeds. */
+  /** There are no alarms; disarming one succeeds. */
   alarm(request: pb.AlarmRequest, { seen }: CallInfo, done: CallDone<pb.AlarmResponse>): undefined {
     if (request.action === 1) throw new ServiceError('UNIMPLEMENTED', 'remora: alarms cannot be raised by clients');
     done(undefined, { header: this.#headers.latest(seen), alarms: [] });

@@ -8,7 +8,7 @@ import { expectType } from './kv-responses.ts';
 
 type AnyResult = CommandResult | QueryResult;
 
-/** A `BackendDone` that answers a call with what `respond` makes of the result and the header. */
+/** Returns a `BackendDone` that answers a call with the response that `respond` makes of the result and the header. */
 export function answering<Type extends AnyResult['type'], Response>(
   headers: Headers,
   done: CallDone<Response>,

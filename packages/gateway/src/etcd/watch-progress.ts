@@ -1,36 +1,36 @@
 import type { WatchControl } from '../backend.ts';
 
-/** What a round needs to know of a watch. */
+/** The state of a watch that a round needs. */
 export interface ProgressWatch {
-  /** The first revision that the client asked for; 0: from now on. */
+  /** The start revision that the client asked for; 0: from the next change on. */
   readonly startRevision: number;
   readonly control: Pick<WatchControl, 'progress'> | undefined;
   /** Everything up to here was sent. */
   reached: number;
-  /** Asked how far it is, and has not answered yet. */
+  /** It has a question without an answer. */
   asked: boolean;
-  /** To be asked again when it has answered: that answer is one to an earlier question. */
+  /** Ask again after its answer, which is one to an earlier question. */
   askAgain: boolean;
   /** The round waits for its answer. */
   owes: boolean;
 }
 
 /**
- * The answers to the progress requests of one stream (watch id -1), in the manner of etcd since 3.5.8
+ * Answers the progress requests of one stream (watch id -1), as etcd does since 3.5.8
  * (`progressIfSync` in `server/storage/mvcc/watchable_store.go`; etcd-io/etcd#15220).
  *
- * P1. An answer at revision R promises that no event at or below R follows on the stream. So it is sent when every watch
- *     of the stream has answered that it is at R or above: those that are announced, those that are still being created,
- *     and those that were asked for after the request. Watches that are asked for after the answer may begin in the past.
- * P2. A watch answers when it is caught up, once per question, and what it names is at least every revision that was
- *     acknowledged before the question (`WatchControl.progress`). All watches are asked after the request came. So R is
- *     at least every revision that was acknowledged before the request, and answers never go back.
- * P3. One round is under way at a time. Requests that come meanwhile are answered together, by one further round (P2).
- *     So a stream keeps two flags, however many requests it gets.
- * P4. A stream without watches answers nothing, nor does one with a watch whose first revision is further away than the
- *     next: clients would resume that watch behind R, too early. The request is dropped, as etcd drops it.
- * P5. A watch that ends is not waited for. A client that creates watches faster than they catch up is not answered before
- *     it pauses; etcd answers such a client as little.
+ * P1. An answer at revision R promises that no event at or below R follows on the stream. So it is sent when every watch of
+ *     the stream has reached R: announced watches, watches that are still being created, and watches whose create came after
+ *     the request. Watches whose create comes after the answer may start in the past.
+ * P2. A watch answers when it is caught up, once per question. Its answer is at least every revision that was acknowledged
+ *     before the question (`WatchControl.progress`). All watches are asked after the request came. So R is at least every
+ *     revision that was acknowledged before the request, and answers never go back.
+ * P3. There is one round at a time. Requests that come during a round are answered together by one further round (P2). So a
+ *     stream keeps two flags, however many requests it gets.
+ * P4. A request on a stream without watches is dropped, as in etcd. So is one on a stream with a watch that starts at a later
+ *     revision than R + 1: its client would resume that watch behind R, too early.
+ * P5. A round does not wait for a watch that has ended. A client that creates watches faster than they catch up gets no answer
+ *     until it pauses, as in etcd.
  */
 export class StreamProgress {
   readonly #watches: () => Iterable<ProgressWatch>;
@@ -38,7 +38,7 @@ export class StreamProgress {
   #inFlight = false;
   #further = false;
 
-  /** `watches`: all that may still report events. */
+  /** `watches` returns all watches that may still report events. */
   constructor(watches: () => Iterable<ProgressWatch>, announce: (revision: number) => void) {
     this.#watches = watches;
     this.#announce = announce;
@@ -93,14 +93,14 @@ export class StreamProgress {
     this.#begin();
   }
 
-  /** The stream is over. */
+  /** The stream has ended. */
   stop(): void {
     this.#inFlight = false;
     this.#further = false;
   }
 }
 
-/** Asks a watch how far it is. A question that is under way already was asked too early (P2). */
+/** Asks a watch for its progress. A question that is in flight already was asked too early (P2). */
 export function ask(watch: ProgressWatch): void {
   if (watch.asked) {
     watch.askAgain = true;

@@ -11,26 +11,26 @@ import { toMessages } from './watch-messages.ts';
 import { ask, type ProgressWatch, StreamProgress } from './watch-progress.ts';
 
 /**
- * `Watch.Watch`: any number of watches on one stream, in etcd's manner (`server/etcdserver/api/v3rpc/watch.go`).
+ * `Watch.Watch`: any number of watches on one stream, as in etcd (`server/etcdserver/api/v3rpc/watch.go`).
  *
- * W1. Creates are answered in the order in which they were asked: clients match answers by order. A watch that is
- *     ready before its turn is paused, and says nothing until then.
+ * W1. Creates are answered in the order of their requests, as clients match answers by order. A watch that is ready before its
+ *     turn is paused until then.
  * W2. After a watch's `canceled` message nothing is sent for its id; some clients fail on an unknown id.
- * W3. While the client does not read, every watch is paused at the backend, which catches it up from history later;
- *     here at most the message under way is kept.
- * W4. A watch that ends because of the cluster's state for the moment ends the stream, with a status upon which
- *     clients resume all its watches by themselves. One that can never go on is answered `canceled`.
- * W5. After a message that names a revision as progress, for the stream (watch id -1, `StreamProgress`) or for one watch
- *     (`progress_notify`), no event at or below that revision follows. A message is written whole, in all its fragments,
- *     before anything else is.
- * W6. Where the header of a message is a place from which clients resume, it is that place, whatever else is known: for
- *     events and progress the revision up to which everything was sent, for the `created` of a watch from now on the one
- *     behind which it begins. Other headers name the highest revision that the stream has named so far.
+ * W3. While the client does not read, every watch is paused at the backend, and catches up from history later; the stream
+ *     keeps at most one message.
+ * W4. A watch that ends because of a temporary state of the cluster ends the stream, with a status after which clients resume
+ *     all of its watches. A watch that can never go on is answered `canceled`.
+ * W5. After a message with a revision as progress, for the stream (watch id -1, `StreamProgress`) or for one watch
+ *     (`progress_notify`), no event at or below that revision follows. All fragments of a message are written before any other
+ *     message.
+ * W6. If clients resume from the header of a message, the header has exactly the revision to resume from: for events and
+ *     progress, the revision up to which everything was sent; for the `created` of a watch from the next change on, the
+ *     revision behind which it starts. Other headers have the highest revision that the stream has sent so far.
  */
 const NO_WATCH = -1n;
 
 interface Watch extends ProgressWatch {
-  /** Undefined for a create that was refused: it only waits for its turn to say so (W1). */
+  /** Undefined for a create that was refused: it only waits for its turn to be answered (W1). */
   readonly id: bigint | undefined;
   readonly request: pb.WatchCreateRequest;
   control: WatchControl | undefined;
@@ -39,9 +39,9 @@ interface Watch extends ProgressWatch {
   createdRevision: number;
   /** Why it ended before its turn came. */
   ended: { readonly reason: string; readonly compactRevision: number } | undefined;
-  /** No event since the last tick of the progress timer. */
+  /** Whether it had no event since the last tick of the progress timer. */
   idle: boolean;
-  /** The timer asked for progress: the next answer is passed on. */
+  /** Whether the timer has asked for progress: then the next answer is sent to the client. */
   progressDue: boolean;
 }
 
@@ -107,12 +107,12 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     if (this.#over || !this.#blocked) return;
     this.#blocked = false;
     this.#announce();
-    // Resuming one may block the stream again, which pauses those resumed before.
+    // Resuming a watch may block the stream again, which pauses the watches resumed before.
     for (const watch of this.#watches.values()) this.#fitPause(watch);
     this.#readOn();
   }
 
-  /** etcd's clients half-close when they are done. */
+  /** etcd's clients half-close when they need no further events. */
   onHalfClose(): void {
     if (this.#over) return;
     this.onClose();
@@ -186,7 +186,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     if (watch.state !== 'creating') return;
     watch.state = 'ready';
     watch.createdRevision = revision;
-    // W5. A watch that begins in the past has its events still to come.
+    // W5. A watch that starts in the past has not sent its events yet.
     const { startRevision } = watch;
     watch.reached = startRevision > 0 ? Math.min(startRevision - 1, revision) : revision;
     this.#announce();
@@ -221,7 +221,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     }
   }
 
-  /** W1, W3. Pausing a watch costs its backend a new start, so it is done only where events may not be sent now. */
+  /** W1, W3. A paused watch has to start again at its backend, so watches are paused only while events must not be sent. */
   #fitPause(watch: Watch): void {
     const pause = watch.state === 'ready' || (watch.state === 'live' && this.#blocked);
     if (watch.control === undefined || watch.paused === pause || watch.state === 'creating') return;
@@ -243,7 +243,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
   #onProgress(watch: Watch, revision: number): void {
     if (watch.id === undefined || watch.state !== 'live') return;
     watch.reached = Math.max(watch.reached, revision);
-    // A client would resume a watch of the future too early (P4 of StreamProgress).
+    // A client would resume a watch that starts in the future too early (P4 of StreamProgress).
     if (watch.progressDue && watch.startRevision <= watch.reached + 1) {
       this.#write(this.#message(watch.id, watch.reached));
     }
@@ -263,7 +263,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     this.#endEarly(watch, reason, compactRevision);
   }
 
-  /** The end of a watch that was not announced yet: it is told when its turn comes (W1). */
+  /** A watch that was not announced yet has ended: its create is answered in its turn (W1). */
   #endEarly(watch: Watch, reason: string, compactRevision: number): void {
     if (watch.ended !== undefined) return;
     watch.control?.cancel();

@@ -5,15 +5,15 @@ import type * as pb from '@remora/protocol/remora';
 import type { LockWatchOptions } from '../backend.ts';
 
 /**
- * `remora.v1` requests as the lock layer's commands and queries, checked against its limits. Times in range time are
- * 0 here: the backend knows that time and sets them.
+ * Turns `remora.v1` requests into commands and queries of the lock layer, checked against its limits. Times in range time are
+ * 0 here; the backend knows the range's time and sets them.
  */
 const LIST_LIMIT_DEFAULT = 100;
 export const REVOKE_DEFAULT_MS = 30_000;
 const ATTRIBUTES_MAX = 16;
 const ATTRIBUTES_BYTES_MAX = 4_096;
 export const REQUEST_ID_MAX = 64;
-/** Any time but 0: the backend leaves a mark that outlives what is on its way. */
+/** Any time except 0: the range leaves a mark that outlives requests in flight. */
 const LEAVE_MARK = 1;
 
 export function toAcquire(request: pb.AcquireRequest): LockCommand {
@@ -61,8 +61,8 @@ export function toCancel(request: pb.CancelRequest): LockCommand {
 }
 
 /**
- * An asking for an acquire that was asked for again may be on its way, and only its number says that it ended with this. Of
- * acquires without numbers none that comes later could be told from it.
+ * A repeated acquire may still be in flight; only its number tells the range that this release has ended it. An acquire without
+ * a number could not be told from a later one.
  */
 export function toRelease(request: pb.ReleaseRequest): LockCommand {
   const { all, attempt } = request;
@@ -150,7 +150,7 @@ export function toTtlMs(ttlMs: bigint): number {
   return ms;
 }
 
-/** What is shown with a session. @throws ServiceError INVALID_ARGUMENT when there is too much of it. */
+/** The attributes of a session. @throws ServiceError INVALID_ARGUMENT if there are too many. */
 export function toAttributes(attributes: { readonly [name: string]: string }): Readonly<Record<string, string>> {
   const entries = Object.entries(attributes);
   const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
@@ -160,12 +160,12 @@ export function toAttributes(attributes: { readonly [name: string]: string }): R
   return attributes;
 }
 
-/** How long to stay in the queue; undefined as long as the session lives. */
+/** How long to wait in the queue; undefined: as long as the session lives. */
 export function toWaitMs(timeoutMs: bigint): number | undefined {
   return timeoutMs === 0n ? undefined : toCount(timeoutMs, 'timeout_ms');
 }
 
-/** Undefined when the client left it to the server. */
+/** Undefined if the client left it to the server. */
 export function toRequestId(requestId: string): string | undefined {
   if (requestId.length > REQUEST_ID_MAX) throw invalid(`request_id has at most ${REQUEST_ID_MAX} characters`);
   return requestId === '' ? undefined : requestId;

@@ -16,7 +16,7 @@ import type * as pb from '@remora/protocol/remora';
 
 type Granted = Extract<LockResult, { readonly type: 'granted' }>;
 
-/** The lock layer's results as `remora.v1` messages. */
+/** Turns results of the lock layer into `remora.v1` messages. */
 export function fromAcquire(result: LockResult): pb.AcquireResponse {
   switch (result.type) {
     case 'granted':
@@ -88,7 +88,7 @@ export function fromCheck(result: LockQueryResult): pb.CheckResponse {
   return { current: [...result.current] };
 }
 
-export function fromNews(news: LockNews): pb.WatchResponse {
+export function fromLockNews(news: LockNews): pb.WatchResponse {
   switch (news.type) {
     case 'begin':
       return { news: { $case: 'begin', value: { from: asBuffer(news.from), to: asBuffer(news.to) } } };
@@ -187,7 +187,7 @@ function fromOwner({ session, id }: PublicOwner): pb.PublicOwner {
   return { session: fromSession(session), id };
 }
 
-/** Of a holder, to who finds the lock taken. */
+/** The holder, for a caller that finds the lock taken. */
 const NOT_TOLD = { mode: '', permits: 0, keepsData: false, delayMs: 0, delayed: false };
 
 function fromHolder({ owner, data, ...holder }: Omit<HolderState, 'mode'> & { readonly mode: string }): pb.Holder {

@@ -43,8 +43,8 @@ import { toTerms } from './session-messages.ts';
 /**
  * The unary calls of `remora.v1.Lock` over a backend.
  *
- * LA1. A request that is repeated under its id is the same command, whichever gateway gets it: also the lease that is made
- *      up for a session is the same. Another one may have its home in another range, which does not remember the request.
+ * LA1. A request that is repeated with the same id is the same command at any gateway, and so is the lease id chosen for a
+ *      session: another lease might have its home in another range, which does not remember the request.
  */
 export class LockApi {
   readonly #backend: Backend;
@@ -74,7 +74,7 @@ export class LockApi {
     return (createHash('sha256').update(requestId).digest().readBigUInt64BE() >> 1n) | 1n;
   }
 
-  /** Closing a session that is over succeeds, so that the call can be repeated. */
+  /** Closing a session that has ended succeeds, so that the call can be repeated. */
   closeSession(request: pb.CloseSessionRequest, call: CallInfo, done: CallDone<pb.CloseSessionResponse>): GiveUp {
     const { lease, incarnation } = toSession(request.session);
     const answer = answering(done, () => ({}));
@@ -173,8 +173,8 @@ export function options(call: CallInfo, requestId: string): RequestOptions {
 }
 
 /**
- * The wait ends a little before the call does, so that the place in the queue is given up rather than left behind by
- * a client that no longer listens. Undefined: no limit.
+ * The wait ends a little before the call, so that the place in the queue is given up, and does not outlive a client that no
+ * longer listens. Undefined: no limit.
  */
 export function toWaitWithin(waitMs: number | undefined, callerMs: number | undefined): number | undefined {
   if (callerMs === undefined) return waitMs;
@@ -182,7 +182,7 @@ export function toWaitWithin(waitMs: number | undefined, callerMs: number | unde
   return waitMs === undefined ? withinCall : Math.min(waitMs, withinCall);
 }
 
-/** Answers with what `respond` makes of the result; a refusal is thrown by it. */
+/** Answers with the response that `respond` makes of the result; it throws a refusal. */
 export function answering<Result, Response>(
   done: CallDone<Response>,
   respond: (result: Result) => Response,

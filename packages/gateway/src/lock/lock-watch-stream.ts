@@ -5,7 +5,7 @@ import type { Backend, WatchControl } from '../backend.ts';
 import type { StreamHandler, StreamSink } from '../calls.ts';
 import { LockEventBackpressure } from './lock-event-backpressure.ts';
 import { toLockWatch } from './lock-requests.ts';
-import { fromNews } from './lock-responses.ts';
+import { fromLockNews } from './lock-responses.ts';
 
 /** `Lock.Watch`. */
 export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
@@ -20,7 +20,7 @@ export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
   constructor(backend: Backend, backlog: HeldBytes, sink: StreamSink<pb.WatchResponse>) {
     this.#backend = backend;
     this.#sink = sink;
-    const write = (one: LockNews): number => this.#write(fromNews(one));
+    const write = (one: LockNews): number => this.#write(fromLockNews(one));
     this.#events = new LockEventBackpressure(write, () => this.#control, backlog);
   }
 

@@ -2,7 +2,7 @@ import type * as pb from '@remora/protocol/remora';
 import type { HeartbeatCodec } from '../heartbeat-stream.ts';
 import { toSession } from './lock-requests.ts';
 
-/** `Lock.KeepAlive`. A heartbeat that could not be confirmed says so and leaves the stream open for the next one. */
+/** `Lock.KeepAlive`. A heartbeat without a confirmation is answered with an error code, and the stream stays open. */
 export const SESSION_CODEC: HeartbeatCodec<pb.KeepAliveRequest, pb.KeepAliveResponse> = {
   lease: (request) => {
     const { lease, incarnation } = toSession(request.session);

@@ -8,7 +8,7 @@ import { fromLockId, fromSession } from './lock-responses.ts';
 
 const LIST_LIMIT_DEFAULT = 100;
 
-/** How long a session lives without heartbeats, said as a TTL or as a condition. */
+/** How long a session lives without heartbeats, as a TTL or as a condition. */
 export function toTerms(request: { readonly ttlMs: bigint; readonly condition: pb.Condition | undefined }): {
   readonly ttlMs: number;
   readonly condition?: Condition;

@@ -7,7 +7,7 @@ import { toSession } from './lock-requests.ts';
 import { answering, options } from './lock-service.ts';
 import { fromSessionInfo, fromSessionLock, toListSessions, toShowSession, toTerms } from './session-messages.ts';
 
-/** The calls of `remora.v1.Lock` that are about sessions of whichever client. */
+/** The calls of `remora.v1.Lock` about sessions of any client. */
 export class SessionApi {
   readonly #backend: Backend;
 

@@ -20,9 +20,9 @@ import type { TxnPlan } from './plan.ts';
 import { at, type Place, type TransactionResolution, type TxnName } from './txn-resolution.ts';
 
 export interface TxnRevisions {
-  /** Gives revisions that nobody else is given. */
+  /** Draws revisions that the master issues to no other caller. */
   readonly unique: NewestRevision;
-  /** Tells which revision is the newest. */
+  /** Draws the newest revision. */
   readonly newest: NewestRevision;
 }
 
@@ -32,30 +32,30 @@ export interface AttemptDeps {
   readonly resolution: TransactionResolution;
 }
 
-/** What became of an attempt. */
+/** How an attempt ended. */
 export type Attempted =
   | {
       readonly type: 'committed';
       readonly commit: TxnCommit;
-      /** What is told of the primary's part; undefined if it is not remembered. */
+      /** The results of the primary's part; undefined if its range does not remember them. */
       readonly results: readonly PartResult[] | undefined;
       readonly raftTerm: number;
     }
-  /** It was done by an earlier attempt at the same request: in one range, … */
+  /** An earlier attempt at the same request was applied: in one range, … */
   | { readonly type: 'done'; readonly reply: BackendReply<CommandResult> }
-  /** … or over several. */
+  /** … or in several. */
   | {
       readonly type: 'remembered';
       readonly outcome: Pick<TxnPartOutcome, 'txnId' | 'commit'>;
       readonly raftTerm: number;
     }
-  /** Nothing was changed, and nothing is left of it. Somebody was in the way; or ranges are not what they were. */
+  /** Nothing was changed, and nothing remains of the attempt: another transaction was in the way, or ranges were split or merged. */
   | { readonly type: 'conflict' }
   | { readonly type: 'rerouted' };
 
 type Prepared = Extract<TxnPrepareResult, { answer: 'prepared' }>;
 
-/** From the first prepare on; longer than a leader is missed. Intents of a coordinator that stopped stay that long. */
+/** From the first prepare on: longer than an election takes. Intents of a coordinator that has failed remain that long. */
 const EXPIRES_MS = 3_000;
 const PARTS_AT_A_TIME = 8;
 
@@ -63,15 +63,16 @@ const PARTS_AT_A_TIME = 8;
  * One attempt at a transaction over several ranges, from the first prepare to the decision (decision 19).
  *
  * AT1. The primary's part is prepared and answered before another is sent (T1), and the revision is drawn when all are
- *      prepared, above their floors (T4). A transaction that changes nothing uses no revision up: it shows the state at the
+ *      prepared, above their floors (T4). A transaction that changes nothing uses no revision up: it returns the state at the
  *      newest one, which its answer carries.
- * AT2. It commits only what all parts were prepared for, under the outcome of all comparisons together. If an operation
- *      of a branch that would be executed cannot be, the transaction fails with that.
- * AT3. An attempt that does not commit is aborted before another begins: in its record, and wherever a prepare was sent.
- * AT4. From when the decision is sent on it has not failed unless the range said so: its outcome is unknown. The call that sends it
- *      knows whether it was; the end of the request does not cut that call short.
- * AT5. That it failed is remembered nowhere, so it says nothing of other attempts at the request: one that another gateway
- *      makes for the same client may be late, and commit yet. The error says so (`unremembered`).
+ * AT2. It commits only what all parts were prepared for, under the outcome of all comparisons together. If an operation of an
+ *      executed branch cannot be executed, the transaction fails with its error.
+ * AT3. An attempt that does not commit is aborted before the next one starts: in its record, and in every range to which a
+ *      prepare was sent.
+ * AT4. Once the decision is sent, the attempt has failed only if the range says so; otherwise its outcome is unknown. The call
+ *      that sends the decision knows whether it was sent, so the end of the request does not cut that call short.
+ * AT5. A failure is not remembered, so it says nothing about other attempts at the request: an attempt that another gateway
+ *      makes for the same client may be late, and may still commit. The error says so (`unremembered`).
  */
 export class Attempt {
   readonly #deps: AttemptDeps;
@@ -121,7 +122,7 @@ export class Attempt {
 
   // -------------------------------------------------------------------------------------------- preparing
 
-  /** Gives what it may commit with. */
+  /** Resolves with what the attempt may commit with. */
   async #prepareAll(): Promise<TxnCommit> {
     const prepared: Prepared[] = [];
     prepared[0] = await this.#prepare(0); // AT1
@@ -156,7 +157,7 @@ export class Attempt {
     const { result } = reply;
     if (result.type !== 'txnPrepare') throw unexpected(reply);
     if (result.answer === 'prepared') return result;
-    // And never will be: the answer is remembered.
+    // It never will be: the range remembers this answer.
     this.#sent.delete(number);
     throw new NotPrepared(result);
   }
@@ -187,7 +188,7 @@ export class Attempt {
     }
   }
 
-  /** The client asks again, through this gateway: an attempt that another one has made must not get in the way. */
+  /** The client has retried through this gateway: aborts the attempt of another gateway, which is in the way. */
   async #replaceOther(other: TxnHolder): Promise<Attempted> {
     const { calls, resolution } = this.#deps;
     const commit = await calls.during(resolution.end(other));
@@ -211,10 +212,10 @@ export class Attempt {
     try {
       reply = await this.#deps.calls.executeToEnd(build, at(primaryKey), { requestId: `${txnId}/d`, deadlineMs });
     } catch (error) {
-      // It was committed with what was asked for, and only the answer is too large.
+      // It was committed; only the answer is too large.
       if (isLost(error)) return { type: 'committed', commit, results: undefined, raftTerm: this.#raftTerm };
       if (mayBeApplied(error)) throw unknownOutcome(error);
-      void this.#deps.settling.abandon(this.#txn, [...this.#sent.values()]);
+      void this.#deps.resolution.abandon(this.#txn, [...this.#sent.values()]);
       throw unremembered(error);
     }
     const { result } = reply;
@@ -223,7 +224,7 @@ export class Attempt {
       case 'committed':
         return { type: 'committed', commit: result.outcome.commit, results: result.results, raftTerm: reply.raftTerm };
       case 'aborted':
-        // It had expired, or the client asked another gateway.
+        // It had expired, or the client has retried through another gateway.
         await this.#deps.calls.during(this.#abort());
         return { type: 'conflict' };
       case 'pending':
@@ -232,7 +233,7 @@ export class Attempt {
   }
 }
 
-/** A part could not be prepared, for a reason that is no error. */
+/** A part was not prepared, for a reason that is not an error. */
 class NotPrepared extends Error {
   override readonly name = 'NotPrepared';
   readonly answer: Exclude<TxnPrepareResult, Prepared>;
@@ -269,7 +270,7 @@ function mayBeApplied(error: unknown): boolean {
   return !(error instanceof ServiceError) || error.code === 'UNKNOWN_OUTCOME';
 }
 
-/** Until the decision is sent nothing is changed, whatever became of a prepare. */
+/** Until the decision is sent nothing is changed, even if a prepare was applied. */
 function notApplied(error: unknown): unknown {
   if (!(error instanceof ServiceError) || error.code !== 'UNKNOWN_OUTCOME') return error;
   const message = 'not all ranges could prepare the transaction in time; nothing was changed';

@@ -10,20 +10,20 @@ import { TransactionResolution } from './txn-resolution.ts';
 
 export interface CoordinatorDeps extends RangeCallsDeps {
   readonly random: Random;
-  /** Asks the master once for a revision above `floor` that nobody else is given. */
+  /** Asks the master once for a revision above `floor` that it issues to no other caller. */
   readonly draw: DrawNewest;
   readonly newest: NewestRevision;
-  /** Another one each time, unique in the cluster. */
+  /** Returns a new id, unique in the cluster. */
   readonly newTxnId: () => string;
 }
 
 /**
  * Commits transactions whose keys are in several ranges (design §11, decision 19).
  *
- * CT1. A request is applied once: all its attempts carry its id, a range that remembers it says what came of it, and an
- *      attempt begins when the one before is known not to commit.
- * CT2. A request whose time is over before the decision was sent changes nothing, and is told so: also when the decision waited
- *      for a leader of its range. Once the decision was sent, the outcome is unknown, never failed. Whatever was begun is ended
+ * CT1. A request is applied once: all its attempts carry its id, a range that remembers the id returns the outcome, and an
+ *      attempt starts only when the one before is known not to commit.
+ * CT2. A request that times out before the decision was sent changes nothing, and its error says so, even if the decision waited
+ *      for a leader of its range. Once the decision was sent, the outcome is unknown, never failed. What was prepared is resolved
  *      in the background.
  * CT3. The client is answered when the decision is durable, as soon as all results are known.
  */
@@ -41,16 +41,16 @@ export class Coordinator {
   }
 
   /**
-   * Requests, answered or not, that may have something prepared in ranges, and what is being resolved. A coordinator that ends
-   * while there are any leaves keys locked until the transactions have expired.
+   * The number of requests, answered or not, that may have parts prepared in ranges, and of resolutions in progress. If the
+   * coordinator ends while there are any, keys stay locked until the transactions have expired.
    */
   get inFlight(): number {
     return this.#requests + this.#resolution.inFlight;
   }
 
   /**
-   * Gives how to stop waiting; the command goes on. `earlier`: it is known to have been applied by an earlier attempt, of
-   * which one range remembers that.
+   * Returns a function that ends the interest in the answer; the command continues. `earlier`: the outcome that a range
+   * remembers of an earlier attempt, which was applied.
    */
   command(
     command: KvCommand,
@@ -68,7 +68,7 @@ export class Coordinator {
     const end: BackendDone<CommandResult> = (error, reply) => {
       this.#requests--;
       timer.cancel();
-      over.abort(tooLate()); // what is still under way, after a part has failed
+      over.abort(tooLate()); // other parts may still be in flight after one has failed
       if (!canceled) done(error, reply);
     };
     const { random, newTxnId } = this.#deps;

@@ -1,4 +1,4 @@
-/** How a transaction is cut at the borders of ranges. */
+/** Cuts a transaction at the borders of ranges. */
 import { assert, compareBytes, type Span, spanContains } from '@remora/base';
 import { type Compare, type CompareAnswer, compareHolds, isLockCompare, type PartOp } from '@remora/protocol';
 import { cut } from '../routing/calls/range-parts.ts';
@@ -6,17 +6,17 @@ import { comparedSpan, hullOf, keysSpan, plainKeys } from '../routing/routes/req
 import type { Route } from '../routing/routes/route-map.ts';
 import type { TxnPlan } from './plan.ts';
 
-/** What one range has to do with a transaction. */
+/** The part of a transaction in one range. */
 export interface Part {
-  /** The smallest span of routing keys with all that it has to do with. */
+  /** The smallest span of routing keys with all of its keys. */
   readonly span: Span;
   readonly compares: readonly Compare[];
-  /** Which of the plan's comparisons those are. */
+  /** The numbers of its comparisons in the plan. */
   readonly compareNumbers: readonly number[];
   readonly ops: readonly PartOp[];
 }
 
-/** The parts of a span by ranges. */
+/** Resolves with the parts of a span by range. */
 export type RoutesOf = (span: Span) => Promise<readonly Route[]>;
 
 interface Gathering {
@@ -26,7 +26,7 @@ interface Gathering {
   readonly ops: PartOp[];
 }
 
-/** In the order of their keys, but for the primary's, which comes first. */
+/** Sorts parts by their keys, with the primary's first. */
 export async function partsOf(plan: TxnPlan, routesOf: RoutesOf): Promise<readonly Part[]> {
   const byRange = new Map<number, Gathering>();
   const gather = ({ range: { rangeId }, start, end }: Route): Gathering => {
@@ -60,7 +60,7 @@ function pieceOf(op: PartOp['op'], whole: Span, span: Span, pieces: number): Par
   return op.type === 'delete' ? { ...op, ...plainKeys(span) } : cut({ op, span: whole }, span).op;
 }
 
-/** How each comparison came out, by what ranges say of its pieces. One of keys that are not there compares as one of them. */
+/** The outcome of each comparison, from the outcomes of its pieces. A span without keys compares like one absent key. */
 export function outcomes(compares: readonly Compare[], answers: readonly Answers[]): readonly boolean[] {
   const failed = new Set<number>();
   const found = new Set<number>();
@@ -76,7 +76,7 @@ export function outcomes(compares: readonly Compare[], answers: readonly Answers
   });
 }
 
-/** What one range says of the comparisons, or pieces of such, with these numbers. */
+/** The outcomes of comparisons, or pieces of them, in one range. */
 export interface Answers {
   readonly numbers: readonly number[];
   readonly compares: readonly CompareAnswer[];

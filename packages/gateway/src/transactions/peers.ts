@@ -4,8 +4,8 @@ import type { RangeCallsDeps } from '../routing/calls/range-calls.ts';
 import { TransactionResolution, type TxnName } from './txn-resolution.ts';
 
 /**
- * The way from a range to others, for what coordinators have left: to the record of a transaction, and to whatever ranges
- * have its parts by now. Each call ends in bounded time.
+ * Lets a range finish transactions that their coordinators have left unfinished: it reaches the record of a transaction, and
+ * the ranges that have its parts now. Each call ends in bounded time.
  */
 export class TransactionPeers {
   readonly #resolution: TransactionResolution;
@@ -14,12 +14,12 @@ export class TransactionPeers {
     this.#resolution = new TransactionResolution(deps);
   }
 
-  /** Has the record of a transaction aborted if that has expired, and tells how it stands; undefined: nobody says. */
+  /** Aborts a transaction in its record if it has expired. Calls `done` with its state; undefined: no answer. */
   push(txn: Omit<TxnName, 'requestId'>, done: (state: TxnState | undefined) => void): void {
     this.#resolution.push({ ...txn, requestId: '' }).then(done, () => done(undefined));
   }
 
-  /** Resolves what ranges have of a transaction in a span; without an error when all of it is known to be resolved. */
+  /** Resolves the parts of a transaction in a span. `done` has no error if all of them are known to be resolved. */
   resolve(command: TxnResolve, done: (error: ServiceError | undefined) => void): void {
     const { txnId, requestId, part, span, resolution } = command;
     this.#resolution.resolve({ txnId, requestId }, { part, span }, resolution).then(

@@ -2,10 +2,10 @@ import { assert, type Bytes, compareBytes } from '@remora/base';
 import type { Command, Compare, KvOp, KvResult, PartOp, Txn, TxnResult } from '@remora/protocol';
 import { comparedSpan, keysSpan } from '../routing/routes/request-keys.ts';
 
-/** A command that may concern plain keys of several ranges. */
+/** A command on plain keys, which may be in several ranges. */
 export type KvCommand = Extract<Command, { type: 'kv' | 'txn' }>;
 
-/** A list of operations that are executed together: the numbers of its own, and transactions nested among them. */
+/** A list of operations that are executed together: the numbers of operations, and nested transactions. */
 interface Branch {
   readonly number: number;
   readonly steps: readonly (number | Node)[];
@@ -19,15 +19,15 @@ interface Node {
 }
 
 /**
- * A transaction in the form that ranges know: a list of comparisons, and a list of operations each of which belongs to a
- * numbered branch. How it was nested is kept, to find the branches that are executed and to put results together.
+ * A transaction in the form that ranges take: a list of comparisons, and a list of operations, each in a numbered branch. The
+ * plan keeps the nesting, by which it finds the executed branches and puts the results together.
  */
 export class TxnPlan {
   readonly compares: readonly Compare[];
   readonly ops: readonly PartOp[];
   /**
-   * The routing key beside which the record lies: the first that may be written. So all attempts at a request have the
-   * same one, and cannot be prepared there together.
+   * The routing key beside which the record lies: the first key that may be written. So all attempts at a request have the
+   * same one, and at most one of them can be prepared there.
    */
   readonly primaryKey: Bytes;
   readonly #root: Node;
@@ -43,7 +43,7 @@ export class TxnPlan {
     this.primaryKey = firstKey(flat);
   }
 
-  /** The branches that are executed, ascending. All comparisons are made before anything is changed, as etcd does. */
+  /** Returns the executed branches, ascending. As in etcd, all comparisons are made before anything is changed. */
   branches(holds: readonly boolean[]): readonly number[] {
     const taken: number[] = [];
     const visit = ({ compares, success, failure }: Node): void => {
@@ -55,7 +55,7 @@ export class TxnPlan {
     return taken.sort((a, b) => a - b);
   }
 
-  /** What the client is answered; `resultOf` has the results of all operations of these branches. */
+  /** Returns the answer for the client; `resultOf` returns the results of the operations of these branches. */
   answer(branches: readonly number[], resultOf: (number: number) => KvResult): KvResult {
     const taken = new Set(branches);
     const visit = ({ success, failure }: Node): TxnResult => {

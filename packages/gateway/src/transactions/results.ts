@@ -3,10 +3,10 @@ import type { DeleteResult, KvResult, PartResult, RangeResult } from '@remora/pr
 import { joined } from '../routing/calls/range-parts.ts';
 import type { TxnPlan } from './plan.ts';
 
-/** The results of a transaction's operations, from the pieces of them that ranges executed. */
+/** Puts together the results of a transaction's operations from the pieces that ranges have executed. */
 export class Results {
   readonly #plan: Pick<TxnPlan, 'ops'>;
-  /** By the operation's number, then by the first key of the piece: halves of a range that was split tell the same. */
+  /** By the operation's number, then by the first key of the piece: both halves of a split range may return the same piece. */
   readonly #pieces = new Map<number, Map<string, PartResult>>();
 
   constructor(plan: Pick<TxnPlan, 'ops'>) {
@@ -22,14 +22,14 @@ export class Results {
   }
 
   /**
-   * Whether the piece of an operation is told that begins with a key. A range tells nothing of a read at a revision that a
-   * merge has compacted since it was prepared.
+   * Whether there is a result for the piece of an operation that starts at a key. A range returns none for a read at a
+   * revision that a merge has compacted since the prepare.
    */
   has(number: number, key: Uint8Array): boolean {
     return this.#pieces.get(number)?.has(binaryString(key)) === true;
   }
 
-  /** Of an operation that was executed. A put that no range has told of yet says nothing (`saysNothing`). */
+  /** The result of an executed operation. A put without a result has a known one (`saysNothing`). */
   of(number: number): KvResult {
     const op = this.#plan.ops[number]?.op;
     const pieces = [...(this.#pieces.get(number)?.values() ?? [])]

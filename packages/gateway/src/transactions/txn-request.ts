@@ -16,7 +16,7 @@ import { Results, saysNothing } from './results.ts';
 import type { Place, TransactionResolution, TxnName } from './txn-resolution.ts';
 
 export interface TxnMeans {
-  /** Of this request alone. */
+  /** The calls of this request. */
   readonly calls: RangeCalls;
   readonly random: Random;
   readonly revisions: TxnRevisions;
@@ -27,7 +27,7 @@ export interface TxnMeans {
 type Reply = BackendReply<CommandResult>;
 type Committed = Extract<Attempted, { type: 'committed' }>;
 
-/** How long a request waits after it met another transaction: at most so long at first, then longer. */
+/** The longest pause after the first conflict with another transaction; later pauses grow. */
 const CONFLICT_PAUSE_MIN_MS = 4;
 const CONFLICT_PAUSE_MAX_MS = 128;
 
@@ -66,7 +66,7 @@ export class TxnRequest {
     }
   }
 
-  /** The answer to a request that is known to have been applied over several ranges. */
+  /** Resolves with the answer to a request that is known to have been applied over several ranges. */
   async recall({ txnId, commit }: Pick<TxnPartOutcome, 'txnId' | 'commit'>, raftTerm: number): Promise<Reply> {
     const { calls, resolution } = this.#means;
     try {
@@ -96,7 +96,7 @@ export class TxnRequest {
     return new Attempt(this.#means, { plan: this.#plan, parts, txnId, identity }).run();
   }
 
-  /** Ranges were merged since. */
+  /** All keys are in one range by now, after merges. */
   async #inOneRange({ span }: Part): Promise<Attempted> {
     try {
       const reply = await this.#means.calls.executeToEnd(() => this.#command, span, this.#identity);
@@ -123,7 +123,7 @@ export class TxnRequest {
     const { commit, results, raftTerm } = committed;
     const { calls, resolution } = this.#means;
     const others = resolution.commit(this.#name(txnId), placesOf(parts), commit);
-    others.catch(() => {}); // The ranges find out by themselves.
+    others.catch(() => {}); // the ranges resolve the rest by themselves
     const pieces = parts.flatMap(({ ops }) => ops);
     try {
       if (await this.#saysNothing(parts, commit)) return this.#answer(commit, raftTerm, results, pieces);
@@ -135,13 +135,13 @@ export class TxnRequest {
     }
   }
 
-  /** Whether the results of all that was executed elsewhere than beside the record are known before. */
+  /** Whether the results of all operations in other ranges than the record's are known without asking them. */
   async #saysNothing([primary, ...others]: readonly Part[], { branches }: TxnCommit): Promise<boolean> {
     if (primary === undefined || (await this.#means.calls.routesOf(primary.span)).length > 1) return false;
     return others.every(({ ops }) => ops.every(({ branch, op }) => saysNothing(op) || !branches.includes(branch)));
   }
 
-  /** `pieces`: some of those that must have a result if they were executed and say anything. */
+  /** `pieces`: operations that must have a result if they were executed, unless the result is known anyway. */
   #answer(
     commit: TxnCommit,
     raftTerm: number,
@@ -163,7 +163,7 @@ function placesOf(parts: readonly Part[]): readonly Place[] {
   return parts.map(({ span }, part) => ({ part, span }));
 }
 
-/** The outcome is known, however the request ends: whoever asks again is told the same. */
+/** The outcome is known, and a retry gets the same one. */
 function lost({ revision }: TxnCommit, cause: unknown): ServiceError {
   const message = `the transaction was applied, at revision ${revision}, but not all of its results are known; do not repeat it`;
   return new ServiceError('RESULT_LOST', message, { details: { revision }, cause });

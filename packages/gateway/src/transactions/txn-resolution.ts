@@ -6,7 +6,7 @@ import { RangeCalls, type RangeCallsDeps } from '../routing/calls/range-calls.ts
 /** One attempt at a transaction, as ranges know it. */
 export interface TxnName {
   readonly txnId: string;
-  /** Of the client's request. */
+  /** The client's request id. */
   readonly requestId: string;
   readonly primaryKey: Uint8Array;
 }
@@ -17,20 +17,21 @@ export interface Place {
   readonly span: Span;
 }
 
-/** How long it is tried. What is left then is found by the ranges themselves. */
+/** How long a resolution is retried. Ranges resolve what remains after that by themselves. */
 const SETTLE_MS = 10_000;
 const PARTS_AT_A_TIME = 8;
 
 /**
- * Tells ranges what became of a transaction: on behalf of its coordinator, also when nobody waits for an answer any more.
+ * Resolves the parts of a transaction in the ranges that have them, even after its client has the answer.
  *
- * SE1. Parts are addressed by their keys, piece by piece where a range was split since. That of the primary, too: what
- *      the record's range has of it is settled with the decision, but a half that left is not.
- * SE2. A committed record is dropped only when every piece is known to be resolved: until then it tells whoever finds an
- *      intent what became of it.
- * SE3. It ends by itself, and what it could not reach is settled by the ranges when the transaction has expired.
- * SE4. Once a decision was sent, parts are aborted only when the record says that it did not commit: a range releases a part
- *      without asking, so an answer taken for a refusal would leave the transaction done in one range and undone in others.
+ * SE1. Parts are addressed by their keys, piece by piece if a range has been split since. That holds for the primary's part,
+ *      too: the decision resolves the piece beside the record, but not a piece that a split has moved away.
+ * SE2. A committed record is removed only when every piece is known to be resolved: until then, it tells every transaction
+ *      that finds an intent how this one ended.
+ * SE3. A resolution ends in bounded time. Ranges resolve the rest when the transaction has expired.
+ * SE4. Once a decision was sent, parts are aborted only if the record says that the transaction did not commit: a range
+ *      releases a part without a check, so an answer mistaken for a refusal would leave the transaction done in one range and
+ *      undone in others.
  */
 export class TransactionResolution {
   readonly #deps: RangeCallsDeps;
@@ -45,8 +46,8 @@ export class TransactionResolution {
   }
 
   /**
-   * Resolves what is committed, but for the piece beside the record, and drops the record. Gives the results of these
-   * pieces; undefined if some are not remembered.
+   * Resolves a committed transaction, except for the piece beside the record, and removes the record. Resolves with the
+   * results of these pieces; undefined if some are not remembered.
    */
   commit(txn: TxnName, places: readonly Place[], commit: TxnCommit): Promise<readonly PartResult[] | undefined> {
     return this.#within(async (calls) => {
@@ -56,17 +57,17 @@ export class TransactionResolution {
     });
   }
 
-  /** The results of a transaction that committed some time ago, if all of them are remembered. */
+  /** Resolves with the results of a transaction that committed earlier, if all of them are remembered. */
   recall(txn: TxnName, places: readonly Place[], commit: TxnCommit): Promise<readonly PartResult[] | undefined> {
     return this.#within((calls) => this.#resolveAll(calls, txn, places, commit));
   }
 
-  /** Ends an attempt that will not commit. */
+  /** Aborts an attempt that will not commit. */
   async abort(txn: TxnName, places: readonly Place[]): Promise<void> {
     await Promise.all([this.end(txn), this.#abortParts(txn, places)]).catch(ignored); // SE3
   }
 
-  /** Ends an attempt whose decision was refused (SE4). */
+  /** Aborts an attempt whose decision was refused (SE4). */
   async abandon(txn: TxnName, places: readonly Place[]): Promise<void> {
     try {
       const commit = await this.end(txn);
@@ -83,18 +84,18 @@ export class TransactionResolution {
     );
   }
 
-  /** Ends an attempt of another coordinator in its record, unless it has committed: gives with what. */
+  /** Aborts an attempt of another coordinator in its record. If it has committed, resolves with its commit. */
   async end(txn: TxnName): Promise<TxnCommit | undefined> {
     const state = await this.#decide(txn, { type: 'abort' });
     return state.state === 'committed' ? state.commit : undefined;
   }
 
-  /** Has a transaction aborted in its record if it has expired, and tells how it stands. */
+  /** Aborts a transaction in its record if it has expired. Resolves with its state. */
   push(txn: TxnName): Promise<TxnState> {
     return this.#decide(txn, { type: 'push' });
   }
 
-  /** One part, wherever its keys are by now. */
+  /** Resolves one part, in the ranges that have its keys now. */
   async resolve(txn: Omit<TxnName, 'primaryKey'>, place: Place, resolution: TxnResolution): Promise<void> {
     await this.#within((calls) => resolve(calls, txn, place, resolution));
   }
@@ -168,7 +169,7 @@ async function othersOf(calls: RangeCalls, { primaryKey }: TxnName, places: read
   return others;
 }
 
-/** SE1. What each range says that has a piece. */
+/** SE1. The answers of all ranges that have a piece. */
 async function resolve(
   calls: RangeCalls,
   txn: Omit<TxnName, 'primaryKey'>,

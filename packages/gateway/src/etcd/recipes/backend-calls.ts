@@ -8,13 +8,13 @@ import { expectType } from '../kv-responses.ts';
 
 type AnyResult = CommandResult | QueryResult;
 
-/** What a step of a recipe gives: the result, and the header that the whole call may answer with. */
+/** The result of a step of a recipe, and the header with which the whole call may answer. */
 export interface Step<Type extends AnyResult['type']> {
   readonly result: Extract<AnyResult, { readonly type: Type }>;
   readonly header: pb.ResponseHeader;
 }
 
-/** How long one step may take. A recipe may take longer; it asks again. */
+/** How long one step may take. A recipe may take longer, and retries its steps. */
 const STEP_TIMEOUT_MS = 10_000;
 
 /** The backend as promises, for calls of several steps. */
@@ -29,15 +29,15 @@ export class BackendCalls {
     this.#limits = limits;
   }
 
-  /** For what a watch told; watches do not know the term. */
+  /** The header after an event of a watch; watches do not know the term. */
   header(revision: number): pb.ResponseHeader {
     return this.#headers.make(revision, 0);
   }
 
   /**
-   * Answers even if nobody waits any longer: a recipe must know what became of its commands.
+   * Resolves even after the caller has given up: a recipe must know the outcome of its commands.
    *
-   * @throws ServiceError REQUEST_TOO_LARGE before anything is sent: names and values are the caller's.
+   * @throws ServiceError REQUEST_TOO_LARGE before anything is sent, as the caller chose names and values.
    */
   async command<Type extends CommandResult['type']>(
     command: Command,

@@ -12,13 +12,13 @@ import { underLease } from './own-lease.ts';
 type LeaderKey = pb.v3electionpb.LeaderKey;
 
 /**
- * `v3electionpb.Election`: etcd's election recipe, run by the server (etcd `server/etcdserver/api/v3election`). Who stands
- * first in the line leads; the value of its key is what it proclaims.
+ * `v3electionpb.Election`: etcd's election recipe, run by the server (etcd `server/etcdserver/api/v3election`). The first key
+ * in the line leads; its value is what the leader proclaims.
  *
- * EL1. Whoever is answered led at a moment within the call (key-line.ts K2).
- * EL2. What a leader proclaims or resigns holds only if its key is still the one that it was elected with.
- * EL3. No two campaigns share a key but by the lease that both name: one that names none has a lease of its own.
- * EL4. A leader goes with its lease, also one that proclaims without naming it: its key keeps the lease that it has.
+ * EL1. A campaign that is answered led at a moment within the call (key-line.ts K2).
+ * EL2. Proclaiming and resigning take effect only if the leader's key is still the one with which it was elected.
+ * EL3. Two campaigns share a key only if both name the same lease; a campaign without one gets a lease of its own.
+ * EL4. A leader loses the election when its lease ends, even if it proclaims without naming it: its key keeps its lease.
  */
 export class EtcdElection {
   readonly #calls: BackendCalls;
@@ -71,7 +71,7 @@ export class EtcdElection {
     return new LeaderObserver({ calls: this.#calls, line: this.#line }, sink);
   }
 
-  /** Resigning from what one does not lead does nothing, as in etcd. */
+  /** Has no effect if the caller does not lead, as in etcd. */
   resign(
     request: pb.v3electionpb.ResignRequest,
     _call: CallInfo,
@@ -110,7 +110,7 @@ function given(leader: LeaderKey | undefined): LeaderKey {
   });
 }
 
-/** A revision that no key can have been created at finds no place. */
+/** No place has a revision at which no key can have been created. */
 function placeOf({ key, rev }: LeaderKey): Pick<Place, 'key' | 'createRevision'> {
   const possible = rev > 0n && rev < BigInt(Number.MAX_SAFE_INTEGER);
   return { key, createRevision: possible ? Number(rev) : Number.MAX_SAFE_INTEGER };

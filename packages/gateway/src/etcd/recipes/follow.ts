@@ -3,22 +3,22 @@ import type { KeyRange, KvEvent } from '@remora/protocol';
 import type { Backend, WatchControl } from '../../backend.ts';
 
 export interface Followed extends KeyRange {
-  /** The first revision of interest. */
+  /** The start revision. */
   readonly from: number;
   readonly noPut?: boolean;
 }
 
-/** Who follows: a function that is told each event and says when it has seen enough, and what ends it otherwise. */
+/** A function that gets each event and returns true when it needs no more, and the signal that ends the watch otherwise. */
 export interface Follower {
   readonly signal: AbortSignal;
   readonly enough: (event: KvEvent) => boolean;
-  /** Given the watch, to hold it back while its events cannot be passed on. */
+  /** Called with the watch, so that it can be paused while events cannot be passed on. */
   readonly onControl?: (control: WatchControl | undefined) => void;
 }
 
 /**
- * Watches keys until an event was enough: resolves with undefined, or with why the watch ended before. Nothing is then
- * known of what came after. @throws the signal's reason when it aborts.
+ * Watches keys until an event was enough. Resolves with undefined, or with the error that ended the watch before; later events
+ * are unknown then. @throws the signal's reason when it aborts.
  */
 export function follow(backend: Backend, keys: Followed, follower: Follower): Promise<ServiceError | undefined> {
   const { signal, enough, onControl } = follower;

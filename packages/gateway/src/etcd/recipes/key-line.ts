@@ -14,19 +14,19 @@ import type * as pb from '@remora/protocol/etcd';
 import type { BackendCalls, Step } from './backend-calls.ts';
 import { follow } from './follow.ts';
 
-/** A key in a line, and since when it is there. */
+/** A key in a line, with its revisions. */
 export interface Place {
-  /** What all keys of the line begin with. */
+  /** The prefix of all keys in the line. */
   readonly prefix: Bytes;
   readonly key: Bytes;
   readonly createRevision: number;
-  /** Of the call that joined last (K5). */
+  /** Set by the call that joined last (K5). */
   readonly modRevision: number;
 }
 
-/** Before a step that failed for the moment is tried again. */
+/** Pause before a step that failed temporarily is retried. */
 const RETRY_MS = 100;
-/** Between two tries to delete the key of somebody who left. */
+/** Pause between two attempts to delete the key of a caller that left. */
 const LEAVE_PAUSE_MAX_MS = 5_000;
 const SLASH = utf8('/');
 
@@ -35,10 +35,10 @@ const SLASH = utf8('/');
  * (etcd `client/v3/concurrency`: mutex.go, election.go, key.go). Clients that run the recipe themselves stand in the same
  * line.
  *
- * K1. A place is the key of a lease, and is made once: who joins again by that lease has the place that it had.
- * K2. First is whose key nobody under the prefix is older than, by a read that was begun after the key was there. As
- *     revisions grow in real time over all ranges, nobody older can turn up later.
- * K3. Each waits for the youngest of those before it alone: one that goes wakes one.
+ * K1. A place is the key of a lease, and is made once: a caller that joins again with the lease has the same place.
+ * K2. A place is first if no key under the prefix is older, by a read that started after the key was there. As revisions grow
+ *     in real time over all ranges, no older key can appear later.
+ * K3. Each place waits only for the youngest place before it: a place that goes wakes one waiter.
  * K4. Who gives up goes: its key is deleted, on the condition that it is still the same, and only once it is known what
  *     became of the command that made it. That is asked for until it is answered, as a key that stays keeps others waiting until its
  *     lease ends, which may be long. Its call counts among those that wait until then, and so there are only so many.
@@ -50,7 +50,7 @@ export class KeyLine {
   readonly #clock: Clock;
   readonly #isStopped: () => boolean;
 
-  /** `isStopped`: whether the gateway takes no requests any more, and has given up those that it had. */
+  /** `isStopped`: whether the gateway takes no more requests, and has given up its present ones. */
   constructor(calls: BackendCalls, clock: Clock, isStopped: () => boolean) {
     this.#calls = calls;
     this.#clock = clock;
@@ -58,7 +58,7 @@ export class KeyLine {
   }
 
   /**
-   * With the value that the key shall have; without one it keeps what it has, and begins empty.
+   * Joins with a value for the key; without one, the key keeps its value, and a new key is empty.
    *
    * @throws ServiceError LEASE_NOT_FOUND
    */
@@ -67,7 +67,7 @@ export class KeyLine {
     const key = Buffer.concat([prefix, utf8(BigInt.asUintN(64, lease).toString(16))]);
     const all = { prevKv: false, ignoreValue: false, ignoreLease: false };
     const put: KvOp = { type: 'put', key, value: value ?? EMPTY_BYTES, lease, ...all };
-    // One change with the new value, as a leader that goes on with its campaign is told of to those who observe it.
+    // One change with the new value, so that observers see that a leader continues its campaign.
     const again: KvOp = { ...put, lease: 0n, prevKv: true, ignoreValue: value === undefined, ignoreLease: true };
     const txn = { compare: [revisionIs('create', key, 0)], success: [put], failure: [again] };
     const { result, header } = await this.#calls.command({ type: 'txn', txn }, 'txn');
@@ -79,7 +79,7 @@ export class KeyLine {
     return { ...joined, createRevision: kv.createRevision };
   }
 
-  /** Resolves when the place is the first one (K2). @throws the signal's reason when it aborts. */
+  /** Resolves when the place is first (K2). @throws the signal's reason when it aborts. */
   async first(place: Place, signal: AbortSignal): Promise<void> {
     for (;;) {
       const older = { maxCreateRevision: place.createRevision - 1 } as const;
@@ -96,20 +96,20 @@ export class KeyLine {
     return under(prefixOf(name));
   }
 
-  /** The pair that stands first; undefined when the line is empty. */
+  /** Resolves with the first pair; undefined if the line is empty. */
   async head(name: Bytes): Promise<{ readonly kv: KeyValue | undefined; readonly header: pb.ResponseHeader }> {
     const op = rangeOp(this.span(name), { sortTarget: 'create', sortOrder: 'ascend', limit: 1 });
     const { result, header } = await this.#read(op);
     return { kv: result.kvs[0], header };
   }
 
-  /** Whether the place is still there, and the header of the state that says so. */
+  /** Resolves with whether the place is still there, and the header of that state. */
   async holds(place: Place, signal: AbortSignal): Promise<pb.ResponseHeader | undefined> {
     const { result, header } = await this.patiently(signal, () => this.#read(rangeOp({ key: place.key })));
     return result.kvs[0]?.createRevision === place.createRevision ? header : undefined;
   }
 
-  /** K4, K5. Never fails: what cannot be deleted before the gateway has stopped goes with its lease. */
+  /** K4, K5. Never rejects: a key that cannot be deleted before the gateway stops is deleted when its lease ends. */
   async leave({ key, modRevision }: Pick<Place, 'key' | 'modRevision'>): Promise<void> {
     const op: KvOp = { type: 'delete', key, prevKv: false };
     const txn = { compare: [revisionIs('mod', key, modRevision)], success: [op], failure: [] };
@@ -125,7 +125,7 @@ export class KeyLine {
     }
   }
 
-  /** Does `op` if the place is still there; the result says whether it was. */
+  /** Executes `op` if the place is still there; the result says whether it was. */
   change(place: Pick<Place, 'key' | 'createRevision'>, op: KvOp): Promise<Step<'txn'>> {
     const txn = { compare: [revisionIs('create', place.key, place.createRevision)], success: [op], failure: [] };
     return this.#calls.command({ type: 'txn', txn }, 'txn');
@@ -135,7 +135,7 @@ export class KeyLine {
     return this.#calls.query({ type: 'range', op, serializable: false }, 'range');
   }
 
-  /** Repeats a read that fails for the moment: who stands in a line is not sent away for a change of leaders. */
+  /** Retries a read that fails temporarily: a change of leader must not end the wait in a line. */
   async patiently<Result>(signal: AbortSignal, step: () => Promise<Result>): Promise<Result> {
     for (;;) {
       signal.throwIfAborted();
@@ -148,12 +148,12 @@ export class KeyLine {
     }
   }
 
-  /** Before what failed for the moment is tried again. */
+  /** The pause before a retry. */
   async pause(signal: AbortSignal): Promise<void> {
     await sleep(this.#clock, RETRY_MS, signal);
   }
 
-  /** Resolves when the key was deleted after that revision, or nobody knows any more whether it was. */
+  /** Resolves when the key was deleted after that revision, or when that is not known any more. */
   async #gone(key: Bytes, revision: number, signal: AbortSignal): Promise<void> {
     const deleted = { key, from: revision + 1, noPut: true };
     const broken = await follow(this.#calls.backend, deleted, { signal, enough: () => true });
@@ -173,7 +173,7 @@ function revisionIs(of: 'create' | 'mod', key: Bytes, revision: number): Compare
   return { key, result: 'equal', target: { of, value: revision } };
 }
 
-/** Whether it may go well when it is tried again. */
+/** Whether a retry may succeed. */
 function isPassing({ code }: ServiceError): boolean {
   return ERROR_TABLE[code].retry !== 'no' || code === 'DEADLINE_EXCEEDED';
 }

@@ -16,13 +16,13 @@ export interface ObserverDeps {
 type LeaderResponse = pb.v3electionpb.LeaderResponse;
 
 /**
- * One stream of `Election.Observe`: who leads now, what it proclaims, and every later leader (etcd
+ * One stream of `Election.Observe`: the present leader, its proclamations, and every later leader (etcd
  * `client/v3/concurrency/election.go`, `observe`).
  *
- * OB1. Each change of the leader's key is told once, in order; a leader that came and went while a watch was broken may be
- *      missing, as in etcd. A campaign that its leader goes on with is one change (key-line.ts K5), also with the same value, of
- *      which etcd says nothing: it is no other event than a proclamation of that value, of which etcd does tell.
- * OB2. While the client does not read, the watch is held back.
+ * OB1. Each change of the leader's key is sent once, in order; a leader that came and went while a watch was broken may be
+ *      missing, as in etcd. A leader that continues its campaign changes its key once (key-line.ts K5), also with the same value.
+ *      etcd does not send that; here it is sent like a proclamation of the same value, which etcd does send.
+ * OB2. While the client does not read, the watch is paused.
  */
 export class LeaderObserver implements StreamHandler<pb.v3electionpb.LeaderRequest> {
   readonly #deps: ObserverDeps;
@@ -31,7 +31,7 @@ export class LeaderObserver implements StreamHandler<pb.v3electionpb.LeaderReque
   #started = false;
   #control: WatchControl | undefined;
   #blocked = false;
-  /** The modification that was told last. */
+  /** The modification that was sent last. */
   #told = 0;
 
   constructor(deps: ObserverDeps, sink: StreamSink<LeaderResponse>) {
@@ -70,7 +70,7 @@ export class LeaderObserver implements StreamHandler<pb.v3electionpb.LeaderReque
     }
   }
 
-  /** Undefined when the watch broke. */
+  /** Undefined if the watch broke. */
   async #firstPut(name: Uint8Array, from: number): Promise<KeyValue | undefined> {
     let found: KeyValue | undefined;
     await this.#follow({ ...this.#deps.line.span(name), from }, ({ type, kv }) => {

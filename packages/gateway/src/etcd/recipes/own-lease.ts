@@ -2,12 +2,12 @@ import type { Random } from '@remora/base';
 import { randomLeaseId } from '../lease-service.ts';
 import type { BackendCalls } from './backend-calls.ts';
 
-/** Nobody renews it, as in etcd: it is an upper bound for the lock or the leadership. */
+/** The lease is not renewed, as in etcd: its TTL bounds the lock or the leadership. */
 const OWN_LEASE_TTL_MS = 60_000;
 
 /**
- * Runs a recipe under the lease that its caller named, or under one of its own when that is 0. That one ends at once when
- * the recipe fails, and takes along what may have been put under it.
+ * Runs a recipe with the lease that its caller named, or with a new one if that is 0. The new lease is revoked if the recipe
+ * fails, which deletes the keys that the recipe may have put.
  */
 export async function underLease<Result>(
   { calls, random }: { readonly calls: BackendCalls; readonly random: Random },
