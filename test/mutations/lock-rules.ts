@@ -73,8 +73,8 @@ export const OF_LOCKS: readonly RuleMutation[] = [
     name: 'the-gone-are-counted-at-a-barrier',
     rule: 'parties begin with one that has given up (B3)',
     file: 'packages/lock/src/barrier/barrier-release.ts',
-    find: '.filter((passer) => !isGone(procedure, passer))',
-    replace: '',
+    find: 'if (hasExpired(procedure, waiter)) evict(procedure, waiter);\n    else waiting.push(waiter);',
+    replace: 'waiting.push(waiter);',
     killedBy: {
       file: 'packages/lock/src/barrier/barrier.test.ts',
       test: 'a double barrier counts nobody whose wait is over or whose session is dead (B3)',
@@ -95,7 +95,7 @@ export const OF_LOCKS: readonly RuleMutation[] = [
     name: 'parties-wait-for-the-next-step',
     rule: 'a share that was asked for without entering completes parties, and lets nobody in until a later step (B2)',
     file: 'packages/lock/src/procedures/hand-over.ts',
-    find: 'if (procedure.rows.head.parties > 0) letThrough(procedure);',
+    find: 'if (procedure.rows.head.parties > 0) releaseBarrierWaiters(procedure);',
     replace: '',
     killedBy: {
       file: 'packages/lock/src/barrier/barrier.test.ts',
@@ -117,8 +117,8 @@ export const OF_LOCKS: readonly RuleMutation[] = [
     name: 'passage-not-remembered',
     rule: 'who did not hear that it passed waits again (B4)',
     file: 'packages/lock/src/barrier/barrier-release.ts',
-    find: 'rows.passers.put({ ...passer, passedVersion: view.revision });',
-    replace: 'rows.passers.remove(owner);',
+    find: 'rows.barrierWaiters.put({ ...waiter, passedVersion: view.revision });',
+    replace: 'rows.barrierWaiters.remove(owner);',
     killedBy: {
       file: 'packages/lock/src/barrier/barrier.test.ts',
       test: 'who waits for a lock to be free is told so again when it asks again, though the lock is held again, until it says that it knows (B4)',

@@ -20,7 +20,7 @@ export const SHARERS_MAX = 100_000;
  * refused with RESOURCE_EXHAUSTED. All are let through in one step. Who shares the lock and gives it back to wait so has
  * room for it up to SHARERS_MAX.
  */
-export const PASSERS_MAX = 10_000;
+export const BARRIER_WAITERS_MAX = 10_000;
 /** Of a request to let go of a lock: who asks, why, and for how long. */
 export const REVOKER_BYTES_MAX = 128;
 export const REASON_BYTES_MAX = 256;

@@ -1,7 +1,7 @@
 /** Barriers: those who wait until nobody holds the lock, and those who enter it together. */
 import type { Owner } from '../src/index.ts';
 import { type Gist, name, text } from './gist.ts';
-import { handOver, letThrough, takeOutGone } from './naive-hand-over.ts';
+import { evictExpired, handOver, releaseBarrierWaiters } from './naive-hand-over.ts';
 import type { CommandOf, Holding, NaiveState } from './naive-state.ts';
 
 export function pass(lock: NaiveState, command: CommandOf<'acquire'>, held: Holding | undefined): Gist {
@@ -29,11 +29,11 @@ export function enterBarrier(lock: NaiveState, command: CommandOf<'acquire'>, pa
   const waitUntilMs = wait ? command.waitUntilMs : 0;
   const here = () => lock.holders.filter(({ mode, delayed }) => mode === 'shared' && !delayed).length;
   if (!wait && here() + 1 >= parties) {
-    takeOutGone(lock);
+    evictExpired(lock);
     handOver(lock);
   }
   const held = lock.heldBy(owner);
-  const before = lock.passer(owner);
+  const before = lock.barrierWaiter(owner);
   if (held !== undefined && (before?.parties ?? 0) === 0) {
     return attempt <= held.attempt ? lock.granted(held) : 'LOCK_KIND_MISMATCH';
   }
@@ -52,20 +52,20 @@ export function enterBarrier(lock: NaiveState, command: CommandOf<'acquire'>, pa
     lock.grant({ owner, mode: 'shared', attempt, waitUntilMs, ...wanted });
   } else held.attempt = Math.max(attempt, held.attempt);
   lock.putBarrierWaiter({ owner, attempt, waitUntilMs, parties, passed: 0 });
-  letThrough(lock);
+  releaseBarrierWaiters(lock);
   const inside = lock.heldBy(owner);
-  if (lock.passer(owner) === undefined && inside !== undefined) return lock.granted(inside);
+  if (lock.barrierWaiter(owner) === undefined && inside !== undefined) return lock.granted(inside);
   return 'queued';
 }
 
 export function cancelPassing(lock: NaiveState, owner: Owner, attempt: number, held: Holding | undefined): boolean {
-  const passer = lock.passer(owner);
-  if (passer === undefined || (attempt > 0 && attempt < passer.attempt)) return false;
-  if (held !== undefined && passer.parties > 0) {
+  const waiter = lock.barrierWaiter(owner);
+  if (waiter === undefined || (attempt > 0 && attempt < waiter.attempt)) return false;
+  if (held !== undefined && waiter.parties > 0) {
     lock.vacate(held);
     return true;
   }
   lock.dropBarrierWaiter(owner);
-  if (passer.passed === 0) lock.notices.push(`${name(owner)} LOCK_CANCELED`);
+  if (waiter.passed === 0) lock.notices.push(`${name(owner)} LOCK_CANCELED`);
   return false;
 }

@@ -3,7 +3,7 @@ import type { NaiveState, Passing } from './naive-state.ts';
 
 /** Who comes next, whatever has changed: those at the barrier, then who upgrades, then the queue. */
 export function handOver(lock: NaiveState): void {
-  letThrough(lock);
+  releaseBarrierWaiters(lock);
   if (lock.full()) return;
   const { upgrader } = lock;
   if (upgrader !== undefined) {
@@ -26,42 +26,42 @@ export function handOver(lock: NaiveState): void {
     const told = refusal ?? lock.granted({ version: lock.now.revision, depth: 1 });
     lock.notices.push(`${name(next.owner)} ${told}`);
   }
-  letThrough(lock);
+  releaseBarrierWaiters(lock);
 }
 
 /** Those at the barrier who may pass or enter. */
-export function letThrough(lock: NaiveState): void {
+export function releaseBarrierWaiters(lock: NaiveState): void {
   const sharers = () => lock.holders.filter(({ mode, delayed }) => mode !== 'exclusive' && !delayed).length;
   const waiting = () => waitingAt(lock);
   const may = (p: Passing) => (p.parties === 0 ? lock.holders.length === 0 : sharers() >= p.parties);
   // Nobody is looked at unless somebody may pass, or the lock is free.
   if (!waiting().some(may)) return;
-  takeOutGone(lock);
-  for (const passer of waiting().filter(may)) {
-    if (passer.parties === 0) {
-      passer.passed = lock.now.revision;
-      lock.notices.push(`${name(passer.owner)} granted ${passer.passed} 0`);
+  evictExpired(lock);
+  for (const waiter of waiting().filter(may)) {
+    if (waiter.parties === 0) {
+      waiter.passed = lock.now.revision;
+      lock.notices.push(`${name(waiter.owner)} granted ${waiter.passed} 0`);
     } else {
-      lock.dropBarrierWaiter(passer.owner);
-      const held = lock.heldBy(passer.owner);
-      if (held !== undefined) lock.notices.push(`${name(passer.owner)} ${lock.granted(held)}`);
+      lock.dropBarrierWaiter(waiter.owner);
+      const held = lock.heldBy(waiter.owner);
+      if (held !== undefined) lock.notices.push(`${name(waiter.owner)} ${lock.granted(held)}`);
     }
   }
 }
 
 /** Of those at the barrier, who are dead, or have waited for long enough. */
-export function takeOutGone(lock: NaiveState): void {
-  for (const passer of waitingAt(lock)) {
-    const alive = lock.now.alive(passer.owner);
-    const late = passer.waitUntilMs > 0 && passer.waitUntilMs < lock.now.timeMs;
+export function evictExpired(lock: NaiveState): void {
+  for (const waiter of waitingAt(lock)) {
+    const alive = lock.now.alive(waiter.owner);
+    const late = waiter.waitUntilMs > 0 && waiter.waitUntilMs < lock.now.timeMs;
     if (alive && !late) continue;
-    lock.dropBarrierWaiter(passer.owner);
-    const held = passer.parties > 0 ? lock.heldBy(passer.owner) : undefined;
+    lock.dropBarrierWaiter(waiter.owner);
+    const held = waiter.parties > 0 ? lock.heldBy(waiter.owner) : undefined;
     if (held !== undefined) lock.remove(held);
-    lock.notices.push(`${name(passer.owner)} ${alive ? 'LOCK_TIMEOUT' : 'SESSION_EXPIRED'}`);
+    lock.notices.push(`${name(waiter.owner)} ${alive ? 'LOCK_TIMEOUT' : 'SESSION_EXPIRED'}`);
   }
 }
 
 function waitingAt(lock: NaiveState): Passing[] {
-  return lock.passers.filter(({ passed }) => passed === 0).sort(byOwner);
+  return lock.barrierWaiters.filter(({ passed }) => passed === 0).sort(byOwner);
 }

@@ -1,7 +1,7 @@
 import type { LockCommand, Owner } from '../src/index.ts';
 import { byOwner, type Gist, name, text } from './gist.ts';
 import { cancelPassing, enterBarrier, pass } from './naive-barrier.ts';
-import { handOver, letThrough } from './naive-hand-over.ts';
+import { handOver, releaseBarrierWaiters } from './naive-hand-over.ts';
 import { type CommandOf, type Holding, NaiveState, type Now } from './naive-state.ts';
 import { downgrade, endUpgrade, upgrade } from './naive-upgrade.ts';
 
@@ -17,9 +17,9 @@ export class NaiveLock extends NaiveState {
   sessionEnded(now: Now, lease: bigint): Gist[] {
     this.#begin(now);
     const mine = ({ owner }: { readonly owner: Owner }) => owner.session.lease === lease;
-    const passing = this.passers.filter((p) => mine(p) && p.passed === 0);
+    const passing = this.barrierWaiters.filter((p) => mine(p) && p.passed === 0);
     this.notices.push(...passing.map((p) => `${name(p.owner)} SESSION_EXPIRED`).sort());
-    this.passers = this.passers.filter((p) => !mine(p));
+    this.barrierWaiters = this.barrierWaiters.filter((p) => !mine(p));
     if (this.upgrader !== undefined && mine(this.upgrader)) {
       this.notices.push(`${name(this.upgrader.owner)} SESSION_EXPIRED`);
       this.upgrader = undefined;
@@ -123,12 +123,12 @@ export class NaiveLock extends NaiveState {
       const numbered = attempt > 0 && mark.attempt > 0;
       if (numbered ? attempt <= mark.attempt : command.deadlineMs <= mark.deadlineMs) return 'LOCK_CANCELED';
     }
-    const before = as?.type === 'pass' ? this.passer(owner) : undefined;
+    const before = as?.type === 'pass' ? this.barrierWaiter(owner) : undefined;
     if (before !== undefined && before.passed > 0 && attempt <= before.attempt) return `granted ${before.passed} 0`;
     const isLock = this.capacity === 0 && this.holders.length > 0;
     if (as?.type === 'permits' ? isLock : this.capacity > 0) return 'LOCK_KIND_MISMATCH';
     if (as?.type !== 'pass' && as?.type !== 'enter') {
-      if (this.passer(owner)?.passed === 0) return 'LOCK_KIND_MISMATCH';
+      if (this.barrierWaiter(owner)?.passed === 0) return 'LOCK_KIND_MISMATCH';
       this.dropBarrierWaiter(owner);
     }
     const held = this.heldBy(owner);
@@ -175,7 +175,7 @@ export class NaiveLock extends NaiveState {
     if (before !== undefined && !stays && this.#refusedNow(owner)) return 'LOCK_TIMEOUT';
     if (this.queue.length === 0 && this.upgrader === undefined && this.fits(wanted)) {
       this.grant(wanted);
-      letThrough(this);
+      releaseBarrierWaiters(this);
       return this.granted({ version: this.now.revision, depth: 1 });
     }
     if (!wait) return this.busy();
@@ -212,13 +212,13 @@ export class NaiveLock extends NaiveState {
       return `released 0 ${held.version}`;
     }
     if (!this.now.alive(owner)) return 'SESSION_EXPIRED';
-    const passer = this.passer(owner);
-    if (passer?.passed === 0 || this.queue.some((w) => name(w.owner) === name(owner))) return 'LOCK_NOT_HELD';
+    const waiter = this.barrierWaiter(owner);
+    if (waiter?.passed === 0 || this.queue.some((w) => name(w.owner) === name(owner))) return 'LOCK_NOT_HELD';
     this.leaveMark(command, attempt);
-    if (passer !== undefined && attempt > 0 && attempt < passer.attempt) return 'LOCK_NOT_HELD';
-    if (passer !== undefined) {
+    if (waiter !== undefined && attempt > 0 && attempt < waiter.attempt) return 'LOCK_NOT_HELD';
+    if (waiter !== undefined) {
       this.dropBarrierWaiter(owner);
-      return `released 0 ${passer.passed}`;
+      return `released 0 ${waiter.passed}`;
     }
     return this.holders.length === 0 || held !== undefined ? 'LOCK_NOT_HELD' : 'LOCK_WRONG_OWNER';
   }
@@ -257,7 +257,7 @@ export class NaiveLock extends NaiveState {
   #forceRelease({ by = '', reason = '' }: CommandOf<'forceRelease'>): Gist {
     if (this.upgrader !== undefined) this.notices.push(`${name(this.upgrader.owner)} LOCK_NOT_HELD`);
     this.upgrader = undefined;
-    const entering = this.passers.filter(({ parties }) => parties > 0).sort(byOwner);
+    const entering = this.barrierWaiters.filter(({ parties }) => parties > 0).sort(byOwner);
     for (const { owner } of entering) {
       this.dropBarrierWaiter(owner);
       this.notices.push(`${name(owner)} LOCK_NOT_HELD`);

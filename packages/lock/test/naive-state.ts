@@ -55,7 +55,7 @@ export class NaiveState {
   forced = '';
   /** Grants up to which version are asked for, and until when. */
   asked: { readonly version: number; readonly untilMs: number } | undefined;
-  passers: Passing[] = [];
+  barrierWaiters: Passing[] = [];
   capacityIsSet = false;
   /** What owners have canceled or released: no acquire of theirs up to that attempt is granted, until its deadline. */
   readonly marks = new Map<string, { attempt: number; deadlineMs: number }>();
@@ -88,7 +88,7 @@ export class NaiveState {
 
   vacate(held: Holding): void {
     this.stopUpgrading(held.owner, 0);
-    if ((this.passer(held.owner)?.parties ?? 0) > 0) {
+    if ((this.barrierWaiter(held.owner)?.parties ?? 0) > 0) {
       this.dropBarrierWaiter(held.owner);
       this.notices.push(`${name(held.owner)} LOCK_CANCELED`);
     }
@@ -147,17 +147,17 @@ export class NaiveState {
     this.notices.push(`${name(owner)} LOCK_CANCELED`);
   }
 
-  passer(owner: Owner): Passing | undefined {
-    return this.passers.find((p) => name(p.owner) === name(owner));
+  barrierWaiter(owner: Owner): Passing | undefined {
+    return this.barrierWaiters.find((p) => name(p.owner) === name(owner));
   }
 
   dropBarrierWaiter(owner: Owner): void {
-    this.passers = this.passers.filter((p) => name(p.owner) !== name(owner));
+    this.barrierWaiters = this.barrierWaiters.filter((p) => name(p.owner) !== name(owner));
   }
 
-  putBarrierWaiter(passer: Passing): void {
-    this.dropBarrierWaiter(passer.owner);
-    this.passers.push(passer);
+  putBarrierWaiter(waiter: Passing): void {
+    this.dropBarrierWaiter(waiter.owner);
+    this.barrierWaiters.push(waiter);
   }
 
   mark(owner: Owner): { attempt: number; deadlineMs: number } | undefined {

@@ -35,7 +35,7 @@ export function downgrade(lock: NaiveState, { owner, attempt = 0 }: CommandOf<'d
   if (!lock.now.alive(owner)) return 'SESSION_EXPIRED';
   const held = lock.heldBy(owner);
   if (held === undefined || (attempt > 0 && attempt < held.first)) return 'LOCK_NOT_HELD';
-  if (held.mode === 'permits' || lock.passer(owner)?.passed === 0) return 'LOCK_KIND_MISMATCH';
+  if (held.mode === 'permits' || lock.barrierWaiter(owner)?.passed === 0) return 'LOCK_KIND_MISMATCH';
   if (attempt > 0 && attempt < held.upgrade) return lock.granted(held);
   endUpgrade(lock, held, attempt);
   handOver(lock);

@@ -13,7 +13,7 @@ export const BARRIERS: Courses = {
       await each.barrier(name).wait();
       passed++;
     });
-    await passers(world, 3);
+    await barrierWaiters(world, 3);
     yield 'waiting';
     expect([await held.check(), passed]).toEqual([true, 0]);
     await held.release();
@@ -29,13 +29,13 @@ export const BARRIERS: Courses = {
     const first = round(client)
       .enter()
       .finally(() => entered++);
-    await passers(world, 1);
+    await barrierWaiters(world, 1);
     yield 'held';
     expect(entered).toBe(0);
     const stays = await Promise.all([first, round(other).enter()]);
     let left = 0;
     const leaving = stays[0].leave().finally(() => left++);
-    await passers(world, 1);
+    await barrierWaiters(world, 1);
     yield 'waiting';
     expect(left).toBe(0);
     await Promise.all([leaving, stays[1].leave()]);
@@ -43,6 +43,6 @@ export const BARRIERS: Courses = {
   },
 };
 
-function passers(world: World, count: number): Promise<unknown> {
+function barrierWaiters(world: World, count: number): Promise<unknown> {
   return eventually(`${count} wait to pass`, async () => (await shown(world, world.name))?.passing === count);
 }

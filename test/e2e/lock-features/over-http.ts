@@ -64,7 +64,7 @@ export const OVER_HTTP: Courses = {
     yield 'held';
     for (const stay of stays) expect(await ask(world, 'renew', stay)).toMatchObject({ ttlMs: 30_000 });
     const leaving = ask(world, 'leave', { ...stays[0], wait: '60s' });
-    const passing = ask(world, 'acquire', { pass: true, ttl: '30s', token: guid('passer'), wait: '60s' });
+    const passing = ask(world, 'acquire', { pass: true, ttl: '30s', token: guid('waiter'), wait: '60s' });
     await eventually('two wait to pass', async () => (await shown(world, name))?.passing === 2);
     yield 'waiting';
     const left = await ask(world, 'leave', { ...stays[1], wait: '60s' });

@@ -1,4 +1,4 @@
-/** Who waits at a lock passes: B1–B3 of `procedures.ts`. */
+/** Releases the waiters of barriers, and evicts those whose session or wait has ended: B1–B3 of `procedures.ts`. */
 import { assert } from '@remora/base';
 import {
   granted,
@@ -13,39 +13,38 @@ import type { LockRows } from '../records/lock-rows.ts';
 import type { LockResult } from '../types.ts';
 import type { BarrierWaiter } from './barrier-waiters.ts';
 
-/** Lets all pass who can now. Costs nothing while nobody waits, or none of those who wait can. */
-export function letThrough(procedure: Procedure): void {
+/** B1, B2. Releases every waiter that need not wait any longer. Reads no row where nobody waits, or nobody can pass yet. */
+export function releaseBarrierWaiters(procedure: Procedure): void {
   const { view, rows } = procedure;
-  const { passing, parties } = rows.head;
-  if (passing === 0 || (rows.held && (parties === 0 || partiesHere(rows) < parties))) return;
-  const here = rows.passers.waiting().filter((passer) => !isGone(procedure, passer));
-  const still: number[] = [];
-  for (const passer of here) {
-    const { owner } = passer;
-    if (passer.parties === 0 && !rows.held) {
-      rows.passers.put({ ...passer, passedVersion: view.revision });
-      tellBarrierWaiter(procedure, passer, passed(view.revision));
-    } else if (passer.parties > 0 && partiesHere(rows) >= passer.parties) {
+  const { passing, parties: fewest } = rows.head;
+  if (passing === 0 || (rows.held && (fewest === 0 || partiesHere(rows) < fewest))) return;
+  const parties: number[] = [];
+  for (const waiter of evictExpired(procedure)) {
+    const { owner } = waiter;
+    if (waiter.parties === 0 && !rows.held) {
+      rows.barrierWaiters.put({ ...waiter, passedVersion: view.revision });
+      tellBarrierWaiter(procedure, waiter, passed(view.revision));
+    } else if (waiter.parties > 0 && partiesHere(rows) >= waiter.parties) {
       const hold = rows.holdOf(owner);
-      assert(hold !== undefined, 'B2: who enters has its share while it waits');
-      rows.passers.remove(owner);
-      tellBarrierWaiter(procedure, passer, granted(procedure, hold.holder));
-    } else if (passer.parties > 0) still.push(passer.parties);
+      assert(hold !== undefined, 'B2: a waiter that enters has its share');
+      rows.barrierWaiters.remove(owner);
+      tellBarrierWaiter(procedure, waiter, granted(procedure, hold.holder));
+    } else if (waiter.parties > 0) parties.push(waiter.parties);
   }
-  rows.passers.setParties(still.length === 0 ? 0 : Math.min(...still));
+  rows.barrierWaiters.setParties(parties.length === 0 ? 0 : Math.min(...parties));
 }
 
-/** B2, B3. How many share the lock and are alive: who is delayed (T1) keeps others off, and is nobody to wait for. */
+/** B2, B3. How many parties share the lock. A delayed hold (T1) blocks others, but does not count as a party. */
 export function partiesHere({ head: { sharers, delayed } }: LockRows): number {
   return sharers - delayed;
 }
 
-/** It holds nothing by that: the depth is 0. */
+/** The answer to a waiter that has passed: it holds nothing, so its depth is 0. */
 export function passed(version: number): LockResult {
   return { type: 'granted', version, depth: 0, lockTimeMs: 0 };
 }
 
-/** Who waits here is in no queue, so nobody who listens hears of it as of one who leaves a queue. */
+/** Answers the open call of a barrier's waiter. It is in no queue, so there is no event of one that leaves a queue. */
 export function tellBarrierWaiter(
   { lock, notices }: Procedure,
   { owner }: Pick<BarrierWaiter, 'owner'>,
@@ -54,23 +53,33 @@ export function tellBarrierWaiter(
   notices.push({ lock, owner, result });
 }
 
-/** B3. The room that they leave may be others' who queue: the caller hands over. */
-export function takeOutGone(procedure: Procedure): void {
-  for (const passer of procedure.rows.passers.waiting()) isGone(procedure, passer);
+/**
+ * B3. Evicts the waiters whose session or wait has ended; returns the others, in the order of their owners. The shares of those
+ * evicted leave room: the caller hands over.
+ */
+export function evictExpired(procedure: Procedure): readonly BarrierWaiter[] {
+  const waiting: BarrierWaiter[] = [];
+  for (const waiter of procedure.rows.barrierWaiters.waiting()) {
+    if (hasExpired(procedure, waiter)) evict(procedure, waiter);
+    else waiting.push(waiter);
+  }
+  return waiting;
 }
 
-/** B3. Takes out one that waits no longer, with its share. */
-function isGone(procedure: Procedure, passer: BarrierWaiter): boolean {
+function hasExpired({ view }: Procedure, { owner, waitUntilMs }: BarrierWaiter): boolean {
+  return !view.sessionAlive(owner.session) || waitIsOver(view, waitUntilMs);
+}
+
+/** Removes a waiter and its share, and answers it. */
+function evict(procedure: Procedure, waiter: BarrierWaiter): void {
   const { view, rows } = procedure;
-  const { owner, waitUntilMs, parties } = passer;
+  const { owner, parties } = waiter;
   const alive = view.sessionAlive(owner.session);
-  if (alive && !waitIsOver(view, waitUntilMs)) return false;
-  rows.passers.remove(owner);
+  rows.barrierWaiters.remove(owner);
   const hold = parties > 0 ? rows.holdOf(owner) : undefined;
   if (hold !== undefined) {
     stopWaiting(procedure, hold, 0);
     rows.vacate(hold, alive ? 'released' : 'expired');
   }
-  tellBarrierWaiter(procedure, passer, alive ? tooLate() : refused('SESSION_EXPIRED', SESSION_MESSAGE));
-  return true;
+  tellBarrierWaiter(procedure, waiter, alive ? tooLate() : refused('SESSION_EXPIRED', SESSION_MESSAGE));
 }

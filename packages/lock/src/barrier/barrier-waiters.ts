@@ -18,7 +18,7 @@ export interface BarrierWaiter extends BarrierWaiterRecord {
 }
 
 /** The records of a lock during one command, as far as these are concerned. */
-export interface PassedLock {
+export interface BarrierLock {
   readonly view: Pick<LockView, 'get' | 'put' | 'delete' | 'scan' | 'onEvent'>;
   readonly keys: LockKeys;
   readonly head: Head;
@@ -30,22 +30,22 @@ export interface PassedLock {
 }
 
 export class BarrierWaiters {
-  readonly #lock: PassedLock;
+  readonly #lock: BarrierLock;
 
-  constructor(lock: PassedLock) {
+  constructor(lock: BarrierLock) {
     this.#lock = lock;
   }
 
   get(owner: Owner): BarrierWaiterRecord | undefined {
     if (this.#none) return undefined;
-    const row = this.#lock.view.get(this.#lock.keys.passer(owner));
+    const row = this.#lock.view.get(this.#lock.keys.barrierWaiter(owner));
     return row && decodeBarrierWaiter(row);
   }
 
   put({ owner, ...record }: BarrierWaiter): void {
     const { view, keys, head } = this.#lock;
     this.#count(this.get(owner), -1);
-    view.put(keys.passer(owner), encodeBarrierWaiter(record));
+    view.put(keys.barrierWaiter(owner), encodeBarrierWaiter(record));
     this.#count(record, 1);
     if (record.passedVersion === 0 && record.parties > 0) {
       head.parties = head.parties === 0 ? record.parties : Math.min(head.parties, record.parties);
@@ -57,14 +57,14 @@ export class BarrierWaiters {
     const before = this.get(owner);
     if (before === undefined) return;
     this.#count(before, -1);
-    this.#lock.view.delete(this.#lock.keys.passer(owner));
+    this.#lock.view.delete(this.#lock.keys.barrierWaiter(owner));
     this.#lock.loosen(owner.session);
   }
 
   /** Those who wait, in the order of their owners. */
   waiting(): readonly BarrierWaiter[] {
     if (this.#lock.head.passing === 0) return [];
-    const { start, end } = this.#lock.keys.passers();
+    const { start, end } = this.#lock.keys.barrierWaiters();
     return this.#scan(start, end, 0).filter(({ passedVersion }) => passedVersion === 0);
   }
 

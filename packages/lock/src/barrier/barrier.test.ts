@@ -5,12 +5,12 @@ import { MemoryView } from '../../test/memory-view.ts';
 import {
   type AcquireAs,
   applyLockCommand,
+  BARRIER_WAITERS_MAX,
   type LockCommand,
   type LockId,
   type LockState,
   type Owner,
   ownerStatus,
-  PASSERS_MAX,
   publicOwner,
   queryLocks,
   sessionEnded,
@@ -283,12 +283,12 @@ describe('one who has passed and goes on to something else', () => {
 it('takes no more who wait to pass than are let through in one step', () => {
   acquire(A);
   const waiter = (i: number): Owner => ({ ...B, token: `${i}` });
-  for (let i = 0; i < PASSERS_MAX; i += 1) pass(waiter(i));
+  for (let i = 0; i < BARRIER_WAITERS_MAX; i += 1) pass(waiter(i));
   expect(pass(C)).toBe('RESOURCE_EXHAUSTED');
   expect(pass(waiter(0), { attempt: 2 })).toBe('queued');
-  expect(state()).toMatchObject({ passing: PASSERS_MAX });
+  expect(state()).toMatchObject({ passing: BARRIER_WAITERS_MAX });
   release(A);
-  expect(told.length).toBe(PASSERS_MAX);
+  expect(told.length).toBe(BARRIER_WAITERS_MAX);
   expect(pass(C)).toBe('RESOURCE_EXHAUSTED');
   release(waiter(0));
   expect(pass(C)).toMatch(/^granted/);

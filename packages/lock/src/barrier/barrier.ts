@@ -1,7 +1,7 @@
 /** Waiting at a lock without queueing for it: B1–B5 of `procedures.ts`. */
 
 import { assert } from '@remora/base';
-import { PASSERS_MAX, SHARERS_MAX } from '../limits.ts';
+import { BARRIER_WAITERS_MAX, SHARERS_MAX } from '../limits.ts';
 import { handOver } from '../procedures/hand-over.ts';
 import {
   type CommandOf,
@@ -18,14 +18,14 @@ import { publicHolder } from '../public-owner.ts';
 import type { LockRows } from '../records/lock-rows.ts';
 import type { Hold } from '../records/records.ts';
 import type { LockResult } from '../types.ts';
-import { letThrough, partiesHere, passed, takeOutGone } from './barrier-release.ts';
+import { evictExpired, partiesHere, passed, releaseBarrierWaiters } from './barrier-release.ts';
 
 type Acquire = CommandOf<'acquire'>;
 
 /** B4. What one is told who asks again, and has passed: whatever has become of the lock since. */
 export function passedBefore(rows: LockRows, { owner, as, attempt = 0 }: Acquire): LockResult | undefined {
   if (as?.type !== 'pass') return undefined;
-  const before = rows.passers.get(owner);
+  const before = rows.barrierWaiters.get(owner);
   if (before === undefined || before.passedVersion === 0 || attempt > before.attempt) return undefined;
   return passed(before.passedVersion);
 }
@@ -34,11 +34,11 @@ export function passedBefore(rows: LockRows, { owner, as, attempt = 0 }: Acquire
 export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefined): LockResult {
   const { view, rows } = procedure;
   const { owner, attempt = 0, waitUntilMs, wait } = command;
-  const before = rows.passers.get(owner);
+  const before = rows.barrierWaiters.get(owner);
   if (hold !== undefined && isOfEarlierGrant(command, hold)) {
     return refused('LOCK_CANCELED', 'the owner has entered again since');
   }
-  const most = hold === undefined ? PASSERS_MAX : SHARERS_MAX;
+  const most = hold === undefined ? BARRIER_WAITERS_MAX : SHARERS_MAX;
   if (before === undefined && rows.head.passing + rows.head.passed >= most) {
     return refused('RESOURCE_EXHAUSTED', `${most} wait to pass, or have and have not said that they know: no more do`);
   }
@@ -51,13 +51,13 @@ export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefi
     handOver(procedure);
   }
   if (wait && waitIsOver(view, waitUntilMs)) {
-    rows.passers.remove(owner);
+    rows.barrierWaiters.remove(owner);
     return tooLate();
   }
   const other = free ? undefined : rows.anyHold()?.holder;
   if (other !== undefined && !wait) return { type: 'busy', holder: publicHolder(other) };
   const passedVersion = other === undefined ? view.revision : 0;
-  rows.passers.put({ owner, attempt, waitUntilMs, parties: 0, passedVersion });
+  rows.barrierWaiters.put({ owner, attempt, waitUntilMs, parties: 0, passedVersion });
   return passedVersion > 0 ? passed(passedVersion) : { type: 'queued', position: rows.head.passing };
 }
 
@@ -66,12 +66,12 @@ export function enter(procedure: Procedure, command: Acquire, parties: number): 
   const { view, rows } = procedure;
   const { owner, attempt = 0, wait, data } = command;
   if (!wait && partiesHere(rows) + 1 >= parties) {
-    takeOutGone(procedure); // It must not be let in by their number, and then be left to wait (B3).
+    evictExpired(procedure); // It must not be let in by their number, and then be left to wait (B3).
     handOver(procedure);
   }
   const hold = rows.holdOf(owner);
   const waitUntilMs = wait ? command.waitUntilMs : 0;
-  const before = rows.passers.get(owner);
+  const before = rows.barrierWaiters.get(owner);
   if (hold !== undefined && (before?.parties ?? 0) === 0) {
     if (attempt <= hold.attempt) return granted(procedure, hold.holder); // Asked again (M1).
     return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock already; it leaves before it enters again');
@@ -82,7 +82,7 @@ export function enter(procedure: Procedure, command: Acquire, parties: number): 
   const entered = partiesHere(rows) + (hold === undefined ? 1 : 0);
   if (wait ? waitIsOver(view, waitUntilMs) : entered < parties) {
     if (hold !== undefined) end(procedure, hold);
-    else rows.passers.remove(owner);
+    else rows.barrierWaiters.remove(owner);
     handOver(procedure);
     return wait ? tooLate() : refused('LOCK_TIMEOUT', `${entered} of ${parties} parties are here`);
   }
@@ -96,11 +96,11 @@ export function enter(procedure: Procedure, command: Acquire, parties: number): 
     }
     rows.grant(wanted);
   } else if (attempt > hold.attempt) rows.setHold({ ...hold, attempt });
-  rows.passers.put({ owner, attempt, waitUntilMs, parties, passedVersion: 0 });
-  letThrough(procedure);
+  rows.barrierWaiters.put({ owner, attempt, waitUntilMs, parties, passedVersion: 0 });
+  releaseBarrierWaiters(procedure);
   const inside = rows.holdOf(owner);
   assert(inside !== undefined, 'B2: who enters has its share');
-  if (rows.passers.get(owner) === undefined) return granted(procedure, inside.holder);
+  if (rows.barrierWaiters.get(owner) === undefined) return granted(procedure, inside.holder);
   assert(wait, 'B2: who does not wait has been let in, or refused');
   return { type: 'queued', position: rows.head.passing };
 }

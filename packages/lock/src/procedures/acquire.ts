@@ -8,7 +8,7 @@ import type { LockRows } from '../records/lock-rows.ts';
 import type { Hold } from '../records/records.ts';
 import type { OwnerRecord, WaiterRecord } from '../records/row-records.ts';
 import type { LockResult } from '../types.ts';
-import { handOver, letInAfterGrant, tooManyPermits } from './hand-over.ts';
+import { handOver, releaseEnteringWaiters, tooManyPermits } from './hand-over.ts';
 import type { GrantRequest } from './lock-holds.ts';
 import {
   type CommandOf,
@@ -73,7 +73,7 @@ function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): Loc
   else if (someoneWaits(rows)) handOver(procedure); // Past those whose wait is over (L2).
   if (!someoneWaits(rows) && rows.fits(wanted)) {
     const { holder } = rows.grant(wanted);
-    letInAfterGrant(procedure);
+    releaseEnteringWaiters(procedure);
     return granted(procedure, holder);
   }
   if (!command.wait) return busy(rows);
@@ -129,7 +129,7 @@ function otherThanPassing(rows: LockRows, { owner, as }: Acquire): Refused | und
   if (as?.type === 'pass' || as?.type === 'enter') return undefined;
   if (rows.head.passing + rows.head.passed === 0) return undefined;
   const refusal = refusalOfBarrierWaiter(rows, owner);
-  if (refusal === undefined) rows.passers.remove(owner);
+  if (refusal === undefined) rows.barrierWaiters.remove(owner);
   return refusal;
 }
 

@@ -1,6 +1,6 @@
 /** Who is granted a lock when there is room in it: L2, L3 and L6 of `procedures.ts`. */
 import { assert } from '@remora/base';
-import { letThrough } from '../barrier/barrier-release.ts';
+import { releaseBarrierWaiters } from '../barrier/barrier-release.ts';
 import type { WaiterRecord } from '../records/row-records.ts';
 import {
   granted,
@@ -19,17 +19,17 @@ import {
  */
 export function handOver(procedure: Procedure): void {
   const { rows } = procedure;
-  letThrough(procedure);
+  releaseBarrierWaiters(procedure);
   if (rows.full) return; // Nobody needs to be looked at.
   handOverToUpgrader(procedure);
   if (rows.head.upgrading || rows.full) return;
   handOverToQueue(procedure);
-  letInAfterGrant(procedure);
+  releaseEnteringWaiters(procedure);
 }
 
 /** B2. Who was granted a share is one of those whom parties wait for, whether it waits for any itself or not. */
-export function letInAfterGrant(procedure: Procedure): void {
-  if (procedure.rows.head.parties > 0) letThrough(procedure);
+export function releaseEnteringWaiters(procedure: Procedure): void {
+  if (procedure.rows.head.parties > 0) releaseBarrierWaiters(procedure);
 }
 
 function handOverToQueue(procedure: Procedure): void {

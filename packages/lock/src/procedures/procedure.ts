@@ -93,6 +93,6 @@ export function stopWaiting(procedure: Procedure, { holder: { owner } }: Hold, a
 
 /** B6. Why one who waits to pass or to enter does nothing else. */
 export function refusalOfBarrierWaiter(rows: LockRows, owner: Owner): Refused | undefined {
-  if (rows.head.passing === 0 || rows.passers.get(owner)?.passedVersion !== 0) return undefined;
+  if (rows.head.passing === 0 || rows.barrierWaiters.get(owner)?.passedVersion !== 0) return undefined;
   return refused('LOCK_KIND_MISMATCH', 'the owner waits at a barrier: it enters, leaves, or gives up first');
 }

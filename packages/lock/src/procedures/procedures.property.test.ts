@@ -218,8 +218,8 @@ function expectSame(view: MemoryView, naive: NaiveLock): void {
     naive.holders.toSorted(byGrant).map((h) => `${holder(h)} ${h.data} ${h.keepData} ${h.delayed}`),
   );
   expect(textOf(state?.keptData ?? utf8(''))).toBe(naive.kept);
-  expect(state?.passing ?? 0).toBe(naive.passers.filter(({ passed }) => passed === 0).length);
-  for (const { owner: who, passed, parties } of naive.passers) {
+  expect(state?.passing ?? 0).toBe(naive.barrierWaiters.filter(({ passed }) => passed === 0).length);
+  for (const { owner: who, passed, parties } of naive.barrierWaiters) {
     // What it holds or queues for comes first, unless it waits to enter.
     const isOf = ({ owner: other }: { readonly owner: Owner }) => name(other) === name(who);
     if (parties === 0 && [...naive.holders, ...naive.queue].some(isOf)) continue;
@@ -239,7 +239,7 @@ function expectSame(view: MemoryView, naive: NaiveLock): void {
     expect(isCurrent(view, LOCK, version)).toBe(isHeldBy(version));
     expect(isCurrent(view, LOCK, version - 1)).toBe(isHeldBy(version - 1));
     const upgrades = naive.upgrader !== undefined && name(naive.upgrader.owner) === name(who);
-    if (naive.passers.some((p) => p.parties > 0 && name(p.owner) === name(who))) continue;
+    if (naive.barrierWaiters.some((p) => p.parties > 0 && name(p.owner) === name(who))) continue;
     if (delayed) {
       expect(ownerStatus(view, LOCK, who)).toMatchObject({ type: 'refused', code: 'SESSION_EXPIRED' });
       continue;

@@ -111,13 +111,13 @@ function statusIn(
   { keys, head }: { readonly keys: LockKeys; readonly head: Head },
   owner: Owner,
 ): Extract<LockResult, { readonly type: 'granted' | 'queued' }> | undefined {
-  const row = head.passing + head.passed === 0 ? undefined : view.get(keys.passer(owner));
-  const passer = row && decodeBarrierWaiter(row);
+  const row = head.passing + head.passed === 0 ? undefined : view.get(keys.barrierWaiter(owner));
+  const waiter = row && decodeBarrierWaiter(row);
   const waiting = { type: 'queued', position: head.passing } as const;
-  if (passer !== undefined && passer.parties > 0) return waiting; // B2: it has its share, and is not in yet.
+  if (waiter !== undefined && waiter.parties > 0) return waiting; // B2: it has its share, and is not in yet.
   const holding = holdingIn(view, { keys, head }, owner);
-  if (holding !== undefined || passer === undefined) return holding;
-  const { passedVersion: version } = passer;
+  if (holding !== undefined || waiter === undefined) return holding;
+  const { passedVersion: version } = waiter;
   return version > 0 ? { type: 'granted', version, depth: 0, lockTimeMs: 0 } : waiting;
 }
 

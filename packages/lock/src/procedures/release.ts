@@ -40,17 +40,17 @@ function releaseOfNothing(procedure: Procedure, command: CommandOf<'release'>, l
   const { view, rows } = procedure;
   const { owner, attempt = 0 } = command;
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
-  const passer = rows.passers.get(owner);
-  if (rows.owner(owner).sequence !== 0 || passer?.passedVersion === 0) {
+  const waiter = rows.barrierWaiters.get(owner);
+  if (rows.owner(owner).sequence !== 0 || waiter?.passedVersion === 0) {
     return refused('LOCK_NOT_HELD', 'the owner waits for the lock and does not hold it; cancel leaves the queue');
   }
   leaveMark(procedure, command, attempt);
-  if (passer !== undefined && attempt > 0 && attempt < passer.attempt) {
+  if (waiter !== undefined && attempt > 0 && attempt < waiter.attempt) {
     return refused('LOCK_NOT_HELD', 'what this releases has ended; the owner has passed since'); // M1
   }
-  if (passer !== undefined) {
-    rows.passers.remove(owner);
-    return { type: 'released', depth: 0, version: passer.passedVersion }; // B4
+  if (waiter !== undefined) {
+    rows.barrierWaiters.remove(owner);
+    return { type: 'released', depth: 0, version: waiter.passedVersion }; // B4
   }
   if (later !== undefined) {
     const { version } = later.holder;
@@ -84,13 +84,13 @@ export function cancel(procedure: Procedure, command: CommandOf<'cancel'>): Lock
 function cancelPassing(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold | undefined): boolean {
   const { rows } = procedure;
   const { owner, attempt = 0 } = command;
-  const passer = rows.passers.get(owner);
-  if (passer === undefined || (attempt > 0 && attempt < passer.attempt)) return false;
-  const entering = hold !== undefined && passer.parties > 0;
+  const waiter = rows.barrierWaiters.get(owner);
+  if (waiter === undefined || (attempt > 0 && attempt < waiter.attempt)) return false;
+  const entering = hold !== undefined && waiter.parties > 0;
   if (entering) end(procedure, hold);
   else {
-    rows.passers.remove(owner);
-    if (passer.passedVersion === 0)
+    rows.barrierWaiters.remove(owner);
+    if (waiter.passedVersion === 0)
       tellBarrierWaiter(procedure, { owner }, refused('LOCK_CANCELED', 'the acquire was canceled'));
   }
   return entering;
@@ -122,10 +122,10 @@ export function forceRelease(procedure: Procedure, command: CommandOf<'forceRele
     rows.removeUpgrader();
     notify(procedure, upgrader.owner, refused('LOCK_NOT_HELD', 'the lock was taken away'));
   }
-  for (const passer of rows.head.parties > 0 ? rows.passers.waiting() : []) {
-    if (passer.parties === 0) continue;
-    rows.passers.remove(passer.owner);
-    tellBarrierWaiter(procedure, passer, refused('LOCK_NOT_HELD', 'the lock was taken away'));
+  for (const waiter of rows.head.parties > 0 ? rows.barrierWaiters.waiting() : []) {
+    if (waiter.parties === 0) continue;
+    rows.barrierWaiters.remove(waiter.owner);
+    tellBarrierWaiter(procedure, waiter, refused('LOCK_NOT_HELD', 'the lock was taken away'));
   }
   for (const hold of holds) {
     const { owner, version } = hold.holder;
@@ -145,8 +145,8 @@ export function end(procedure: Procedure, hold: Hold): void {
   const { owner } = hold.holder;
   stopWaiting(procedure, hold, 0);
   const { rows } = procedure;
-  if (rows.head.parties > 0 && (rows.passers.get(owner)?.parties ?? 0) > 0) {
-    rows.passers.remove(owner);
+  if (rows.head.parties > 0 && (rows.barrierWaiters.get(owner)?.parties ?? 0) > 0) {
+    rows.barrierWaiters.remove(owner);
     tellBarrierWaiter(procedure, { owner }, refused('LOCK_CANCELED', 'the owner has left'));
   }
   rows.vacate(hold, 'released');

@@ -252,7 +252,7 @@ export class LockKeys {
     return this.#key(FORCED, 0);
   }
 
-  passer(owner: Owner): Buffer {
+  barrierWaiter(owner: Owner): Buffer {
     const tokenBytes = Buffer.byteLength(owner.token);
     const key = this.#key(PASSER, SESSION_BYTES + tokenBytes);
     const at = writeSession(key, owner.session, this.#prefixLength + 1);
@@ -260,7 +260,7 @@ export class LockKeys {
     return key;
   }
 
-  passers(): Span {
+  barrierWaiters(): Span {
     return { start: this.#key(PASSER, 0), end: this.#key(PASSER + 1, 0) };
   }
 

@@ -133,7 +133,7 @@ export class LockRecords {
   #sessionInUse(session: SessionRef): boolean {
     const { hold } = this.headRecord;
     if (hold !== undefined && !hold.delayed && sameSession(hold.holder.owner.session, session)) return true;
-    if (this.hasBarrierWaiters && this.passers.ofSession(session, 1).length > 0) return true;
+    if (this.hasBarrierWaiters && this.barrierWaiters.ofSession(session, 1).length > 0) return true;
     if (this.hasNoOwners) return false;
     const span = this.keys.session(session);
     return this.view.scan(span.start, span.end, 1).length > 0;
@@ -162,10 +162,10 @@ export class LockRecords {
     });
   }
 
-  // ------------------------------------------------------------------------------------------------ passers
+  // ------------------------------------------------------------------------------------------------ barrier waiters
 
   /** Those who wait without queueing, or have. */
-  get passers(): BarrierWaiters {
+  get barrierWaiters(): BarrierWaiters {
     return new BarrierWaiters({
       ...{ view: this.view, keys: this.keys, head: this.headRecord },
       attach: (session) => this.attach(session),

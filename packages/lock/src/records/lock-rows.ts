@@ -54,9 +54,9 @@ export class LockRows extends LockQueue {
   /** Gives those who waited. */
   #removeBarrierWaiters(session: SessionRef): readonly Owner[] {
     if (!this.hasBarrierWaiters) return [];
-    const { passers } = this;
-    const gone = passers.ofSession(session, 0);
-    for (const { owner } of gone) passers.remove(owner);
+    const { barrierWaiters } = this;
+    const gone = barrierWaiters.ofSession(session, 0);
+    for (const { owner } of gone) barrierWaiters.remove(owner);
     return gone.filter(({ passedVersion }) => passedVersion === 0).map(({ owner }) => owner);
   }
 
