@@ -17,8 +17,8 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     name: 'lasting-lease-forgotten-by-the-journal',
     rule: 'the journal names a lease without expiry until the cluster has answered (lease-endings.ts E1)',
     file: 'packages/client/src/session/lease-endings.ts',
-    find: 'if (await this.#isEnded(ref)) return this.#journal?.remove(ref.lease);',
-    replace: 'this.#journal?.remove(ref.lease);\n      if (await this.#isEnded(ref)) return;',
+    find: 'if (await this.#revoke(ref)) return this.#journal?.remove(ref.lease);',
+    replace: 'this.#journal?.remove(ref.lease);\n      if (await this.#revoke(ref)) return;',
     killedBy: {
       file: 'test/sdk/journal.test.ts',
       test: 'keeps what no time ends until the cluster has said that it has ended, be it lost or released',

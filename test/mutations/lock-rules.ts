@@ -84,7 +84,7 @@ export const OF_LOCKS: readonly RuleMutation[] = [
     name: 'who-enters-upgrades-meanwhile',
     rule: 'one who waits at a barrier asks for the lock alone, by a share that ends with its wait (B6)',
     file: 'packages/lock/src/procedures/acquire.ts',
-    find: 'if (aside !== undefined) return aside;',
+    find: 'if (waiting !== undefined) return waiting;',
     replace: '',
     killedBy: {
       file: 'packages/lock/src/barrier/barrier.test.ts',

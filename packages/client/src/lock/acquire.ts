@@ -154,7 +154,10 @@ export class AcquireOperation implements LossListener {
       this.#end(refusal);
       return false;
     }
-    if (this.#isUpgraded()) return false;
+    if (this.#request.upgrade?.isAlone()) {
+      this.#finishUpgraded();
+      return false;
+    }
     if (this.#request.waitMs === 0) this.#waitTimer?.cancel();
     this.#hasTurn = true;
     this.#turns.converting = this.#request.upgrade !== undefined;
@@ -163,12 +166,10 @@ export class AcquireOperation implements LossListener {
     return true;
   }
 
-  /** Who has it alone already asks for nothing: to give that up would leave it shared. */
-  #isUpgraded(): boolean {
-    if (!this.#request.upgrade?.isAlone()) return false;
+  /** A holder that has the lock alone already asks for nothing: giving up such an upgrade would leave it shared. */
+  #finishUpgraded(): void {
     const { grant, levels: depth } = this.#turns;
     this.#finish(this.#grantOf({ version: grant.version, depth, lockTimeMs: 0 }));
-    return true;
   }
 
   #ask(): void {

@@ -77,9 +77,8 @@ export class HoldLiveness implements LossListener, GrantHandle {
     return this.#lossReason;
   }
 
-  /** Whether there is nothing left to release. */
+  /** Whether there is nothing left to release, as far as is known. */
   get isOver(): boolean {
-    this.#session.check();
     return this.#released || this.#lossReason !== undefined;
   }
 

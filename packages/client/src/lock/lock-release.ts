@@ -89,6 +89,7 @@ export class LockRelease {
   /** RL1. Returns whether it keeps the turn. */
   #takeTurn(done: (error: ServiceError | undefined) => void): boolean {
     this.#leaving--;
+    this.#session.check();
     if (this.#liveness.isOver) {
       // It may be lost for this client, and still be held at the server.
       this.#own?.end();
@@ -175,6 +176,7 @@ export class LockRelease {
   }
 
   async #releaseLevels(): Promise<void> {
+    this.#session.check();
     while (this.#depth > 0 && !this.#liveness.isOver) await this.release();
     await this.#turns.idle(); // A release that began before may still wait for its answer.
   }

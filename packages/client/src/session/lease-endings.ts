@@ -49,12 +49,13 @@ export class LeaseEndings {
     let last = false;
     for (let pauseMs = PAUSE_MIN_MS; !last; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
       last = signal.aborted;
-      if (await this.#isEnded(ref)) return this.#journal?.remove(ref.lease);
+      if (await this.#revoke(ref)) return this.#journal?.remove(ref.lease);
       if (!last) await sleep(clock, pauseMs, signal).catch(() => {});
     }
   }
 
-  #isEnded({ lease: id, incarnation }: SessionRef): Promise<boolean> {
+  /** Asks once. Resolves to whether the lease has certainly ended. */
+  #revoke({ lease: id, incarnation }: SessionRef): Promise<boolean> {
     return new Promise((resolve) => {
       const revoke = { type: 'leaseRevoke', id, incarnation } as const;
       this.#requester.sendCommand(revoke, { timeoutMs: ATTEMPT_MS }, (error) => {

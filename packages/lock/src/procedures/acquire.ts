@@ -39,8 +39,8 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   if (passage !== undefined) return passage;
   const mismatch = kindMismatch(rows, command);
   if (mismatch !== undefined) return mismatch;
-  const aside = otherThanPassing(rows, command);
-  if (aside !== undefined) return aside;
+  const waiting = forgetPassage(rows, command);
+  if (waiting !== undefined) return waiting;
   const hold = rows.holdOf(owner);
   if (command.as?.type === 'upgrade') return upgrade(procedure, command, hold);
   if (command.as?.type === 'pass') return pass(procedure, command, hold);
@@ -124,8 +124,8 @@ function kindMismatch({ head, held }: LockRows, { as }: Acquire): Refused | unde
   return refused('LOCK_KIND_MISMATCH', `this is a semaphore with ${head.capacity} permits, and no lock`);
 }
 
-/** B4, B6. Who asks for anything else than to pass or enter knows that it has passed, and does not wait to. */
-function otherThanPassing(rows: LockRows, { owner, as }: Acquire): Refused | undefined {
+/** B4, B6. An owner that acquires knows that it has passed, so the row can go. One that still waits to pass is refused. */
+function forgetPassage(rows: LockRows, { owner, as }: Acquire): Refused | undefined {
   if (as?.type === 'pass' || as?.type === 'enter') return undefined;
   if (rows.head.passing + rows.head.passed === 0) return undefined;
   const refusal = refusalOfBarrierWaiter(rows, owner);
