@@ -23,7 +23,7 @@ const IMPOSSIBLE: readonly { readonly name: string; readonly options: Partial<Cl
 ];
 
 test.each(IMPOSSIBLE)(
-  'a client that does not come about, for $name, leaves no stand-in behind',
+  'a client that does not come about, for $name, leaves no background renewer behind',
   async ({ options }) => {
     let closed = 0;
     const backgroundRenewer: RenewsInBackground = {

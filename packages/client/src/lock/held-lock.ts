@@ -13,7 +13,7 @@ import { ACQUIRE_CHECKS, type AcquireOptions } from './acquire-options.ts';
 import { type Convertible, downgradeHold, UPGRADE_OPTIONS, type UpgradeOptions, upgradeHold } from './conversion.ts';
 import { type HeldLockState, type Hold, HoldLiveness } from './hold-liveness.ts';
 import type { LockDeps } from './lock-deps.ts';
-import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
+import { noDedicatedLease, refusalOf, takenAway } from './lock-errors.ts';
 import { LockRelease } from './lock-release.ts';
 import type { RevokeListener } from './revoke.ts';
 
@@ -161,7 +161,7 @@ export class HeldLock implements AsyncDisposable {
   async extend(ttl?: Duration): Promise<void> {
     this.throwIfLost();
     if (this.#own !== undefined) await this.#own.extend(ttl);
-    else if (ttl !== undefined) throw noOwnLease('a ttl');
+    else if (ttl !== undefined) throw noDedicatedLease('a ttl');
     else await this.#session.renew(this.#deps.requestTimeoutMs);
     this.throwIfLost();
   }
@@ -174,7 +174,7 @@ export class HeldLock implements AsyncDisposable {
    */
   async setCondition(condition: LockCondition): Promise<void> {
     this.throwIfLost();
-    if (this.#own === undefined) throw noOwnLease('a condition');
+    if (this.#own === undefined) throw noDedicatedLease('a condition');
     await this.#own.setCondition(condition);
     this.throwIfLost();
   }
@@ -188,7 +188,7 @@ export class HeldLock implements AsyncDisposable {
    */
   async orphan(): Promise<void> {
     this.throwIfLost();
-    if (this.#own === undefined) throw noOwnLease('a ttl to be left to');
+    if (this.#own === undefined) throw noDedicatedLease('a ttl to be left to');
     this.#release.leaveBehind();
     await this.#own.leave();
   }

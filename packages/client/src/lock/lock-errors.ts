@@ -2,7 +2,7 @@
 import { ServiceError } from '@remora/base';
 import type { LockResult } from '@remora/lock';
 
-export function noOwnLease(what: string): ServiceError {
+export function noDedicatedLease(what: string): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', `the lock was acquired without ${what}, and belongs to a session`);
 }
 

@@ -50,7 +50,7 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
   {
     layer: 'client',
     name: 'hold-for-twice-its-limit',
-    rule: 'a hold is given up when its limit has passed (own-lease.ts)',
+    rule: 'a hold is given up when its limit has passed (dedicated-lease.ts)',
     file: 'packages/client/src/session/dedicated-lease.ts',
     find: 'session.limitTo(maxHoldMs);',
     replace: 'session.limitTo(2 * maxHoldMs);',

@@ -17,11 +17,11 @@ import { World } from '../support/sdk-world.ts';
 const ALIVE_INTERVAL_MS = 50;
 const GATEWAYS = ['a:1', 'b:1', 'c:1'];
 
-/** A client whose thread can be kept busy, with a stand-in for it. */
+/** A client whose thread can be kept busy, with a background renewer. */
 class Pair {
   readonly world = new World();
   readonly thread = new BusyThread(this.world.clock);
-  /** Heartbeats of the stand-in. */
+  /** Heartbeats of the background renewer. */
   beats = 0;
   readonly #reports: BackgroundRenewerReport[] = [];
   readonly #endpoints: readonly string[];
@@ -150,7 +150,7 @@ describe('a client whose thread is busy', () => {
     expect([held.state, held.signal.aborted]).toEqual(['lost', true]);
   });
 
-  test('has no stand-in as long as it sends its own heartbeats', async () => {
+  test('sends no heartbeats in the background as long as it sends its own heartbeats', async () => {
     const pair = new Pair();
     const client = await pair.client({ ttlMs: 900, blockMaxMs: 30_000 });
     await pair.world.until(client.lock('l').acquire());
