@@ -213,7 +213,7 @@ describe('remora lock', () => {
     const ended = await begin(['lock', 'run', ...health, 'unwell', '--', 'sleep', '60']).ended;
     expect(ended).toMatchObject({
       code: 76,
-      err: expect.stringContaining('2 times, at last because it exited with 1)'),
+      err: expect.stringContaining('2 times in a row, the last time because it exited with 1)'),
     });
   });
 

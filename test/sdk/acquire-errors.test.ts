@@ -22,21 +22,21 @@ test.each<{
   {
     taken: (c) => c.semaphore('n', all).acquire(),
     call: (c, wait) => c.semaphore('n', all).acquire({ wait, permits: 2 }),
-    busy: 'there are not enough permits free, or others wait for them',
+    busy: 'not enough permits are free, or others wait for them',
     late: 'the permits were not granted in time',
   },
   {
     taken: (c) => c.barrier('n').hold(),
     call: (c, wait) => c.barrier('n').wait({ wait }),
-    busy: 'somebody is still there',
-    late: 'somebody was still there when the wait was over',
+    busy: 'somebody still holds it',
+    late: 'somebody still held it when the wait ended',
   },
   {
     taken: async () => {},
     call: (c, wait) => c.doubleBarrier('n', { parties: 2 }).enter({ wait }),
     code: 'LOCK_TIMEOUT',
-    busy: '1 of 2 parties are here',
-    late: 'the other parties did not come in time',
+    busy: 'only 1 of 2 parties have entered',
+    late: 'the other parties did not enter in time',
   },
 ])('$busy; $late', async ({ taken, call, code = 'LOCK_BUSY', busy, late }) => {
   const world = new World();

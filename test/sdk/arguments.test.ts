@@ -157,12 +157,12 @@ describe('what is no argument', () => {
 
 describe('numbers out of their bounds, and text that is none, are refused by name before anything is asked for', () => {
   type Call = (client: RemoraClient) => Promise<unknown>;
-  const permits = 'permits to acquire: a whole number from 1 to 1000000, not';
-  const capacity = 'the permits of a semaphore: a whole number from 1 to 1000000, not';
-  const parties = 'the parties of a double barrier: a whole number from 1 to 100000, not';
-  const version = 'a fencing version: a whole number from 0 to 9007199254740991, not';
-  const seconds = "; a number counts milliseconds, for seconds write '5s'";
-  const half = 'well-formed text; this one has half of a surrogate pair';
+  const permits = 'permits to acquire: expected a whole number from 1 to 1000000, got';
+  const capacity = 'the permits of a semaphore: expected a whole number from 1 to 1000000, got';
+  const parties = 'the parties of a double barrier: expected a whole number from 1 to 100000, got';
+  const version = 'a fencing version: expected a whole number from 0 to 9007199254740991, got';
+  const seconds = " ms; a number counts milliseconds, write '5s' for seconds";
+  const half = 'expected well-formed text, got text with half of a surrogate pair';
   const semaphore = (client: RemoraClient) => client.semaphore('s', { permits: 3 });
 
   test.each<readonly [string, Call]>([
@@ -175,13 +175,16 @@ describe('numbers out of their bounds, and text that is none, are refused by nam
     [`${capacity} 0`, (c) => semaphore(c).setPermits(0)],
     [`${capacity} 0.5`, (c) => semaphore(c).setPermits(0.5)],
     [`${parties} -1`, (c) => c.doubleBarrier('d', { parties: -1 }).enter()],
-    ['depthMax: a whole number from 1 to 1000000, not 0', (c) => c.lock('l').acquire({ token: 't', depthMax: 0 })],
-    ['limit: a whole number from 1 to 1000, not -5', (c) => c.locks.list({ limit: -5 })],
+    [
+      'depthMax: expected a whole number from 1 to 1000000, got 0',
+      (c) => c.lock('l').acquire({ token: 't', depthMax: 0 }),
+    ],
+    ['limit: expected a whole number from 1 to 1000, got -5', (c) => c.locks.list({ limit: -5 })],
     [`${version} '7'`, (c) => c.fence.check('l', untyped('7'))],
-    [`ttl: at least 100 ms, not 5${seconds}`, (c) => c.session({ ttl: 5 })],
-    [`ttl: at least 100 ms, not 30${seconds}`, (c) => c.lock('l').acquire({ ttl: 30 })],
-    [`ttl: at least 100 ms, not 60${seconds}`, (c) => c.lease.grant(60)],
-    ['timeout: 1 ms to 60 s, not 180000 ms', (c) => c.kv.put('k', 'v', { timeout: '3m' })],
+    [`ttl: expected at least 100 ms, got 5${seconds}`, (c) => c.session({ ttl: 5 })],
+    [`ttl: expected at least 100 ms, got 30${seconds}`, (c) => c.lock('l').acquire({ ttl: 30 })],
+    [`ttl: expected at least 100 ms, got 60${seconds}`, (c) => c.lease.grant(60)],
+    ['timeout: expected 1 ms to 60 s, got 180000 ms', (c) => c.kv.put('k', 'v', { timeout: '3m' })],
     [`names, keys and values: ${half}`, async (c) => c.lock('a\ud800').acquire()],
     [`names, keys and values: ${half}`, (c) => c.kv.put('k', '\udc00')],
     [`token: ${half}`, (c) => c.lock('l').acquire({ token: '\ud800' })],
@@ -199,11 +202,11 @@ describe('numbers out of their bounds, and text that is none, are refused by nam
   test('the TTL of sessions and the time of requests are looked at when the client connects', async () => {
     await expect(connect({ endpoints: '127.0.0.1:1', requestTimeout: '3m' })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: 'requestTimeout: 1 ms to 60 s, not 180000 ms',
+      message: 'requestTimeout: expected 1 ms to 60 s, got 180000 ms',
     });
     await expect(connect({ endpoints: '127.0.0.1:1', sessionTtl: 10 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: `sessionTtl: at least 100 ms, not 10${seconds}`,
+      message: `sessionTtl: expected at least 100 ms, got 10${seconds}`,
     });
   });
 });
@@ -217,7 +220,7 @@ describe('a name that a call does not take is refused: a misspelt fence would be
       (c) => c.kv.put('k', 'v', t({ fense: { name: 'n', version: 5 } })),
     ],
     ['fence has no option vers', (c) => c.kv.put('k', 'v', { fence: untyped({ name: 'n', vers: 5 }) })],
-    ['fence: a lock that is held, or', (c) => c.kv.put('k', 'v', { fence: untyped(null) })],
+    ['fence: expected a held lock, or', (c) => c.kv.put('k', 'v', { fence: untyped(null) })],
     ['a transaction has no option compares; did you mean compare?', (c) => c.kv.txn(t({ compares: [] }))],
     ['a transaction has no option succes; did you mean success?', (c) => c.kv.txn(t({ succes: [] }))],
     [
@@ -229,17 +232,17 @@ describe('a name that a call does not take is refused: a misspelt fence would be
       (c) => c.kv.txn({ compare: [untyped({ key: 'k', target: 'mod', is: '=', thann: 1 })] }),
     ],
     [
-      "is: one of =, >, <, !=, not '=='",
+      "is: expected one of =, >, <, !=, got '=='",
       (c) => c.kv.txn({ compare: [{ key: 'k', target: 'mod', is: untyped('=='), than: 1 }] }),
     ],
     ['get has no option revison; did you mean revision?', (c) => c.kv.get('k', t({ revison: 1 }))],
     ['delete has no option prefx', (c) => c.kv.delete('k', t({ prefx: true }))],
     ['watch has no option prevKV; did you mean prevKv?', (c) => c.kv.watch('k', t({ prevKV: true }))],
     [
-      'lease: the id of one, a bigint of 64 bits other than 0n, not object',
+      'lease: expected the id of a lease, a bigint of 64 bits other than 0n, got object',
       (c) => c.kv.put('k', 'v', { lease: untyped({ id: 5n }) }),
     ],
-    ['the options of lock are an object, such as { namespace', (c) => c.lock('n', untyped('orders'))],
+    ['the options of lock: expected an object, such as { namespace', (c) => c.lock('n', untyped('orders'))],
     ['lock has no option namespce; did you mean namespace?', (c) => c.lock('n', t({ namespce: 'x' }))],
     ['acquire has no option wiat; did you mean wait?', (c) => c.rwLock('n').read(t({ wiat: 1 }))],
     [
@@ -250,19 +253,25 @@ describe('a name that a call does not take is refused: a misspelt fence would be
       'a lock of a set has no option semaphore',
       (c) => c.lockAll([untyped({ lock: 'n', semaphore: 'n', capacity: 3 })]),
     ],
-    ['choose locks by a list of them, not by string', (c) => c.lockAll(untyped('n'))],
+    ["lockAll: expected a list of locks, got 'n'", (c) => c.lockAll(untyped('n'))],
     ['acquire of a set has no option token', (c) => c.lockAll(['n']).acquire(t({ token: 't' }))],
-    ['the options of semaphore are an object', (c) => c.semaphore('n', untyped(undefined))],
+    ['the options of semaphore: expected an object', (c) => c.semaphore('n', untyped(undefined))],
     [
       'acquire of permits has no option permit; did you mean permits?',
       (c) => c.semaphore('n', { permits: 2 }).acquire(t({ permit: 2 })),
     ],
     ['doubleBarrier has no option party', (c) => c.doubleBarrier('n', untyped({ party: 3 }))],
-    ['waiting at a barrier has no option ttl; there is wait, signal', (c) => c.barrier('n').wait(t({ ttl: 1_000 }))],
-    ['campaign has no option val; there is value, wait, signal, ttl', (c) => c.election('n').campaign(t({ val: 'x' }))],
+    [
+      'waiting at a barrier has no option ttl; its options are wait, signal',
+      (c) => c.barrier('n').wait(t({ ttl: 1_000 })),
+    ],
+    [
+      'campaign has no option val; its options are value, wait, signal, ttl',
+      (c) => c.election('n').campaign(t({ val: 'x' })),
+    ],
     ['session has no option tll; did you mean ttl?', (c) => c.session(t({ tll: 10 }))],
-    ["attributes: text, but 'a' is number", (c) => c.session({ attributes: { a: untyped(1) } })],
-    ['check: a function, not', (c) => c.session({ health: { check: untyped('true') } })],
+    ["attributes: expected text for 'a', got 1", (c) => c.session({ attributes: { a: untyped(1) } })],
+    ['check: expected a function, got', (c) => c.session({ health: { check: untyped('true') } })],
     ['revoke has no option wiat; did you mean wait?', (c) => c.lock('n').revoke(t({ wiat: 1 }))],
     ['forceRelease has no option reson; did you mean reason?', (c) => c.locks.forceRelease('n', t({ reson: 'x' }))],
     ['list of locks has no option prfix; did you mean prefix?', (c) => c.locks.list(t({ prfix: 'x' }))],
@@ -272,11 +281,11 @@ describe('a name that a call does not take is refused: a misspelt fence would be
       'condition has no option heartbeats',
       (c) => c.lock('n').acquire({ condition: untyped({ heartbeats: '1s', serverMisses: 3 }) }),
     ],
-    ['the id of a session: a bigint, or hexadecimal text', (c) => c.sessions.show('5f3a.1')],
-    ['session: the id of one, a bigint of 64 bits other than 0n, not 0', (c) => c.sessions.close(0n)],
-    ['session: the id of one, a bigint of 64 bits', (c) => c.sessions.close(2n ** 64n + 5n)],
-    ['lease: the id of one, a bigint of 64 bits', (c) => c.lease.revoke(2n ** 64n + 5n)],
-    ['lease: the id of one, a bigint of 64 bits', (c) => c.kv.put('k', 'v', { lease: 2n ** 64n })],
+    ['the id of a session: expected a bigint, or hexadecimal text', (c) => c.sessions.show('5f3a.1')],
+    ['session: expected the id of a lease, a bigint of 64 bits other than 0n, got 0', (c) => c.sessions.close(0n)],
+    ['session: expected the id of a lease, a bigint of 64 bits', (c) => c.sessions.close(2n ** 64n + 5n)],
+    ['lease: expected the id of a lease, a bigint of 64 bits', (c) => c.lease.revoke(2n ** 64n + 5n)],
+    ['lease: expected the id of a lease, a bigint of 64 bits', (c) => c.kv.put('k', 'v', { lease: 2n ** 64n })],
   ])('%s', async (message, call) => {
     const world = new World();
     const client = await world.client();
@@ -293,8 +302,8 @@ describe('a name that a call does not take is refused: a misspelt fence would be
     await expect(connecting({ retry: { attempt: 1 } })).rejects.toThrow(
       'retry has no option attempt; did you mean attempts?',
     );
-    await expect(connecting({ requestTimeout: 0 })).rejects.toThrow('requestTimeout: 1 ms to 60 s, not 0 ms');
-    await expect(connecting({ attributes: { a: 1 } })).rejects.toThrow("attributes: text, but 'a' is number");
+    await expect(connecting({ requestTimeout: 0 })).rejects.toThrow('requestTimeout: expected 1 ms to 60 s, got 0 ms');
+    await expect(connecting({ attributes: { a: 1 } })).rejects.toThrow("attributes: expected text for 'a', got 1");
   });
 });
 
@@ -367,10 +376,10 @@ describe('options that are none', () => {
 
   test.each([
     { options: { wiat: '5s' }, message: 'acquire has no option wiat; did you mean wait?' },
-    { options: { zzz: 1 }, message: /acquire has no option zzz; there is wait, signal, / },
-    { options: 5_000, message: "the options of acquire are an object, such as { wait: '5s' }, not number" },
-    { options: '5s', message: /are an object, .* not string/ },
-    { options: null, message: /are an object, .* not null/ },
+    { options: { zzz: 1 }, message: /acquire has no option zzz; its options are wait, signal, / },
+    { options: 5_000, message: "the options of acquire: expected an object, such as { wait: '5s' }, got number" },
+    { options: '5s', message: /expected an object, .* got string/ },
+    { options: null, message: /expected an object, .* got null/ },
   ])('are refused before anything is asked for: $options', async ({ options, message }) => {
     await expect(acquire(options)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -387,7 +396,7 @@ describe('options that are none', () => {
   });
 
   test.each([
-    { options: undefined, message: /the options of connect are an object/ },
+    { options: undefined, message: /the options of connect: expected an object/ },
     { options: {}, message: /endpoints/ },
     {
       options: { endpoints: '127.0.0.1:1', sesionTtl: '3s' },

@@ -4,7 +4,7 @@ import { PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import type { Tracer } from './lock/tracing.ts';
 import { type Duration, durationMs, requestMsOf, ttlMsOf } from './options/duration.ts';
 import { attributes, checkedByCall, count, duration, flag, object, ttl } from './options/option-kinds.ts';
-import { type ChecksOf, optionSet, requireAttributes } from './options/options.ts';
+import { type ChecksOf, optionSet, requireAttributes, shown } from './options/options.ts';
 import type { HealthCheck } from './session/health.ts';
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './transport/retry.ts';
 
@@ -104,5 +104,8 @@ export function clientSettings(options: ClientOptions): ClientSettings {
 export function endpointsOf({ endpoints }: Pick<ClientOptions, 'endpoints'>): readonly string[] {
   const all = typeof endpoints === 'string' ? endpoints.split(',') : endpoints;
   if (Array.isArray(all) && all.every((endpoint) => typeof endpoint === 'string')) return all;
-  throw new ServiceError('INVALID_ARGUMENT', "endpoints: text, or a list of texts, such as '127.0.0.1:7480'");
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `endpoints: expected text, or a list of texts, such as '127.0.0.1:7480', got ${shown(endpoints)}`,
+  );
 }

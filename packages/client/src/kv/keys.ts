@@ -33,27 +33,30 @@ export interface KvPair {
 export function toBytes(text: BytesLike): Bytes {
   if (typeof text === 'string') return utf8(wellFormed(text, 'names, keys and values'));
   if (text instanceof Uint8Array) return copyBytes(text);
-  throw new ServiceError('INVALID_ARGUMENT', `names, keys and values are text or bytes, not ${typeof text}`);
+  throw new ServiceError('INVALID_ARGUMENT', `names, keys and values: expected text or bytes, got ${typeof text}`);
 }
 
 /** @throws ServiceError INVALID_ARGUMENT for what is neither text nor bytes. */
 export function requireBytes(given: BytesLike, what: string): void {
   if (typeof given === 'string') wellFormed(given, what);
   else if (!(given instanceof Uint8Array)) {
-    throw new ServiceError('INVALID_ARGUMENT', `${what}: text or bytes, not ${typeof given}`);
+    throw new ServiceError('INVALID_ARGUMENT', `${what}: expected text or bytes, got ${typeof given}`);
   }
 }
 
 /** The same of what is text only, such as a namespace. @throws ServiceError INVALID_ARGUMENT for anything else. */
 export function requireText(text: string, what: string): string {
   if (typeof text === 'string') return wellFormed(text, what);
-  throw new ServiceError('INVALID_ARGUMENT', `${what}: text, not ${typeof text}`);
+  throw new ServiceError('INVALID_ARGUMENT', `${what}: expected text, got ${typeof text}`);
 }
 
 /** Half of a surrogate pair has no UTF-8: two such names would become one. */
 function wellFormed(text: string, what: string): string {
   if (text.isWellFormed()) return text;
-  throw new ServiceError('INVALID_ARGUMENT', `${what}: well-formed text; this one has half of a surrogate pair`);
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `${what}: expected well-formed text, got text with half of a surrogate pair`,
+  );
 }
 
 const checked = (): void => {};
@@ -88,7 +91,7 @@ export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly
   if (selector.end === undefined) return { key, end: EMPTY_BYTES };
   const end = toBytes(selector.end);
   if (end.length > 0) return { key, end };
-  throw new ServiceError('INVALID_ARGUMENT', 'the end of a range is empty; leave it out for all keys from `start` on');
+  throw new ServiceError('INVALID_ARGUMENT', 'the end of a range is empty; omit `end` for all keys from `start` on');
 }
 
 /** Copied, as what a frame's slices are part of may be large. */

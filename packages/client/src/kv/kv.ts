@@ -262,12 +262,18 @@ function compareOf(compare: TxnCompare): Compare {
   if ((target === 'version' || target === 'create' || target === 'mod') && typeof than === 'number') {
     return { ...base, target: { of: target, value: requireRevision(than, `a ${target} to compare with`) } };
   }
-  throw new ServiceError('INVALID_ARGUMENT', `a comparison of ${shown(target)} with a ${typeof than}`);
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `a comparison: ${shown(target)} cannot be compared with a value of type ${typeof than}`,
+  );
 }
 
 function resultOf(is: KeyTxnCompare['is']): (typeof RESULTS)[keyof typeof RESULTS] {
   if (typeof is === 'string' && Object.hasOwn(RESULTS, is)) return RESULTS[is];
-  throw new ServiceError('INVALID_ARGUMENT', `is: one of ${Object.keys(RESULTS).join(', ')}, not ${shown(is)}`);
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `is: expected one of ${Object.keys(RESULTS).join(', ')}, got ${shown(is)}`,
+  );
 }
 
 function rangeAnswer(result: Extract<KvResult, { type: 'range' }>): Omit<RangeAnswer, 'revision'> {

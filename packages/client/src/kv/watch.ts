@@ -78,7 +78,7 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
   }
 
   protected override over(error: ServiceError | undefined): void {
-    this.#endsBefore(error ?? new ServiceError('CANCELED', 'the watch was closed before it had begun'));
+    this.#endsBefore(error ?? new ServiceError('CANCELED', 'the watch was closed before it began'));
   }
 
   protected request(): PipeWatchRequest {

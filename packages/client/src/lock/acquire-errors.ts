@@ -12,13 +12,13 @@ interface Wanted {
 const LOCK_TEXT_MAX = 256;
 
 const BUSY: Wording = {
-  permits: 'there are not enough permits free, or others wait for them',
-  pass: 'somebody is still there',
+  permits: 'not enough permits are free, or others wait for them',
+  pass: 'somebody still holds it',
 };
 const LATE: Wording = {
   permits: 'the permits were not granted in time',
-  pass: 'somebody was still there when the wait was over',
-  enter: 'the other parties did not come in time',
+  pass: 'somebody still held it when the wait ended',
+  enter: 'the other parties did not enter in time',
 };
 
 /** LOCK_BUSY: of what was not given at once. */

@@ -143,7 +143,8 @@ export class AcquireOperation implements LossListener {
     }
     this.#turns.enter(() => this.#takeTurn());
     if (this.#hasTurn || this.#over || waitMs !== 0) return;
-    const timedOut = (): void => this.#giveUp(new ServiceError('DEADLINE_EXCEEDED', 'the same owner is still asking'));
+    const timedOut = (): void =>
+      this.#giveUp(new ServiceError('DEADLINE_EXCEEDED', 'another acquire of the same owner is still in progress'));
     this.#waitTimer = this.#requester.ports.clock.setTimer(this.#request.requestTimeoutMs, timedOut);
   }
 
@@ -309,7 +310,10 @@ export class AcquireOperation implements LossListener {
       this.#turns.leave();
       if (failure === undefined) return;
       const { logger } = this.#requester.ports;
-      logger.warn({ code: failure.code }, 'an acquire could not be cancelled; its place ends with the session');
+      logger.warn(
+        { code: failure.code },
+        'an acquire could not be canceled; its place in the queue ends with the session',
+      );
     });
   }
 

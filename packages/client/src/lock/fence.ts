@@ -2,7 +2,7 @@ import { binaryString, ServiceError } from '@remora/base';
 import { DEFAULT_NAMESPACE } from '@remora/lock';
 import { type BytesLike, toBytes } from '../kv/keys.ts';
 import { COUNT_MAX, count, requireFunction } from '../options/option-kinds.ts';
-import { checkOptions, optionSet } from '../options/options.ts';
+import { checkOptions, optionSet, shown } from '../options/options.ts';
 import { LOCK_OPTIONS, NAMESPACE_CHECKS, type NamespaceOptions } from './lock-name.ts';
 import type { VersionCheck } from './locks.ts';
 
@@ -92,7 +92,7 @@ export class FenceGuard {
     if (!Number.isSafeInteger(version) || version < 1) {
       throw new ServiceError(
         'INVALID_ARGUMENT',
-        'a fencing version is a whole number above 0, as `lock.version` has it',
+        `version: expected a whole number above 0, such as \`lock.version\`, got ${shown(version)}`,
       );
     }
     requireFunction(write, 'write');
@@ -146,8 +146,7 @@ function keyOf(name: BytesLike): string {
 }
 
 function fenced(version: number, highest: number | undefined): ServiceError {
-  const why =
-    highest === undefined ? 'it is not the current one of its lock' : `${highest} of that lock has written already`;
+  const why = highest === undefined ? 'it does not hold the lock now' : `version ${highest} has written already`;
   return new ServiceError('FENCED', `the fencing version ${version} is stale: ${why}`, {
     details: highest === undefined ? { version } : { version, highest },
   });

@@ -161,7 +161,7 @@ export class HeldLock implements AsyncDisposable {
   async extend(ttl?: Duration): Promise<void> {
     this.throwIfLost();
     if (this.#own !== undefined) await this.#own.extend(ttl);
-    else if (ttl !== undefined) throw noDedicatedLease('a ttl');
+    else if (ttl !== undefined) throw noDedicatedLease('extend with a ttl');
     else await this.#session.renew(this.#deps.requestTimeoutMs);
     this.throwIfLost();
   }
@@ -174,7 +174,7 @@ export class HeldLock implements AsyncDisposable {
    */
   async setCondition(condition: LockCondition): Promise<void> {
     this.throwIfLost();
-    if (this.#own === undefined) throw noDedicatedLease('a condition');
+    if (this.#own === undefined) throw noDedicatedLease('setCondition');
     await this.#own.setCondition(condition);
     this.throwIfLost();
   }
@@ -188,7 +188,7 @@ export class HeldLock implements AsyncDisposable {
    */
   async orphan(): Promise<void> {
     this.throwIfLost();
-    if (this.#own === undefined) throw noDedicatedLease('a ttl to be left to');
+    if (this.#own === undefined) throw noDedicatedLease('orphan');
     this.#release.leaveBehind();
     await this.#own.leave();
   }

@@ -236,7 +236,10 @@ export class HoldLiveness implements LossListener, GrantHandle {
       listeners.set(listener, revision);
       // What goes wrong in a listener is nobody's to catch; and it has not agreed.
       tell(listener).catch((error: unknown) => {
-        this.#deps.requester.ports.logger.warn({ error: String(error) }, 'a listener to requests to let go failed');
+        this.#deps.requester.ports.logger.warn(
+          { error: String(error) },
+          'an onRevoke listener threw an error; that counts as declining',
+        );
       });
     }
   }

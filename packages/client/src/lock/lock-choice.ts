@@ -2,7 +2,8 @@ import { compareBytes, ServiceError, utf8 } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
 import type { BytesLike } from '../kv/keys.ts';
 import { bytes, capacity, flag, object, permits } from '../options/option-kinds.ts';
-import { checkOptions, optionSet } from '../options/options.ts';
+import { checkOptions, optionSet, shown } from '../options/options.ts';
+import { lockText } from './acquire-errors.ts';
 import { Lock } from './lock.ts';
 import { lockIdOf, NAMESPACE_CHECKS } from './lock-name.ts';
 
@@ -54,10 +55,10 @@ export const CHOICES_MAX = 1_000;
  */
 export function planLocks(choices: readonly LockChoice[]): LockPlan {
   if (!Array.isArray(choices)) {
-    throw new ServiceError('INVALID_ARGUMENT', `choose locks by a list of them, not by ${typeof choices}`);
+    throw new ServiceError('INVALID_ARGUMENT', `lockAll: expected a list of locks, got ${shown(choices)}`);
   }
   if (choices.length === 0 || choices.length > CHOICES_MAX) {
-    throw new ServiceError('INVALID_ARGUMENT', `choose 1 to ${CHOICES_MAX} locks, not ${choices.length}`);
+    throw new ServiceError('INVALID_ARGUMENT', `lockAll: expected 1 to ${CHOICES_MAX} locks, got ${choices.length}`);
   }
   const sorted = choices
     .map((choice, at) => ({ at, lock: wantedOf(choice) }))
@@ -93,7 +94,7 @@ function both(a: WantedLock, b: WantedLock): WantedLock {
     return { id: a.id, as: { ...a.as, permits: a.as.permits + b.as.permits } };
   }
   if (a.as?.type === 'permits' || b.as?.type === 'permits') {
-    const message = 'a name is chosen as a lock and as a semaphore, or as semaphores of different capacities';
+    const message = `lockAll: ${lockText(a.id)} is chosen as a lock and as a semaphore, or with different capacities`;
     throw new ServiceError('INVALID_ARGUMENT', message, { details: { name: Buffer.from(a.id.name).toString() } });
   }
   return a.as === undefined ? a : b;

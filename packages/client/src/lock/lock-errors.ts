@@ -2,8 +2,12 @@
 import { ServiceError } from '@remora/base';
 import type { LockResult } from '@remora/lock';
 
-export function noDedicatedLease(what: string): ServiceError {
-  return new ServiceError('INVALID_ARGUMENT', `the lock was acquired without ${what}, and belongs to a session`);
+/** `call` works only for a lock with a lease of its own. */
+export function noDedicatedLease(call: string): ServiceError {
+  return new ServiceError(
+    'INVALID_ARGUMENT',
+    `${call}: the lock shares its session with other locks; acquire it with a ttl or a condition of its own`,
+  );
 }
 
 export function refusalOf(result: LockResult): ServiceError {

@@ -143,7 +143,7 @@ export class LockRelease {
   abandon(done: () => void): void {
     const { requester } = this.#deps;
     this.#liveness.lose(
-      new ServiceError('UNKNOWN_OUTCOME', 'how the lock is held is not known, so it is used no longer'),
+      new ServiceError('UNKNOWN_OUTCOME', 'it is unknown how the lock is held, so it counts as lost'),
     );
     const end = (): void => {
       this.#own?.end();

@@ -118,7 +118,10 @@ export class LockSet {
       await inReverse(held, (lock) => lock[Symbol.asyncDispose]());
     } catch (error) {
       const { logger } = this.#deps.requester.ports;
-      logger.warn({ error: String(error) }, 'a lock of a set that was not granted could not be released yet');
+      logger.warn(
+        { error: String(error) },
+        'not all locks of a set were granted, and one of them could not be released yet; the client retries',
+      );
     }
   }
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { LockCompare } from '@remora/protocol';
 import { bytes, checkedByCall, object } from '../options/option-kinds.ts';
-import { checkOptions, optionSet, requireCount } from '../options/options.ts';
+import { checkOptions, optionSet, requireCount, shown } from '../options/options.ts';
 import type { HeldLock } from './held-lock.ts';
 import { lockId, NAMESPACE_CHECKS } from './lock-name.ts';
 import type { VersionCheck } from './locks.ts';
@@ -19,7 +19,7 @@ export const FENCE = optionSet<VersionCheck>('fence', {
 /** The version as it is now: that of a held lock is another one after an upgrade or a downgrade. */
 export function lockCompare(held: LockVersion): LockCompare {
   if (typeof held !== 'object' || held === null) {
-    throw new ServiceError('INVALID_ARGUMENT', 'fence: a lock that is held, or { name, version } of one');
+    throw new ServiceError('INVALID_ARGUMENT', `fence: expected a held lock, or { name, version }, got ${shown(held)}`);
   }
   if ('id' in held) object(held.id, 'the id of a lock that is held');
   else checkOptions(FENCE, held);
@@ -28,6 +28,6 @@ export function lockCompare(held: LockVersion): LockCompare {
 }
 
 export function notHeld({ version }: LockCompare): ServiceError {
-  const message = `the lock is not held by version ${version} any more; nothing was written`;
+  const message = `version ${version} no longer holds the lock; nothing was written`;
   return new ServiceError('FENCED', message, { details: { version } });
 }

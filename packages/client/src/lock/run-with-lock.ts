@@ -21,7 +21,7 @@ export async function runWithLock<Options extends object, Held extends AsyncDisp
 ): Promise<Result> {
   const [options, work] = args.length === 1 ? [{}, args[0]] : args;
   if (typeof work !== 'function')
-    throw new ServiceError('INVALID_ARGUMENT', `run: a function to run, not ${typeof work}`);
+    throw new ServiceError('INVALID_ARGUMENT', `run: expected a function, got ${typeof work}`);
   const held = await acquire(options as Options);
   let result: Result;
   try {
@@ -41,7 +41,7 @@ async function failureOf(held: AsyncDisposable, logger: Logger): Promise<unknown
     await held[Symbol.asyncDispose]();
     return undefined;
   } catch (error) {
-    logger.warn({ code: toServiceError(error).code }, 'what was held could not be released; it ends with its session');
+    logger.warn({ code: toServiceError(error).code }, 'a lock could not be released; it ends with its session');
     return error;
   }
 }

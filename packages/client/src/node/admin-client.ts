@@ -218,7 +218,11 @@ export class AdminClient {
       });
     } catch (error) {
       if (!lost || !(error instanceof ServiceError)) throw error;
-      throw new ServiceError('UNKNOWN_OUTCOME', `it may have been done: ${error.message}`, { cause: error });
+      throw new ServiceError(
+        'UNKNOWN_OUTCOME',
+        `the answer was lost, and the call may have taken effect: ${error.message}`,
+        { cause: error },
+      );
     }
   }
 
@@ -327,9 +331,13 @@ export class AdminClient {
     const code = codeOf(error);
     if (code !== undefined) return new ServiceError(code, error.details, { cause: error });
     if (error.code === status.UNIMPLEMENTED) {
-      return new ServiceError('UNIMPLEMENTED', 'the node that answers runs a version without this command', {
-        cause: error,
-      });
+      return new ServiceError(
+        'UNIMPLEMENTED',
+        'the node runs a version that does not know this command; upgrade it, or ask another node',
+        {
+          cause: error,
+        },
+      );
     }
     const late = `no answer within ${formatDurationMs(this.#options.timeoutMs)}; --timeout gives it longer`;
     const deadline = error.code === status.DEADLINE_EXCEEDED;

@@ -43,7 +43,7 @@ test.each([
 });
 
 test.each([
-  { name: 'http:// with options for TLS', options: { endpoints: 'http://a:1', tls: {} }, says: 'tls is given' },
+  { name: 'http:// with options for TLS', options: { endpoints: 'http://a:1', tls: {} }, says: 'tls is set' },
   { name: 'both schemes', options: { endpoints: ['http://a:1', 'https://b:1'] }, says: 'some are http://' },
   {
     name: 'https:// in a renewal thread',

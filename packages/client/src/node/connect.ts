@@ -94,7 +94,7 @@ function tlsOf(options: ConnectOptions): ConnectionOptions | undefined {
   if (options.tls === undefined) return undefined;
   throw new ServiceError(
     'INVALID_ARGUMENT',
-    'endpoints: http:// is plain text, but tls is given; use https://, or leave tls out',
+    'endpoints: http:// means plain text, but the option tls is set; use https://, or omit tls',
   );
 }
 
@@ -102,7 +102,7 @@ function renewalThread(options: ConnectOptions, ports: ClientPorts): BackgroundR
   if (options.tls !== undefined) {
     throw new ServiceError(
       'INVALID_ARGUMENT',
-      'renewInWorker: the renewal thread cannot speak TLS; leave it out, or connect without TLS',
+      'renewInWorker: the renewal thread does not support TLS; omit renewInWorker, or connect without TLS',
     );
   }
   const settings = {

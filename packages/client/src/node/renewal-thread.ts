@@ -27,7 +27,7 @@ export function startRenewalThread(
   line.unref();
   worker.once('error', (error) => {
     clearInterval(alive);
-    logger.error({ error: String(error) }, 'sessions are renewed by the main thread alone: the other one has failed');
+    logger.error({ error: String(error) }, 'the renewal thread failed; the main thread renews sessions alone');
   });
   const alive = setInterval(() => line.postMessage({ type: 'alive', atMs: clock.monotonicMs() }), ALIVE_INTERVAL_MS);
   alive.unref();

@@ -14,7 +14,10 @@ const DURATION_MS_MAX = Number.MAX_SAFE_INTEGER;
 export function durationMs(duration: Duration, what: string): number {
   const ms = msOf(duration);
   if (ms >= 0 && ms <= DURATION_MS_MAX) return ms;
-  throw new ServiceError('INVALID_ARGUMENT', `${what}: ${shown(duration)} is no duration; write 250, '250ms' or '5s'`);
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `${what}: expected a duration, such as 250 (milliseconds), '250ms' or '5s', got ${shown(duration)}`,
+  );
 }
 
 /** A session with less would end before its first heartbeat is there: most likely seconds were meant. */
@@ -26,7 +29,7 @@ export function ttlMsOf(ttl: Duration, what: string): number {
   if (ms >= TTL_MS_MIN) return ms;
   throw new ServiceError(
     'INVALID_ARGUMENT',
-    `${what}: at least ${TTL_MS_MIN} ms, not ${ms}; a number counts milliseconds, for seconds write '5s'`,
+    `${what}: expected at least ${TTL_MS_MIN} ms, got ${ms} ms; a number counts milliseconds, write '5s' for seconds`,
   );
 }
 
@@ -37,7 +40,7 @@ const REQUEST_MS_MAX = 60_000;
 export function requestMsOf(timeout: Duration, what: string): number {
   const ms = durationMs(timeout, what);
   if (ms >= 1 && ms <= REQUEST_MS_MAX) return ms;
-  throw new ServiceError('INVALID_ARGUMENT', `${what}: 1 ms to 60 s, not ${ms} ms`);
+  throw new ServiceError('INVALID_ARGUMENT', `${what}: expected 1 ms to 60 s, got ${ms} ms`);
 }
 
 function msOf(duration: Duration): number {

@@ -106,7 +106,7 @@ export function requireList<Item>(value: readonly Item[], name: string): readonl
  */
 export function requireLease(value: unknown, name: string): bigint {
   if (typeof value === 'bigint' && value !== 0n && value >= LEASE_MIN && value <= LEASE_MAX) return value;
-  throw wrong(name, `the id of one, a bigint of 64 bits other than 0n`, value);
+  throw wrong(name, 'the id of a lease, a bigint of 64 bits other than 0n', value);
 }
 
 export function requireRevision(value: unknown, name: string, min = 0): number {
@@ -114,5 +114,5 @@ export function requireRevision(value: unknown, name: string, min = 0): number {
 }
 
 function wrong(name: string, expected: string, value: unknown): ServiceError {
-  return new ServiceError('INVALID_ARGUMENT', `${name}: ${expected}, not ${shown(value)}`);
+  return new ServiceError('INVALID_ARGUMENT', `${name}: expected ${expected}, got ${shown(value)}`);
 }

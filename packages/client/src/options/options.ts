@@ -29,7 +29,10 @@ export function checkOptions({ call, checks }: OptionSet, options: object): void
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     const got = options === null ? 'null' : Array.isArray(options) ? 'a list' : typeof options;
     const such = example([...checks.keys()]);
-    throw new ServiceError('INVALID_ARGUMENT', `the options of ${call} are an object, such as { ${such} }, not ${got}`);
+    throw new ServiceError(
+      'INVALID_ARGUMENT',
+      `the options of ${call}: expected an object, such as { ${such} }, got ${got}`,
+    );
   }
   for (const name in options) {
     const check = checks.get(name);
@@ -41,7 +44,7 @@ export function checkOptions({ call, checks }: OptionSet, options: object): void
 
 function unknownOption(name: string, what: string, known: readonly string[]): ServiceError {
   const meant = suggest(name, known);
-  const hint = meant === undefined ? `there is ${known.join(', ')}` : `did you mean ${meant}?`;
+  const hint = meant === undefined ? `its options are ${known.join(', ')}` : `did you mean ${meant}?`;
   return new ServiceError('INVALID_ARGUMENT', `${what} has no option ${name}; ${hint}`);
 }
 
@@ -58,9 +61,9 @@ export function requireAttributes(attributes: Readonly<Record<string, string>>):
   if (typeof attributes === 'object' && attributes !== null && !Array.isArray(attributes)) {
     const wrong = Object.entries(attributes).find(([, value]) => typeof value !== 'string');
     if (wrong === undefined) return;
-    throw new ServiceError('INVALID_ARGUMENT', `attributes: text, but '${wrong[0]}' is ${typeof wrong[1]}`);
+    throw new ServiceError('INVALID_ARGUMENT', `attributes: expected text for '${wrong[0]}', got ${shown(wrong[1])}`);
   }
-  throw new ServiceError('INVALID_ARGUMENT', 'attributes: an object of texts');
+  throw new ServiceError('INVALID_ARGUMENT', `attributes: expected an object of texts, got ${shown(attributes)}`);
 }
 
 const SHOWN_MAX = 64;
@@ -73,7 +76,10 @@ interface Bounds {
 /** @throws ServiceError INVALID_ARGUMENT for anything but a whole number within the bounds. */
 export function requireCount(count: number, what: string, { min, max }: Bounds): number {
   if (Number.isSafeInteger(count) && count >= min && count <= max) return count;
-  throw new ServiceError('INVALID_ARGUMENT', `${what}: a whole number from ${min} to ${max}, not ${shown(count)}`);
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `${what}: expected a whole number from ${min} to ${max}, got ${shown(count)}`,
+  );
 }
 
 const EXAMPLES: readonly (readonly [name: string, example: string])[] = [

@@ -216,6 +216,6 @@ function requireHandle(handle: LeadershipHandle): void {
   if (isHandle && Number.isSafeInteger(incarnation) && Number.isSafeInteger(attempt)) return;
   throw new ServiceError(
     'INVALID_ARGUMENT',
-    'handle: what `handle` of a leadership was, whole, such as JSON of it, parsed',
+    'handle: expected the `handle` of a leadership: { lease, incarnation, token, attempt }',
   );
 }

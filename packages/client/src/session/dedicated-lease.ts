@@ -74,12 +74,13 @@ export function dedicatedLeaseRequest(options: LeaseOptions): DedicatedLeaseRequ
   const ttlMs = ttl === undefined || ttl === 'never' ? undefined : ttlMsOf(ttl, 'ttl');
   const maxHoldMs = maxHold === undefined ? undefined : positive(durationMs(maxHold, 'maxHold'), 'maxHold');
   if (agreed !== undefined && ttlMs !== undefined && ttlMs !== conditionTtlMs(agreed)) {
-    throw invalid('a condition says when the lock is freed: leave the ttl out, or let it be heartbeat × serverMisses');
+    throw invalid('ttl and condition contradict each other: omit ttl, or set it to heartbeat × serverMisses');
   }
-  if (!renew && agreed !== undefined) throw invalid('a lock that is not renewed has no heartbeats to miss');
-  if (!renew && ttl === undefined) throw invalid('a lock that is not renewed needs a ttl');
+  if (!renew && agreed !== undefined)
+    throw invalid('renew: false and condition contradict each other: omit one of them');
+  if (!renew && ttl === undefined) throw invalid("renew: false needs a ttl, such as '30s'");
   if (never && maxHoldMs !== undefined)
-    throw invalid('maxHold is for locks that expire: what never does, nobody frees');
+    throw invalid("maxHold and ttl: 'never' contradict each other: omit maxHold, or set another ttl");
   const terms = agreed !== undefined ? termsOf(agreed) : ttlMs === undefined ? undefined : { ttlMs };
   return { terms, renew, never, maxHoldMs };
 }
@@ -113,12 +114,14 @@ export class DedicatedLease {
 
   async extend(ttl: Duration | undefined): Promise<void> {
     if (ttl === undefined) return this.#session.renew(this.#timeoutMs);
-    if (this.#hasCondition) throw invalid('a condition says when the lock is freed: change that');
+    if (this.#hasCondition)
+      throw invalid('extend with a ttl: the condition of the lock decides when it is freed; use setCondition');
     await this.#setTerms({ ttlMs: ttlMsOf(ttl, 'ttl') });
   }
 
   async setCondition(condition: LockCondition): Promise<void> {
-    if (!this.#plan.renew || this.#plan.never) throw invalid('a lock that is not renewed has no heartbeats to miss');
+    if (!this.#plan.renew || this.#plan.never)
+      throw invalid('setCondition: the lock is not renewed, so it sends no heartbeats');
     const terms = termsOf(conditionOf(condition));
     this.#hasCondition = true;
     await this.#setTerms(terms);
@@ -165,7 +168,7 @@ function termsOf(condition: Condition): SessionTerms {
 
 function positive(ms: number, what: string): number {
   if (ms > 0) return ms;
-  throw invalid(`${what} is above 0`);
+  throw invalid(`${what}: expected a duration above 0`);
 }
 
 function invalid(message: string): ServiceError {

@@ -43,13 +43,17 @@ export interface HealthPlan {
 export function healthPlan(given: HealthCheck): HealthPlan {
   checkOptions(HEALTH_CHECK, given);
   const { check, interval = 5_000, timeout = interval, failures = 3 } = given;
-  if (typeof check !== 'function') throw new ServiceError('INVALID_ARGUMENT', 'health.check: a function');
+  if (typeof check !== 'function')
+    throw new ServiceError('INVALID_ARGUMENT', `health.check: expected a function, got ${typeof check}`);
   const intervalMs = durationMs(interval, 'health.interval');
   const timeoutMs = durationMs(timeout, 'health.timeout');
   if (intervalMs > 0 && timeoutMs > 0 && Number.isInteger(failures) && failures > 0) {
     return { check, intervalMs, timeoutMs, failuresMax: failures };
   }
-  throw new ServiceError('INVALID_ARGUMENT', 'interval, timeout and failures of a health check are above 0');
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    `health: expected interval, timeout and failures above 0, got ${intervalMs} ms, ${timeoutMs} ms and ${failures}`,
+  );
 }
 
 /** Checks until the session ends, or has to end. */
@@ -103,7 +107,7 @@ class HealthWatch {
     Promise.resolve()
       .then(() => this.#plan.check(late.signal))
       .then(
-        (well) => tell(well === false ? 'it said so' : undefined),
+        (well) => tell(well === false ? 'it returned false' : undefined),
         (error: unknown) => tell(error instanceof Error ? error.message : String(error)),
       );
   }
@@ -111,6 +115,6 @@ class HealthWatch {
   #judge(failure: string | undefined): void {
     this.#failures = failure === undefined ? 0 : this.#failures + 1;
     if (failure === undefined || this.#failures < this.#plan.failuresMax) return this.#next();
-    this.#session.giveUp(`its health check failed ${this.#failures} times, at last because ${failure}`);
+    this.#session.giveUp(`its health check failed ${this.#failures} times in a row, the last time because ${failure}`);
   }
 }

@@ -99,7 +99,9 @@ export class Heartbeats {
         if (lossReason !== undefined) return reject(lossReason);
         const leftMs = endsMs - this.#clock.monotonicMs();
         if (leftMs <= 0) {
-          return reject(new ServiceError('DEADLINE_EXCEEDED', 'no heartbeat was acknowledged in time', { cause }));
+          return reject(
+            new ServiceError('DEADLINE_EXCEEDED', `no heartbeat was acknowledged within ${timeoutMs} ms`, { cause }),
+          );
         }
         this.#send(Math.min(leftMs, RENEW_ATTEMPT_MS), (error) => {
           if (error === undefined) return resolve();

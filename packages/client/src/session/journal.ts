@@ -181,7 +181,7 @@ async function readJournals({ disk, isGone }: JournalPorts, cluster: string, log
   let commands = 0;
   for (const path of (await disk.list('')).filter((name) => name.endsWith(EXTENSION))) {
     const file = await readJournal(disk, path);
-    if (file === undefined) logger.warn({ path }, 'a file in the journal directory is no journal');
+    if (file === undefined) logger.warn({ path }, 'ignored a file in the journal directory that is not a journal');
     if (file?.cluster !== cluster) continue;
     const leases = file.leases.map((lease) => BigInt(`0x${lease}`));
     const isOver = file.closed || isGone(file.process);
@@ -217,10 +217,11 @@ async function endLeftover(
     }
     await removeFile(disk, unfinished(path));
     await removeFile(disk, path);
-    logger.info({ path, leases: leases.length }, 'what a client that is gone had held was given back');
+    logger.info({ path, leases: leases.length }, 'released what a client had left behind');
     return true;
   } catch (error) {
-    if (!signal.aborted) logger.warn({ path, error: String(error) }, 'what a client left could not be given back yet');
+    if (!signal.aborted)
+      logger.warn({ path, error: String(error) }, 'could not release what a client had left behind; retrying');
     return false;
   }
 }

@@ -1,6 +1,6 @@
 import { utf8 } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import { type OwnerTurns, Owners } from './owner.ts';
+import { Owners, type OwnerTurns } from './owner.ts';
 
 const A = { namespace: 'n', name: utf8('a') };
 const B = { namespace: 'n', name: utf8('b') };

@@ -51,6 +51,6 @@ export async function takeUpSession(
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
     await journal?.remove(id);
-    throw new ServiceError('SESSION_EXPIRED', 'the session that was to be gone on with has ended', { cause: error });
+    throw new ServiceError('SESSION_EXPIRED', 'the session to resume has ended', { cause: error });
   }
 }

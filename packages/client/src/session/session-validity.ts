@@ -78,7 +78,7 @@ export class SessionValidity {
       const aheadMs = wallSpentMs - (nowMs - this.#ackedMs);
       return aheadMs > CLOCKS_APART_MS ? 'the machine was suspended, or its clock was set' : UNANSWERED;
     }
-    return this.#limit?.isOver(nowMs, wallMs) ? 'it has lasted as long as it may' : undefined;
+    return this.#limit?.isOver(nowMs, wallMs) ? 'its maxHold is over' : undefined;
   }
 
   /** A heartbeat was acknowledged (S1, S4, S5). Returns whether it counts: not if one that was sent later was before. */

@@ -335,7 +335,7 @@ export class Session {
   async leave(): Promise<void> {
     const children = [...this.#children];
     if (this.#lossReason === undefined) this.#endless = false; // S7 is for those that are to end.
-    this.#end('closed', new ServiceError('SESSION_EXPIRED', 'it was left to its TTL'));
+    this.#end('closed', new ServiceError('SESSION_EXPIRED', 'the session was orphaned: it ends by its TTL'));
     this.#ended = 'closed';
     await Promise.all([this.#deps.journal?.leave(this.ref.lease), ...children.map((child) => child.leave())]);
   }

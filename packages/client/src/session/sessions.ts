@@ -82,7 +82,7 @@ function idOf(id: bigint | string): bigint {
   if (typeof id === 'string' && HEX.test(id)) return idOf(BigInt.asIntN(64, BigInt(`0x${id}`)));
   throw new ServiceError(
     'INVALID_ARGUMENT',
-    `the id of a session: a bigint, or hexadecimal text as 'remora session ls' prints it, not ${shown(id)}`,
+    `the id of a session: expected a bigint, or hexadecimal text as printed by 'remora session ls', got ${shown(id)}`,
   );
 }
 

@@ -22,7 +22,10 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
 /** @throws ServiceError INVALID_ARGUMENT for anything else, such as the controller in place of its signal. */
 export function requireSignal(signal: AbortSignal): void {
   if (typeof signal?.addEventListener === 'function' && typeof signal.aborted === 'boolean') return;
-  throw new ServiceError('INVALID_ARGUMENT', 'signal: an AbortSignal, such as the `signal` of an AbortController');
+  throw new ServiceError(
+    'INVALID_ARGUMENT',
+    'signal: expected an AbortSignal, such as the `signal` of an AbortController',
+  );
 }
 
 /**

@@ -38,10 +38,13 @@ export function retryPolicy(options: RetryOptions = {}): RetryPolicy {
   const initialMs = durationMs(initial, 'retry.initial');
   const maxMs = durationMs(max ?? Math.max(MAX_MS, initialMs), 'retry.max');
   if (initialMs < 1 || maxMs < initialMs) {
-    throw new ServiceError('INVALID_ARGUMENT', 'retry: initial is 1 ms or longer, and no longer than max');
+    throw new ServiceError(
+      'INVALID_ARGUMENT',
+      `retry: expected initial from 1 ms to max, got ${initialMs} ms, with a max of ${maxMs} ms`,
+    );
   }
   if (!Number.isSafeInteger(attempts) || attempts < 1) {
-    throw new ServiceError('INVALID_ARGUMENT', 'retry: attempts is a whole number above 0');
+    throw new ServiceError('INVALID_ARGUMENT', `retry.attempts: expected a whole number above 0, got ${attempts}`);
   }
   return { initialMs, maxMs, attemptsMax: attempts };
 }

@@ -40,7 +40,10 @@ export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefi
   }
   const most = hold === undefined ? BARRIER_WAITERS_MAX : SHARERS_MAX;
   if (before === undefined && rows.head.passing + rows.head.passed >= most) {
-    return refused('RESOURCE_EXHAUSTED', `${most} wait to pass, or have and have not said that they know: no more do`);
+    return refused(
+      'RESOURCE_EXHAUSTED',
+      `${most} owners wait to pass, or have not confirmed that they passed; the lock takes no more`,
+    );
   }
   let free = !rows.held;
   if (hold !== undefined) {
@@ -74,7 +77,7 @@ export function enter(procedure: Procedure, command: Acquire, parties: number): 
   const before = rows.barrierWaiters.get(owner);
   if (hold !== undefined && (before?.parties ?? 0) === 0) {
     if (attempt <= hold.attempt) return granted(procedure, hold.holder); // Asked again (M1).
-    return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock already; it leaves before it enters again');
+    return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock already; leave before entering again');
   }
   if (before !== undefined && attempt < before.attempt) {
     return refused('LOCK_CANCELED', 'the owner has left, or entered again, since');
@@ -84,15 +87,12 @@ export function enter(procedure: Procedure, command: Acquire, parties: number): 
     if (hold !== undefined) end(procedure, hold);
     else rows.barrierWaiters.remove(owner);
     handOver(procedure);
-    return wait ? tooLate() : refused('LOCK_TIMEOUT', `${entered} of ${parties} parties are here`);
+    return wait ? tooLate() : refused('LOCK_TIMEOUT', `only ${entered} of ${parties} parties have entered`);
   }
   if (hold === undefined) {
     const wanted = { owner, mode: 'shared', permits: 0, attempt, data, keepData: false, delayMs: 0 } as const;
     if (rows.head.waiters > 0 || rows.head.upgrading || !rows.fits(wanted)) {
-      return refused(
-        'LOCK_KIND_MISMATCH',
-        'the name is in use as a lock: nobody enters while it is held or waited for',
-      );
+      return refused('LOCK_KIND_MISMATCH', 'the name is in use as a lock; use another name for the double barrier');
     }
     rows.grant(wanted);
   } else if (attempt > hold.attempt) rows.setHold({ ...hold, attempt });

@@ -368,7 +368,7 @@ describe('bounds', () => {
     {
       name: 'an upgrade without a number',
       command: { ...acquire, attempt: 0, as: { type: 'upgrade' } },
-      says: 'an upgrade has a number',
+      says: 'an upgrade needs a number',
     },
     {
       name: 'no permits',
@@ -399,17 +399,17 @@ describe('bounds', () => {
     {
       name: 'a long reason',
       command: { type: 'forceRelease', lock, reason: long(1_025) },
-      says: 'the reason of a forced release has 1 to 1024 bytes',
+      says: '`reason` of a forced release has 1 to 1024 bytes',
     },
     {
       name: 'much of who it is',
       command: { type: 'forceRelease', lock, by: long(129) },
-      says: 'who takes a lock by force has 1 to 128',
+      says: '`by` of a forced release has 1 to 128',
     },
     {
       name: 'a barrier without a number',
       command: { ...acquire, attempt: 0, as: { type: 'pass' } },
-      says: 'numbers that from 1',
+      says: 'a wait at a barrier needs a number',
     },
     {
       name: 'a barrier of nobody',

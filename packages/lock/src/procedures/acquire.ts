@@ -118,10 +118,13 @@ function wantedOf({ as }: Acquire): Wanted {
 function kindMismatch({ head, held }: LockRows, { as }: Acquire): Refused | undefined {
   if (as?.type === 'permits') {
     if (head.capacity > 0 || !held) return undefined;
-    return refused('LOCK_KIND_MISMATCH', 'this is a lock, held or waited for as one, and no semaphore');
+    return refused('LOCK_KIND_MISMATCH', 'the name is in use as a lock, not as a semaphore');
   }
   if (head.capacity === 0) return undefined;
-  return refused('LOCK_KIND_MISMATCH', `this is a semaphore with ${head.capacity} permits, and no lock`);
+  return refused(
+    'LOCK_KIND_MISMATCH',
+    `the name is in use as a semaphore with ${head.capacity} permits, not as a lock`,
+  );
 }
 
 /** B4, B6. An owner that acquires knows that it has passed, so the row can go. One that still waits to pass is refused. */
@@ -138,10 +141,10 @@ function reenter(procedure: Procedure, hold: Hold, command: Acquire): LockResult
   const { holder } = hold;
   if (attempt > 0 && attempt <= hold.attempt) return granted(procedure, holder); // Asked again (M1).
   if (hold.mode === 'shared' && command.as === undefined) {
-    return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock shared; to have it alone it upgrades');
+    return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock shared; upgrade it to hold it alone');
   }
   if (holder.depth >= depthMax) {
-    return refused('LOCK_DEPTH_EXCEEDED', `the owner holds ${holder.depth} levels, and may hold ${depthMax}`);
+    return refused('LOCK_DEPTH_EXCEEDED', `the owner has entered ${holder.depth} levels, and may enter ${depthMax}`);
   }
   const deeper = { ...holder, depth: holder.depth + 1 };
   procedure.rows.setHold({ ...hold, holder: deeper, attempt: Math.max(attempt, hold.attempt) });

@@ -20,8 +20,8 @@ describe('a condition', () => {
     { why: 'the reaction is not covered', condition: of(250, 1_000, 900), says: /at most 899/ },
     { why: 'nothing is left for the holder', condition: of(1_000, 2, 2), says: /let the server miss more/ },
     { why: 'one late answer ends it', condition: of(1_000, 3, 1), says: /2 to 1000/ },
-    { why: 'half a heartbeat is missed', condition: of(1_000, 3.5, 2), says: /counted/ },
-    { why: 'too many are missed', condition: of(1, 1_001, 2), says: /counted/ },
+    { why: 'half a heartbeat is missed', condition: of(1_000, 3.5, 2), says: /2 to 1000 misses/ },
+    { why: 'too many are missed', condition: of(1, 1_001, 2), says: /2 to 1000 misses/ },
     { why: 'there is no interval', condition: of(0, 3, 2), says: /above 0/ },
     { why: 'the interval is no number', condition: of(Number.NaN, 3, 2), says: /above 0/ },
   ])('is refused when $why', ({ condition, says }) => {

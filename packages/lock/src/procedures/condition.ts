@@ -48,16 +48,18 @@ export function holderMissesMax(heartbeatMs: number, serverMisses: number): numb
 /** What is wrong with a condition; undefined when nothing is. */
 export function conditionRefusal(condition: Condition): string | undefined {
   const { heartbeatMs, serverMisses, holderMisses } = condition;
-  if (!(heartbeatMs > 0) || conditionTtlMs(condition) > TTL_NEVER_MS) return 'a heartbeat interval is above 0';
+  if (!(heartbeatMs > 0) || conditionTtlMs(condition) > TTL_NEVER_MS) {
+    return `expected a heartbeat above 0 ms, and at most ${TTL_NEVER_MS} ms for all misses, got ${heartbeatMs} ms`;
+  }
   if (!isCount(serverMisses) || !isCount(holderMisses)) {
-    return `misses are counted: ${HOLDER_MISSES_MIN} to ${MISSES_MAX}`;
+    return `expected ${HOLDER_MISSES_MIN} to ${MISSES_MAX} misses, got serverMisses ${serverMisses} and holderMisses ${holderMisses}`;
   }
   if (conditionValidityMs(condition) <= validityMs(conditionTtlMs(condition))) return undefined;
   const most = holderMissesMax(heartbeatMs, serverMisses);
   const hint = most < HOLDER_MISSES_MIN ? 'let the server miss more' : `at most ${most}`;
   return (
-    `the holder has to stop before the server frees the lock: ${holderMisses} missed heartbeats of ${heartbeatMs} ms ` +
-    `leave no margin before ${serverMisses} (${hint})`
+    `the holder must stop before the server frees the lock: holderMisses ${holderMisses} leaves no margin before ` +
+    `serverMisses ${serverMisses} with a heartbeat of ${heartbeatMs} ms (${hint})`
   );
 }
 

@@ -22,7 +22,7 @@ function changeHolder(
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
   const hold = rows.holdOf(owner);
   if (hold === undefined || hold.holder.version !== version) {
-    return refused('LOCK_NOT_HELD', `the owner does not hold the lock by the grant of version ${version}`);
+    return refused('LOCK_NOT_HELD', `the owner does not hold the lock by version ${version}`);
   }
   const holder = { ...hold.holder, ...change };
   rows.setHold({ ...hold, holder });

@@ -49,7 +49,7 @@ export function waitIsOver(view: LockView, waitUntilMs: number): boolean {
 }
 
 export function tooLate(): Refused {
-  return refused('LOCK_TIMEOUT', 'the time to wait for the lock is over');
+  return refused('LOCK_TIMEOUT', 'the wait for the lock has timed out');
 }
 
 /** A mark whose end has passed says nothing, whether it was cleared yet or not. */
@@ -88,11 +88,14 @@ export function stopWaiting(procedure: Procedure, { holder: { owner } }: Hold, a
   if (upgrader === undefined || !sameOwner(upgrader.owner, owner)) return;
   if (attempt > 0 && upgrader.attempt > attempt) return;
   rows.removeUpgrader();
-  notify(procedure, owner, refused('LOCK_CANCELED', 'the upgrade was given up'));
+  notify(procedure, owner, refused('LOCK_CANCELED', 'the upgrade was canceled'));
 }
 
 /** B6. Why one who waits to pass or to enter does nothing else. */
 export function refusalOfBarrierWaiter(rows: LockRows, owner: Owner): Refused | undefined {
   if (rows.head.passing === 0 || rows.barrierWaiters.get(owner)?.passedVersion !== 0) return undefined;
-  return refused('LOCK_KIND_MISMATCH', 'the owner waits at a barrier: it enters, leaves, or gives up first');
+  return refused(
+    'LOCK_KIND_MISMATCH',
+    'the owner waits at a barrier; it cannot do anything else with the lock until that wait has ended',
+  );
 }

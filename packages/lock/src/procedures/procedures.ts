@@ -169,7 +169,7 @@ function setCapacity(procedure: Procedure, capacity: number): LockResult {
   const { rows } = procedure;
   const { head } = rows;
   if (head.capacity === 0 && rows.held) {
-    return refused('LOCK_KIND_MISMATCH', 'this is a lock, held or waited for as one, and no semaphore');
+    return refused('LOCK_KIND_MISMATCH', 'the name is in use as a lock, not as a semaphore');
   }
   const before = head.capacity;
   if (capacity > 0) rows.setCapacity(capacity, true);

@@ -42,11 +42,11 @@ function releaseOfNothing(procedure: Procedure, command: CommandOf<'release'>, l
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
   const waiter = rows.barrierWaiters.get(owner);
   if (rows.owner(owner).sequence !== 0 || waiter?.passedVersion === 0) {
-    return refused('LOCK_NOT_HELD', 'the owner waits for the lock and does not hold it; cancel leaves the queue');
+    return refused('LOCK_NOT_HELD', 'the owner waits for the lock and does not hold it; cancel the acquire instead');
   }
   leaveMark(procedure, command, attempt);
   if (waiter !== undefined && attempt > 0 && attempt < waiter.attempt) {
-    return refused('LOCK_NOT_HELD', 'what this releases has ended; the owner has passed since'); // M1
+    return refused('LOCK_NOT_HELD', 'the grant to release has ended; the owner has passed since'); // M1
   }
   if (waiter !== undefined) {
     rows.barrierWaiters.remove(owner);
@@ -54,11 +54,14 @@ function releaseOfNothing(procedure: Procedure, command: CommandOf<'release'>, l
   }
   if (later !== undefined) {
     const { version } = later.holder;
-    return refused('LOCK_NOT_HELD', `what this releases has ended; the owner holds a later grant, ${version}`);
+    return refused(
+      'LOCK_NOT_HELD',
+      `the grant to release has ended; the owner holds a later one, of version ${version}`,
+    );
   }
   const holder = rows.anyHold()?.holder;
   if (holder === undefined) return refused('LOCK_NOT_HELD', 'nobody holds the lock');
-  return refused('LOCK_WRONG_OWNER', `another owner holds the lock, since version ${holder.version}`);
+  return refused('LOCK_WRONG_OWNER', `another owner holds the lock, by version ${holder.version}`);
 }
 
 export function cancel(procedure: Procedure, command: CommandOf<'cancel'>): LockResult {

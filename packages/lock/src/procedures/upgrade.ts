@@ -23,9 +23,9 @@ import {
 export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hold: Hold | undefined): LockResult {
   const { view, rows } = procedure;
   const { owner, attempt = 0, wait, waitUntilMs } = command;
-  if (hold === undefined) return refused('LOCK_NOT_HELD', 'only who holds the lock shared can upgrade');
+  if (hold === undefined) return refused('LOCK_NOT_HELD', 'only an owner that holds the lock shared can upgrade it');
   if (hold.mode === 'exclusive') return granted(procedure, hold.holder); // U4
-  if (attempt <= hold.attempt) return refused('LOCK_CANCELED', 'this upgrade was given up before it arrived');
+  if (attempt <= hold.attempt) return refused('LOCK_CANCELED', 'this upgrade was canceled before it arrived');
   const upgrader = rows.upgrader();
   const mine = upgrader !== undefined && sameOwner(upgrader.owner, owner);
   if (wait && waitIsOver(view, waitUntilMs)) {
@@ -41,7 +41,10 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
   if (still === undefined) return refused('LOCK_NOT_HELD', 'the owner has lost the lock meanwhile'); // B3
   if (still.mode === 'exclusive') return granted(procedure, still.holder);
   if (rows.head.upgrading && !mine) {
-    return refused('LOCK_UPGRADE_CONFLICT', 'another reader waits to upgrade: each would wait for the other for ever');
+    return refused(
+      'LOCK_UPGRADE_CONFLICT',
+      'another reader waits for its upgrade, and the two would wait for each other forever: one of them has to release',
+    );
   }
   if (rows.head.sharers === 1) {
     const alone = rows.convert(still, { mode: 'exclusive', upgradeAttempt: attempt });
@@ -70,9 +73,10 @@ export function downgrade(procedure: Procedure, command: CommandOf<'downgrade'>)
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
   const hold = rows.holdOf(owner);
   if (hold === undefined || isOfEarlierGrant(command, hold)) {
-    return refused('LOCK_NOT_HELD', 'only who holds the lock can have it shared from now on');
+    return refused('LOCK_NOT_HELD', 'only the holder of the lock can downgrade it');
   }
-  if (hold.mode === 'permits') return refused('LOCK_KIND_MISMATCH', 'this is a semaphore: it has no modes');
+  if (hold.mode === 'permits')
+    return refused('LOCK_KIND_MISMATCH', 'the name is in use as a semaphore, whose permits cannot be downgraded');
   const entering = refusalOfBarrierWaiter(rows, owner);
   if (entering !== undefined) return entering;
   if (attempt > 0 && attempt < hold.upgradeAttempt) return granted(procedure, hold.holder); // It comes late (U4).

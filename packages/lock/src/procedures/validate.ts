@@ -45,8 +45,8 @@ function commandProblem(command: LockCommand): string | undefined {
   if (command.type === 'forceRelease') {
     const { by = '', reason = '' } = command;
     return (
-      saidProblem('who takes a lock by force', by, FORCED_BY_BYTES_MAX) ??
-      saidProblem('the reason of a forced release', reason, FORCED_REASON_BYTES_MAX)
+      saidProblem('`by` of a forced release', by, FORCED_BY_BYTES_MAX) ??
+      saidProblem('`reason` of a forced release', reason, FORCED_REASON_BYTES_MAX)
     );
   }
   if (command.type === 'setCapacity') {
@@ -54,8 +54,8 @@ function commandProblem(command: LockCommand): string | undefined {
   }
   if (command.type === 'revoke') {
     return (
-      saidProblem('who asks for a lock', command.by, REVOKER_BYTES_MAX) ??
-      saidProblem('the reason to ask for a lock', command.reason, REASON_BYTES_MAX) ??
+      saidProblem('`by` of a revocation', command.by, REVOKER_BYTES_MAX) ??
+      saidProblem('`reason` of a revocation', command.reason, REASON_BYTES_MAX) ??
       integerProblem('forMs', command.forMs, { min: 1, max: REVOKE_MAX_MS })
     );
   }
@@ -87,9 +87,9 @@ function dataProblem(data: Bytes): string | undefined {
 }
 
 function asProblem(as: AcquireAs | undefined, attempt: number): string | undefined {
-  if (as?.type === 'upgrade') return attempt > 0 ? undefined : 'an upgrade has a number above 0: attempt';
+  if (as?.type === 'upgrade') return attempt > 0 ? undefined : 'attempt: an upgrade needs a number above 0';
   if (as?.type === 'pass' || as?.type === 'enter') {
-    if (attempt === 0) return 'who waits at a barrier numbers that from 1: attempt';
+    if (attempt === 0) return 'attempt: a wait at a barrier needs a number above 0';
     return as.type === 'pass'
       ? undefined
       : integerProblem('the number of parties', as.parties, { min: 1, max: SHARERS_MAX });
