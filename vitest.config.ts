@@ -57,6 +57,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'long',
+          testTimeout: 900_000,
           maxWorkers: '100%',
           execArgv: SIMULATING,
           include: [LONG],

@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { seedsToRun } from '../common/seeds.ts';
 import { LEASE_BUGS } from './planted/bugs.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project unit test/sim/leases` replays one run; `SIM_SEEDS=1000` runs more. */
-const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 100);
 /** Runs that show what is planted (planted/bugs.ts) must pass without it. */
 const SHARP = LEASE_BUGS.map(({ seed }) => seed);
-const drawn = Array.from({ length: count }, (_, i) => i + 1);
-const seeds = one === undefined ? [...new Set([...SHARP, ...drawn])] : [Number(one)];
+/** `SIM_SEED=17 npx vitest run --project unit test/sim/leases` replays one run; `SIM_SEEDS=1000` runs more. */
+const { seeds, single } = seedsToRun(100, SHARP);
 
 describe('leases over ranges keep what is promised of them', () => {
   const results: RunResult[] = [];
@@ -21,7 +19,7 @@ describe('leases over ranges keep what is promised of them', () => {
     }
   });
 
-  test.runIf(one === undefined)('the runs met what they are for', () => {
+  test.runIf(!single)('the runs met what they are for', () => {
     const sumOf = (what: Exclude<keyof RunResult, 'faults'>) =>
       results.reduce((total, result) => total + result[what], 0);
     for (const what of ['taken', 'ends', 'apart', 'splits', 'merges', 'elections', 'lost', 'revoked'] as const) {

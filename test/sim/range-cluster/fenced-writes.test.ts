@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
+import { seedsToRun } from '../common/seeds.ts';
 import { type FenceResult, runSeed } from './fence-run.ts';
 
 /** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/fenced-writes` replays one run; `SIM_SEEDS=1000` runs more. */
-const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 3);
-const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+const { seeds, single } = seedsToRun(3);
 const results: FenceResult[] = [];
 
 test.each(seeds)(
@@ -16,7 +15,7 @@ test.each(seeds)(
   },
 );
 
-test.runIf(one === undefined)('the runs met what they are for', () => {
+test.runIf(!single)('the runs met what they are for', () => {
   const sums = new Map<string, number>();
   for (const { figures } of results)
     for (const [name, n] of Object.entries(figures)) sums.set(name, (sums.get(name) ?? 0) + n);

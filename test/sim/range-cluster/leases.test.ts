@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { seedsToRun } from '../common/seeds.ts';
 import { LEASES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
 /** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/leases` replays one run; `SIM_SEEDS=1000` runs more. */
-const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 5);
-const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+const { seeds } = seedsToRun(5);
 
 describe.each(LEASES)('$name, under load and misfortune, keep every promise', ({ plan }) => {
   const results: RunResult[] = [];

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
+import { seedsToRun } from '../common/seeds.ts';
 import { type KindsResult, runSeed } from './kinds-run.ts';
 
 /** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/lock-kinds` replays one run; `SIM_SEEDS=1000` runs more. */
-const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 4);
-const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+const { seeds } = seedsToRun(4);
 const results: KindsResult[] = [];
 
 test.each(seeds)('locks of all kinds keep every promise, under misfortune: seed %i', async (seed) => {

@@ -3,14 +3,13 @@ import type { BackendReply } from '@remora/gateway';
 import { type CommandResult, type KvOp, rangeOp } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { seedsToRun } from '../common/seeds.ts';
 import { GATEWAY_NODE, RangeCluster } from './bed.ts';
 import { MANY_RANGES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
 /** `SIM_SEED=17 npx vitest run --project long test/sim/range-cluster/many` replays one run; `SIM_SEEDS=1000` runs more. */
-const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 6);
-const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+const { seeds } = seedsToRun(6);
 
 describe.each(MANY_RANGES)('$name, under load and misfortune, keep every promise', ({ plan }) => {
   const results: RunResult[] = [];

@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { seedsToRun } from '../common/seeds.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster` replays one run; `SIM_SEEDS=1000` runs more. */
-const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 12);
 /** Runs that once found something, in the product or in the simulation; they stay. */
 const REGRESSIONS = [443, 1503];
-const drawn = Array.from({ length: count }, (_, i) => i + 1);
-const seeds = one === undefined ? [...REGRESSIONS, ...drawn.filter((n) => !REGRESSIONS.includes(n))] : [Number(one)];
+/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster` replays one run; `SIM_SEEDS=1000` runs more. */
+const { seeds } = seedsToRun(12, REGRESSIONS);
 
 const results: RunResult[] = [];
 

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { seedsToRun } from '../common/seeds.ts';
 import { TRANSACTIONS } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
 /** `SIM_SEED=17 npx vitest run --project long test/sim/range-cluster/transactions` replays one run; `SIM_SEEDS=1000` runs more. */
-const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 4);
-const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+const { seeds } = seedsToRun(4);
 
 const all: RunResult[] = [];
 

@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { seedsToRun } from '../common/seeds.ts';
 import { TRANSACTION_BUGS } from './planted/bugs.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project unit test/sim/transactions` replays one run; `SIM_SEEDS=1000` runs more. */
-const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 6);
 /** Runs that show what is planted (planted/bugs.ts) must pass without it. */
 const SHARP = TRANSACTION_BUGS.map(({ seed }) => seed);
-const drawn = Array.from({ length: count }, (_, i) => i + 1);
-const seeds = one === undefined ? [...new Set([...SHARP, ...drawn])] : [Number(one)];
+/** `SIM_SEED=17 npx vitest run --project unit test/sim/transactions` replays one run; `SIM_SEEDS=1000` runs more. */
+const { seeds, single } = seedsToRun(6, SHARP);
 
 const results: RunResult[] = [];
 
@@ -19,7 +17,7 @@ describe('transactions over ranges keep what is promised of them', () => {
     expect(result.faults.slice(0, 5)).toEqual([]);
   });
 
-  test.runIf(one === undefined)('the runs met what they are for', () => {
+  test.runIf(!single)('the runs met what they are for', () => {
     const total = (what: 'commits' | 'conflicts' | 'deaths' | 'snapshots' | 'remembered'): number =>
       results.reduce((sum, result) => sum + result[what], 0);
     for (const what of ['commits', 'conflicts', 'deaths', 'snapshots'] as const) {

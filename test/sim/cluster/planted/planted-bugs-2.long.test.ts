@@ -9,6 +9,5 @@ describe('the simulation of whole clusters finds, part 2 of two that share the p
     half: 1,
     seedsInTest: SEEDS_IN_TEST,
     spareSeeds: 60,
-    timeoutMs: 300_000,
   });
 });

@@ -7,7 +7,6 @@ import type { PlantedBug } from './planted-bug.ts';
 import { type Loader, planted, type RunFile } from './planter.ts';
 
 const LOADER = new URL('../cli/load.mjs', import.meta.url).href;
-const TIMEOUT_MS = 240_000;
 
 interface ShortResult {
   readonly faults: readonly string[];
@@ -32,7 +31,7 @@ export function replayShort(replay: ShortReplay): void {
     loader = await import(LOADER);
   });
 
-  test.for(replay.bugs)(`${replay.simulation} finds $name`, { timeout: TIMEOUT_MS }, async (bug, { annotate }) => {
+  test.for(replay.bugs)(`${replay.simulation} finds $name`, async (bug, { annotate }) => {
     const seed = await firstSeed(await planted<RunSeed>(loader, replay.run, bug), bug, replay);
     expect(seed, 'no seed finds it any more').toBeDefined();
     if (seed !== bug.seed) await annotate(`found by seed ${seed}, not ${bug.seed}: write that into its row`);

@@ -22,11 +22,10 @@ export interface Replay {
   readonly seedsInTest: number;
   /** Other seeds that may be run, over all bugs. (P2) */
   readonly spareSeeds: number;
-  readonly timeoutMs: number;
 }
 
 /** Declares a test for each bug. */
-export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeoutMs }: Replay): void {
+export function replayPlanted({ planting, half, seedsInTest, spareSeeds }: Replay): void {
   const run = { simulation: planting.simulation, name: 'run' };
   let loader: Loader;
   let withoutBug: Promise<RunSeed> | undefined;
@@ -61,7 +60,7 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeout
 
   const ofSimulation = planting.bugs.filter(({ caughtBy }) => caughtBy === undefined);
   const bugs = half === undefined ? planting.bugs : halves(ofSimulation)[half];
-  test.each(bugs)('$name', { timeout: timeoutMs }, async (bug) => {
+  test.each(bugs)('$name', async (bug) => {
     const runSeed = await planted(loader, run, bug);
     let found: Replayed | undefined;
     for (const replayed of runsFor(bug)) {

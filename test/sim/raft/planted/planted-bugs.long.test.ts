@@ -8,6 +8,5 @@ describe('the Raft simulation finds', () => {
     planting: RAFT_PLANTING,
     seedsInTest: SEEDS_IN_TEST,
     spareSeeds: 120,
-    timeoutMs: 120_000,
   });
 });

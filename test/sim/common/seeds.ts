@@ -1,0 +1,15 @@
+/** The seeds that a test of a simulation runs. */
+
+export interface Seeds {
+  readonly seeds: readonly number[];
+  /** Whether one run is repeated: then sums over all runs mean nothing. */
+  readonly single: boolean;
+}
+
+/** Seeds from 1 to `count`, behind those of `first`. `SIM_SEEDS=1000` runs more of them, `SIM_SEED=17` that one only. */
+export function seedsToRun(count: number, first: readonly number[] = []): Seeds {
+  const { SIM_SEED, SIM_SEEDS } = process.env;
+  if (SIM_SEED !== undefined) return { seeds: [Number(SIM_SEED)], single: true };
+  const drawn = Array.from({ length: Number(SIM_SEEDS ?? count) }, (_, i) => i + 1);
+  return { seeds: [...new Set([...first, ...drawn])], single: false };
+}
