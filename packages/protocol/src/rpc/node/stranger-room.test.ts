@@ -2,10 +2,10 @@
 import { connect, type Socket } from 'node:net';
 import { type Clock, ManualClock, nodeClock, OPENING, openFramePort, ServiceError } from '@remora/base';
 import { afterEach, expect, test } from 'vitest';
+import { echo } from '../../../test/support/rpc-methods.ts';
 import { LinkCaller } from '../caller.ts';
 import { FRAME_BYTES_MAX } from '../link.ts';
 import { createRpcRegistry } from '../registry.ts';
-import { echo } from '../../../test/support/rpc-methods.ts';
 import { dialLink } from './frame-link.ts';
 import { createRpcService, RPC_PROTOCOL_VERSION } from './socket-rpc.ts';
 
