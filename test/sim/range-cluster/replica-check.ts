@@ -67,11 +67,12 @@ function differing(replicas: readonly RangeReplica[]): readonly string[] {
 
 /** What must be alike: the numbers, then all that is remembered, one after the other. */
 function stateLines(state: RangeState): readonly string[] {
-  const { rangeId, revision, compactRevision, keys, bytes, doubtAt, applied, rangeTimeMs, merging, outcomes } = state;
+  const { rangeId, revision, compactRevision, keys, bytes, estimatedSince, applied, rangeTimeMs, merging, outcomes } =
+    state;
   const remembered = [...outcomes.askable(rangeTimeMs)].map(
     (entry) => `range ${rangeId} remembers ${entry.requestId} as ${encodeOutcomePage([entry]).toString('hex')}`,
   );
-  const numbers = { rangeId, revision, compactRevision, keys, bytes, doubtAt, applied, rangeTimeMs, merging };
+  const numbers = { rangeId, revision, compactRevision, keys, bytes, estimatedSince, applied, rangeTimeMs, merging };
   return [JSON.stringify({ ...numbers, remembered: remembered.length }), ...remembered];
 }
 

@@ -137,7 +137,7 @@ export class World {
         wallMs: 0,
         keys: 0,
         bytes: 0,
-        doubtAt: 0,
+        estimatedSince: 0,
         merging: NEVER_MERGED,
       };
       engine.put(stateKey(descriptor.rangeId), encodeRangeMeta({ ...begun, ...nothing }));

@@ -22,7 +22,7 @@ function stateRow(index = 7, rangeId = 2): Row {
       wallMs: 0,
       keys: 0,
       bytes: 0,
-      doubtAt: 0,
+      estimatedSince: 0,
       merging: NEVER_MERGED,
     },
   };

@@ -28,7 +28,7 @@ export function targetAt(index: number) {
 export function stateAt(index: number, more: { readonly compactRevision?: number } = {}): Row {
   const value = encodeRangeMeta({
     ...{ applied: { index, term: 2 }, appliedAhead: 0, conf: CONF, descriptor: DESCRIPTOR },
-    ...{ revision: index, compactRevision: 0, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0, doubtAt: 0 },
+    ...{ revision: index, compactRevision: 0, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0, estimatedSince: 0 },
     ...{ merging: NEVER_MERGED, ...more },
   });
   return { key: stateKey(DESCRIPTOR.rangeId), value };

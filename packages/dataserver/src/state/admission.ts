@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 import { type CommandBatch, staleEpoch } from '@remora/protocol';
 import { failed, type Outcome } from './outcomes/outcome-codec.ts';
-import type { RangeState } from './range-state.ts';
+import type { RangeFields, RangeLeases } from './range-fields.ts';
 import { commandWithin } from './request-bounds.ts';
 import { passesSeal, sealedRefusal } from './reshape/merge.ts';
 
@@ -11,7 +11,7 @@ import { passesSeal, sealedRefusal } from './reshape/merge.ts';
  * Refusals are not remembered: they changed nothing.
  */
 export function admissionRefusal(
-  state: Pick<RangeState, 'descriptor' | 'bounds' | 'revision' | 'rangeTimeMs' | 'merging' | 'leases' | 'references'>,
+  state: Readonly<RangeFields>,
   batch: Pick<CommandBatch, 'epoch'>,
   item: CommandBatch['commands'][number],
 ): Outcome | undefined {
@@ -31,6 +31,6 @@ export function admissionRefusal(
 }
 
 /** Of a lease that is not alive: it is ending (S4 of leases.ts), or its home has lost it (BL2 of lease-ownership.ts). */
-function hasEarlier({ leases, references }: Pick<RangeState, 'leases' | 'references'>, id: bigint): boolean {
+function hasEarlier({ leases, references }: RangeLeases, id: bigint): boolean {
   return leases.ending(id) !== undefined || (leases.get(id) === undefined && references.get(id) !== undefined);
 }

@@ -10,11 +10,11 @@ import type {
   MarkedUntil,
 } from '@remora/lock';
 import type { KvEvent } from '@remora/protocol';
-import type { HandedTransactions } from '../transactions/range-transactions.ts';
+import type { HandedTransactions } from '../transactions/prepared-part.ts';
 import type { Lease } from './leases/leases.ts';
 import type { RangeMeta } from './meta-codec.ts';
 import type { Outcomes } from './outcomes/outcomes.ts';
-import type { RangeState } from './range-state.ts';
+import type { RangeFields } from './range-fields.ts';
 
 type ForceRelease = Extract<LockCommand, { readonly type: 'forceRelease' }>;
 
@@ -45,7 +45,7 @@ export interface Effects {
   /** The range was sealed for a merge, or unsealed, or was so already. */
   onSealed(): void;
   /** The sealed source of a merge, which is on this node as it is on all that have the target (range/reshape/merges.ts MR3). */
-  source(rangeId: number): RangeState;
+  source(rangeId: number): RangeFields;
   /** The range has the keys of the source now, whose replica on this node ends in this step. */
   onMerged(sourceId: number): void;
 }

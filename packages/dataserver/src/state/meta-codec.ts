@@ -29,16 +29,16 @@ export interface RangeMeta {
   readonly wallMs: number;
   readonly keys: number;
   readonly bytes: number;
-  /** `keys` and `bytes` are in doubt since this entry; 0: they are not. */
-  readonly doubtAt: number;
+  /** The index of the entry since which `keys` and `bytes` are estimates; 0: both are exact. */
+  readonly estimatedSince: number;
   readonly merging: Merging;
 }
 
 const META: StoredFormat = { what: "a range's state", version: 1, fields: 4 };
 /** With what is known of merges, in ranges that have taken part in one. */
 const MERGING_META: StoredFormat = { ...META, version: 2, fields: 5 };
-/** Of one whose counts are in doubt: for about a second after a split. */
-const DOUBTFUL_META: StoredFormat = { ...META, version: 3, fields: 6 };
+/** With counts that are estimates: for about a second after a split. */
+const ESTIMATED_META: StoredFormat = { ...META, version: 3, fields: 6 };
 
 export function encodeRangeMeta(meta: RangeMeta): Buffer {
   const { applied } = meta;
@@ -49,7 +49,7 @@ export function encodeRangeMeta(meta: RangeMeta): Buffer {
     [meta.revision, meta.compactRevision, meta.rangeTimeMs, meta.wallMs, meta.keys, meta.bytes],
   ];
   const merging = meta.merging === NEVER_MERGED ? undefined : encodeMerging(meta.merging);
-  if (meta.doubtAt > 0) return encodeStored(DOUBTFUL_META, [...fields, merging ?? null, meta.doubtAt]);
+  if (meta.estimatedSince > 0) return encodeStored(ESTIMATED_META, [...fields, merging ?? null, meta.estimatedSince]);
   if (merging === undefined) return encodeStored(META, fields);
   return encodeStored(MERGING_META, [...fields, merging]);
 }
@@ -57,9 +57,9 @@ export function encodeRangeMeta(meta: RangeMeta): Buffer {
 /** Throws an `InvariantError` for anything else. */
 export function decodeRangeMeta(bytes: Bytes): RangeMeta {
   return decodeStored(
-    [META, MERGING_META, DOUBTFUL_META],
+    [META, MERGING_META, ESTIMATED_META],
     bytes,
-    ([position, conf, descriptor, sizes, merging, doubtAt]) => {
+    ([position, conf, descriptor, sizes, merging, estimatedSince]) => {
       const applied = asFields(position, 3, 'applied');
       const numbers = asFields(sizes, 6, 'numbers');
       return {
@@ -73,7 +73,7 @@ export function decodeRangeMeta(bytes: Bytes): RangeMeta {
         wallMs: asMs(numbers[3], 'wallMs'),
         keys: asCount(numbers[4], 'keys'),
         bytes: asCount(numbers[5], 'bytes'),
-        doubtAt: doubtAt === undefined ? 0 : asCount(doubtAt, 'doubtAt'),
+        estimatedSince: estimatedSince === undefined ? 0 : asCount(estimatedSince, 'estimatedSince'),
         merging: merging === undefined || merging === null ? NEVER_MERGED : decodeMerging(merging),
       };
     },

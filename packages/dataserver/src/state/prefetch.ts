@@ -1,13 +1,13 @@
 import type { Engine } from '@remora/base';
 import { type Command, isTxnCommand } from '@remora/protocol';
-import type { RangeTransactions } from '../transactions/range-transactions.ts';
 import { type Prefetched, prefetchEach, prefetchRange, prefetchTxn, type RevisionBounds } from './kv/kv-read.ts';
+import type { RangeFields } from './range-fields.ts';
 
 /** Fetches what executing a command may read of cold rows; undefined when there is nothing (the hot path). */
 export function prefetchCommand(
   engine: Engine,
   command: Command,
-  state: RevisionBounds & { readonly transactions: RangeTransactions },
+  state: RevisionBounds & Pick<RangeFields, 'transactions'>,
 ): Promise<Prefetched> | undefined {
   if (command.type === 'kv') return command.op.type === 'put' ? undefined : prefetchRange(engine, command.op, state);
   if (command.type === 'txn') return prefetchTxn(engine, command.txn, state);

@@ -19,7 +19,8 @@ import { compact, raiseRevision, skipRevisions } from './kv/compaction.ts';
 import { KvChanges } from './kv/kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched } from './kv/kv-read.ts';
 import type { Attached } from './leases/attachments.ts';
-import { applyLeaseCommand, type LeaseEndingCommand, takenBy } from './leases/lease-commands.ts';
+import { applyLeaseCommand, takenBy } from './leases/lease-commands.ts';
+import type { LeaseEndingCommand } from './leases/lease-ending.ts';
 import { type KeyOwners, LeaseOwnership } from './leases/lease-ownership.ts';
 import { LeaseReferences } from './leases/lease-references.ts';
 import { type Lease, Leases } from './leases/leases.ts';
@@ -31,7 +32,8 @@ import { failed, type Outcome, outcomeBytes, rememberable } from './outcomes/out
 import { loadOutcomes, stageOutcomes } from './outcomes/outcome-rows.ts';
 import { Outcomes } from './outcomes/outcomes.ts';
 import { prefetchCommand } from './prefetch.ts';
-import { count, recount } from './range-stats.ts';
+import type { RangeFields } from './range-fields.ts';
+import { correctCounts, count } from './range-stats.ts';
 import { descriptorAfter, descriptorAlone } from './reshape/membership.ts';
 import {
   isAsSealed,
@@ -68,7 +70,7 @@ export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) 
  * A7. It reads and changes no row outside its bounds: other ranges have theirs in the same engine (bounds.ts).
  * A8. While it is sealed for a merge, its log moves its position and nothing else (merge.ts MG1).
  */
-export class RangeState implements TransactionHost {
+export class RangeState implements RangeFields, TransactionHost {
   readonly #engine: Engine;
   readonly #effects: Effects;
   outcomes = new Outcomes();
@@ -96,7 +98,7 @@ export class RangeState implements TransactionHost {
   /** Of plain keys, as they are now (range-stats.ts). */
   keys = 0;
   bytes = 0;
-  doubtAt = 0;
+  estimatedSince = 0;
   /** What it knows of merges. */
   merging: Merging = NEVER_MERGED;
 
@@ -311,7 +313,7 @@ export class RangeState implements TransactionHost {
       case 'raiseRevision':
         return raiseRevision(this, command.to);
       case 'recount':
-        return recount(this, command);
+        return correctCounts(this, command);
       case 'leaseGrant':
       case 'leaseChange':
       case 'leaseCheckpoint':

@@ -40,26 +40,30 @@ async function counted({ engine, state }: StateBed): Promise<Command> {
   return { type: 'recount', version, index: applied.index, keys: live.keys - keys, bytes: live.bytes - bytes };
 }
 
-const numbersOf = ({ state }: StateBed) => ({ keys: state.keys, bytes: state.bytes, inDoubt: state.doubtAt > 0 });
+const numbersOf = ({ state }: StateBed) => ({
+  keys: state.keys,
+  bytes: state.bytes,
+  isEstimate: state.estimatedSince > 0,
+});
 
 describe('the keys of a range', () => {
-  test('are counted anew in both parts of a split, and in doubt until then, also after a restart', async () => {
+  test('are estimates in both parts of a split until they are recomputed, also after a restart', async () => {
     const { left, right } = await parts(KEYS, { keys: 1, bytes: 7 });
     expect([numbersOf(left), numbersOf(right)]).toEqual([
-      { keys: 6, bytes: 35, inDoubt: true },
-      { keys: 1, bytes: 7, inDoubt: true },
+      { keys: 6, bytes: 35, isEstimate: true },
+      { keys: 1, bytes: 7, isEstimate: true },
     ]);
     for (const bed of [left, right]) {
       await bed.checkpoint();
       bed.crash();
-      expect(numbersOf(bed).inDoubt).toBe(true);
+      expect(numbersOf(bed).isEstimate).toBe(true);
       await bed.ok(await counted(bed));
       await bed.checkpoint();
       bed.crash();
     }
     expect([numbersOf(left), numbersOf(right)]).toEqual([
-      { keys: 3, bytes: 18, inDoubt: false },
-      { keys: 4, bytes: 24, inDoubt: false },
+      { keys: 3, bytes: 18, isEstimate: false },
+      { keys: 4, bytes: 24, isEstimate: false },
     ]);
   });
 
@@ -67,14 +71,14 @@ describe('the keys of a range', () => {
     const { left } = await parts(KEYS, { keys: 1, bytes: 7 });
     const late = { ...(await counted(left)), version: 1 } as Command;
     expect(await left.run(late)).toMatchObject({ ok: false, code: 'STALE_EPOCH' });
-    expect(numbersOf(left)).toEqual({ keys: 6, bytes: 35, inDoubt: true });
+    expect(numbersOf(left)).toEqual({ keys: 6, bytes: 35, isEstimate: true });
   });
 
-  test('of a target are in doubt when those of the source are', async () => {
+  test('of a target are estimates when those of the source are', async () => {
     const { left, right } = await parts(KEYS, { keys: 1, bytes: 7 });
     left.neighbours = [right];
     await left.ok(await counted(left));
-    expect(numbersOf(left).inDoubt).toBe(false);
+    expect(numbersOf(left).isEstimate).toBe(false);
     const result = await right.ok({
       type: 'seal',
       epoch: right.state.descriptor.epoch,
@@ -82,12 +86,12 @@ describe('the keys of a range', () => {
     });
     if (result.type !== 'seal') throw new Error('a seal is answered so');
     await left.ok({ type: 'merge', epoch: left.state.descriptor.epoch, round: 0, source: result.sealed });
-    expect(numbersOf(left)).toEqual({ keys: 4, bytes: 25, inDoubt: true });
+    expect(numbersOf(left)).toEqual({ keys: 4, bytes: 25, isEstimate: true });
     await left.ok(await counted(left));
-    expect(numbersOf(left)).toEqual({ keys: 7, bytes: 42, inDoubt: false });
+    expect(numbersOf(left)).toEqual({ keys: 7, bytes: 42, isEstimate: false });
   });
 
-  test('are exact when they are not in doubt, whatever is written while they are counted (LN2, LN3)', async () => {
+  test('are exact when they are not marked as estimates, whatever is written while they are recomputed (LN2, LN3)', async () => {
     const write = fc.tuple(fc.constantFrom(...KEYS.slice(3)), fc.option(fc.string({ maxLength: 4 })));
     const writes = fc.array(write, { maxLength: 8 });
     const few = fc.nat({ max: 40 });
@@ -98,7 +102,7 @@ describe('the keys of a range', () => {
           for (const [key, value] of some) await right.ok(kv(value === null ? del(key) : put(key, value)));
         };
         await run(before);
-        for (let rounds = 0; right.state.doubtAt > 0; rounds++) {
+        for (let rounds = 0; right.state.estimatedSince > 0; rounds++) {
           expect(rounds).toBeLessThan(3); // what was lost below 0 is lost once
           const command = await counted(right);
           await run(meanwhile);
@@ -110,14 +114,14 @@ describe('the keys of a range', () => {
     );
   });
 
-  test('are kept beside their doubt, and what is known of merges', async () => {
+  test('are stored with their mark, and with what is known of merges', async () => {
     const { left } = await parts(KEYS, { keys: 1, bytes: 7 });
     const rounds = [left.state.merging, { seal: undefined, round: 3, absorbed: [7] }];
     for (const merging of rounds) {
-      for (const doubtAt of [0, 9]) {
+      for (const estimatedSince of [0, 9]) {
         left.state.merging = merging;
-        left.state.doubtAt = doubtAt;
-        expect(decodeRangeMeta(encodeRangeMeta(left.state))).toMatchObject({ merging, doubtAt });
+        left.state.estimatedSince = estimatedSince;
+        expect(decodeRangeMeta(encodeRangeMeta(left.state))).toMatchObject({ merging, estimatedSince });
       }
     }
   });

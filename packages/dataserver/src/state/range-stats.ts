@@ -1,22 +1,22 @@
 /**
- * How many plain keys a range has now, and how many bytes of keys and values: counted with each change, by every replica
- * alike.
+ * The number of plain keys of a range, and the bytes of their keys and values. Every replica counts them with each change.
  *
- * LN1. A split divides what was counted as it was measured some time before, as nobody can measure while entries are
- *      applied: what changed meanwhile may be counted in the wrong part. So the counts of both parts are in doubt, until a
- *      leader has counted anew (range/stats/stats-recomputer.ts).
- * LN2. What was counted in one moment, less what stood here in that moment, is what has to be added, however much is
- *      written since. Only where a count would fall below 0 something of it is lost: it is in doubt from there on.
- * LN3. What is not in doubt is exact.
+ * LN1. A split divides the counts as they were measured some time before, because nothing can be measured while entries
+ *      are applied. A change since then may be counted in the wrong part. So the counts of both parts are estimates until
+ *      a leader has recomputed them (range/stats/stats-recomputer.ts).
+ * LN2. A recomputation adds a difference: the count of one moment less the field's value at that moment. The sum is right
+ *      however much was written since. Only where a count would fall below 0 part of the difference is lost: the counts
+ *      are estimates from there on.
+ * LN3. Counts that are not marked as estimates are exact.
  */
 import { type Command, type CommandResult, staleEpoch } from '@remora/protocol';
-import type { RangeState } from './range-state.ts';
+import type { RangeCounts, RangeProgress, RangeShape } from './range-fields.ts';
 
-type Counted = Pick<RangeState, 'keys' | 'bytes' | 'doubtAt' | 'applied' | 'descriptor'>;
+type Counted = RangeCounts & Pick<RangeProgress, 'applied'>;
 
-/** The counts are in doubt since the entry that is being applied. */
-export function doubt(state: Pick<Counted, 'doubtAt' | 'applied'>): void {
-  state.doubtAt = state.applied.index + 1;
+/** The counts are estimates since the entry that is being applied. */
+export function markEstimated(state: Pick<Counted, 'estimatedSince' | 'applied'>): void {
+  state.estimatedSince = state.applied.index + 1;
 }
 
 export function count(state: Counted, { keys, bytes }: { readonly keys: number; readonly bytes: number }): void {
@@ -25,14 +25,17 @@ export function count(state: Counted, { keys, bytes }: { readonly keys: number; 
   if (state.keys >= 0 && state.bytes >= 0) return;
   state.keys = Math.max(0, state.keys);
   state.bytes = Math.max(0, state.bytes);
-  doubt(state); // LN2
+  markEstimated(state); // LN2
 }
 
-/** LN2. Refused when the range is another one than was counted. */
-export function recount(state: Counted, command: Extract<Command, { readonly type: 'recount' }>): CommandResult {
+/** LN2. Fails when the range has been split or merged since it was counted. */
+export function correctCounts(
+  state: Counted & Pick<RangeShape, 'descriptor'>,
+  command: Extract<Command, { readonly type: 'recount' }>,
+): CommandResult {
   const { descriptor } = state;
   if (command.version !== descriptor.epoch.version) throw staleEpoch([descriptor]);
-  if (state.doubtAt <= command.index) state.doubtAt = 0;
+  if (state.estimatedSince <= command.index) state.estimatedSince = 0;
   count(state, command);
   return { type: 'recount' };
 }

@@ -6,7 +6,7 @@ import { unreachable } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { Command, KeyRange, Query, TxnPart } from '@remora/protocol';
 import type { Attached } from '../state/leases/attachments.ts';
-import type { LeaseEndingCommand } from '../state/leases/lease-commands.ts';
+import type { LeaseEndingCommand } from '../state/leases/lease-ending.ts';
 import { lockName, overlap } from './intents.ts';
 import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
 import type { PreparedParts } from './prepared-parts.ts';

@@ -53,6 +53,12 @@ export interface TxnRecord {
   readonly commit: TxnCommit | undefined;
 }
 
+/** The transactions that a range hands over to another one, in a split or a merge. */
+export interface HandedTransactions {
+  readonly parts: readonly PreparedPart[];
+  readonly records: readonly TxnRecord[];
+}
+
 const PART: StoredFormat = { what: 'a prepared part', version: 1, fields: 9 };
 const RECORD: StoredFormat = { what: 'a record of a transaction', version: 1, fields: 6 };
 

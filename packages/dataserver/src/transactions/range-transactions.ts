@@ -23,7 +23,7 @@ import { nameOfTxnRow, type TxnRowKind, txnRowKey, txnRowsSpan } from '../state/
 import type { KvChanges } from '../state/kv/kv-changes.ts';
 import type { Prefetched } from '../state/kv/kv-read.ts';
 import type { Attached } from '../state/leases/attachments.ts';
-import type { LeaseEndingCommand } from '../state/leases/lease-commands.ts';
+import type { LeaseEndingCommand } from '../state/leases/lease-ending.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcomes/outcome-codec.ts';
 import type { Outcomes } from '../state/outcomes/outcomes.ts';
 import { conflictWith, joinedResults, rememberedResults } from './answers.ts';
@@ -32,6 +32,7 @@ import { answerCompares, changingBranches, executeBranches, opFailures } from '.
 import {
   decodeRecord,
   encodeRecord,
+  type HandedTransactions,
   type PreparedPart,
   preparedPart,
   spanOfPart,
@@ -68,12 +69,6 @@ export interface TransactionHost {
   changesAt(revision: number): KvChanges;
   /** Writes them; the last revision of the range becomes at least theirs (T5). */
   commitAt(revision: number, changes: KvChanges): void;
-}
-
-/** What a range hands to another one of its transactions. */
-export interface HandedTransactions {
-  readonly parts: readonly PreparedPart[];
-  readonly records: readonly TxnRecord[];
 }
 
 /**

@@ -84,13 +84,13 @@ describe('the sums of replicas', () => {
     expect(() => sums.add(wrong)).toThrow('replicas agree: group 2');
   });
 
-  test('are wrong where a range counts other keys than it has, unless it is in doubt of them', async () => {
+  test('are wrong where a range counts other keys than it has, unless its counts are estimates', async () => {
     const bed = await replica();
     bed.state.keys++;
     expect(differences([await sum(1, bed)])).toMatch(/it counts 3 keys of .* and has 2 of/);
     const wrong = await sum(1, bed, false);
     expect(() => new StateSums().add(wrong)).toThrow('keys are counted: group 2');
-    bed.state.doubtAt = 1;
+    bed.state.estimatedSince = 1;
     expect(differences([await sum(1, bed)])).toBe('');
   });
 

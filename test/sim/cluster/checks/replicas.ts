@@ -5,8 +5,8 @@
  * Not compared is what replicas keep in their own way: in which pages outcomes lie, and older versions of keys that are
  * compacted and that each replica clears up in its own time. At rest all have cleared up, and nothing is left out.
  *
- * What a range says of the number of its plain keys is compared with its rows, unless it says that it is in doubt
- * (dataserver/state/live-counts.ts LN3), or they are another range's by now.
+ * The number of plain keys that a range counts is compared with its rows, unless the count is marked as an estimate
+ * (dataserver/state/range-stats.ts LN3) or the keys are another range's by now.
  */
 
 import type { Engine, Row } from '@remora/base';
@@ -45,7 +45,7 @@ export interface StateSum {
 export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean): Promise<StateSum> {
   const { rangeId, bounds, applied, appliedAhead, revision, compactRevision, keys, bytes } = state;
   const { rangeTimeMs, wallMs } = state;
-  const isExact = state.doubtAt === 0 && state.merging.seal === undefined;
+  const isExact = state.estimatedSince === 0 && state.merging.seal === undefined;
   // An entry whose first command waits for a row from disk has moved the times on, and nothing else yet.
   const times = `${rangeTimeMs} ms, wall ${wallMs}`;
   // One that has applied nothing is what it was created as: by the membership of that day (store.ts T4).

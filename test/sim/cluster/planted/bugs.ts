@@ -371,10 +371,10 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
   },
   {
     layer: 'ranges',
-    name: 'split-leaves-no-doubt',
+    name: 'split-keeps-counts-exact',
     rule: 'what was written while a range was measured is counted in its part again (state/range-stats.ts LN1)',
     file: 'packages/dataserver/src/state/reshape/split.ts',
-    find: '  doubt(range);\n',
+    find: '  markEstimated(range);\n',
     replace: '',
     seed: 8,
     properties: ['keys are counted', 'replicas agree'],

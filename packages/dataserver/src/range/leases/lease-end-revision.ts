@@ -2,12 +2,12 @@ import { ServiceError } from '@remora/base';
 import type { RangeReply } from '@remora/protocol';
 import type { RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { AppliedEnd } from '../../state/effects.ts';
-import type { RangeState } from '../../state/range-state.ts';
+import type { RangeFields } from '../../state/range-fields.ts';
 
 type Done = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 
 export interface LeaseEndRevisionDeps {
-  readonly state: Pick<RangeState, 'revision' | 'descriptor'>;
+  readonly state: Pick<RangeFields, 'revision' | 'descriptor'>;
   readonly source: Pick<RevisionSource, 'newest'>;
 }
 

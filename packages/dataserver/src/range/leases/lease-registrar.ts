@@ -16,7 +16,7 @@ import type { Command, CommandResult, LeaseCommand } from '@remora/protocol';
 import { attachableSpan } from '../../state/bounds.ts';
 import { leaseKey } from '../../state/keys.ts';
 import { type LeaseUse, leaseUses } from '../../state/leases/lease-users.ts';
-import type { RangeState } from '../../state/range-state.ts';
+import type { RangeFields } from '../../state/range-fields.ts';
 import type { OtherRanges } from '../reshape/other-ranges.ts';
 
 type Refer = Extract<LeaseCommand, { readonly type: 'leaseRefer' }>;
@@ -24,7 +24,7 @@ type Refer = Extract<LeaseCommand, { readonly type: 'leaseRefer' }>;
 export type Go = (error: ServiceError | undefined) => void;
 
 export interface LeaseRegistrarDeps {
-  readonly state: Pick<RangeState, 'bounds' | 'descriptor' | 'leases' | 'references'>;
+  readonly state: Pick<RangeFields, 'bounds' | 'descriptor' | 'leases' | 'references'>;
   readonly others: OtherRanges;
   /** Of the leader that serves here; 0 while there is none. */
   readonly term: () => number;

@@ -9,10 +9,10 @@ import {
   type SessionQueryResult,
 } from '@remora/protocol';
 import type { Lease } from '../../state/leases/leases.ts';
-import type { RangeState } from '../../state/range-state.ts';
+import type { RangeFields } from '../../state/range-fields.ts';
 
 export interface SessionSource {
-  readonly state: Pick<RangeState, 'leases' | 'leaseOwnership' | 'bounds'>;
+  readonly state: Pick<RangeFields, 'leases' | 'leaseOwnership' | 'bounds'>;
   readonly locks: LockReadView;
   /** What is left of a lease; undefined when its time is not kept here. */
   readonly remainingMs: (id: bigint) => number | undefined;

@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { Group, Refusal } from '@remora/raft';
 import type { RevisionSource } from '../../revisions/revision-drawer.ts';
-import type { RangeState } from '../../state/range-state.ts';
+import type { RangeFields } from '../../state/range-fields.ts';
 
 /** Transactions over several ranges that are prepared in this one. */
 export interface PreparedTransactions {
@@ -10,7 +10,7 @@ export interface PreparedTransactions {
 }
 
 export interface ClosedRevisionsDeps {
-  readonly state: Pick<RangeState, 'revision' | 'applied' | 'descriptor'>;
+  readonly state: Pick<RangeFields, 'revision' | 'applied' | 'descriptor'>;
   readonly prepared: PreparedTransactions;
   readonly source: Pick<RevisionSource, 'newest'>;
   readonly group: () => Pick<Group, 'role' | 'term' | 'leaseRead'>;

@@ -9,7 +9,7 @@ import {
 } from '@remora/protocol';
 import type { RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { RangeMeter } from '../../state/effects.ts';
-import type { LeaseEndingCommand } from '../../state/leases/lease-commands.ts';
+import { endsLease } from '../../state/leases/lease-ending.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../../state/outcomes/outcome-codec.ts';
 import { heldBy, inTheWay, isPartial } from '../../transactions/answers.ts';
 import type { IntentWaitQueue } from '../../transactions/intent-wait-queue.ts';
@@ -249,10 +249,6 @@ export class Commands {
     }
     return undefined;
   }
-}
-
-function endsLease(command: Command): command is LeaseEndingCommand {
-  return command.type === 'leaseRevoke' || command.type === 'leaseExpire' || command.type === 'leaseEnd';
 }
 
 /** What lets go of something is not refused for want of room. */

@@ -3,7 +3,7 @@ import { type Command, type CommandBatch, encodeEntry, needsRevision, type Revis
 import type { Group, LogPosition, Refusal } from '@remora/raft';
 import type { RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
-import type { RangeState } from '../../state/range-state.ts';
+import type { RangeFields } from '../../state/range-fields.ts';
 import { RevisionAllocationQueue } from './revision-allocation-queue.ts';
 
 /** Told the outcome once the entry that carried the command is applied, or the error that kept it from being known. */
@@ -25,7 +25,7 @@ interface InFlight {
 export interface ProposalDeps {
   readonly clock: Clock;
   readonly drawer: Pick<RevisionSource, 'want'>;
-  readonly state: Pick<RangeState, 'rangeId' | 'descriptor' | 'revision'>;
+  readonly state: Pick<RangeFields, 'rangeId' | 'descriptor' | 'revision'>;
   /** The time of the range, in ms. */
   readonly rangeTimeMs: () => number;
   /** For those whose keys may be another range's by now; it says whose. */

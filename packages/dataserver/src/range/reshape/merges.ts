@@ -1,6 +1,7 @@
 import type { ServiceError } from '@remora/base';
 import { type CommandResult, type MergeCommand, type MergeRound, type SealedRange, staleEpoch } from '@remora/protocol';
 import { errorOf } from '../../state/outcomes/outcome-codec.ts';
+import type { RangeFields } from '../../state/range-fields.ts';
 import type { RangeState } from '../../state/range-state.ts';
 import { sealedRefusal, sealRefusal } from '../../state/reshape/merge.ts';
 import type { LeaseManager } from '../leases/lease-manager.ts';
@@ -162,7 +163,7 @@ export class Merges {
   }
 
   /** MR7: the target has its keys, and writes them above what it has written here. */
-  yieldTo({ descriptor, revision }: Pick<RangeState, 'descriptor' | 'revision'>): void {
+  yieldTo({ descriptor, revision }: Pick<RangeFields, 'descriptor' | 'revision'>): void {
     const { queries, watches } = this.#deps;
     const stale = staleEpoch([descriptor]);
     const { hub } = this.#replica;

@@ -1,14 +1,14 @@
 import type { Clock, Engine, Logger } from '@remora/base';
 import type { SplitSizes } from '@remora/protocol';
 import type { SplitPlace } from '../../splitting/split-wish.ts';
-import type { RangeState } from '../../state/range-state.ts';
+import type { RangeFields } from '../../state/range-fields.ts';
 import { type Measured, measure } from './size-sampler.ts';
 
 export interface RangeSizeDeps {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly state: Pick<RangeState, 'rangeId' | 'descriptor' | 'bounds' | 'bytes'>;
+  readonly state: Pick<RangeFields, 'rangeId' | 'descriptor' | 'bounds' | 'bytes'>;
   /** Undefined: sizes are not watched now. */
   readonly sizes: () => SplitSizes | undefined;
   /** There is a candidate. */

@@ -14,8 +14,8 @@ export interface StatsRecomputerDeps {
 }
 
 /**
- * Has a leader count the plain keys of its range where their number is in doubt (state/range-stats.ts), and put down by
- * how much it was wrong. It reads all of them, a bounded batch at a time: once for each part of a split.
+ * Recomputes the counts of a range's plain keys, on its leader, while they are estimates (state/range-stats.ts), and
+ * proposes the difference. It reads all keys, a bounded batch at a time: once for each part of a split.
  */
 export class StatsRecomputer {
   readonly #deps: StatsRecomputerDeps;
@@ -25,9 +25,9 @@ export class StatsRecomputer {
     this.#deps = deps;
   }
 
-  /** Called about every second, on the leader. What comes to nothing is tried again by a later call. */
+  /** Called about every second, on the leader. A later call retries a recomputation that failed. */
   tick(): void {
-    if (this.#running || this.#deps.state.doubtAt === 0) return;
+    if (this.#running || this.#deps.state.estimatedSince === 0) return;
     this.#running = true;
     this.#count()
       .catch((error: unknown) => {

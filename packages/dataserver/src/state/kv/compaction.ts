@@ -1,16 +1,13 @@
 import { ServiceError } from '@remora/base';
 import type { CommandResult } from '@remora/protocol';
-import type { RangeState } from '../range-state.ts';
+import type { RangeCounts, RangeLeases, RangeProgress, RangeShape } from '../range-fields.ts';
 
 /**
  * Makes older versions unreadable up to a revision. Where the master numbers changes, it may be one of another range,
  * which this one has not reached: it moves on to that, so that what it writes later is above it (N3 of numbering.ts).
  * Its leader has made sure that the master has given it out (CL5 of closed-revisions.ts).
  */
-export function compact(
-  state: Pick<RangeState, 'revision' | 'compactRevision' | 'descriptor'>,
-  revision: number,
-): CommandResult {
+export function compact(state: RangeProgress & Pick<RangeShape, 'descriptor'>, revision: number): CommandResult {
   if (revision > state.revision && state.descriptor.revisionSource === 'range') {
     throw new ServiceError('FUTURE_REVISION', `revision ${revision} is in the future; the newest is ${state.revision}`);
   }
@@ -29,7 +26,7 @@ export function compact(
  * it may not have heard yet that the only range was split: raised alone, this one would be ahead of the others for good.
  */
 export function raiseRevision(
-  state: Pick<RangeState, 'revision' | 'compactRevision' | 'keys' | 'leases' | 'bounds'>,
+  state: RangeProgress & Pick<RangeCounts, 'keys'> & Pick<RangeLeases, 'leases'> & Pick<RangeShape, 'bounds'>,
   to: number,
 ): CommandResult {
   if (!state.bounds.whole) {
@@ -51,7 +48,7 @@ const REVISIONS_SKIPPED = 1_000_000_000_000;
  * A replica goes on alone, perhaps without the last changes of its range: what it writes from now on is above whatever
  * they had. All before is compacted, as clients may have seen more of it than is there: who goes on from there is told so.
  */
-export function skipRevisions(state: Pick<RangeState, 'revision' | 'compactRevision'>): void {
+export function skipRevisions(state: Pick<RangeProgress, 'revision' | 'compactRevision'>): void {
   state.revision += REVISIONS_SKIPPED;
   state.compactRevision = state.revision;
 }

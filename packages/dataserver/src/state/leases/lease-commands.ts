@@ -17,29 +17,22 @@
 import { assert, ServiceError, type Span } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import type { Command, CommandResult, LeaseCommand } from '@remora/protocol';
-import type { RangeTransactions } from '../../transactions/range-transactions.ts';
-import { attachableSpan, intersection, type RangeBounds } from '../bounds.ts';
+import { attachableSpan, intersection } from '../bounds.ts';
 import type { SessionEnd } from '../effects.ts';
 import type { LockCommands } from '../locks/lock-commands.ts';
+import type { RangeFields, RangeLeases, RangeShape } from '../range-fields.ts';
 import type { Attached } from './attachments.ts';
-import type { LeaseOwnership } from './lease-ownership.ts';
-import type { LeaseReferences } from './lease-references.ts';
-import { endsEmpty, type Lease, type Leases } from './leases.ts';
+import type { LeaseEndingCommand } from './lease-ending.ts';
+import { endsEmpty, type Lease } from './leases.ts';
 
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>;
 export type AnyLeaseCommand =
   | CommandOf<'leaseGrant' | 'leaseChange' | 'leaseRevoke' | 'leaseExpire' | 'leaseCheckpoint'>
   | LeaseCommand;
 
-export type LeaseEndingCommand = CommandOf<'leaseRevoke' | 'leaseExpire' | 'leaseEnd'>;
-
 /** A range's state, as these commands see it. */
-export interface LeaseHolder {
-  readonly bounds: RangeBounds;
-  readonly leases: Leases;
-  readonly references: LeaseReferences;
-  readonly leaseOwnership: LeaseOwnership;
-  readonly transactions: Pick<RangeTransactions, 'leasesWithin'>;
+export interface LeaseHolder extends LeaseSpans {
+  readonly transactions: Pick<RangeFields['transactions'], 'leasesWithin'>;
   /** Of the command. */
   readonly nextRevision: number;
   revision: number;
@@ -48,7 +41,8 @@ export interface LeaseHolder {
   onLeaseEnded(id: bigint, how: SessionEnd): void;
 }
 
-type LeaseOwnershipHolder = Pick<LeaseHolder, 'bounds' | 'leases' | 'references' | 'leaseOwnership'>;
+/** Where the keys and locks of leases are in a range. */
+type LeaseSpans = Readonly<RangeLeases & Pick<RangeShape, 'bounds'>>;
 
 /** Keys and locks that one entry takes from a lease: every replica, and all who wait for it, are held up as long as that takes. */
 const END_ROWS_MAX = 1_000;
@@ -184,14 +178,14 @@ function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'
 }
 
 /** Plain keys and locks that a command takes from its lease; the rest of them is not touched by it. */
-export function takenBy(range: LeaseOwnershipHolder, command: LeaseEndingCommand): Attached {
+export function takenBy(range: LeaseSpans, command: LeaseEndingCommand): Attached {
   if (command.type !== 'leaseEnd') return leftInHome(range, command.id, END_ROWS_MAX);
   const { id, incarnation, span } = command;
   const covered = coveredBy(range, span);
   return covered === undefined ? NOTHING : leftWithin(range, { lease: id, incarnation }, covered, END_ROWS_MAX);
 }
 
-function leftInHome({ bounds, leaseOwnership }: LeaseOwnershipHolder, id: bigint, limit: number): Attached {
+function leftInHome({ bounds, leaseOwnership }: LeaseSpans, id: bigint, limit: number): Attached {
   const here = attachableSpan(bounds);
   return here === undefined ? NOTHING : leaseOwnership.ofHome(id, here, limit);
 }
@@ -203,7 +197,7 @@ function coveredBy({ bounds }: Pick<LeaseHolder, 'bounds'>, span: Span): Span | 
 }
 
 function leftWithin(
-  { leases, references, leaseOwnership }: LeaseOwnershipHolder,
+  { leases, references, leaseOwnership }: LeaseSpans,
   { lease: id, incarnation }: SessionRef,
   covered: Span,
   limit: number,

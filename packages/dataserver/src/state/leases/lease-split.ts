@@ -6,7 +6,6 @@
  * LS2. References are cut at the place, with what lies behind them (LR2).
  */
 import { compareBytes, type Engine, type Row, type Span } from '@remora/base';
-import type { RangeTransactions } from '../../transactions/range-transactions.ts';
 import { attachableSpan, intersection } from '../bounds.ts';
 import {
   attachedRoutingKey,
@@ -19,6 +18,7 @@ import {
   referenceKey,
   referencesSpan,
 } from '../keys.ts';
+import type { RangeFields } from '../range-fields.ts';
 import { plusSpan, type SpanSet, withinSpan } from '../span-set.ts';
 import { encodeReference, type LeaseReferences } from './lease-references.ts';
 import type { Leases } from './leases.ts';
@@ -30,7 +30,7 @@ export interface CutRange {
   readonly span: Span;
   readonly leases: Leases;
   readonly references: LeaseReferences;
-  readonly transactions: Pick<RangeTransactions, 'leasesWithin'>;
+  readonly transactions: Pick<RangeFields['transactions'], 'leasesWithin'>;
 }
 
 /** Takes what leaves from the range; gives the rows that the child begins with. */

@@ -424,7 +424,7 @@ describe('a merge is refused, and changes nothing', () => {
 describe('what is written down of merges', () => {
   test('is nothing in a range that has had no part in one: its state is what earlier programs wrote', async () => {
     const { left, right } = await neighbours();
-    for (const { state } of [left, right]) state.doubtAt = 0; // as if counted since the split
+    for (const { state } of [left, right]) state.estimatedSince = 0; // as if counted since the split
     expect(encodeRangeMeta(left.state)[1]).toBe(1);
     await seal(right, left);
     expect(encodeRangeMeta(right.state)[1]).toBe(2);

@@ -28,8 +28,8 @@ import {
 } from '@remora/protocol';
 import { isJoint } from '@remora/raft';
 import type { Lease } from '../leases/leases.ts';
-import type { RangeState } from '../range-state.ts';
-import { doubt } from '../range-stats.ts';
+import type { RangeFields, RangeLeases, RangeProgress, RangeShape } from '../range-fields.ts';
+import { markEstimated } from '../range-stats.ts';
 import { ABSORBED_MAX, isSameRound } from './merging.ts';
 
 type SealCommand = Extract<Command, { type: 'seal' }>;
@@ -50,7 +50,7 @@ export function passesSeal({ type }: Command): boolean {
 
 /** Why the range cannot be sealed so; undefined when it can, or is already. */
 export function sealRefusal(
-  state: Pick<RangeState, 'descriptor' | 'conf' | 'merging'>,
+  state: Readonly<RangeShape>,
   { epoch, into }: Pick<SealCommand, 'epoch' | 'into'>,
 ): ServiceError | undefined {
   const { descriptor, conf, merging } = state;
@@ -63,7 +63,7 @@ export function sealRefusal(
 }
 
 /** `index`: of the entry. */
-export function seal(state: RangeState, command: SealCommand, index: number): CommandResult {
+export function seal(state: RangeFields, command: SealCommand, index: number): CommandResult {
   const refused = sealRefusal(state, command);
   if (refused !== undefined) throw refused;
   if (state.merging.seal === undefined) state.merging = { ...state.merging, seal: { ...command.into, index } };
@@ -73,13 +73,13 @@ export function seal(state: RangeState, command: SealCommand, index: number): Co
 }
 
 /** A sealed range as a merge names it; undefined when it is not sealed. */
-export function sealedRange(state: Pick<RangeState, 'descriptor' | 'merging' | 'revision'>): SealedRange | undefined {
+export function sealedRange(state: Readonly<RangeShape & Pick<RangeProgress, 'revision'>>): SealedRange | undefined {
   const { descriptor, merging, revision } = state;
   return merging.seal && { descriptor, index: merging.seal.index, revision };
 }
 
 /** Refused when it is sealed for another round: an unseal that comes late is for one that is over. */
-export function unseal(state: RangeState, { from }: UnsealCommand): CommandResult {
+export function unseal(state: RangeFields, { from }: UnsealCommand): CommandResult {
   const { seal: sealed } = state.merging;
   if (sealed === undefined || !isSameRound(sealed, from)) {
     throw impossible(state.rangeId, `it is not sealed for round ${from.round} of range ${from.targetId}`);
@@ -91,7 +91,7 @@ export function unseal(state: RangeState, { from }: UnsealCommand): CommandResul
 // ---------------------------------------------------------------------------------------------- the target
 
 /** Decides a round against its source, once. */
-export function refuseMerge(state: RangeState, round: number): CommandResult {
+export function refuseMerge(state: RangeFields, round: number): CommandResult {
   if (state.merging.round !== round) throw decided(state, round);
   state.merging = { ...state.merging, round: round + 1 };
   return { type: 'refuseMerge' };
@@ -99,7 +99,7 @@ export function refuseMerge(state: RangeState, round: number): CommandResult {
 
 /** MG2: why the source cannot be taken over so; undefined when it can. */
 export function mergeRefusal(
-  state: Pick<RangeState, 'descriptor' | 'conf' | 'merging'>,
+  state: Readonly<RangeShape>,
   { epoch, round, source }: Pick<MergeIntoCommand, 'epoch' | 'round' | 'source'>,
 ): ServiceError | undefined {
   const { descriptor, conf, merging } = state;
@@ -114,18 +114,15 @@ export function mergeRefusal(
 }
 
 /** Why a range takes over no other any more; undefined when it may. */
-export function fullRefusal({
-  descriptor,
-  merging,
-}: Pick<RangeState, 'descriptor' | 'merging'>): ServiceError | undefined {
+export function fullRefusal({ descriptor, merging }: Readonly<RangeShape>): ServiceError | undefined {
   if (merging.absorbed.length < ABSORBED_MAX) return undefined;
   return impossible(descriptor.rangeId, `it has taken over ${ABSORBED_MAX} ranges`);
 }
 
 /** MG2: why two ranges are not merged as long as they know two incarnations of a lease; undefined when they may be. */
 export function leaseConflict(
-  target: Pick<RangeState, 'rangeId' | 'leaseOwnership'>,
-  source: Pick<RangeState, 'rangeId' | 'leaseOwnership'>,
+  target: Readonly<RangeShape & RangeLeases>,
+  source: Readonly<RangeShape & RangeLeases>,
 ): ServiceError | undefined {
   const id = target.leaseOwnership.conflictWith(source.leaseOwnership);
   if (id === undefined) return undefined;
@@ -134,7 +131,7 @@ export function leaseConflict(
 }
 
 /** Whether all replicas have the same of the source: it has not gone on alone (MG1). */
-export function isAsSealed(source: Pick<RangeState, 'revision'>, { source: named }: MergeIntoCommand): boolean {
+export function isAsSealed(source: Pick<RangeProgress, 'revision'>, { source: named }: MergeIntoCommand): boolean {
   return source.revision === named.revision;
 }
 
@@ -157,7 +154,7 @@ export function unionOf(target: RangeDescriptor, source: RangeDescriptor): Range
 }
 
 /** Takes over what a sealed source on this node has; gives the leases that came with it. */
-export function unite(state: RangeState, source: RangeState, command: MergeIntoCommand): readonly Lease[] {
+export function unite(state: RangeFields, source: Readonly<RangeFields>, command: MergeIntoCommand): readonly Lease[] {
   const sealed = sealedRange(source);
   const named = command.source;
   const { seal: round } = source.merging;
@@ -178,7 +175,7 @@ export function unite(state: RangeState, source: RangeState, command: MergeIntoC
   state.rangeTimeMs = Math.max(state.rangeTimeMs, source.rangeTimeMs);
   state.keys += source.keys;
   state.bytes += source.bytes;
-  if (source.doubtAt > 0) doubt(state);
+  if (source.estimatedSince > 0) markEstimated(state);
   const ids = [...absorbed, source.rangeId, ...source.merging.absorbed];
   state.merging = { ...state.merging, round: command.round + 1, absorbed: ids };
   state.references.absorb(source.rangeId);
@@ -202,7 +199,7 @@ function isSameEpoch(a: Epoch, b: Epoch): boolean {
   return a.confVersion === b.confVersion && a.version === b.version;
 }
 
-function decided({ descriptor, merging }: Pick<RangeState, 'descriptor' | 'merging'>, round: number): ServiceError {
+function decided({ descriptor, merging }: Readonly<RangeShape>, round: number): ServiceError {
   return impossible(descriptor.rangeId, `round ${round} is decided, or yet to come: it is at round ${merging.round}`);
 }
 

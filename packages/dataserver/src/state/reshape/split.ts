@@ -16,8 +16,8 @@ import { boundsOf, isBorder } from '../bounds.ts';
 import type { Effects } from '../effects.ts';
 import { cutLeases } from '../leases/lease-split.ts';
 import type { RangeMeta } from '../meta-codec.ts';
-import type { RangeState } from '../range-state.ts';
-import { doubt } from '../range-stats.ts';
+import type { RangeFields } from '../range-fields.ts';
+import { markEstimated } from '../range-stats.ts';
 import { NEVER_MERGED } from './merging.ts';
 
 /** SP4. */
@@ -79,7 +79,7 @@ function misfit({ rangeId, replicas }: RangeDescriptor, command: SplitCommand): 
 
 /** The child begins as the range was: with its revision, its time, and all that it remembers (design §7 ▸). */
 export function split(
-  range: RangeState,
+  range: RangeFields,
   command: SplitCommand,
   { engine, effects, term }: { readonly engine: Engine; readonly effects: Effects; readonly term: number },
 ): CommandResult {
@@ -94,7 +94,7 @@ export function split(
   const transactions = range.transactions.cut(boundsOf(right));
   range.keys -= meta.keys;
   range.bytes -= meta.bytes;
-  doubt(range);
+  markEstimated(range);
   for (const id of leases.cut(range.bounds.routed)) effects.onLeaseEnded(id);
   const delays = range.delays.cut(range.bounds.routed);
   effects.onSplit({ meta, outcomes: range.outcomes.fork(rangeId), transactions, references, delays }, term);
@@ -113,7 +113,7 @@ function splitDescriptors(descriptor: RangeDescriptor, command: SplitCommand): S
 }
 
 /** The child begins as the range was: with its revision and its time, and a log of its own. */
-function childMeta(range: RangeMeta, command: SplitCommand, right: RangeDescriptor): RangeMeta {
+function childMeta(range: RangeFields, command: SplitCommand, right: RangeDescriptor): RangeMeta {
   const { revision, compactRevision, rangeTimeMs, wallMs, conf, descriptor } = range;
   return {
     applied: CHILD_BEGINS,
@@ -123,7 +123,7 @@ function childMeta(range: RangeMeta, command: SplitCommand, right: RangeDescript
     ...{ revision, compactRevision, rangeTimeMs, wallMs },
     keys: Math.min(command.keys, range.keys),
     bytes: Math.min(command.bytes, range.bytes),
-    doubtAt: CHILD_BEGINS.index,
+    estimatedSince: CHILD_BEGINS.index,
     merging: NEVER_MERGED,
   };
 }
