@@ -9,7 +9,7 @@
  */
 import type { Bytes, ResidentValue } from '@remora/base';
 import { type Name, type NameRange, rangeHolds } from './latin1.ts';
-import type { ResidentCell } from './resident-table.ts';
+import type { ResidentCell } from './resident-cell.ts';
 import { WaitingLinks } from './waiting-links.ts';
 
 /** What a value that is not encoded counts for. */

@@ -17,20 +17,9 @@ import type { Bytes, Link, ResidentValue } from '@remora/base';
 import { BTree } from './b-tree.ts';
 import { compareNames, type Name, type NameRange } from './latin1.ts';
 import type { Picture } from './ordered-table.ts';
+import type { ResidentCell } from './resident-cell.ts';
 import { encoded, type ResidentChanges } from './resident-changes.ts';
 import { nameOfLink } from './waiting-links.ts';
-
-/** One resident row. Without a value: it does not exist, or not any more. */
-export interface ResidentCell {
-  readonly name: Name;
-  value: ResidentValue | undefined;
-  /** How many pictures and generations had been begun when it was made (RT3); 0: it is as the store has it. */
-  readonly epoch: number;
-  /** It waits for no place in the tree (RT4). */
-  placed: boolean;
-  /** What it says to the store while it has no value (RC1). */
-  below: 'nothing' | 'row' | 'replaced';
-}
 
 const UNPLACED_MAX = 4_096;
 const WAITING_LINKS_MAX = 4_096;

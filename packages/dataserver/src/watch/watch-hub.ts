@@ -6,7 +6,7 @@ import { bytesOf, EventRing, type RevisionEvents } from './event-ring.ts';
 import { HeldEvents } from './held-events.ts';
 import { scanHistory } from './history-scan.ts';
 import { covers, SpanIndex } from './span-index.ts';
-import { type Watcher, type WatchSink, WatchStream, watchEnded } from './watch-stream.ts';
+import { type StreamHub, type Watcher, type WatchSink, WatchStream, watchEnded } from './watch-stream.ts';
 
 export interface WatchHubOptions {
   /** Memory for recent events, as it is now. */
@@ -48,7 +48,7 @@ const NO_QUESTION = 0;
  *     watch is told that, which answers nothing, and the gateway asks again.
  * W7. A watch from now on begins behind what is closed: some of that may not have been told yet to those who were there.
  */
-export class WatchHub {
+export class WatchHub implements StreamHub {
   readonly #engine: Engine;
   readonly #state: RangeState;
   readonly #logger: Logger;

@@ -1,10 +1,17 @@
 import { type Bytes, ServiceError } from '@remora/base';
 import { currentRanges, type KvEvent, type WatchCreate, type WatchMessage } from '@remora/protocol';
-import type { WatchHub } from './watch-hub.ts';
 
 /** Where a stream of watch messages goes; `send` is false when the other side is behind (stop until it drains). */
 export interface WatchSink {
   send(message: WatchMessage): boolean;
+}
+
+/** The hub of a range (watch-hub.ts), as its streams use it. */
+export interface StreamHub {
+  add(stream: WatchStream, create: WatchCreate): void;
+  remove(watcher: Watcher): void;
+  progress(stream: WatchStream, question: number): void;
+  resume(stream: WatchStream): void;
 }
 
 /** A watch, as the hub of its range keeps it. */
@@ -27,7 +34,7 @@ const WATCHES_PER_STREAM_MAX = 100_000;
 
 /** The watches of one caller, which share its stream. */
 export class WatchStream {
-  readonly #hub: WatchHub;
+  readonly #hub: StreamHub;
   readonly #sink: WatchSink;
   readonly watchers = new Map<number, Watcher>();
   /** Not synced, and to be caught up when the stream drains; oldest first. */
@@ -39,7 +46,7 @@ export class WatchStream {
   #blocked = false;
   #closed = false;
 
-  constructor(hub: WatchHub, sink: WatchSink) {
+  constructor(hub: StreamHub, sink: WatchSink) {
     this.#hub = hub;
     this.#sink = sink;
   }
