@@ -107,9 +107,12 @@ function make(pairs: number): readonly Buffer[] {
 async function applyAll(entries: readonly Buffer[]): Promise<void> {
   for (const entry of entries) {
     const position = { index: state.applied.index + 1, term: 1 };
-    await state.applyBatch(position, protocol.decodeEntry(entry), (_, outcome) => {
-      if (outcome.ok && outcome.result.type === 'lock' && outcome.result.result.type === 'granted') granted++;
+    const run = dataserver.EntryRun.begin(state, position, protocol.decodeEntry(entry), {
+      onOutcome: (_place, outcome) => {
+        if (outcome.ok && outcome.result.type === 'lock' && outcome.result.result.type === 'granted') granted++;
+      },
     });
+    await run.apply();
     if (engine.pending().bytes >= CHECKPOINT_BYTES) void engine.checkpoint();
     await setImmediate();
   }

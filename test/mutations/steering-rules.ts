@@ -217,8 +217,8 @@ const OF_FIRST_LEADERS = [
     [
       'child-led-by-whoever-leads-now',
       'a child begins with who led its parent in the term of the split (splits.ts S7)',
-      'const leaderNode = this.#replica.leadership.nodeOf(term); // S7',
-      'const leaderNode = this.#replica.leadership.node;',
+      'const leaderNode = this.#context.leadership.nodeOf(term); // S7',
+      'const leaderNode = this.#context.leadership.node;',
       "of a range that is led 'in a later term': its child begins with that leader if it led in the term of the split (S7)",
     ],
   ]),

@@ -9,6 +9,7 @@ export type { OtherRanges } from './range/reshape/other-ranges.ts';
 export { RangeMetrics } from './range-metrics.ts';
 export { HeldReplicas } from './replicas/held-replicas.ts';
 export { RevisionDrawer, type RevisionDrawerDeps, type RevisionSource } from './revisions/revision-drawer.ts';
+export { EntryRun } from './state/entry-run.ts';
 export { masterStateKey, RESIDENT_SPANS } from './state/keys.ts';
 export { RangeState } from './state/range-state.ts';
 export { encodeKnownEpoch } from './state/reshape/membership.ts';

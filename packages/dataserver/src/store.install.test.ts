@@ -57,7 +57,7 @@ async function staged(replica: RangeReplica, stream: Buffer) {
 function read(replica: RangeReplica): Promise<string> {
   const query: Query = { type: 'range', op: range('k'), serializable: true };
   return new Promise((resolve) => {
-    replica.execute(
+    replica.requests.execute(
       { rangeId: 2, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query, notBefore: 0 } },
       () => {},
       (error, reply) => {

@@ -428,7 +428,7 @@ describe('a sealed source', () => {
     expect(
       source.admitsConf({ steps: [], joint: 'implicit', autoLeave: true, context: new Uint8Array(0) } as never),
     ).toBe(false);
-    expect(source.unreadable()?.code).toBe('UNAVAILABLE');
+    expect(source.context.unreadable()?.code).toBe('UNAVAILABLE');
     expect(
       source.watches.refusal({ epoch: SOURCE.epoch, span: { start: Buffer.from('x'), end: Buffer.from('y') } })?.code,
     ).toBe('UNAVAILABLE');
@@ -470,9 +470,9 @@ describe('a sealed source', () => {
     const done = (error: { code: string } | undefined): void => void answers.push(error?.code ?? 'done');
     const asked = { rangeId: SOURCE.rangeId, epoch: SOURCE.epoch, requestId: '', deadlineMs: 0 };
     const query = { type: 'range', op: range('z'), serializable: false } as const; // no quorum confirms it here
-    source.execute({ ...asked, body: { kind: 'query', query, notBefore: 0 } }, () => {}, done);
+    source.requests.execute({ ...asked, body: { kind: 'query', query, notBefore: 0 } }, () => {}, done);
     const lately = { type: 'range', op: range('z'), serializable: true } as const;
-    source.execute({ ...asked, body: { kind: 'query', query: lately, notBefore: 0 } }, () => {}, done);
+    source.requests.execute({ ...asked, body: { kind: 'query', query: lately, notBefore: 0 } }, () => {}, done);
     await turn();
     expect(answers).toEqual([]);
     const [unseal] = logOf(SOURCE.rangeId, [[1, { type: 'unseal', from: into }]]);

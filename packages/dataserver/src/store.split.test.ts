@@ -246,7 +246,7 @@ describe('a split', () => {
 
   test('is answered with the descriptors of both to whoever asks for what has left', async () => {
     const { store } = await undisturbed();
-    const stale = parentOf(store).staleEpoch().details?.ranges;
+    const stale = parentOf(store).context.staleEpoch().details?.ranges;
     expect((stale as unknown[][]).map(([rangeId]) => rangeId)).toEqual([PARENT.rangeId, CHILD_ID]);
   });
 
@@ -259,7 +259,7 @@ describe('a split', () => {
     world.crash();
     const { store } = await boot(world, { logged });
     await store.start();
-    const stale = parentOf(store).staleEpoch().details?.ranges;
+    const stale = parentOf(store).context.staleEpoch().details?.ranges;
     expect((stale as unknown[][]).map(([rangeId]) => rangeId)).toEqual([PARENT.rangeId, CHILD_ID]);
   });
 
@@ -426,14 +426,14 @@ describe('those whom the leader of a range serves at a split', () => {
     for (const key of ['a', 'z']) {
       const query = { type: 'range', op: range(key), serializable: false } as const;
       const done = (error: { code: string } | undefined): void => void answers.push(`${key} ${error?.code}`);
-      parent.execute({ ...request, body: { kind: 'query', query, notBefore: 0 } }, () => {}, done);
+      parent.requests.execute({ ...request, body: { kind: 'query', query, notBefore: 0 } }, () => {}, done);
     }
     // Commands are queued when the split is applied, and proposed behind it: what stays is executed, what left is not.
     for (const key of ['b', 'y']) {
       const command: Command = { type: 'kv', op: range(key) };
       const done = (error: { code: string } | undefined): void => void answers.push(`${key} ${error?.code ?? 'done'}`);
       const identity = { requestId: `late ${key}`, deadlineMs: 50_000 };
-      parent.execute({ ...request, ...identity, body: { kind: 'command', command } }, () => {}, done);
+      parent.requests.execute({ ...request, ...identity, body: { kind: 'command', command } }, () => {}, done);
     }
     await apply(1);
     for (const done of confirm) done(undefined);
@@ -453,7 +453,7 @@ describe('those whom the leader of a range serves at a split', () => {
       const query = { type: 'lockAwait', lock: LOCK, owner: owner('waits') } as const;
       const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', deadlineMs: 0 };
       Object.assign(parent.group, { readIndex: (done: (refused: undefined) => void) => done(undefined) });
-      parent.execute(
+      parent.requests.execute(
         { ...request, body: { kind: 'query', query, notBefore: 0 } },
         () => {},
         (error) => void ended.push(`${error?.code}`),

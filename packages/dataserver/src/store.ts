@@ -23,10 +23,12 @@ import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
+import type { ReplicaContext } from './range/replica-context.ts';
 import type { OnApplied } from './range/requests/applied-command.ts';
 import type { DiskRoom } from './range/requests/disk-room.ts';
 import type { OtherRanges } from './range/reshape/other-ranges.ts';
-import { SPLIT_OFF_MAX, type SplitOff } from './range/reshape/splits.ts';
+import { SPLIT_OFF_MAX } from './range/reshape/split-off-ranges.ts';
+import type { SplitOff } from './range/reshape/splits.ts';
 import { type Beginning, createdBeginning, firstConf, splitOffBeginning } from './replicas/beginnings.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { RemovedReplicaNotifier } from './replicas/removed-replica-notifier.ts';
@@ -249,7 +251,7 @@ export class Store {
    * The replica of a range that a split has just made, on this node: durable together with its parent's split, then
    * running (range/reshape/splits.ts S1, S2, S7).
    */
-  #adopt(child: SplitOff, parent: RangeReplica): Promise<void> {
+  #adopt(child: SplitOff, parent: ReplicaContext): Promise<void> {
     const { start } = child;
     const { descriptor, conf } = start.meta;
     const { rangeId } = descriptor;
@@ -325,8 +327,8 @@ export class Store {
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart): RangeReplica {
-    const onLeft = ({ rangeId }: RangeReplica): void => this.#ends.left(rangeId);
-    const onSplit = (child: SplitOff, parent: RangeReplica): Promise<void> => this.#adopt(child, parent);
+    const onLeft = (rangeId: number): void => this.#ends.left(rangeId);
+    const onSplit = (child: SplitOff, parent: ReplicaContext): Promise<void> => this.#adopt(child, parent);
     const following = (range: RangeDescriptor) => this.#replicas.following(range, SPLIT_OFF_MAX);
     const sharing = (span: Span, rangeId: number): number | undefined =>
       this.merges.keepsOut(span, rangeId) ?? this.#beingRemoved(span, rangeId);

@@ -10,10 +10,12 @@ import {
   needsRevision,
   type Query,
   type QueryResult,
+  type RangeReply,
   staleEpoch,
 } from '@remora/protocol';
 import { LeaseManager } from '../../../packages/dataserver/src/range/leases/lease-manager.ts';
 import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
+import { EntryRun, type OnOutcome } from '../../../packages/dataserver/src/state/entry-run.ts';
 import { leaseKey } from '../../../packages/dataserver/src/state/keys.ts';
 import { encodeLease, type Lease } from '../../../packages/dataserver/src/state/leases/leases.ts';
 import { errorOf, type Outcome } from '../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
@@ -127,13 +129,18 @@ export class SimRange {
   #execute(request: Request, answer: Answer): void {
     if (!this.serving || this.gone) return answer(notLeader(), undefined);
     const { command, requestId } = request;
-    const told = this.duties.accompany(command, (error, reply) => {
+    if (command.type === 'leaseEnd') this.duties.endTold(command.id);
+    const told = (error: ServiceError | undefined, reply: RangeReply | undefined): void => {
       answer(error, reply === undefined ? undefined : (reply.result as CommandResult));
-    });
+    };
     const settled = (error: ServiceError | undefined, outcome: Outcome | undefined): void => {
-      if (outcome === undefined) told(error, undefined);
-      else if (!outcome.ok) told(errorOf(outcome), undefined);
-      else told(undefined, { revision: outcome.revision, raftTerm: this.term, rangeTimeMs: 0, result: outcome.result });
+      if (outcome === undefined) return told(error, undefined);
+      const reply = outcome.ok
+        ? { revision: outcome.revision, raftTerm: this.term, rangeTimeMs: 0, result: outcome.result }
+        : errorOf(outcome);
+      if (command.type === 'leaseRevoke') this.duties.answerRevoke(command.id, reply, told);
+      else if (reply instanceof ServiceError) told(reply, undefined);
+      else told(undefined, reply);
     };
     if (!this.#isMisrouted(request)) return this.#propose(command, requestId, settled);
     const outcome = requestId === '' ? undefined : this.state.outcomes.recall(requestId); // CM3 of the commands
@@ -228,10 +235,11 @@ export class SimRange {
       ...{ rangeTimeMs: clock.monotonicMs(), wallMs: 0, epoch, block: this.#world.block() },
       commands: [{ requestId, deadlineMs, command }],
     };
-    void this.state.applyBatch(position, batch, (_i, outcome, how) => {
+    const onOutcome: OnOutcome = (_i, outcome, how) => {
       if (how === 'executed') truth.applied(this.state, command, outcome);
       next.done(undefined, outcome);
-    });
+    };
+    void EntryRun.begin(this.state, position, batch, { onOutcome }).apply();
   }
 
   applyAll(): void {

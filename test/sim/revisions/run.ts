@@ -84,7 +84,7 @@ class Run {
     this.#world.clock.setTimer(ATTEMPT_MS, () => finish(undefined, undefined));
     const replica = this.#someReplica(request.rangeId);
     this.#world.deliver(() =>
-      replica?.execute(
+      replica?.requests.execute(
         request,
         () => {},
         (error, reply) => this.#world.deliver(() => finish(error, reply)),

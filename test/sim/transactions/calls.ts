@@ -130,7 +130,7 @@ export class Calls {
       clock.setTimer(ATTEMPT_MS, () => resolve(undefined));
       const replica = this.#someReplica(request.rangeId);
       this.#world.deliver(() =>
-        replica?.execute(
+        replica?.requests.execute(
           request,
           () => {},
           (error, reply) => this.#world.deliver(() => resolve(reply ?? error)),

@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import type { LockWatchRequest, StreamContext, StreamSink } from '@remora/protocol';
-import type { RangeReplica } from '../range/range-replica.ts';
+import type { ServedReplica } from '../range/served-replica.ts';
 import type { LockListener } from './lock-listener.ts';
 
 type Context = StreamContext<readonly LockNews[]>;
@@ -15,17 +15,17 @@ type Context = StreamContext<readonly LockNews[]>;
  */
 export class LockWatchSession implements StreamSink<LockWatchRequest> {
   readonly #context: Context;
-  #replica: RangeReplica | undefined;
+  #replica: ServedReplica | undefined;
   #listener: LockListener | undefined;
   #closed = false;
 
-  constructor(find: (rangeId: number) => RangeReplica | ServiceError, context: Context, request: LockWatchRequest) {
+  constructor(find: (rangeId: number) => ServedReplica | ServiceError, context: Context, request: LockWatchRequest) {
     this.#context = context;
     context.onDrain(() => this.#listener?.drained());
     this.#begin(find(request.rangeId), request);
   }
 
-  #begin(replica: RangeReplica | ServiceError, request: LockWatchRequest): void {
+  #begin(replica: ServedReplica | ServiceError, request: LockWatchRequest): void {
     const context = this.#context;
     if (replica instanceof ServiceError) return context.end(replica);
     const refusal = replica.watches.lockRefusal(request);
@@ -38,7 +38,7 @@ export class LockWatchSession implements StreamSink<LockWatchRequest> {
     });
   }
 
-  #listen(replica: RangeReplica, request: LockWatchRequest): void {
+  #listen(replica: ServedReplica, request: LockWatchRequest): void {
     this.#replica = replica;
     this.#listener = replica.lockListeners.add(request, {
       send: (news) => this.#context.send(news),

@@ -1,61 +1,124 @@
-import { asBuffer } from '@remora/base';
-import type { Effects } from '../state/effects.ts';
+import { asBuffer, assert, type Logger } from '@remora/base';
+import type { DelayedHold, LockCommand, LockId, LockNotice, MarkedUntil } from '@remora/lock';
+import type { KvEvent } from '@remora/protocol';
+import type { LockListeners } from '../lock-watch/lock-listeners.ts';
+import type { AppliedEnd, Effects, RangeMeter, RangeStart } from '../state/effects.ts';
+import type { Lease } from '../state/leases/leases.ts';
+import type { RangeFields } from '../state/range-fields.ts';
+import type { WatchHub } from '../watch/watch-hub.ts';
 import type { LeaseManager } from './leases/lease-manager.ts';
 import type { GrantWatches } from './locks/grant-watches.ts';
 import type { LockWaits } from './locks/lock-waits.ts';
-import type { RangeDeps } from './range-deps.ts';
-import type { RangeReplica } from './range-replica.ts';
+import type { ReplicaContext } from './replica-context.ts';
 import type { ReplicaRows } from './replica-rows.ts';
+import type { MergeNeighbours, Merges } from './reshape/merges.ts';
 import type { Splits } from './reshape/splits.ts';
 
-/** The parts of a replica that are told. Some of them are built behind the state, on which they rest. */
-export interface RangeEffectsDeps extends Pick<RangeDeps, 'logger' | 'meter' | 'neighbours'> {
-  readonly waits: LockWaits;
-  readonly grants: GrantWatches;
-  readonly rows: () => ReplicaRows;
-  readonly leases: () => LeaseManager;
-  readonly splits: () => Splits;
-  readonly keysChanged: () => void;
+export interface RangeEffectsDeps {
+  readonly logger: Logger;
+  /** Counts what is applied while the replica leads. */
+  readonly meter?: RangeMeter;
+  readonly neighbours: Pick<MergeNeighbours, 'source'>;
 }
 
-/** Who is told what of the commands that a replica applies: its watchers, those who wait for locks, its leases, its merges. */
-export function rangeEffects(replica: RangeReplica, deps: RangeEffectsDeps): Effects {
-  const { waits, grants, rows, leases, splits, logger } = deps;
-  return {
-    onEvents: (revision, events) => {
-      rows().written(revision);
-      replica.hub.publish(revision, events);
-    },
-    onNotice: (notice) => {
-      // Nobody but one who takes a lock by force tells its holder that it is released.
-      if (notice.result.type === 'released') leases().taken(notice.owner.session);
-      waits.notify(notice);
-      grants.notify(notice);
-    },
-    onForcedRelease: ({ lock, by = '', reason = '' }, version) => {
-      if (!replica.serving) return;
-      const { namespace, name } = lock;
-      const details = { range: replica.rangeId, namespace, lock: asBuffer(name).toString(), version, by, reason };
-      logger.warn(details, 'a lock was taken from its holder by force');
-    },
-    listeners: replica.lockListeners,
-    onHoldDelayed: (hold) => leases().holdDelayed(hold),
-    onGrantEnded: (lock, version) => grants.ended(lock, version),
-    onMarkLeft: (mark) => leases().markLeft(mark),
-    get meter() {
-      return replica.leading ? deps.meter : undefined;
-    },
-    onLeaseGranted: (lease) => leases().granted(lease),
-    onLeaseEnded: (id, end) => leases().ended(id, end),
-    onSplit: (child, term) => {
-      deps.keysChanged();
-      splits().applied(child, term);
-    },
-    onSealed: () => {
-      replica.group.tellCommits(); // the merge waits for all replicas (merges.ts MR2)
-      replica.merges.sealChanged();
-    },
-    source: (rangeId) => deps.neighbours.source(rangeId),
-    onMerged: (sourceId) => replica.merges.merged(sourceId),
-  };
+/** The parts of a replica that applied commands concern. */
+export interface EffectParts {
+  readonly context: ReplicaContext;
+  readonly hub: WatchHub;
+  readonly lockListeners: LockListeners;
+  readonly waits: LockWaits;
+  readonly grants: GrantWatches;
+  readonly rows: ReplicaRows;
+  readonly leases: LeaseManager;
+  readonly splits: Splits;
+  readonly merges: Merges;
+}
+
+/**
+ * Passes on what the commands that a replica applies cause: to its watchers, its lock waiters, its leases, its splits and
+ * its merges. It is built before the state, on which those parts rest; nothing is applied before `attach`.
+ */
+export class RangeEffects implements Effects {
+  readonly #deps: RangeEffectsDeps;
+  #attached: EffectParts | undefined;
+
+  constructor(deps: RangeEffectsDeps) {
+    this.#deps = deps;
+  }
+
+  attach(parts: EffectParts): void {
+    this.#attached = parts;
+  }
+
+  get #parts(): EffectParts {
+    assert(this.#attached !== undefined, 'the parts of a replica are attached before it applies anything');
+    return this.#attached;
+  }
+
+  get listeners(): LockListeners {
+    return this.#parts.lockListeners;
+  }
+
+  get meter(): RangeMeter | undefined {
+    return this.#parts.context.leading ? this.#deps.meter : undefined;
+  }
+
+  onEvents(revision: number, events: readonly KvEvent[]): void {
+    const { rows, hub } = this.#parts;
+    rows.written(revision);
+    hub.publish(revision, events);
+  }
+
+  onNotice(notice: LockNotice): void {
+    const { leases, waits, grants } = this.#parts;
+    // Only a forced release tells a holder that its lock is released.
+    if (notice.result.type === 'released') leases.taken(notice.owner.session);
+    waits.notify(notice);
+    grants.notify(notice);
+  }
+
+  onForcedRelease(command: Extract<LockCommand, { readonly type: 'forceRelease' }>, version: number): void {
+    const { context } = this.#parts;
+    if (!context.serving) return;
+    const { lock, by = '', reason = '' } = command;
+    const { namespace, name } = lock;
+    const details = { range: context.rangeId, namespace, lock: asBuffer(name).toString(), version, by, reason };
+    this.#deps.logger.warn(details, 'a lock was taken from its holder by force');
+  }
+
+  onHoldDelayed(hold: DelayedHold): void {
+    this.#parts.leases.holdDelayed(hold);
+  }
+
+  onGrantEnded(lock: LockId, version: number): void {
+    this.#parts.grants.ended(lock, version);
+  }
+
+  onMarkLeft(mark: MarkedUntil): void {
+    this.#parts.leases.markLeft(mark);
+  }
+
+  onLeaseGranted(lease: Lease): void {
+    this.#parts.leases.granted(lease);
+  }
+
+  onLeaseEnded(id: bigint, end?: AppliedEnd): void {
+    this.#parts.leases.ended(id, end);
+  }
+
+  onSplit(child: RangeStart, term: number): void {
+    this.#parts.splits.applied(child, term);
+  }
+
+  onSealed(): void {
+    this.#parts.merges.sealChanged();
+  }
+
+  source(rangeId: number): RangeFields {
+    return this.#deps.neighbours.source(rangeId);
+  }
+
+  onMerged(sourceId: number): void {
+    this.#parts.merges.merged(sourceId);
+  }
 }

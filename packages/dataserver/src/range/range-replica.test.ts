@@ -31,7 +31,7 @@ test('only a leader that serves tells the time of its range; others answer witho
     let reply: RangeReply | undefined;
     const body = { kind: 'query', query: { type: 'range', op: range('a'), serializable: true }, notBefore: 0 } as const;
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body };
-    replica.execute(
+    replica.requests.execute(
       request,
       () => {},
       (_error, answer) => {
@@ -95,7 +95,7 @@ test('who is in the queue waits for its turn without a round of reads; who is no
   const told: string[] = [];
   const ask = (token: string): void => {
     const body = { kind: 'query', query: { type: 'lockAwait', lock, owner: owner(token) }, notBefore: 0 } as const;
-    replica.execute(
+    replica.requests.execute(
       { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body },
       () => {},
       (error, reply) => {
@@ -118,7 +118,7 @@ test('who is in the queue waits for its turn without a round of reads; who is no
   store.stop();
 });
 
-test('a command that waits for a transaction while its range is split is told so, and never proposed (CM4)', async () => {
+test('a command that waits for a transaction while its range is split is told so, and never proposed (CQ1)', async () => {
   const { store } = await boot(new CrashWorld(1));
   const whole = { ...RANGE, revisionSource: 'master' } as const;
   await store.createReplica(whole, 11);
@@ -141,7 +141,7 @@ test('a command that waits for a transaction while its range is split is told so
     const body = { kind: 'command', command: { type: 'kv', op: put('a', '2') } } as const;
     const tell = (error?: ServiceError) => void told.push(`${attempt} ${error?.code ?? 'ok'}`);
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: 'r', deadlineMs: 50_000 };
-    replica.execute({ ...request, body }, () => {}, tell);
+    replica.requests.execute({ ...request, body }, () => {}, tell);
   };
   ask('first');
   const replicas = [1, 2, 3].map((nodeId) => ({ nodeId, replicaId: 30 + nodeId }));
@@ -164,7 +164,7 @@ test('a limit refuses no attempt of an acquire of which an earlier one is under 
   const told: string[] = [];
   const send = async (requestId: string, command: Command): Promise<void> => {
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, deadlineMs: 50_000 };
-    replica.execute(
+    replica.requests.execute(
       { ...request, body: { kind: 'command', command } },
       () => {},
       (error, reply) => {
@@ -218,7 +218,7 @@ test('a read that says serializable names no revision at or below which a prepar
   const read = (query: Query): Promise<string> =>
     new Promise((resolve) => {
       const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0 };
-      replica.execute(
+      replica.requests.execute(
         { ...request, body: { kind: 'query', query, notBefore: 0 } },
         () => {},
         (error, reply) => {
@@ -261,7 +261,7 @@ test('a prepare that is under way is not told that it met somebody who waits: it
   const told: string[] = [];
   const send = async (attempt: string, requestId: string, command: Command): Promise<void> => {
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, deadlineMs: 50_000 };
-    replica.execute(
+    replica.requests.execute(
       { ...request, body: { kind: 'command', command } },
       () => {},
       (error, reply) => {
@@ -301,7 +301,7 @@ test('a compaction at a revision that nobody was given is refused, and not propo
   const compactAt = async (revision: number): Promise<void> => {
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: `r${revision}`, deadlineMs: 50_000 };
     const body = { kind: 'command', command: { type: 'compact', revision } } as const;
-    replica.execute(
+    replica.requests.execute(
       { ...request, body },
       () => {},
       (error) => told.push(error?.code),
@@ -328,7 +328,7 @@ test('a query that a fault of the program keeps from being answered ends no node
     const body = { kind: 'query', query, notBefore: 0 } as const;
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body };
     return new Promise((resolve) => {
-      replica.execute(
+      replica.requests.execute(
         request,
         () => {},
         (error) => resolve(error?.code ?? 'answered'),
@@ -366,7 +366,7 @@ test('leases that end at a time are ended a bounded number of locks after the ot
   for (const id of ids) {
     const body = { kind: 'command', command: { type: 'leaseRevoke', id, incarnation: 0 } } as const;
     const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: `${id}`, deadlineMs: 20_000, body };
-    replica.execute(
+    replica.requests.execute(
       request,
       () => {},
       (error, reply) => told.push(error?.code ?? reply?.result.type),
@@ -410,7 +410,7 @@ test('who is told that a lease has ended lets go of what it has, though there is
   ];
   for (const command of commands) {
     const body = { kind: 'command', command } as const;
-    replica.execute(
+    replica.requests.execute(
       { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: command.type, deadlineMs: 20_000, body },
       () => {},
       (error) => refused.push(error?.code),
@@ -473,7 +473,7 @@ test('a read that may not be before a revision waits until nothing comes at or b
   const told: string[] = [];
   const read = async (notBefore: number, serializable = false): Promise<void> => {
     const body = { kind: 'query', query: { type: 'range', op: range('a'), serializable }, notBefore } as const;
-    replica.execute(
+    replica.requests.execute(
       { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body },
       () => {},
       (error, reply) => {

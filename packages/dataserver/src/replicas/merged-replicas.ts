@@ -1,7 +1,7 @@
 import { assert, type ServiceError, type Span } from '@remora/base';
 import { staleEpoch } from '@remora/protocol';
 import type { Endings } from '../install/installer.ts';
-import type { RangeReplica } from '../range/range-replica.ts';
+import type { ReplicaContext } from '../range/replica-context.ts';
 import type { MergeNeighbours } from '../range/reshape/merges.ts';
 import { spansOverlap } from '../state/bounds.ts';
 import { stateKey } from '../state/keys.ts';
@@ -55,7 +55,7 @@ export class MergedReplicas implements MergeNeighbours {
   }
 
   /** MP1, MP2: by the merge. */
-  merged(sourceId: number, target: RangeReplica): void {
+  merged(sourceId: number, target: Pick<ReplicaContext, 'rangeId' | 'state'>): void {
     const { replicas, held } = this.#deps;
     const running = replicas.get(sourceId);
     assert(running !== undefined, 'it was there a moment ago');
@@ -70,7 +70,7 @@ export class MergedReplicas implements MergeNeighbours {
    * MP1, MP2: by a snapshot of the target that brings rows of the span. Gives what says that the sources have ended, to
    * become durable with what makes the snapshot the target's state.
    */
-  swallowed(target: RangeReplica, span: Span): Endings {
+  swallowed(target: Pick<ReplicaContext, 'rangeId' | 'state'>, span: Span): Endings {
     const { replicas, held } = this.#deps;
     const ended: Running[] = [];
     for (const { state, rangeId } of [...replicas.all()]) {
@@ -115,7 +115,7 @@ export class MergedReplicas implements MergeNeighbours {
     return target && staleEpoch([target.state.descriptor]);
   }
 
-  #end({ replica, leaveCheckpoints }: Running, target: RangeReplica): void {
+  #end({ replica, leaveCheckpoints }: Running, target: Pick<ReplicaContext, 'rangeId' | 'state'>): void {
     this.#deps.replicas.remove(replica.rangeId);
     leaveCheckpoints();
     replica.merges.yieldTo(target.state);

@@ -1,16 +1,16 @@
 import { type Bytes, type Clock, type Engine, type Logger, ServiceError, toServiceError } from '@remora/base';
 import type { AskSplitReply, AskSplitRequest, Epoch, OrderResult, RangeDescriptor } from '@remora/protocol';
-import type { RangeReplica } from '../range/range-replica.ts';
 import type { SplitResult } from '../range/reshape/splits.ts';
+import type { ServedReplica } from '../range/served-replica.ts';
 import { measure } from '../range/stats/size-sampler.ts';
 import { Pauses } from './pauses.ts';
 import type { SplitPlace, SplitWish } from './split-wish.ts';
 
 /** What it needs to know of a replica. */
-export type SplitReplica = Pick<RangeReplica, 'rangeId' | 'serving' | 'split'> & {
-  readonly group: Pick<RangeReplica['group'], 'term'>;
-  readonly state: Pick<RangeReplica['state'], 'descriptor' | 'bounds' | 'placeRefusal'>;
-  readonly splitReasons: Pick<RangeReplica['splitReasons'], 'wish' | 'refused'>;
+export type SplitReplica = Pick<ServedReplica, 'rangeId' | 'serving' | 'split'> & {
+  readonly group: Pick<ServedReplica['group'], 'term'>;
+  readonly state: Pick<ServedReplica['state'], 'descriptor' | 'bounds' | 'placeRefusal'>;
+  readonly splitReasons: Pick<ServedReplica['splitReasons'], 'wish' | 'refused'>;
 };
 
 export interface SplitterDeps {

@@ -2,6 +2,7 @@ import { assert, nodeClock, SeededRandom, silentLogger } from '@remora/base';
 import type { Command, CommandBatch, Compare, KvOp, RangeDescriptor, RevisionBlock, Txn } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { HistoryCollector } from '../range/history-collector.ts';
+import { EntryRun } from './entry-run.ts';
 import { NaiveKv, resultText } from './kv/test-naive-kv.ts';
 import type { Outcome } from './outcomes/outcome-codec.ts';
 import { RangeState } from './range-state.ts';
@@ -186,7 +187,8 @@ class Replica {
     const index = this.state.applied.index + 1;
     const batch = this.log[index - 1];
     assert(batch !== undefined, 'there is a next entry');
-    const waiting = this.state.applyBatch({ index, term: 1 }, batch, (i, outcome) => this.#told(index, i, outcome));
+    const onOutcome = (i: number, outcome: Outcome): void => this.#told(index, i, outcome);
+    const waiting = EntryRun.begin(this.state, { index, term: 1 }, batch, { onOutcome }).apply();
     if (waiting !== undefined && this.random.int(3) === 0) {
       // A6: a checkpoint while the entry waits for cold data, and a crash before it has ended.
       for (let turns = this.random.int(6); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
@@ -246,18 +248,17 @@ class Replica {
 async function readAll(state: RangeState, revision: number): Promise<string> {
   const op = { ...range('', '', { revision }), key: Buffer.from([0]) };
   let shown = '';
-  await state.applyBatch(
-    { index: state.applied.index + 1, term: 1 },
-    {
-      rangeTimeMs: state.rangeTimeMs,
-      wallMs: 0,
-      epoch: DESCRIPTOR.epoch,
-      commands: [{ requestId: '', deadlineMs: 0, command: { type: 'kv', op } }],
-    },
-    (_i, outcome) => {
-      shown = outcome.ok ? resultText(outcome.result) : outcome.code;
-    },
-  );
+  const position = { index: state.applied.index + 1, term: 1 };
+  const batch = {
+    rangeTimeMs: state.rangeTimeMs,
+    wallMs: 0,
+    epoch: DESCRIPTOR.epoch,
+    commands: [{ requestId: '', deadlineMs: 0, command: { type: 'kv', op } as const }],
+  };
+  const onOutcome = (_i: number, outcome: Outcome): void => {
+    shown = outcome.ok ? resultText(outcome.result) : outcome.code;
+  };
+  await EntryRun.begin(state, position, batch, { onOutcome }).apply();
   return shown;
 }
 

@@ -1,6 +1,7 @@
 import { lockPrefix } from '@remora/lock';
 import type { KvOp, Txn } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { EntryRun } from './entry-run.ts';
 import { attachedLockRow, leaseKey } from './keys.ts';
 import { CONF, del, put, range, StateBed, show } from './test-bed.ts';
 
@@ -209,18 +210,16 @@ describe('applied once', () => {
   test('a command of another epoch is refused', async () => {
     const bed = new StateBed();
     let outcome: unknown;
-    await bed.state.applyBatch(
-      { index: 1, term: 1 },
-      {
-        rangeTimeMs: 1,
-        wallMs: 0,
-        epoch: { confVersion: 1, version: 2 },
-        commands: [{ requestId: '', deadlineMs: 0, command: kv(put('a', '1')) }],
-      },
-      (_i, o) => {
-        outcome = o;
-      },
-    );
+    const batch = {
+      rangeTimeMs: 1,
+      wallMs: 0,
+      epoch: { confVersion: 1, version: 2 },
+      commands: [{ requestId: '', deadlineMs: 0, command: kv(put('a', '1')) }],
+    };
+    const onOutcome = (_i: number, o: unknown): void => {
+      outcome = o;
+    };
+    await EntryRun.begin(bed.state, { index: 1, term: 1 }, batch, { onOutcome }).apply();
     expect(outcome).toMatchObject({ ok: false, code: 'STALE_EPOCH' });
     expect(bed.state.conf).toEqual(CONF);
   });

@@ -54,7 +54,21 @@ import { placeRefusal, type SplitCommand, split, splitRefusal } from './reshape/
  */
 export type Applying = 'executed' | 'remembered' | 'refused';
 
-export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) => void;
+/** What came of one command. */
+export interface Applied {
+  readonly outcome: Outcome;
+  readonly how: Applying;
+}
+
+interface Entry {
+  readonly position: LogPosition;
+  readonly batch: CommandBatch;
+}
+
+const NO_ENTRY: Entry = {
+  position: { index: 0, term: 0 },
+  batch: { rangeTimeMs: 0, wallMs: 0, epoch: { confVersion: 0, version: 0 }, commands: [] },
+};
 
 /**
  * The replicated state of one range, and the only code that changes it.
@@ -89,8 +103,8 @@ export class RangeState implements RangeFields, TransactionHost {
   appliedAhead = 0;
   conf: ConfState;
   revision = 1;
-  /** Of the entry that is being applied (numbering.ts). */
-  #block: RevisionBlock | undefined;
+  /** The entry that is being applied, or was applied last. */
+  #entry: Entry = NO_ENTRY;
   compactRevision = 0;
   /** Of the last applied batch: the leader's monotonic time, carried on from term to term. */
   rangeTimeMs = 1;
@@ -190,55 +204,51 @@ export class RangeState implements RangeFields, TransactionHost {
     this.applied = position;
   }
 
-  /** Applies one entry. Returns a promise when a command needs cold data; no other call may come before it resolves. */
-  applyBatch(position: LogPosition, batch: CommandBatch, onOutcome: OnOutcome): void | Promise<void> {
+  /** Begins to apply an entry (entry-run.ts): then comes `applyCommand` until no command is left, then `endEntry`. */
+  beginEntry(position: LogPosition, batch: CommandBatch): void {
     assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
-    this.#block = batch.block;
+    this.#entry = { position, batch };
     // A8. Of an entry that goes on behind a crash (A6), the time was taken up when it began: the seal may be off since.
-    if (this.merging.seal === undefined && this.appliedAhead === 0) {
-      this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
-      this.wallMs = batch.wallMs;
-      this.outcomes.expire(this.rangeTimeMs);
-    }
-    return this.#applyFrom(this.appliedAhead, position, batch, onOutcome);
+    if (this.merging.seal !== undefined || this.appliedAhead > 0) return;
+    this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
+    this.wallMs = batch.wallMs;
+    this.outcomes.expire(this.rangeTimeMs);
   }
 
-  #applyFrom(first: number, position: LogPosition, batch: CommandBatch, onOutcome: OnOutcome): void | Promise<void> {
-    const commands = batch.commands;
-    for (let i = first; i < commands.length; i++) {
-      const item = commands[i];
-      if (item === undefined) break;
-      this.appliedAhead = i;
-      const refused = admissionRefusal(this, batch, item);
-      const remembered = refused === undefined ? this.#remembered(item) : undefined;
-      if (remembered !== undefined) {
-        onOutcome(i, remembered, 'remembered');
-        continue;
-      }
-      const waits = refused ?? this.#held(item.command) ?? this.#unnumbered(item.command);
-      if (waits !== undefined) {
-        onOutcome(i, waits, 'refused');
-        continue;
-      }
-      const cold = prefetchCommand(this.#engine, item.command, this);
-      if (cold !== undefined) {
-        return cold.then(
-          (prefetched) => {
-            this.#applyOne(i, item, position.term, prefetched, onOutcome);
-            return this.#applyFrom(i + 1, position, batch, onOutcome);
-          },
-          (error: unknown) => {
-            if (!(error instanceof ServiceError)) throw error;
-            assert(!this.transactions.commits(item.command), `PE1: what was prepared can be read: ${error.message}`);
-            this.#settle(i, item, failed(this.revision, error), onOutcome);
-            return this.#applyFrom(i + 1, position, batch, onOutcome);
-          },
-        );
-      }
-      this.#applyOne(i, item, position.term, NOTHING_PREFETCHED, onOutcome);
-    }
-    this.applied = position;
+  /**
+   * Applies the next command of the entry, the one at `appliedAhead`; undefined when none is left. Returns a promise when
+   * it needs cold data; nothing else may be applied before that resolves.
+   */
+  applyCommand(): Applied | Promise<Applied> | undefined {
+    const { batch } = this.#entry;
+    const item = batch.commands[this.appliedAhead];
+    if (item === undefined) return undefined;
+    const refused = admissionRefusal(this, batch, item);
+    const remembered = refused === undefined ? this.#remembered(item) : undefined;
+    if (remembered !== undefined) return this.#passed(remembered, 'remembered');
+    const waits = refused ?? this.#held(item.command) ?? this.#unnumbered(item.command);
+    if (waits !== undefined) return this.#passed(waits, 'refused');
+    const cold = prefetchCommand(this.#engine, item.command, this);
+    if (cold === undefined) return this.#applyOne(item, NOTHING_PREFETCHED);
+    return cold.then(
+      (prefetched) => this.#applyOne(item, prefetched),
+      (error: unknown) => {
+        if (!(error instanceof ServiceError)) throw error;
+        assert(!this.transactions.commits(item.command), `PE1: what was prepared can be read: ${error.message}`);
+        return this.#settle(item, failed(this.revision, error));
+      },
+    );
+  }
+
+  /** All commands of the entry are applied. */
+  endEntry(): void {
+    this.applied = this.#entry.position;
     this.appliedAhead = 0;
+  }
+
+  #passed(outcome: Outcome, how: Applying): Applied {
+    this.appliedAhead++;
+    return { outcome, how };
   }
 
   #remembered({ requestId, command }: CommandBatch['commands'][number]): Outcome | undefined {
@@ -259,6 +269,11 @@ export class RangeState implements RangeFields, TransactionHost {
     return failed(this.revision, new ServiceError('UNAVAILABLE', message));
   }
 
+  /** Revisions that were drawn for the entry (numbering.ts). */
+  get #block(): RevisionBlock | undefined {
+    return this.#entry.batch.block;
+  }
+
   #nextRevision(): number | undefined {
     return nextRevision(this.descriptor.revisionSource, this.revision, this.#block);
   }
@@ -270,25 +285,19 @@ export class RangeState implements RangeFields, TransactionHost {
     return next;
   }
 
-  #applyOne(
-    index: number,
-    item: CommandBatch['commands'][number],
-    term: number,
-    prefetched: Prefetched,
-    onOutcome: OnOutcome,
-  ): void {
+  #applyOne(item: CommandBatch['commands'][number], prefetched: Prefetched): Applied {
     let outcome: Outcome;
     try {
-      const result = this.#execute(item, term, prefetched);
+      const result = this.#execute(item, prefetched);
       outcome = { ok: true, revision: shownRevision(item.command, this.revision, this.#block), result };
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       outcome = failed(this.revision, error);
     }
-    this.#settle(index, item, outcome, onOutcome);
+    return this.#settle(item, outcome);
   }
 
-  #settle(index: number, item: CommandBatch['commands'][number], outcome: Outcome, onOutcome: OnOutcome): void {
+  #settle(item: CommandBatch['commands'][number], outcome: Outcome): Applied {
     if (item.requestId !== '') {
       const kept = rememberable(outcome);
       this.outcomes.remember(
@@ -296,16 +305,25 @@ export class RangeState implements RangeFields, TransactionHost {
         outcomeBytes(kept),
       );
     }
-    onOutcome(index, outcome, 'executed');
+    return this.#passed(outcome, 'executed');
   }
 
-  #execute(item: CommandBatch['commands'][number], term: number, prefetched: Prefetched): CommandResult {
+  #execute(item: CommandBatch['commands'][number], prefetched: Prefetched): CommandResult {
     const { command } = item;
+    const { term } = this.#entry.position;
     switch (command.type) {
-      case 'kv':
-        return this.#kv((changes) => changes.evaluate(command.op, prefetched));
-      case 'txn':
-        return this.#kv((changes) => changes.txn(command.txn, prefetched));
+      case 'kv': {
+        const changes = this.#changes();
+        const result = changes.evaluate(command.op, prefetched);
+        if (changes.any) this.#commit(changes);
+        return result;
+      }
+      case 'txn': {
+        const changes = this.#changes();
+        const result = changes.txn(command.txn, prefetched);
+        if (changes.any) this.#commit(changes);
+        return result;
+      }
       case 'lock':
         return this.locks.execute(command);
       case 'compact':
@@ -342,13 +360,6 @@ export class RangeState implements RangeFields, TransactionHost {
       case 'noop':
         return { type: 'noop' };
     }
-  }
-
-  #kv(evaluate: (changes: KvChanges) => CommandResult): CommandResult {
-    const changes = this.#changes();
-    const result = evaluate(changes);
-    if (changes.any) this.#commit(changes);
-    return result;
   }
 
   /** A read may find no revision left, and changes nothing (N4). */

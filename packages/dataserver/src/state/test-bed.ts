@@ -13,6 +13,7 @@ import {
 } from '@remora/protocol';
 import { MemoryEngine } from '../engine/index.ts';
 import type { LockAudience, RangeMeter, RangeStart } from './effects.ts';
+import { EntryRun } from './entry-run.ts';
 import { HISTORY_SPACE, RESIDENT_SPANS } from './keys.ts';
 import type { Outcome } from './outcomes/outcome-codec.ts';
 import { RangeState } from './range-state.ts';
@@ -133,19 +134,18 @@ export class StateBed {
   /** Applies several commands as one entry. */
   async batch(commands: readonly { command: Command; requestId?: string; deadlineMs?: number }[]): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
-    await this.state.applyBatch(
-      { index: this.state.applied.index + 1, term: this.term },
-      {
-        rangeTimeMs: this.timeMs,
-        wallMs: this.wallMs,
-        epoch: this.state.descriptor.epoch,
-        ...(this.block === undefined ? {} : { block: this.block }),
-        commands: commands.map(({ command, requestId = '', deadlineMs = 0 }) => ({ command, requestId, deadlineMs })),
-      },
-      (i, outcome) => {
-        outcomes[i] = outcome;
-      },
-    );
+    const position = { index: this.state.applied.index + 1, term: this.term };
+    const batch = {
+      rangeTimeMs: this.timeMs,
+      wallMs: this.wallMs,
+      epoch: this.state.descriptor.epoch,
+      ...(this.block === undefined ? {} : { block: this.block }),
+      commands: commands.map(({ command, requestId = '', deadlineMs = 0 }) => ({ command, requestId, deadlineMs })),
+    };
+    const onOutcome = (i: number, outcome: Outcome): void => {
+      outcomes[i] = outcome;
+    };
+    await EntryRun.begin(this.state, position, batch, { onOutcome }).apply();
     return outcomes;
   }
 

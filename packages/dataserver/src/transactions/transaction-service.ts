@@ -1,43 +1,46 @@
 import { type Clock, ServiceError } from '@remora/base';
-import type { RangeReplica } from '../range/range-replica.ts';
-import type { Commands } from '../range/requests/commands.ts';
+import type { ReplicaContext } from '../range/replica-context.ts';
+import type { CommandQueue } from '../range/requests/command-queue.ts';
 import { IntentResolver, type TransactionPeers } from './intent-resolver.ts';
-import { IntentWaitQueue } from './intent-wait-queue.ts';
+import type { IntentWaitQueue } from './intent-wait-queue.ts';
 
 export interface TransactionServiceDeps {
   readonly clock: Clock;
-  /** Without it, what coordinators leave is ended only by whoever else asks for it. */
-  readonly transactionPeers?: TransactionPeers;
-  readonly rangeTimeMs: () => number;
-  readonly commands: () => Commands;
+  readonly waits: IntentWaitQueue;
+  /** Absent: transactions that coordinators leave are ended only when another caller asks for it. */
+  readonly transactionPeers?: TransactionPeers | undefined;
+  readonly commands: Pick<CommandQueue, 'propose'>;
 }
 
-/** What a replica does for transactions over several ranges beside applying them. */
+/** The part of a replica that resolves transactions over several ranges; apply does the rest (range-transactions.ts). */
 export class TransactionService {
-  readonly waits = new IntentWaitQueue();
-  readonly #replica: RangeReplica;
+  readonly #context: ReplicaContext;
+  readonly #waits: IntentWaitQueue;
   readonly #intentResolver: IntentResolver;
 
-  constructor(replica: RangeReplica, deps: TransactionServiceDeps) {
-    const { clock, transactionPeers: peers = NOBODY, rangeTimeMs, commands } = deps;
-    this.#replica = replica;
+  constructor(context: ReplicaContext, deps: TransactionServiceDeps) {
+    const { clock, waits, transactionPeers: peers = NOBODY, commands } = deps;
+    this.#context = context;
+    this.#waits = waits;
     this.#intentResolver = new IntentResolver({
-      ...{ clock, peers, rangeTimeMs, waits: this.waits },
-      transactions: () => replica.state.transactions,
-      serving: () => replica.serving,
-      propose: (command, done) => commands().propose(command, () => done()),
+      ...{ clock, peers, waits },
+      rangeTimeMs: () => context.time.nowMs(),
+      transactions: () => context.state.transactions,
+      serving: () => context.serving,
+      propose: (command, done) => commands.propose(command, () => done()),
     });
   }
 
   /** An entry was applied. */
   applied(): void {
-    if (this.waits.size > 0) this.waits.applied((txnId) => this.#replica.state.transactions.isPrepared(txnId));
-    if (this.#replica.serving) this.#intentResolver.wake();
+    const { state, serving } = this.#context;
+    if (this.#waits.size > 0) this.#waits.applied((txnId) => state.transactions.isPrepared(txnId));
+    if (serving) this.#intentResolver.wake();
   }
 
   /** Leadership is lost. */
   stop(error: ServiceError): void {
-    this.waits.abandon(error);
+    this.#waits.abandon(error);
     this.#intentResolver.stop();
   }
 }

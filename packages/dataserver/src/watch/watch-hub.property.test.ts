@@ -2,6 +2,7 @@ import { nodeClock, SeededRandom, silentLogger } from '@remora/base';
 import type { Command, KvEvent, WatchCreate, WatchMessage } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { HistoryCollector } from '../range/history-collector.ts';
+import { EntryRun } from '../state/entry-run.ts';
 import { RangeState } from '../state/range-state.ts';
 import { CONF, DESCRIPTOR, del, HISTORY, memoryEngine, put, range } from '../state/test-bed.ts';
 import { WatchHub } from './watch-hub.ts';
@@ -170,17 +171,14 @@ class HubBed {
   }
 
   async write(commands: readonly Command[]): Promise<void> {
-    await this.state.applyBatch(
-      { index: this.state.applied.index + 1, term: 1 },
-      {
-        rangeTimeMs: 1,
-        wallMs: 1,
-        epoch: DESCRIPTOR.epoch,
-        block: { first: this.draw(commands.length), count: commands.length },
-        commands: commands.map((command) => ({ requestId: '', deadlineMs: 0, command })),
-      },
-      () => {},
-    );
+    const batch = {
+      rangeTimeMs: 1,
+      wallMs: 1,
+      epoch: DESCRIPTOR.epoch,
+      block: { first: this.draw(commands.length), count: commands.length },
+      commands: commands.map((command) => ({ requestId: '', deadlineMs: 0, command })),
+    };
+    await EntryRun.begin(this.state, { index: this.state.applied.index + 1, term: 1 }, batch, {}).apply();
     this.hub.flush();
   }
 

@@ -129,7 +129,7 @@ describe('a watch that names its first revision', () => {
     await apply(1, encodeEntry({ rangeTimeMs: 1, wallMs: 0, epoch: NUMBERED.epoch, commands: [] }));
     const request = { rangeId: NUMBERED.rangeId, epoch: NUMBERED.epoch, requestId: 'r', deadlineMs: 50_000 };
     const body = { kind: 'command', command: { type: 'kv', op: put('a', '1') } } as const;
-    replica.execute(
+    replica.requests.execute(
       { ...request, body },
       () => {},
       () => {},

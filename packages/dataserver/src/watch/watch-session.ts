@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 import type { StreamContext, WatchCreate, WatchMessage, WatchRequest } from '@remora/protocol';
-import type { RangeReplica } from '../range/range-replica.ts';
+import type { ServedReplica } from '../range/served-replica.ts';
 import { type WatchStream, watchEnded } from './watch-stream.ts';
 
 /**
@@ -20,17 +20,17 @@ import { type WatchStream, watchEnded } from './watch-stream.ts';
  *      those that came meanwhile, which answers them all.
  */
 export class WatchSession {
-  readonly #find: (rangeId: number) => RangeReplica | ServiceError;
+  readonly #find: (rangeId: number) => ServedReplica | ServiceError;
   readonly #context: StreamContext<WatchMessage>;
-  readonly #streams = new Map<RangeReplica, WatchStream>();
+  readonly #streams = new Map<ServedReplica, WatchStream>();
   /** Where each watch is. */
-  readonly #replicas = new Map<number, RangeReplica>();
+  readonly #replicas = new Map<number, ServedReplica>();
   readonly #beginning = new Set<number>();
   /** WS6. Of replicas that close for a question: the last one that has come since; 0: none. */
-  readonly #questions = new Map<RangeReplica, number>();
+  readonly #questions = new Map<ServedReplica, number>();
 
   constructor(
-    find: (rangeId: number) => RangeReplica | ServiceError,
+    find: (rangeId: number) => ServedReplica | ServiceError,
     context: StreamContext<WatchMessage>,
     first: WatchRequest,
   ) {
@@ -52,7 +52,7 @@ export class WatchSession {
   }
 
   /** WS6. */
-  #ask(replica: RangeReplica, question: number): void {
+  #ask(replica: ServedReplica, question: number): void {
     if (this.#questions.has(replica)) {
       this.#questions.set(replica, question);
       return;
@@ -86,7 +86,7 @@ export class WatchSession {
   }
 
   /** WS2. */
-  #begin(replica: RangeReplica, create: WatchCreate, refused = replica.watches.refusal(create)): void {
+  #begin(replica: ServedReplica, create: WatchCreate, refused = replica.watches.refusal(create)): void {
     const { watchId } = create;
     if (!this.#beginning.delete(watchId)) return;
     if (refused !== undefined) return this.#refuse(watchId, refused);
@@ -102,7 +102,7 @@ export class WatchSession {
   }
 
   /** WS3. */
-  #left(watchId: number, replica: RangeReplica): void {
+  #left(watchId: number, replica: ServedReplica): void {
     if (this.#replicas.get(watchId) === replica) this.#replicas.delete(watchId);
     const stream = this.#streams.get(replica);
     if (stream === undefined || !stream.empty) return;
@@ -110,7 +110,7 @@ export class WatchSession {
     this.#streams.delete(replica);
   }
 
-  #stream(replica: RangeReplica): WatchStream {
+  #stream(replica: ServedReplica): WatchStream {
     let stream = this.#streams.get(replica);
     if (stream === undefined) {
       stream = replica.watches.openStream({ send: (message) => this.#send(message, replica) });
@@ -119,7 +119,7 @@ export class WatchSession {
     return stream;
   }
 
-  #send(message: WatchMessage, replica: RangeReplica): boolean {
+  #send(message: WatchMessage, replica: ServedReplica): boolean {
     if (message.kind === 'ended') this.#left(message.watchId, replica);
     return this.#context.send(message);
   }

@@ -1,46 +1,62 @@
 import { ServiceError } from '@remora/base';
 
-/** The end of a lease, or of some of what it has, that is to be proposed. */
-export interface PacedEnd {
-  /** Keys and locks that it takes, as far as is known before it is proposed. */
-  readonly rows: () => number;
-  /** Proposes it; `over` is called once when it is decided, or waits for something else. */
-  readonly go: (over: () => void) => void;
-  readonly refuse: (error: ServiceError) => void;
+/** What the pace does with the ends of leases, or of parts of what a lease has. */
+export interface EndHandlers<End> {
+  /** Keys and locks that an end takes, as far as is known before it is proposed. */
+  readonly rows: (end: End) => number;
+  /** Proposes an end. `over` is called once when the end is decided, or waits for something else. */
+  readonly go: (end: End) => void;
+  readonly refuse: (end: End, error: ServiceError) => void;
 }
 
-/** Keys and locks that are being taken, but for the last one that was let go on. */
+/** Keys and locks that are being taken, without those of the last end that was let go. */
 const ROWS_MAX = 2_000;
-/** More are refused. */
+/** Ends that wait; more are refused. */
 const WAITING_MAX = 20_000;
 
 /**
- * Lets a leader end many leases one after the other that end at a time, as when a network fails: each takes up to a thousand keys and
- * locks in its entry (LC1, LC2 of lease-commands.ts), and what is proposed in one turn, or while others are replicated, is applied in
- * one go, for which everybody waits on every replica.
+ * Paces the ends of many leases that end at the same time, for example when a network fails. Each end takes up to a
+ * thousand keys and locks in its entry (LC1, LC2 of lease-commands.ts). All that is proposed in one turn, or while other
+ * entries are replicated, is applied in one go, and every caller waits for that on every replica.
  *
- * EP1. They go on in the order in which they came, as soon as what is proposed and not decided takes less than ROWS_MAX. So one goes
- *      always, and what waits is told, in the end, whatever becomes of those before it.
+ * EP1. Ends go in the order in which they came, as soon as those that are proposed and not decided take less than
+ *      ROWS_MAX. So at least one end is always under way, and every end is decided or refused in the end.
  */
-export class LeaseEndPace {
-  #waiting: PacedEnd[] = [];
+export class LeaseEndPace<End> {
+  readonly #handlers: EndHandlers<End>;
+  #waiting: End[] = [];
   /** Of `#waiting`: those before have gone. */
   #gone = 0;
+  /** The rows of each end that is under way, and their sum. */
+  readonly #underWay = new Map<End, number>();
   #rows = 0;
   #going = false;
 
-  /** Those that wait. */
+  constructor(handlers: EndHandlers<End>) {
+    this.#handlers = handlers;
+  }
+
+  /** Ends that wait. */
   get waiting(): number {
     return this.#waiting.length - this.#gone;
   }
 
-  add(end: PacedEnd): void {
-    if (this.waiting >= WAITING_MAX) return end.refuse(tooMany());
+  add(end: End): void {
+    if (this.waiting >= WAITING_MAX) return this.#handlers.refuse(end, tooMany());
     this.#waiting.push(end);
     this.#go();
   }
 
-  /** What is over while others go makes room for more of them: nothing calls itself. */
+  /** An end is decided, or waits for something else. Does nothing for an end that is not under way. */
+  over(end: End): void {
+    const rows = this.#underWay.get(end);
+    if (rows === undefined) return;
+    this.#underWay.delete(end);
+    this.#rows -= rows;
+    this.#go();
+  }
+
+  /** An end that is over at once only makes room in the loop that let it go: there is no recursion. */
   #go(): void {
     if (this.#going) return;
     this.#going = true;
@@ -48,24 +64,18 @@ export class LeaseEndPace {
       const next = this.#waiting[this.#gone];
       if (next === undefined) break;
       this.#gone++;
-      this.#begin(next);
+      const rows = Math.max(1, this.#handlers.rows(next));
+      this.#underWay.set(next, rows);
+      this.#rows += rows;
+      this.#handlers.go(next);
     }
     this.#going = false;
     if (this.#gone * 2 < this.#waiting.length) return;
     this.#waiting = this.#waiting.slice(this.#gone);
     this.#gone = 0;
   }
-
-  #begin(end: PacedEnd): void {
-    const rows = Math.max(1, end.rows());
-    this.#rows += rows;
-    end.go(() => {
-      this.#rows -= rows;
-      this.#go();
-    });
-  }
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError('RESOURCE_EXHAUSTED', 'too many leases end at a time; try again later');
+  return new ServiceError('RESOURCE_EXHAUSTED', 'too many leases end at the same time; try again later');
 }

@@ -78,8 +78,8 @@ describe('the duties of a leader for leases that end', () => {
     leases.beginEnd(7n);
     duties.start(1);
     const told: (string | undefined)[] = [];
-    const answer = duties.accompany({ type: 'leaseRevoke', id: 7n, incarnation: 5 }, (error) => told.push(error?.code));
-    answer(new ServiceError('LEASE_NOT_FOUND', 'there is no such lease'), undefined);
+    const unknown = new ServiceError('LEASE_NOT_FOUND', 'there is no such lease');
+    duties.answerRevoke(7n, unknown, (error) => told.push(error?.code));
     expect(told).toEqual([]);
     for (const settle of bed.asked.splice(0)) settle();
     clock.advance(1_000);
@@ -94,15 +94,15 @@ describe('the duties of a leader for leases that end', () => {
     duties.ended(7n, { revision: 9, isWhole: false });
     duties.start(1);
     const told: unknown[] = [];
-    const command = { type: 'leaseRevoke', id: 7n, incarnation: 5 } as const;
-    const answer = duties.accompany(command, (error, reply) => told.push(error?.code ?? reply?.revision));
-    answer(undefined, revoked(9));
+    const answer = (): void =>
+      duties.answerRevoke(7n, revoked(9), (error, reply) => told.push(error?.code ?? reply?.revision));
+    answer();
     expect([told, questions.length]).toEqual([[], 0]);
     for (const settle of bed.asked.splice(0)) settle();
     clock.advance(1_000);
     expect([told, questions.map(({ floor }) => floor)]).toEqual([[], [20]]);
     questions[0]?.done(undefined, 31);
-    answer(undefined, revoked(9)); // repeated
+    answer(); // repeated
     questions[1]?.done(new ServiceError('UNAVAILABLE', 'no leader'), undefined);
     expect(told).toEqual([31, 'UNKNOWN_OUTCOME']);
     duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
@@ -114,8 +114,7 @@ describe('the duties of a leader for leases that end', () => {
     duties.ended(7n, { revision: 20, isWhole: false });
     duties.ended(7n);
     const told: unknown[] = [];
-    const command = { type: 'leaseRevoke', id: 7n, incarnation: 5 } as const;
-    duties.accompany(command, (error, reply) => told.push(error?.code ?? reply?.revision))(undefined, revoked(20));
+    duties.answerRevoke(7n, revoked(20), (error, reply) => told.push(error?.code ?? reply?.revision));
     expect([told, questions.length]).toEqual([[], 1]);
     duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
   });
@@ -125,8 +124,7 @@ describe('the duties of a leader for leases that end', () => {
     duties.start(1);
     duties.ended(7n, { revision: 20, isWhole: true });
     const told: unknown[] = [];
-    const command = { type: 'leaseRevoke', id: 7n, incarnation: 5 } as const;
-    duties.accompany(command, (error, reply) => told.push(error?.code ?? reply?.revision))(undefined, revoked(20));
+    duties.answerRevoke(7n, revoked(20), (error, reply) => told.push(error?.code ?? reply?.revision));
     expect([told, questions.length]).toEqual([[20], 0]);
     duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
   });

@@ -1,6 +1,6 @@
-import { type Clock, type Engine, type ServiceError, spanContains } from '@remora/base';
+import { type Clock, type Engine, ServiceError, spanContains } from '@remora/base';
 import type { DelayedHold, MarkedUntil, SessionRef } from '@remora/lock';
-import type { Command } from '@remora/protocol';
+import type { Command, RangeReply } from '@remora/protocol';
 import { attachableSpan } from '../../state/bounds.ts';
 import type { AppliedEnd } from '../../state/effects.ts';
 import { leaseKey } from '../../state/keys.ts';
@@ -9,7 +9,7 @@ import { lockReader } from '../../state/locks/engine-lock-view.ts';
 import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
 import type { RangeState } from '../../state/range-state.ts';
 import { LockDelays } from '../locks/lock-delays.ts';
-import type { Commands, RangeDone } from '../requests/commands.ts';
+import type { CommandQueue } from '../requests/command-queue.ts';
 import type { OtherRanges } from '../reshape/other-ranges.ts';
 import { EmptyLeases } from './empty-leases.ts';
 import { EndedMarks } from './ended-marks.ts';
@@ -19,13 +19,15 @@ import { LeaseEndings } from './lease-endings.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { type Go, LeaseRegistrar } from './lease-registrar.ts';
 
+type RevokeDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
+
 export interface LeaseManagerDeps {
   readonly clock: Clock;
   readonly engine: Engine;
   readonly state: RangeState;
   readonly others: OtherRanges;
   readonly source: LeaseEndRevisionDeps['source'];
-  readonly commands: Pick<Commands, 'propose' | 'proposeAlone'>;
+  readonly commands: Pick<CommandQueue, 'propose' | 'proposeAlone'>;
   /** LK6 of the keeper. */
   readonly checkpointMs?: number | undefined;
   /** From one round of the audit to the next. */
@@ -169,22 +171,23 @@ export class LeaseManager {
     this.#registrar.hold(command, go);
   }
 
+  /** RG3 of the registrar: called before a command that tells this range the end of a lease is proposed. */
+  endTold(id: bigint): void {
+    this.#registrar.void(id);
+  }
+
   /**
-   * Called before a command is proposed (RG3 of the registrar). Returns the callback for its outcome: the end of a lease is
-   * answered only when nothing is left of the lease in any range, with a revision of which that is true (ER1).
+   * Answers a caller that ended a lease: only once nothing is left of the lease in any range, and with a revision of which
+   * that is true (ER1). The same holds for a caller that is told, under another request id, that there is no such lease.
    */
-  accompany(command: Command, done: RangeDone): RangeDone {
-    if (command.type === 'leaseEnd') this.#registrar.void(command.id);
-    if (command.type !== 'leaseRevoke') return done;
-    const { id } = command;
-    return (error, reply) => {
-      // A caller that asks under another id is told that there is no such lease: that, too, only when it is gone everywhere.
-      if (reply === undefined && error?.code !== 'LEASE_NOT_FOUND') return done(error, undefined);
-      if (reply !== undefined && this.#endRevision.isWhole(id, reply.revision)) return done(undefined, reply);
-      this.#endings.whenGone(id, (unknown) => {
-        if (unknown !== undefined || reply === undefined) done(unknown ?? error, undefined);
-        else this.#endRevision.answer(reply, done);
-      });
-    };
+  answerRevoke(id: bigint, answer: RangeReply | ServiceError, done: RevokeDone): void {
+    const isRefused = answer instanceof ServiceError;
+    if (isRefused && answer.code !== 'LEASE_NOT_FOUND') return done(answer, undefined);
+    if (!isRefused && this.#endRevision.isWhole(id, answer.revision)) return done(undefined, answer);
+    this.#endings.whenGone(id, (unknown) => {
+      if (unknown !== undefined) done(unknown, undefined);
+      else if (isRefused) done(answer, undefined);
+      else this.#endRevision.answer(answer, done);
+    });
   }
 }

@@ -1,11 +1,11 @@
 import { ServiceError } from '@remora/base';
 import type { Group, Refusal } from '@remora/raft';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ServedReplica } from '../served-replica.ts';
 
 /** What a transfer needs to know of a replica. */
-type Transferring = Pick<RangeReplica, 'rangeId' | 'leading' | 'notLeader'> & {
+type Transferring = Pick<ServedReplica, 'rangeId' | 'leading' | 'notLeader'> & {
   readonly group: Pick<Group, 'replicaId' | 'status' | 'transferLeader'>;
-  readonly state: Pick<RangeReplica['state'], 'descriptor'>;
+  readonly state: Pick<ServedReplica['state'], 'descriptor'>;
 };
 
 /**

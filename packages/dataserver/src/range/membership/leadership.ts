@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
-import type { RangeDescriptor } from '@remora/protocol';
 import { NO_REPLICA, type Role } from '@remora/raft';
+import type { RangeFields } from '../../state/range-fields.ts';
 
 export interface RoleChange {
   readonly role: Role;
@@ -11,14 +11,14 @@ export interface RoleChange {
 
 /** Who leads a range, as one of its replicas was told last: itself, from its election on, or another one. */
 export class Leadership {
-  readonly #descriptor: () => RangeDescriptor;
+  readonly #state: Pick<RangeFields, 'descriptor'>;
   #ownTerm = 0;
   #told: RoleChange = { role: 'follower', term: 0, leader: NO_REPLICA };
   #serving = false;
 
-  /** `descriptor`: of the range as it is now, which says where its replicas are. */
-  constructor(descriptor: () => RangeDescriptor) {
-    this.#descriptor = descriptor;
+  /** The descriptor says where the replicas are. */
+  constructor(state: Pick<RangeFields, 'descriptor'>) {
+    this.#state = state;
   }
 
   /** The term in which this replica leads; 0: it does not. */
@@ -57,7 +57,7 @@ export class Leadership {
   /** The node that leads; 0: unknown. */
   get node(): number {
     const { leader } = this.#told;
-    return this.#descriptor().replicas.find(({ replicaId }) => replicaId === leader)?.nodeId ?? 0;
+    return this.#state.descriptor.replicas.find(({ replicaId }) => replicaId === leader)?.nodeId ?? 0;
   }
 
   /** The node that leads in a term, as it was told of together with what is applied; 0: unknown, or of another term. */
@@ -66,7 +66,7 @@ export class Leadership {
   }
 
   notLeader(): ServiceError {
-    const { rangeId } = this.#descriptor();
+    const { rangeId } = this.#state.descriptor;
     return new ServiceError('NOT_LEADER', 'this replica does not lead the range', {
       details: { rangeId, leaderNode: this.leading ? 0 : this.node },
     });

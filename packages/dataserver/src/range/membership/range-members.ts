@@ -1,21 +1,21 @@
 import type { Clock } from '@remora/base';
 import type { ConfChange, LogPosition, Refused } from '@remora/raft';
-import { encodePlaces, type ReplicaPlace } from '../../state/reshape/membership.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import { admitsChange, encodePlaces, type ReplicaPlace } from '../../state/reshape/membership.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 import { type Carried, carryOut, type MemberOrder } from './member-orders.ts';
 import { PeerLiveness } from './peer-liveness.ts';
 
 /** A replica that its leader has not heard of for so long is not taken for following. */
 const SILENT_MS = 3_000;
 
-/** The other replicas of a range, as its leader has to do with them. */
+/** The other replicas of a range, for its leader. */
 export class RangeMembers {
   readonly silence = new PeerLiveness();
-  readonly #replica: RangeReplica;
+  readonly #context: ReplicaContext;
   readonly #clock: Clock;
 
-  constructor(replica: RangeReplica, clock: Clock) {
-    this.#replica = replica;
+  constructor(context: ReplicaContext, clock: Clock) {
+    this.#context = context;
     this.#clock = clock;
   }
 
@@ -25,12 +25,18 @@ export class RangeMembers {
 
   /** Called about every second while this replica leads. */
   look(): void {
-    this.silence.look(this.#replica.group.status().progress, this.#clock.monotonicMs());
+    this.silence.look(this.#context.group.status().progress, this.#clock.monotonicMs());
+  }
+
+  /** Whether the membership may be changed so: not while the range is sealed (merges.ts MR1). */
+  admits(change: ConfChange): boolean {
+    const { sealed, state } = this.#context;
+    return sealed === undefined && admitsChange(state.descriptor, change);
   }
 
   /** Carries out what the master orders (member-orders.ts). */
   carryOut(order: MemberOrder): Carried {
-    const { group, state } = this.#replica;
+    const { group, state } = this.#context;
     const follows = (replicaId: number): boolean => this.#follows(replicaId);
     const propose = (change: ConfChange, places: readonly ReplicaPlace[]) => this.change(change, places);
     return carryOut({ group, descriptor: state.descriptor, follows, propose }, order);
@@ -38,7 +44,7 @@ export class RangeMembers {
 
   /** Whether a replica has acknowledged something in this term, and was heard of lately. */
   #follows(replicaId: number): boolean {
-    const peer = this.#replica.group.status().progress.find(({ replica }) => replica === replicaId);
+    const peer = this.#context.group.status().progress.find(({ replica }) => replica === replicaId);
     return peer !== undefined && peer.match > 0 && this.silence.silentMs(peer, this.#clock.monotonicMs()) < SILENT_MS;
   }
 
@@ -48,6 +54,6 @@ export class RangeMembers {
    */
   change(change: Omit<ConfChange, 'context'>, places: readonly ReplicaPlace[]): LogPosition | Refused {
     const whole = { ...change, context: encodePlaces(places) };
-    return this.#replica.admitsConf(whole) ? this.#replica.group.proposeConf(whole) : { refused: 'confInvalid' };
+    return this.admits(whole) ? this.#context.group.proposeConf(whole) : { refused: 'confInvalid' };
   }
 }

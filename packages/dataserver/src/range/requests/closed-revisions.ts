@@ -167,10 +167,16 @@ export class ClosedRevisions {
     return () => this.#passing.delete(passing);
   }
 
-  /** CL5. Calls back without an error once it is known that a revision was given out; apply knows of a range that counts by itself. */
+  /** CL5. Whether a revision is known to be given out; of a range that counts by itself, apply knows. */
+  isGiven(revision: number): boolean {
+    const { state } = this.#deps;
+    return revision <= state.revision || state.descriptor.revisionSource === 'range';
+  }
+
+  /** CL5. Calls back without an error once it is known that a revision was given out. */
   whenGiven(revision: number, done: ClosedDone): void {
+    if (this.isGiven(revision)) return done(undefined);
     const { state, source } = this.#deps;
-    if (revision <= state.revision || state.descriptor.revisionSource === 'range') return done(undefined);
     source.newest(state.revision, (error, newest) => {
       if (newest === undefined) done(notKnown(revision, error));
       else done(revision <= newest ? undefined : notGiven(revision, newest));

@@ -1,5 +1,6 @@
-import { type Clock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
 import {
+  type BatchedCommand,
   COMMAND_DEADLINE_MAX_MS,
   type Command,
   isTxnCommand,
@@ -7,34 +8,32 @@ import {
   type RangeRequest,
   type TxnPart,
 } from '@remora/protocol';
-import type { RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { RangeMeter } from '../../state/effects.ts';
-import { endsLease } from '../../state/leases/lease-ending.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../../state/outcomes/outcome-codec.ts';
-import { heldBy, inTheWay, isPartial } from '../../transactions/answers.ts';
+import { inTheWay, isPartial } from '../../transactions/answers.ts';
 import type { IntentWaitQueue } from '../../transactions/intent-wait-queue.ts';
-import { LeaseEndPace } from '../leases/lease-end-pace.ts';
+import type { LeaseManager } from '../leases/lease-manager.ts';
 import type { LockLimits } from '../locks/lock-limits.ts';
-import type { RangeClock } from '../range-clock.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ReplicaContext } from '../replica-context.ts';
+import type { CommandQueue, QueuedCommand } from './command-queue.ts';
 import type { DiskRoom } from './disk-room.ts';
 import type { OverLimit } from './limits.ts';
-import { commandBytes, type OutcomeDone, Proposals, type QueuedCommand } from './proposals.ts';
+import { commandBytes, type Proposals } from './proposals.ts';
 
+/** Called once with the answer to a request, or with the error. */
 export type RangeDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 
-/** Above this a command's result is not sent; the links between nodes take no more in one answer. */
+/** A larger result is not sent: the links between nodes take no more in one answer. */
 const REPLY_BYTES_MAX = 32 * 1024 * 1024;
-/** What a command that the leader itself proposes counts. */
-const OWN_COMMAND_BYTES = 64;
 
 export interface CommandDeps {
+  readonly context: ReplicaContext;
+  readonly proposals: Proposals;
+  readonly queue: CommandQueue;
   readonly intentWaitQueue: IntentWaitQueue;
-  readonly clock: Clock;
-  readonly time: RangeClock;
-  readonly drawer: Pick<RevisionSource, 'want'>;
+  readonly leases: Pick<LeaseManager, 'answerRevoke'>;
   readonly limits: Pick<LockLimits, 'refusal'>;
-  /** Absent: that is not looked at. */
+  /** Absent: the room on the disk is not checked. */
   readonly room: Pick<DiskRoom, 'refusal'> | undefined;
   readonly meter: Pick<RangeMeter, 'overLimit'> | undefined;
   /** Memory for remembered outcomes; beyond it new commands are refused. */
@@ -42,66 +41,51 @@ export interface CommandDeps {
 }
 
 /**
- * The way of commands to the log of a range, and of their outcomes back.
+ * Commands of clients: from the check before the proposal to the answer.
  *
- * CM1. A command is proposed only here, after deadline and leadership were checked (its epoch before); apply checks them
- *      again. What is refused here was not proposed: nothing changed.
- * CM2. A reply is sent only after apply of the entry that carries its request.
- * CM3. A command that comes by an old epoch, or whose keys are not all here, is not proposed. It may have been applied when
- *      they were, by an earlier attempt, which all parts of the range remember until its deadline: the leader says what
- *      came of it. So STALE_EPOCH says that this range did not apply it, and never will. Of a transaction over several
- *      ranges it has only a part: that is for who prepares it anew.
- * CM4. A command that needs what a transaction over several ranges holds waits for its end (intent-wait-queue.ts). It may come
- *      to light only when it is applied, which then changes nothing. If the range is split or merged meanwhile, a client's
- *      command is not proposed any more: attempts that came later may have been told so by then (CM3).
- * CM5. What is refused for a limit, which may be reached at one attempt and not at another, or as somebody waits for what a
- *      prepare would hold, is no attempt of a request of which one is under way here: whoever is told so holds nothing, and
- *      waits for nothing.
- * CM6. Ends of leases that come at a time are proposed one after the other (lease-end-pace.ts), under the rules of CM4.
+ * CM1. A command of a client is proposed only here, after its epoch, its deadline and the leadership were checked; apply
+ *      checks them again. A command that is refused here was not proposed: nothing changed.
+ * CM2. The reply is sent only after apply of the entry that carries the request.
+ * CM3. A command with an old epoch, or with keys that are not all here, is not proposed. An earlier attempt may have been
+ *      applied while the keys were here; every part of the range remembers that until the deadline, so the leader answers
+ *      with the remembered outcome. STALE_EPOCH therefore means that this range has not applied the command and never
+ *      will. The outcome of a part of a transaction over several ranges is not an answer: the coordinator prepares again.
+ * CM4. A command may wait in the queue first (command-queue.ts CQ1, CQ2).
+ * CM5. A request may be over a limit at one attempt and within it at another. So a request of which an earlier attempt is
+ *      known here, applied or under way, is not refused for a limit; nor is a prepare refused because a command waits for
+ *      what the prepare would hold. The caller of a refused request holds nothing and waits for nothing.
  */
 export class Commands {
-  readonly proposals: Proposals;
-  readonly #replica: RangeReplica;
   readonly #deps: CommandDeps;
-  readonly #ends = new LeaseEndPace();
 
-  constructor(replica: RangeReplica, deps: CommandDeps) {
-    const { clock, time, drawer } = deps;
-    this.#replica = replica;
+  constructor(deps: CommandDeps) {
     this.#deps = deps;
-    const [rangeTimeMs, staleEpoch] = [() => time.nowMs(), () => replica.staleEpoch()];
-    this.proposals = new Proposals({ clock, drawer, state: replica.state, rangeTimeMs, staleEpoch });
-  }
-
-  /** Commands that are not proposed yet, or not answered. */
-  get inFlight(): number {
-    return this.proposals.inFlight + this.#ends.waiting;
   }
 
   execute(request: RangeRequest, command: Command, done: RangeDone): void {
+    const { context, limits, room, proposals, queue } = this.#deps;
     const refused = this.#refusal(request);
-    if (refused !== undefined) return this.#refuse(request, refused, done);
-    const { limits, room } = this.#deps;
-    const excess = limits.refusal(command, this.#replica.group.term) ?? room?.refusal(command);
-    // CM5. An earlier attempt may have been within the limit: apply answers with what came of it, or comes of it yet.
+    if (refused !== undefined) return this.#refuse(request, command, refused, done);
+    const excess = limits.refusal(command, context.group.term) ?? room?.refusal(command);
+    // CM5. An earlier attempt may have been within the limit: apply answers with its outcome, remembered or to come.
     if (excess !== undefined && !this.#isKnown(request)) return this.#tooMuch(command, excess, done);
-    const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
-    const bytes = commandBytes(command);
-    this.#replica.load.wrote(bytes);
-    // CM5. The coordinator takes it for the answer that is remembered, and aborts nothing here.
+    const pending = new ClientCommand(this.#deps, request, command, done);
+    context.load.wrote(pending.bytes);
+    // CM5. The coordinator takes a conflict for the answer that is remembered, and aborts nothing here.
     if (command.type === 'txnPrepare' && this.#isAwaited(command) && !this.#isKnown(request)) {
-      return done(undefined, this.#replica.reply({ type: 'txnPrepare', answer: 'conflict', holders: [] }));
+      return done(undefined, context.reply({ type: 'txnPrepare', answer: 'conflict', holders: [] }));
     }
-    const settled: OutcomeDone = (error, outcome) => {
-      if (outcome === undefined) return done(error, undefined);
-      // The replica knows better than its state what became of the range.
-      if (!outcome.ok && outcome.code === 'STALE_EPOCH') return done(this.#replica.staleEpoch(), undefined);
-      this.#deps.intentWaitQueue.met(inTheWay(outcome));
-      this.#answer(outcome, done);
-    };
-    // The format of its entry says what it is.
-    if (command.type === 'raiseRevision') this.proposals.addAlone(item, bytes, settled);
-    else this.#enter({ item, bytes, done: settled });
+    if (isAlone(command)) proposals.addAlone(pending);
+    else if (!queue.holds(pending)) proposals.add(pending); // CM4
+  }
+
+  /** CM3. */
+  executeMisrouted(request: RangeRequest, command: Command, done: RangeDone): void {
+    const refused = this.#refusal(request);
+    if (refused !== undefined) return done(refused, undefined);
+    const outcome = this.#remembered(request);
+    if (outcome === undefined || isPartial(outcome)) done(this.#deps.context.staleEpoch(), undefined);
+    else this.#answerRemembered(command, outcome, done);
   }
 
   /** Whether an earlier attempt of a request has been applied, or may be yet. */
@@ -109,129 +93,50 @@ export class Commands {
     const { requestId } = request;
     if (requestId === '') return false;
     if (this.#remembered(request) !== undefined) return true;
-    return this.proposals.isInFlight(requestId) || this.#deps.intentWaitQueue.isWaiting(requestId);
+    return this.#deps.proposals.isInFlight(requestId) || this.#deps.intentWaitQueue.isWaiting(requestId);
   }
 
-  /** Whoever waits for a lock goes on asking after an error that may pass; this one is an answer. */
+  /** A waiter for a lock would retry after an error that may pass; this refusal has to end its acquire, so it is a result. */
   #tooMuch({ type }: Command, { limit, code, message, details }: OverLimit, done: RangeDone): void {
     this.#deps.meter?.overLimit(limit);
     if (type !== 'lock') return done(new ServiceError(code, message, { ...(details && { details }) }), undefined);
     const result = { type: 'refused', code, message } as const;
-    done(undefined, this.#replica.reply({ type: 'lock', result }));
-  }
-
-  /** CM6. */
-  #enter(queued: QueuedCommand): void {
-    const { command } = queued.item;
-    if (!endsLease(command)) return this.#add(queued);
-    const { refuse, isStale } = this.#later(queued);
-    this.#ends.add({
-      rows: () => {
-        const { keys, locks } = this.#replica.state.takenBy(command);
-        return keys.length + locks.length;
-      },
-      go: (over) => {
-        if (!isStale()) return this.#add(queued, over);
-        refuse(this.#replica.staleEpoch());
-        over();
-      },
-      refuse,
-    });
-  }
-
-  /** CM4. `over`: it is decided, or waits. */
-  #add(queued: QueuedCommand, over: () => void = () => {}): void {
-    const { item, bytes, done } = queued;
-    const holder = this.#replica.state.transactions.holder(item.command);
-    if (holder !== undefined) {
-      over();
-      return this.#await(holder.txnId, queued);
-    }
-    this.proposals.add(item, bytes, (error, outcome) => {
-      over();
-      const txnId = outcome && heldBy(outcome);
-      if (txnId !== undefined && this.#replica.leading) return this.#await(txnId, queued);
-      this.#deps.intentWaitQueue.done(item.command);
-      done(error, outcome);
-    });
-  }
-
-  /** CM4. */
-  #await(txnId: string, queued: QueuedCommand): void {
-    const { command, deadlineMs, requestId } = queued.item;
-    const { refuse, isStale } = this.#later(queued);
-    this.#deps.intentWaitQueue.add({
-      ...{ txnId, deadlineMs, command, requestId },
-      retry: () => (isStale() ? refuse(this.#replica.staleEpoch()) : this.#enter(queued)),
-      fail: refuse,
-    });
-  }
-
-  /** Of a command that is proposed later. */
-  #later({ item, done }: QueuedCommand) {
-    const { command, requestId } = item;
-    const { version } = this.#replica.state.descriptor.epoch;
-    return {
-      refuse: (error: ServiceError): void => {
-        this.#deps.intentWaitQueue.done(command);
-        done(error, undefined);
-      },
-      isStale: (): boolean => requestId !== '' && this.#replica.state.descriptor.epoch.version !== version,
-    };
+    done(undefined, this.#deps.context.reply({ type: 'lock', result }));
   }
 
   #isAwaited(part: TxnPart): boolean {
-    const { state } = this.#replica;
+    const { state } = this.#deps.context;
     return this.#deps.intentWaitQueue.isAwaited(part, (command) => state.takenBy(command));
   }
 
-  /** CM3. */
-  executeMisrouted(request: RangeRequest, done: RangeDone): void {
-    const refused = this.#refusal(request);
-    if (refused !== undefined) return done(refused, undefined);
-    const outcome = this.#remembered(request);
-    if (outcome === undefined || isPartial(outcome)) done(this.#replica.staleEpoch(), undefined);
-    else this.#answer(outcome, done);
-  }
-
-  /** What it remembers is true also when it came too late to be applied: time jumps when ranges are merged. */
-  #refuse(request: RangeRequest, refused: ServiceError, done: RangeDone): void {
+  /** A remembered outcome is also true for a request past its deadline: time jumps ahead when ranges are merged. */
+  #refuse(request: RangeRequest, command: Command, refused: ServiceError, done: RangeDone): void {
     const outcome = refused.code === 'DEADLINE_EXCEEDED' ? this.#remembered(request) : undefined;
     if (outcome === undefined) done(refused, undefined);
-    else this.#answer(outcome, done);
+    else this.#answerRemembered(command, outcome, done);
+  }
+
+  #answerRemembered(command: Command, outcome: Outcome, done: RangeDone): void {
+    const { context, leases } = this.#deps;
+    const answer = answerOf(context, outcome);
+    if (command.type === 'leaseRevoke') leases.answerRevoke(command.id, answer, done);
+    else if (answer instanceof ServiceError) done(answer, undefined);
+    else done(undefined, answer);
   }
 
   #remembered({ requestId }: RangeRequest): Outcome | undefined {
-    return requestId === '' ? undefined : this.#replica.state.outcomes.recall(requestId);
-  }
-
-  #answer(outcome: Outcome, done: RangeDone): void {
-    // What is too large for one answer must not be taken for refused: it is applied.
-    const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
-    if (sendable.ok) done(undefined, this.#replica.reply(sendable.result, sendable.revision));
-    else done(errorOf(sendable), undefined);
-  }
-
-  /** Proposes a command of the leader's own. */
-  propose(command: Command, done?: (outcome: Outcome | undefined) => void): void {
-    const item = { requestId: '', deadlineMs: 0, command };
-    this.#enter({ item, bytes: OWN_COMMAND_BYTES, done: (_error, outcome) => done?.(outcome) });
-  }
-
-  /** The same in an entry of its own; `done` is told as well why it was not proposed. */
-  proposeAlone(command: Command, done: OutcomeDone): void {
-    this.proposals.addAlone({ requestId: '', deadlineMs: 0, command }, OWN_COMMAND_BYTES, done);
+    return requestId === '' ? undefined : this.#deps.context.state.outcomes.recall(requestId);
   }
 
   /** CM1. */
   #refusal(request: RangeRequest): ServiceError | undefined {
-    const replica = this.#replica;
-    if (!replica.leading) return replica.notLeader();
-    const sealed = replica.merges.refusal;
+    const { context, outcomeBytesMax } = this.#deps;
+    if (!context.leading) return context.notLeader();
+    const { sealed } = context;
     if (sealed !== undefined) return sealed;
     // Before that its time may lag, and it would judge deadlines by it.
-    if (!replica.serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
-    const rangeTimeMs = this.#deps.time.nowMs();
+    if (!context.serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
+    const rangeTimeMs = context.time.nowMs();
     const aheadMs = request.deadlineMs - rangeTimeMs;
     if (aheadMs < 0) {
       const message = 'the request reached the range after its deadline';
@@ -241,7 +146,7 @@ export class Commands {
       const message = 'the deadline is too far ahead of the time of the range';
       return new ServiceError('UNAVAILABLE', message, { details: { rangeTimeMs } });
     }
-    if (replica.state.outcomes.bytes > this.#deps.outcomeBytesMax && !letsGo(request)) {
+    if (context.state.outcomes.bytes > outcomeBytesMax && !letsGo(request)) {
       return new ServiceError(
         'RESOURCE_EXHAUSTED',
         'the range remembers too many outcomes; use shorter deadlines or try again later',
@@ -251,7 +156,49 @@ export class Commands {
   }
 }
 
-/** What lets go of something is not refused for want of room. */
+/** A command of a client, from its proposal to its answer. */
+class ClientCommand implements QueuedCommand {
+  readonly item: BatchedCommand;
+  readonly bytes: number;
+  epochVersion = 0;
+  readonly #deps: CommandDeps;
+  readonly #done: RangeDone;
+
+  constructor(deps: CommandDeps, { requestId, deadlineMs }: RangeRequest, command: Command, done: RangeDone) {
+    this.#deps = deps;
+    this.item = { requestId, deadlineMs, command };
+    this.bytes = commandBytes(command);
+    this.#done = done;
+  }
+
+  /** CM2. */
+  complete(error: ServiceError | undefined, outcome: Outcome | undefined): void {
+    const { context, queue, intentWaitQueue, leases } = this.#deps;
+    const { command } = this.item;
+    if (!isAlone(command) && queue.takesBack(this, outcome)) return; // CM4
+    if (outcome === undefined) return this.#done(error, undefined);
+    // The replica knows better than its state what became of the range.
+    if (!outcome.ok && outcome.code === 'STALE_EPOCH') return this.#done(context.staleEpoch(), undefined);
+    intentWaitQueue.met(inTheWay(outcome));
+    const answer = answerOf(context, outcome);
+    if (command.type === 'leaseRevoke') leases.answerRevoke(command.id, answer, this.#done);
+    else if (answer instanceof ServiceError) this.#done(answer, undefined);
+    else this.#done(undefined, answer);
+  }
+}
+
+function answerOf(context: ReplicaContext, outcome: Outcome): RangeReply | ServiceError {
+  // A result that is too large for one answer must not be taken for a refusal: the command is applied.
+  const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
+  return sendable.ok ? context.reply(sendable.result, sendable.revision) : errorOf(sendable);
+}
+
+/** The format of an entry that raises the revision says that it does: the command is alone in it. */
+function isAlone({ type }: Command): boolean {
+  return type === 'raiseRevision';
+}
+
+/** A command that releases something is not refused for want of memory. */
 function letsGo({ body }: RangeRequest): boolean {
   if (body.kind !== 'command') return false;
   const { command } = body;

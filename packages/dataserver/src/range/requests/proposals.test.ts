@@ -1,10 +1,11 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock, type ServiceError } from '@remora/base';
 import { type Command, type CommandBatch, decodeEntry, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import type { Group, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import type { Drawing, RevisionSource } from '../../revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../revisions/test-source.ts';
 import { DESCRIPTOR, put } from '../../state/test-bed.ts';
+import type { PendingCommand } from './pending-command.ts';
 import { Proposals, refusalError } from './proposals.ts';
 
 const MOVED = staleEpoch([DESCRIPTOR, { ...DESCRIPTOR, rangeId: 3 }]);
@@ -31,15 +32,14 @@ test('commands are under way until they are answered, by apply or because leader
   const proposals = proposalsOf(DESCRIPTOR, clock);
   let index = 0;
   proposals.attach({ propose: () => ({ index: ++index, term: 1 }) } as unknown as Group);
-  const add = (): void =>
-    proposals.add({ requestId: '', deadlineMs: 0, command: { type: 'noop' } }, 1, () => undefined);
+  const add = (): void => proposals.add(pending({ type: 'noop' }));
   add();
   add();
   expect(proposals.inFlight).toBe(2);
   clock.advance(0);
   expect(proposals.inFlight).toBe(2);
   const taken = proposals.take({ index: 1, term: 1 });
-  expect(taken?.done.length).toBe(2);
+  expect(taken?.pending.length).toBe(2);
   expect(proposals.inFlight).toBe(0);
   add();
   clock.advance(0);
@@ -68,8 +68,15 @@ class ProposalsBed {
   }
 
   add(command: Command = write('k')): void {
-    this.proposals.add({ requestId: '', deadlineMs: 0, command }, 1, () => undefined);
+    this.proposals.add(pending(command));
   }
+}
+
+function pending(
+  command: Command,
+  { requestId = '', told = () => {} }: { requestId?: string; told?: (error: ServiceError | undefined) => void } = {},
+): PendingCommand {
+  return { item: { requestId, deadlineMs: 0, command }, bytes: 1, complete: told };
 }
 
 function write(key: string): Command {
@@ -88,7 +95,7 @@ describe('commands of a range', () => {
   test.each(['range', 'master'] as const)('are known by their ids wherever they are, if the %s numbers them', (by) => {
     const bed = new ProposalsBed(by);
     const isInFlight = (): boolean => bed.proposals.isInFlight('r');
-    bed.proposals.add({ requestId: 'r', deadlineMs: 0, command: write('k') }, 1, () => undefined);
+    bed.proposals.add(pending(write('k'), { requestId: 'r' }));
     const seen = [isInFlight()];
     bed.clock.runImmediates();
     seen.push(isInFlight());
@@ -124,7 +131,7 @@ describe('commands of a range', () => {
     const proposals = new Proposals({ clock, drawer, state, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
     proposals.attach({ role: 'leader', term: 7 } as unknown as Group);
     const answers: unknown[] = [];
-    proposals.add({ requestId: '', deadlineMs: 0, command: write('k') }, 1, (error) => void answers.push(error));
+    proposals.add(pending(write('k'), { told: (error) => void answers.push(error) }));
     clock.runImmediates();
     state.descriptor = { ...state.descriptor, epoch: { confVersion: 1, version: 2 } };
     expect(drawing?.sending()).toBeUndefined();
@@ -157,9 +164,13 @@ describe('commands of a range', () => {
     for (let i = 0; i < 20_000; i++) bed.add();
     bed.clock.runImmediates();
     let code: string | undefined;
-    bed.proposals.add({ requestId: '', deadlineMs: 0, command: write('k') }, 1, (error) => {
-      code = error?.code;
-    });
+    bed.proposals.add(
+      pending(write('k'), {
+        told: (error) => {
+          code = error?.code;
+        },
+      }),
+    );
     expect(code).toBe('RESOURCE_EXHAUSTED');
   });
 });

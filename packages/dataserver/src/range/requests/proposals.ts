@@ -1,25 +1,24 @@
 import { type Clock, ServiceError, unreachable } from '@remora/base';
-import { type Command, type CommandBatch, encodeEntry, needsRevision, type RevisionBlock } from '@remora/protocol';
+import {
+  type BatchedCommand,
+  type Command,
+  type CommandBatch,
+  encodeEntry,
+  needsRevision,
+  type RevisionBlock,
+} from '@remora/protocol';
 import type { Group, LogPosition, Refusal } from '@remora/raft';
 import type { RevisionSource } from '../../revisions/revision-drawer.ts';
-import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
 import type { RangeFields } from '../../state/range-fields.ts';
+import type { PendingCommand } from './pending-command.ts';
 import { RevisionAllocationQueue } from './revision-allocation-queue.ts';
 
-/** Told the outcome once the entry that carried the command is applied, or the error that kept it from being known. */
-export type OutcomeDone = (error: ServiceError | undefined, outcome: Outcome | undefined) => void;
-
-/** A command on its way, and whom to tell what came of it. */
-export interface QueuedCommand {
-  readonly item: CommandBatch['commands'][number];
-  readonly bytes: number;
-  readonly done: OutcomeDone;
-}
-
-interface InFlight {
+/** An entry that this leader proposed. */
+interface ProposedEntry {
   readonly term: number;
   readonly batch: CommandBatch;
-  readonly done: readonly OutcomeDone[];
+  /** The commands of the batch. */
+  readonly pending: readonly PendingCommand[];
 }
 
 export interface ProposalDeps {
@@ -51,12 +50,12 @@ const ENTRY_BYTES_MAX = 1024 * 1024;
 export class Proposals {
   readonly #deps: ProposalDeps;
   #group: Group | undefined;
-  #queue: QueuedCommand[] = [];
+  #queue: PendingCommand[] = [];
   #queuedBytes = 0;
   #scheduled = false;
-  readonly #inFlight = new Map<number, InFlight>();
+  readonly #inFlight = new Map<number, ProposedEntry>();
   /** Taken last by apply, which may wait for cold data yet. */
-  #taken: InFlight | undefined;
+  #taken: ProposedEntry | undefined;
   /** Of what was taken last. */
   #takenAt = 0;
   /** P3. */
@@ -73,7 +72,7 @@ export class Proposals {
       epochVersion: () => state.descriptor.epoch.version,
       group: () => this.#group ?? NO_GROUP,
       staleEpoch,
-      propose: (queued, block) => this.#proposeAll(queued, block),
+      propose: (queued, block) => this.#proposeNumbered(queued, block),
     });
   }
 
@@ -84,29 +83,27 @@ export class Proposals {
   /** Commands that are not answered. */
   get inFlight(): number {
     let proposed = 0;
-    for (const { done } of this.#inFlight.values()) proposed += done.length;
+    for (const { pending } of this.#inFlight.values()) proposed += pending.length;
     return this.#queue.length + this.#blocks.length + proposed;
   }
 
   /** Whether an attempt of a request may be applied yet. Looks at all commands that are under way. */
   isInFlight(requestId: string): boolean {
-    const isIt = ({ requestId: other }: QueuedCommand['item']): boolean => other === requestId;
+    const isIt = ({ requestId: other }: BatchedCommand): boolean => other === requestId;
     if (this.#queue.some(({ item }) => isIt(item)) || this.#blocks.some(isIt)) return true;
     if (this.#taken?.batch.commands.some(isIt)) return true;
     for (const { batch } of this.#inFlight.values()) if (batch.commands.some(isIt)) return true;
     return false;
   }
 
-  add(item: CommandBatch['commands'][number], bytes: number, done: OutcomeDone): void {
+  add(pending: PendingCommand): void {
+    const { bytes } = pending;
     const queued = this.#queue.length + this.#blocks.length;
     if (queued >= QUEUED_MAX || this.#queuedBytes + this.#blocks.bytes + bytes > QUEUED_BYTES_MAX) {
-      done(
-        new ServiceError('RESOURCE_EXHAUSTED', 'the range has too many commands waiting; try again later'),
-        undefined,
-      );
-      return;
+      const message = 'the range has too many commands waiting; try again later';
+      return pending.complete(new ServiceError('RESOURCE_EXHAUSTED', message), undefined);
     }
-    this.#queue.push({ item, bytes, done });
+    this.#queue.push(pending);
     this.#queuedBytes += bytes;
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -114,9 +111,9 @@ export class Proposals {
   }
 
   /** Proposes a command in an entry of its own, behind all that is queued. */
-  addAlone(item: CommandBatch['commands'][number], bytes: number, done: OutcomeDone): void {
+  addAlone(pending: PendingCommand): void {
     this.#flush();
-    this.#propose([{ item, bytes, done }], undefined);
+    this.#propose([pending], undefined);
   }
 
   #flush(): void {
@@ -124,45 +121,41 @@ export class Proposals {
     const queue = this.#queue;
     this.#queue = [];
     this.#queuedBytes = 0;
-    if (this.#deps.state.descriptor.revisionSource === 'range') return this.#proposeAll(queue, undefined);
+    const ready = this.#deps.state.descriptor.revisionSource === 'range' ? queue : this.#withoutNumbered(queue);
+    for (const entry of entriesOf(ready)) this.#propose(entry, undefined);
+  }
+
+  /** P3. Has those that may change something wait for revisions; returns the others. */
+  #withoutNumbered(queue: readonly PendingCommand[]): readonly PendingCommand[] {
     const needing = queue.filter(({ item }) => needsRevision(item.command));
     if (needing.length > 0) this.#blocks.add(needing);
-    if (needing.length < queue.length) {
-      const rest = queue.filter(({ item }) => !needsRevision(item.command));
-      this.#proposeAll(rest, undefined);
+    return needing.length < queue.length ? queue.filter(({ item }) => !needsRevision(item.command)) : [];
+  }
+
+  /** One revision of the block for each command. */
+  #proposeNumbered(queue: readonly PendingCommand[], block: RevisionBlock): void {
+    let { first } = block;
+    for (const entry of entriesOf(queue)) {
+      this.#propose(entry, { first, count: entry.length });
+      first += entry.length;
     }
   }
 
-  /** `block`: for all of them together, one revision each. */
-  #proposeAll(queue: readonly QueuedCommand[], block: RevisionBlock | undefined): void {
-    let start = 0;
-    while (start < queue.length) {
-      let end = start;
-      let bytes = 0;
-      while (end < queue.length && end - start < ENTRY_COMMANDS_MAX && (end === start || bytes < ENTRY_BYTES_MAX)) {
-        bytes += queue[end]?.bytes ?? 0;
-        end++;
-      }
-      const part = block && { first: block.first + start, count: end - start };
-      this.#propose(start === 0 && end === queue.length ? queue : queue.slice(start, end), part);
-      start = end;
-    }
-  }
-
-  #propose(queued: readonly QueuedCommand[], block: RevisionBlock | undefined): void {
+  /** Proposes one entry. */
+  #propose(pending: readonly PendingCommand[], block: RevisionBlock | undefined): void {
     const { clock, state, rangeTimeMs } = this.#deps;
     const stamped = { rangeTimeMs: rangeTimeMs(), wallMs: clock.wallMs(), epoch: state.descriptor.epoch };
-    const commands = queued.map((q) => q.item);
+    const commands = pending.map(({ item }) => item);
     const batch: CommandBatch = block === undefined ? { ...stamped, commands } : { ...stamped, block, commands };
     const proposed = this.#group?.propose(encodeEntry(batch)) ?? { refused: 'notLeader' as const };
     if ('refused' in proposed) {
       const error = refusalError(proposed.refused);
-      for (const { done } of queued) done(error, undefined);
+      for (const command of pending) command.complete(error, undefined);
       return;
     }
     // A leader of a later term overwrites what it proposed there in an earlier one, before it was told of the change.
     this.#abandon(proposed.index);
-    this.#inFlight.set(proposed.index, { term: proposed.term, batch, done: queued.map((q) => q.done) });
+    this.#inFlight.set(proposed.index, { term: proposed.term, batch, pending });
   }
 
   /**
@@ -175,7 +168,7 @@ export class Proposals {
   }
 
   /** What this leader proposed at a position that is now being applied; another entry there means that ours is lost. */
-  take(position: LogPosition): { readonly batch: CommandBatch; readonly done: readonly OutcomeDone[] } | undefined {
+  take(position: LogPosition): Pick<ProposedEntry, 'batch' | 'pending'> | undefined {
     const mine = this.#inFlight.get(position.index);
     this.#taken = mine?.term === position.term ? mine : undefined;
     this.#takenAt = position.index;
@@ -184,7 +177,7 @@ export class Proposals {
     if (mine.term === position.term) return mine;
     // Another term's entry is committed here, so ours never will be: nothing was applied.
     const error = new ServiceError('NOT_LEADER', 'leadership moved before the command was committed');
-    for (const done of mine.done) done(error, undefined);
+    for (const command of mine.pending) command.complete(error, undefined);
     return undefined;
   }
 
@@ -199,8 +192,25 @@ export class Proposals {
     if (lost === undefined) return;
     this.#inFlight.delete(index);
     const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership moved while the command was being replicated');
-    for (const done of lost.done) done(unknown, undefined);
+    for (const command of lost.pending) command.complete(unknown, undefined);
   }
+}
+
+/** Cuts commands into the entries that carry them. */
+function entriesOf(queue: readonly PendingCommand[]): readonly (readonly PendingCommand[])[] {
+  const entries: (readonly PendingCommand[])[] = [];
+  let start = 0;
+  while (start < queue.length) {
+    let end = start;
+    let bytes = 0;
+    while (end < queue.length && end - start < ENTRY_COMMANDS_MAX && (end === start || bytes < ENTRY_BYTES_MAX)) {
+      bytes += queue[end]?.bytes ?? 0;
+      end++;
+    }
+    entries.push(start === 0 && end === queue.length ? queue : queue.slice(start, end));
+    start = end;
+  }
+  return entries;
 }
 
 /** Before the group is there: nothing can be proposed. */

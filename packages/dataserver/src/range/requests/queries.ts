@@ -17,12 +17,13 @@ import { endsEmpty } from '../../state/leases/leases.ts';
 import { queryWithin } from '../../state/request-bounds.ts';
 import type { IntentWaitQueue } from '../../transactions/intent-wait-queue.ts';
 import type { PreparedPart } from '../../transactions/prepared-part.ts';
+import type { WatchHub } from '../../watch/watch-hub.ts';
 import type { LeaseKeeper } from '../leases/lease-keeper.ts';
 import { querySessions } from '../leases/session-queries.ts';
 import type { GrantWatches } from '../locks/grant-watches.ts';
 import type { LockWaits } from '../locks/lock-waits.ts';
 import type { OnCancel } from '../range-options.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 import { rangeStatusOf } from '../stats/range-status.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
 
@@ -56,6 +57,7 @@ export interface QueryDeps {
   readonly grants: GrantWatches;
   readonly closing: ClosedRevisions;
   readonly intentWaitQueue: IntentWaitQueue;
+  readonly hub: Pick<WatchHub, 'size'>;
   readonly nodeId: number;
   readonly logger: Logger;
 }
@@ -86,13 +88,13 @@ export interface QueryDeps {
  *     an invariant or a checksum, ends the node.
  */
 export class Queries {
-  readonly #replica: RangeReplica;
+  readonly #context: ReplicaContext;
   readonly #deps: QueryDeps;
   /** What ends each query that waits for something to happen. */
   readonly #awaiting = new Map<Interrupt, Awaiting>();
 
-  constructor(replica: RangeReplica, deps: QueryDeps) {
-    this.#replica = replica;
+  constructor(context: ReplicaContext, deps: QueryDeps) {
+    this.#context = context;
     this.#deps = deps;
   }
 
@@ -106,8 +108,8 @@ export class Queries {
     if (query.type === 'status' || (isSerializable(query) && notBefore <= this.#deps.closing.closed)) {
       return this.#evaluate({ query, epoch, notBefore }, 0, onCancel, done);
     }
-    if (this.#isMisrouted(asked)) return done(this.#replica.staleEpoch(), undefined);
-    if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
+    if (this.#isMisrouted(asked)) return done(this.#context.staleEpoch(), undefined);
+    if (!this.#context.leading) return done(this.#context.notLeader(), undefined);
     if (query.type === 'closedRevision') return this.#closedRevision(query.revision, epoch, onCancel, done);
     if (query.type === 'lockAwait' && this.#awaitsAtOnce(query, onCancel, done)) return;
     const current = isSerializable(query) ? { ...query, serializable: false } : query; // Q6
@@ -122,22 +124,22 @@ export class Queries {
   /** Q1. */
   #confirm(asked: AskedQuery<AtOnce>, onCancel: OnCancel, done: QueryDone): void {
     const receivedMs = this.#deps.clock.monotonicMs();
-    this.#replica.group.readIndex((refused) => {
+    this.#context.group.readIndex((refused) => {
       if (refused === undefined) this.#evaluate(asked, receivedMs, onCancel, done);
       else if (refused === 'queueFull')
         done(new ServiceError('RESOURCE_EXHAUSTED', 'too many reads are waiting; try again later'), undefined);
-      else done(this.#replica.notLeader(), undefined);
+      else done(this.#context.notLeader(), undefined);
     });
   }
 
   /** Q2. */
   #isMisrouted({ query, epoch }: AskedQuery): boolean {
-    return this.#replica.isStale(epoch) || !queryWithin(this.#replica.state.bounds, query);
+    return this.#context.isStale(epoch) || !queryWithin(this.#context.state.bounds, query);
   }
 
   /** Q5. False: it takes a round to say what is to be answered. */
   #awaitsAtOnce(query: LockAwait, onCancel: OnCancel, done: QueryDone): boolean {
-    if (!this.#replica.serving || this.#replica.unreadable() !== undefined || this.#holder(query) !== undefined)
+    if (!this.#context.serving || this.#context.unreadable() !== undefined || this.#holder(query) !== undefined)
       return false;
     const queued = this.#standing(query).type === 'queued';
     if (queued) this.#awaitTurn(query, onCancel, done);
@@ -145,9 +147,9 @@ export class Queries {
   }
 
   #evaluate(asked: AskedQuery<AtOnce>, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
-    if (this.#isMisrouted(asked)) return done(this.#replica.staleEpoch(), undefined);
+    if (this.#isMisrouted(asked)) return done(this.#context.staleEpoch(), undefined);
     const { query, notBefore } = asked;
-    const refused = query.type === 'status' ? undefined : this.#replica.unreadable();
+    const refused = query.type === 'status' ? undefined : this.#context.unreadable();
     if (refused !== undefined) return done(refused, undefined);
     const holder = this.#holder(query);
     if (holder !== undefined) {
@@ -177,7 +179,7 @@ export class Queries {
   }
 
   #holder(query: AtOnce): PreparedPart | undefined {
-    return this.#replica.state.transactions.holderOfQuery(query, this.#deps.closing.closed);
+    return this.#context.state.transactions.holderOfQuery(query, this.#deps.closing.closed);
   }
 
   /** Q4. Whether it shows what there is of something that a prepared transaction may change at an earlier revision. */
@@ -193,7 +195,7 @@ export class Queries {
 
   /** Q6. */
   #notBefore(notBefore: number, done: QueryDone): QueryDone {
-    return (error, result, revision = this.#replica.state.revision) =>
+    return (error, result, revision = this.#context.state.revision) =>
       done(error, result, Math.max(revision, notBefore));
   }
 
@@ -219,7 +221,7 @@ export class Queries {
   }
 
   #answer({ query, notBefore }: AskedQuery<AtOnce>, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
-    const { state } = this.#replica;
+    const { state } = this.#context;
     switch (query.type) {
       case 'range': {
         const { op } = query;
@@ -265,13 +267,16 @@ export class Queries {
           outcome: state.transactions.status(query.txnId, state.rangeTimeMs),
         });
       case 'status':
-        return done(undefined, { type: 'status', status: rangeStatusOf(this.#replica, this.#deps.nodeId) });
+        return done(undefined, {
+          type: 'status',
+          status: rangeStatusOf(this.#context, { nodeId: this.#deps.nodeId, watches: this.#deps.hub.size }),
+        });
     }
   }
 
   /** Over a view of this moment, as other reads (Q1); what lies behind the range is for the next one. */
   #scan(query: Extract<Query, { type: 'scan' }>, done: QueryDone): void {
-    const { revision, compactRevision, bounds } = this.#replica.state;
+    const { revision, compactRevision, bounds } = this.#context.state;
     checkReadRevision(query.revision, { revision: this.#readable, compactRevision });
     const view = this.#deps.engine.view();
     const newest = query.revision === revision ? { ...query, revision: 0 } : query;
@@ -285,7 +290,7 @@ export class Queries {
 
   /** Q3. What was applied may be above what is closed, and is read all the same (Q4). */
   get #readable(): number {
-    return Math.max(this.#replica.state.revision, this.#deps.closing.closed);
+    return Math.max(this.#context.state.revision, this.#deps.closing.closed);
   }
 
   /** All of a query reads one state, that of this moment, and its answer carries that state's revision (Q1). */
@@ -296,7 +301,7 @@ export class Queries {
     done: QueryDone,
   ): void {
     const { engine } = this.#deps;
-    const { revision, compactRevision } = this.#replica.state;
+    const { revision, compactRevision } = this.#context.state;
     const bounds = { revision: Math.max(this.#readable, notBefore), compactRevision };
     const options = { revision, bounds, owners: NO_OWNERS, locks: NO_LOCKS };
     if (wanted.length === 0) return done(undefined, evaluate(new KvChanges(engine, options), NOTHING_PREFETCHED));
@@ -317,7 +322,7 @@ export class Queries {
     const forget = closing.whenClosed(revision, (error) => {
       if (error !== undefined) return done(error, undefined);
       // What the range had when it was asked may be of others now, which closed nothing.
-      if (this.#replica.isStale(epoch)) return done(this.#replica.staleEpoch(), undefined);
+      if (this.#context.isStale(epoch)) return done(this.#context.staleEpoch(), undefined);
       done(undefined, { type: 'closedRevision', closed: closing.closed, floor });
     });
     onCancel(forget);
@@ -325,7 +330,7 @@ export class Queries {
 
   /** Answers when the owner is no longer waiting: at once if it is not in the queue, otherwise by the queue's news. */
   #lockAwait(query: LockAwait, onCancel: OnCancel, done: QueryDone): void {
-    if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
+    if (!this.#context.leading) return done(this.#context.notLeader(), undefined);
     const result = this.#standing(query);
     if (result.type !== 'queued') return done(undefined, { type: 'lockAwait', result });
     this.#awaitTurn(query, onCancel, done);
@@ -348,7 +353,7 @@ export class Queries {
   /** Answers when the grant is no longer the current one, or its holder is asked to end it. */
   #grantEnd(query: Extract<Query, { type: 'grantEnd' }>, onCancel: OnCancel, done: QueryDone): void {
     const { lock, version, known, session } = query;
-    if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
+    if (!this.#context.leading) return done(this.#context.notLeader(), undefined);
     const tell = (news: GrantNews): void => {
       if (news !== 'ended') done(undefined, { type: 'grantAsked', revocation: news });
       else done(undefined, { type: 'grantEnd', sessionAlive: this.#isAlive(session, lock) });
@@ -392,30 +397,30 @@ export class Queries {
   }
 
   #isAlive(session: Owner['session'], lock: LockId): boolean {
-    return this.#replica.state.leaseOwnership.alive(session, lock);
+    return this.#context.state.leaseOwnership.alive(session, lock);
   }
 
   #lockReader() {
     const { engine } = this.#deps;
     return {
-      timeMs: this.#replica.state.rangeTimeMs,
+      timeMs: this.#context.state.rangeTimeMs,
       get: (key: Uint8Array) => engine.get(key),
       scan: (start: Uint8Array, end: Uint8Array, limit: number) => {
-        const span = intersection({ start, end }, this.#replica.state.bounds.routed);
+        const span = intersection({ start, end }, this.#context.state.bounds.routed);
         return span === undefined ? [] : engine.scanResident({ ...span, limit });
       },
     };
   }
 
   #leaseInfo(id: bigint, withKeys: boolean): LeaseInfo {
-    const lease = this.#replica.state.leases.get(id);
+    const lease = this.#context.state.leases.get(id);
     if (lease === undefined) return { id, ...UNKNOWN_LEASE };
     return {
       id,
       incarnation: lease.incarnation,
       grantedTtlMs: lease.ttlMs,
       remainingMs: this.#deps.keeper.remainingMs(id) ?? lease.ttlMs,
-      keys: withKeys ? this.#replica.state.leases.attached.keys(id) : [],
+      keys: withKeys ? this.#context.state.leases.attached.keys(id) : [],
       attributes: lease.attributes,
       endsEmpty: endsEmpty(lease),
     };

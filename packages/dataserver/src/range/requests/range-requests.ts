@@ -1,97 +1,115 @@
+import type { ServiceError } from '@remora/base';
 import type { Command, RangeRequest } from '@remora/protocol';
 import type { SplitReasons } from '../../splitting/split-reasons.ts';
 import { commandWithin } from '../../state/request-bounds.ts';
 import type { LeaseManager } from '../leases/lease-manager.ts';
 import type { OnCancel } from '../range-options.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ReplicaContext } from '../replica-context.ts';
+import type { Merges } from '../reshape/merges.ts';
 import type { SplitBackpressure } from '../reshape/split-backpressure.ts';
 import { readBytes } from '../stats/range-report.ts';
+import type { ClosedRevisions } from './closed-revisions.ts';
 import type { Commands, RangeDone } from './commands.ts';
 import { commandBytes } from './proposals.ts';
 import type { AskedQuery, Queries } from './queries.ts';
 
 export interface RangeRequestsDeps {
+  readonly context: ReplicaContext;
+  readonly merges: Merges;
   readonly commands: Commands;
   readonly queries: Queries;
+  readonly closing: ClosedRevisions;
   readonly leases: LeaseManager;
-  readonly reasons: SplitReasons;
-  readonly brake: SplitBackpressure;
+  readonly splitReasons: SplitReasons;
+  readonly backpressure: SplitBackpressure;
 }
 
-/** The way that a request takes through a replica: held by a merge or for a split, refused by its epoch, sent to the log, or answered. */
+/** The waits that a command may have behind it, in their order (RE2). */
+const PASSED = { nothing: 0, compaction: 1, backpressure: 2, leases: 3 } as const;
+type Passed = (typeof PASSED)[keyof typeof PASSED];
+
+/**
+ * The way of a request through a replica: held while the range is sealed, then answered (a query), or proposed and
+ * answered when it is applied (a command).
+ *
+ * RE1. Whether a request is routed right, by its epoch and its keys, is decided once, and once more after each wait: the
+ *      range may have been split or merged meanwhile.
+ * RE2. A command waits for at most one thing of each kind, in the order of `PASSED`, and only at a leader that serves the
+ *      range. Without a wait it goes from `execute` to the log in one call.
+ */
 export class RangeRequests {
-  readonly #replica: RangeReplica;
   readonly #deps: RangeRequestsDeps;
 
-  constructor(replica: RangeReplica, deps: RangeRequestsDeps) {
-    this.#replica = replica;
+  constructor(deps: RangeRequestsDeps) {
     this.#deps = deps;
   }
 
-  execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
-    if (this.#replica.serving && this.#replica.merges.refusal !== undefined) {
-      const again = (): void => this.execute(request, onCancel, done);
-      if (this.#replica.merges.holds({ again, refuse: (error) => done(error, undefined) })) return;
-    }
+  /** Executes a request; `done` is called exactly once. `passed`: the waits that are over, when it comes again after one. */
+  execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone, passed: Passed = PASSED.nothing): void {
+    const { context, commands, leases, splitReasons } = this.#deps;
+    if (passed === PASSED.nothing && this.#isHeld(request, onCancel, done)) return;
     const { body, epoch } = request;
     if (body.kind === 'query') {
       const { query, notBefore } = body;
-      this.#query(request, { query, epoch, notBefore }, onCancel, done);
-    } else if (body.command.type === 'compact') this.#compact(request, body.command, done);
-    else this.#brake(request, body.command, done);
+      return this.#query(request, { query, epoch, notBefore }, onCancel, done);
+    }
+    const { command } = body;
+    const isMisrouted = context.isStale(epoch) || !commandWithin(context.state.bounds, command); // RE1
+    if (context.serving && !isMisrouted && this.#waits(request, command, done, passed)) return;
+    if (splitReasons.watching) splitReasons.asked(request, commandBytes(command));
+    if (command.type === 'leaseEnd') leases.endTold(command.id);
+    if (isMisrouted) commands.executeMisrouted(request, command, done);
+    else commands.execute(request, command, done);
   }
 
-  /** A compaction may move the range on to a revision that it has not reached (CL5). */
-  #compact(request: RangeRequest, command: Extract<Command, { type: 'compact' }>, done: RangeDone): void {
-    if (!this.#replica.serving || this.#isMisrouted(request, command)) return this.#brake(request, command, done);
-    this.#replica.closing.whenGiven(command.revision, (error) => {
-      if (error !== undefined) done(error, undefined);
-      else this.#brake(request, command, done);
-    });
+  /** Whether the request waits until the range is unsealed, or merged (merges.ts MR7). */
+  #isHeld(request: RangeRequest, onCancel: OnCancel, done: RangeDone): boolean {
+    const { context, merges } = this.#deps;
+    if (!context.serving || context.sealed === undefined) return false;
+    const again = (): void => this.execute(request, onCancel, done);
+    return merges.holds({ again, refuse: (error) => done(error, undefined) });
+  }
+
+  /** RE2. Whether the command waits for something now; it comes back to `execute` after that, or is refused. */
+  #waits(request: RangeRequest, command: Command, done: RangeDone, passed: Passed): boolean {
+    const { closing, backpressure, leases } = this.#deps;
+    // A compaction may move the range on to a revision that it has not reached (CL5 of closed-revisions.ts).
+    if (passed < PASSED.compaction && command.type === 'compact' && !closing.isGiven(command.revision)) {
+      closing.whenGiven(command.revision, this.#after(PASSED.compaction, request, done));
+      return true;
+    }
+    // A write to a range that is too large waits until the range is split.
+    if (passed < PASSED.backpressure && backpressure.slows(command)) {
+      const after = this.#after(PASSED.backpressure, request, done);
+      backpressure.hold({ go: () => after(undefined), refuse: after });
+      return true;
+    }
+    // A command with a lease of another range waits until the lease is registered there.
+    if (passed < PASSED.leases && leases.mustHold(command)) {
+      leases.hold(command, this.#after(PASSED.leases, request, done));
+      return true;
+    }
+    return false;
+  }
+
+  #after(passed: Passed, request: RangeRequest, done: RangeDone): (error: ServiceError | undefined) => void {
+    return (error) => {
+      if (error === undefined) this.execute(request, NEVER_CANCELLED, done, passed);
+      else done(error, undefined);
+    };
   }
 
   #query(request: RangeRequest, asked: AskedQuery, onCancel: OnCancel, done: RangeDone): void {
-    const { queries, reasons } = this.#deps;
+    const { context, queries, splitReasons } = this.#deps;
     queries.execute(asked, onCancel, (error, result, revision) => {
       if (result === undefined) return done(error, undefined);
       const bytes = readBytes(result);
-      this.#replica.load.read(bytes);
-      if (reasons.watching) reasons.asked(request, bytes);
-      done(undefined, this.#replica.reply(result, revision));
+      context.load.read(bytes);
+      if (splitReasons.watching) splitReasons.asked(request, bytes);
+      done(undefined, context.reply(result, revision));
     });
-  }
-
-  /** A write to a range that is too large waits until it is split. */
-  #brake(request: RangeRequest, command: Command, done: RangeDone): void {
-    const { brake } = this.#deps;
-    const slowed = this.#replica.serving && brake.slows(command) && !this.#isMisrouted(request, command);
-    if (!slowed) return this.#command(request, command, done);
-    brake.hold({
-      go: () => this.#command(request, command, done),
-      refuse: (error) => done(error, undefined),
-    });
-  }
-
-  /** A command that needs a lease of another range waits for it first. */
-  #command(request: RangeRequest, command: Command, done: RangeDone): void {
-    const { leases } = this.#deps;
-    const mustHold = this.#replica.serving && !this.#isMisrouted(request, command) && leases.mustHold(command);
-    if (!mustHold) return this.#propose(request, command, done);
-    leases.hold(command, (error) => {
-      if (error !== undefined) done(error, undefined);
-      else this.#propose(request, command, done);
-    });
-  }
-
-  #propose(request: RangeRequest, command: Command, done: RangeDone): void {
-    const { reasons } = this.#deps;
-    if (reasons.watching) reasons.asked(request, commandBytes(command));
-    const told = this.#deps.leases.accompany(command, done);
-    if (this.#isMisrouted(request, command)) this.#deps.commands.executeMisrouted(request, told);
-    else this.#deps.commands.execute(request, command, told);
-  }
-
-  #isMisrouted({ epoch }: RangeRequest, command: Command): boolean {
-    return this.#replica.isStale(epoch) || !commandWithin(this.#replica.state.bounds, command);
   }
 }
+
+/** Commands are not cancelled: once proposed they are applied. */
+const NEVER_CANCELLED: OnCancel = () => {};

@@ -18,14 +18,14 @@ import {
 import { LockWatchSession } from '../../lock-watch/lock-watch-session.ts';
 import { WatchSession } from '../../watch/watch-session.ts';
 import { transferLeaderTo } from '../membership/leader-transfer.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ServedReplica } from '../served-replica.ts';
 import { rangeStatusOf } from '../stats/range-status.ts';
 import type { LeaderWaits } from './leader-waits.ts';
 
 export interface RangeServiceDeps {
   readonly nodeId: number;
   /** The replica of a range that runs here, or why there is none. */
-  readonly find: (rangeId: number) => RangeReplica | ServiceError;
+  readonly find: (rangeId: number) => ServedReplica | ServiceError;
   readonly checkpoint: () => Promise<void>;
   readonly leaderWaits: LeaderWaits;
 }
@@ -45,7 +45,7 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
     const malformed =
       context.caller.kind === 'local' && body.kind === 'command' ? malformation(request, body.command) : undefined;
     if (malformed !== undefined) return done(malformed, undefined);
-    replica.execute(request, (fn) => context.onCancel(fn), done);
+    replica.requests.execute(request, (fn) => context.onCancel(fn), done);
   });
   registry.handle(rangeInfo, (request, _context, done) => {
     const replica = find(request.rangeId);
@@ -58,7 +58,7 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
   registry.handle(rangeStatus, ({ rangeId }, _context, done) => {
     const replica = find(rangeId);
     if (replica instanceof ServiceError) done(replica, undefined);
-    else done(undefined, rangeStatusOf(replica, nodeId));
+    else done(undefined, rangeStatusOf(replica, { nodeId, watches: replica.hub.size }));
   });
   registry.handle(rangeTransferLeader, ({ rangeId, toNode }, _context, done) => {
     const replica = find(rangeId);

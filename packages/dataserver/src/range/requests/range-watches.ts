@@ -1,37 +1,46 @@
 import { type ServiceError, spanCovers } from '@remora/base';
 import type { Epoch, LockWatchRequest, WatchCreate } from '@remora/protocol';
+import type { LockListeners } from '../../lock-watch/lock-listeners.ts';
 import type { RangeBounds } from '../../state/bounds.ts';
 import { keySpanWithin } from '../../state/request-bounds.ts';
+import type { WatchHub } from '../../watch/watch-hub.ts';
 import type { WatchSink, WatchStream } from '../../watch/watch-stream.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 
 /** The open streams of watches of one replica, of keys and of locks: who may begin one, and how all of them end. */
 export class RangeWatches {
-  readonly #replica: RangeReplica;
+  readonly #context: ReplicaContext;
+  readonly #hub: WatchHub;
+  readonly #lockListeners: LockListeners;
   readonly #streams = new Set<WatchStream>();
 
-  constructor(replica: RangeReplica) {
-    this.#replica = replica;
+  constructor(
+    context: ReplicaContext,
+    { hub, lockListeners }: { readonly hub: WatchHub; readonly lockListeners: LockListeners },
+  ) {
+    this.#context = context;
+    this.#hub = hub;
+    this.#lockListeners = lockListeners;
   }
 
   /** Why a watch cannot begin here; undefined when it can. */
   refusal({ epoch, span }: Pick<WatchCreate, 'epoch' | 'span'>): ServiceError | undefined {
-    return this.#refusal(epoch, keySpanWithin(this.#replica.state.bounds, span));
+    return this.#refusal(epoch, keySpanWithin(this.#context.state.bounds, span));
   }
 
   /** The same of those who listen to locks, by routing keys. */
   lockRefusal({ epoch, span }: Pick<LockWatchRequest, 'epoch' | 'span'>): ServiceError | undefined {
-    return this.#refusal(epoch, spanCovers(this.#replica.state.bounds.routed, span));
+    return this.#refusal(epoch, spanCovers(this.#context.state.bounds.routed, span));
   }
 
   #refusal(epoch: Epoch, isWithin: boolean): ServiceError | undefined {
-    const { merges, leading } = this.#replica;
-    if (this.#replica.isStale(epoch) || !isWithin) return this.#replica.staleEpoch();
-    return merges.refusal ?? (leading ? undefined : this.#replica.notLeader());
+    const { sealed, leading } = this.#context;
+    if (this.#context.isStale(epoch) || !isWithin) return this.#context.staleEpoch();
+    return sealed ?? (leading ? undefined : this.#context.notLeader());
   }
 
   openStream(sink: WatchSink): WatchStream {
-    const stream = this.#replica.hub.openStream(sink);
+    const stream = this.#hub.openStream(sink);
     this.#streams.add(stream);
     return stream;
   }
@@ -44,18 +53,18 @@ export class RangeWatches {
   /** Tells every watch that it ends here; the streams stay open. */
   endAll(error: ServiceError): void {
     for (const stream of this.#streams) stream.endAll(error);
-    this.#replica.lockListeners.endAll(error);
+    this.#lockListeners.endAll(error);
   }
 
   /** Ends the watches of what is not all within the bounds. */
   endOutside(bounds: RangeBounds, error: ServiceError): void {
     for (const stream of this.#streams) stream.endAll(error, ({ span }) => !keySpanWithin(bounds, span));
-    this.#replica.lockListeners.endAll(error, (span) => !spanCovers(bounds.routed, span));
+    this.#lockListeners.endAll(error, (span) => !spanCovers(bounds.routed, span));
   }
 
   /** The replica goes. */
   close(): void {
     for (const stream of this.#streams) stream.close();
-    this.#replica.lockListeners.endAll(this.#replica.notLeader());
+    this.#lockListeners.endAll(this.#context.notLeader());
   }
 }

@@ -31,8 +31,8 @@ class QueueBed {
 
   add(requestId: string, deadlineMs = 0): void {
     const item = { requestId, deadlineMs, command: { type: 'noop' as const } };
-    const done = (error: ServiceError | undefined) => this.refused.push([requestId, error?.code]);
-    this.queue.add([{ item, bytes: 10, done }]);
+    const complete = (error: ServiceError | undefined): void => void this.refused.push([requestId, error?.code]);
+    this.queue.add([{ item, bytes: 10, complete }]);
   }
 }
 

@@ -2,7 +2,7 @@ import { ServiceError } from '@remora/base';
 import type { RevisionBlock } from '@remora/protocol';
 import type { Group } from '@remora/raft';
 import type { Drawing, RevisionSource } from '../../revisions/revision-drawer.ts';
-import type { QueuedCommand } from './proposals.ts';
+import type { PendingCommand } from './pending-command.ts';
 
 export interface RevisionAllocationQueueDeps {
   readonly rangeId: number;
@@ -15,7 +15,7 @@ export interface RevisionAllocationQueueDeps {
   readonly group: () => Pick<Group, 'role' | 'term'>;
   readonly staleEpoch: () => ServiceError;
   /** Proposes commands, each of which takes one revision of the block at most. */
-  readonly propose: (queued: readonly QueuedCommand[], block: RevisionBlock) => void;
+  readonly propose: (queued: readonly PendingCommand[], block: RevisionBlock) => void;
 }
 
 /**
@@ -32,9 +32,9 @@ export interface RevisionAllocationQueueDeps {
 export class RevisionAllocationQueue implements Drawing {
   readonly #deps: RevisionAllocationQueueDeps;
   /** To be covered by the next request. */
-  #waiting: QueuedCommand[] = [];
+  #waiting: PendingCommand[] = [];
   /** Covered by the request under way (B1), which was sent in this term (B2). */
-  #covered: readonly QueuedCommand[] = [];
+  #covered: readonly PendingCommand[] = [];
   #requestedIn = 0;
   #epochVersion = 0;
   #bytes = 0;
@@ -57,11 +57,11 @@ export class RevisionAllocationQueue implements Drawing {
     return this.#bytes;
   }
 
-  some(which: (item: QueuedCommand['item']) => boolean): boolean {
+  some(which: (item: PendingCommand['item']) => boolean): boolean {
     return [this.#covered, this.#waiting].some((queued) => queued.some(({ item }) => which(item)));
   }
 
-  add(queued: readonly QueuedCommand[]): void {
+  add(queued: readonly PendingCommand[]): void {
     this.#checkEpoch();
     for (const command of queued) {
       this.#waiting.push(command);
@@ -113,7 +113,7 @@ export class RevisionAllocationQueue implements Drawing {
     this.#settle();
   }
 
-  #propose(covered: readonly QueuedCommand[], block: RevisionBlock): void {
+  #propose(covered: readonly PendingCommand[], block: RevisionBlock): void {
     if (covered.length > 0) this.#deps.propose(covered, block);
   }
 
@@ -134,8 +134,8 @@ export class RevisionAllocationQueue implements Drawing {
   /** B4. Nobody waits for their outcome any more, and apply would refuse them. */
   #dropLate(): void {
     const nowMs = this.#deps.rangeTimeMs();
-    const late: QueuedCommand[] = [];
-    const inTime: QueuedCommand[] = [];
+    const late: PendingCommand[] = [];
+    const inTime: PendingCommand[] = [];
     for (const command of this.#waiting) {
       const { deadlineMs } = command.item;
       (deadlineMs !== 0 && deadlineMs < nowMs ? late : inTime).push(command);
@@ -148,6 +148,6 @@ export class RevisionAllocationQueue implements Drawing {
   }
 }
 
-function refuse(queued: readonly QueuedCommand[], error: ServiceError): void {
-  for (const { done } of queued) done(error, undefined);
+function refuse(queued: readonly PendingCommand[], error: ServiceError): void {
+  for (const command of queued) command.complete(error, undefined);
 }

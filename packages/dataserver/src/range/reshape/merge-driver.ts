@@ -16,7 +16,7 @@ import type { RangeState } from '../../state/range-state.ts';
 import { fullRefusal, leaseConflict, misfit } from '../../state/reshape/merge.ts';
 import { verdictOn } from '../../state/reshape/merging.ts';
 import type { Carried } from '../membership/member-orders.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ServedReplica } from '../served-replica.ts';
 import { hasMoreThan } from '../stats/size-sampler.ts';
 
 export interface MergeDriverDeps {
@@ -24,8 +24,8 @@ export interface MergeDriverDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly dialer: Pick<RpcDialer, 'channel'>;
-  readonly replica: (rangeId: number) => RangeReplica | undefined;
-  readonly replicas: () => Iterable<RangeReplica>;
+  readonly replica: (rangeId: number) => ServedReplica | undefined;
+  readonly replicas: () => Iterable<ServedReplica>;
 }
 
 /** A merge as it is ordered. */
@@ -38,8 +38,8 @@ export interface WantedMerge {
 
 /** What is to be merged: the target is led here. */
 interface Pair {
-  readonly target: RangeReplica;
-  readonly source: RangeReplica;
+  readonly target: ServedReplica;
+  readonly source: ServedReplica;
 }
 
 /** What it came to, told once. */
@@ -139,7 +139,7 @@ export class MergeDriver {
   }
 
   /** What the leader decided is seen in the target's log. */
-  #haveRefused(target: RangeReplica, { targetId, round }: MergeRound): void {
+  #haveRefused(target: ServedReplica, { targetId, round }: MergeRound): void {
     const node = target.leadership.node;
     if (node !== 0) void this.#call(node, rangeRefuseMerge, { targetId, round }).catch(() => {});
   }
@@ -220,12 +220,12 @@ export class MergeDriver {
     if (verdictOn(into, source.rangeId, target.state) === 'refused') await this.#unseal(source, into).catch(() => {});
   }
 
-  #unseal(source: RangeReplica, from: MergeRound): Promise<undefined> {
+  #unseal(source: ServedReplica, from: MergeRound): Promise<undefined> {
     const untilMs = this.#deps.clock.monotonicMs() + SEALED_MAX_MS;
     return this.#callLeader(source, rangeUnseal, untilMs, ({ rangeId }) => ({ rangeId, from }));
   }
 
-  #propose(target: RangeReplica, command: MergeCommand): Promise<CommandResult> {
+  #propose(target: ServedReplica, command: MergeCommand): Promise<CommandResult> {
     return new Promise((resolve, reject) => {
       target.merges.propose(command, (error, result) => (result === undefined ? reject(error) : resolve(result)));
     });
@@ -242,7 +242,7 @@ export class MergeDriver {
 
   /** Whoever leads it, as the replica here knows. */
   #callLeader<Q, R>(
-    source: RangeReplica,
+    source: ServedReplica,
     method: Method<Q, R>,
     untilMs: number,
     requestOf: (state: RangeState) => Q,
@@ -285,7 +285,7 @@ function problem({ target, source }: Pair): string | undefined {
     const pending = isJoint(state.conf) || (leading && group.status().changePending);
     if (pending) return `the membership of range ${rangeId} is being changed; merge it afterwards`;
   }
-  if (target.merges.refusal !== undefined) return `range ${target.rangeId} is being merged itself`;
+  if (target.sealed !== undefined) return `range ${target.rangeId} is being merged itself`;
   const { seal } = source.state.merging;
   if (seal !== undefined && verdictOn(seal, source.rangeId, target.state) !== 'open') {
     return `range ${source.rangeId} is being merged with another one`;
@@ -295,7 +295,7 @@ function problem({ target, source }: Pair): string | undefined {
 }
 
 /** A sealed source has no members but those that are known here (merges.ts MR1). */
-function isOn({ state }: RangeReplica, node: number): boolean {
+function isOn({ state }: ServedReplica, node: number): boolean {
   return state.descriptor.replicas.some(({ nodeId }) => nodeId === node);
 }
 

@@ -12,11 +12,11 @@ import {
   type SettleRequest,
 } from '@remora/protocol';
 import { verdictOn } from '../../state/reshape/merging.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ServedReplica } from '../served-replica.ts';
 
 export interface MergeServiceDeps {
   /** The replica of a range that runs here, or why there is none. */
-  readonly find: (rangeId: number) => RangeReplica | ServiceError;
+  readonly find: (rangeId: number) => ServedReplica | ServiceError;
   /** Resolves when all that was applied before the call is durable without the log. */
   readonly checkpoint: () => Promise<void>;
 }
@@ -55,7 +55,7 @@ export function serveMerges(registry: RpcRegistry, { find, checkpoint }: MergeSe
 }
 
 /** The word of a range on a round, which is refused if it is open (merges.ts MR4). */
-function decide(replica: RangeReplica, request: DecideMergeRequest, done: Done<MergeVerdict>): void {
+function decide(replica: ServedReplica, request: DecideMergeRequest, done: Done<MergeVerdict>): void {
   if (wordOf(replica, request) !== 'open') return tell(replica, request, done);
   replica.merges.refuse(request.seal.round, (error) => {
     if (error === undefined) tell(replica, request, done);
@@ -63,11 +63,11 @@ function decide(replica: RangeReplica, request: DecideMergeRequest, done: Done<M
   });
 }
 
-function wordOf(replica: RangeReplica, { sourceId, seal }: DecideMergeRequest) {
+function wordOf(replica: ServedReplica, { sourceId, seal }: DecideMergeRequest) {
   return verdictOn(seal, sourceId, replica.state);
 }
 
-function tell(replica: RangeReplica, request: DecideMergeRequest, done: Done<MergeVerdict>): void {
+function tell(replica: ServedReplica, request: DecideMergeRequest, done: Done<MergeVerdict>): void {
   const word = wordOf(replica, request);
   if (word === 'merged' || word === 'refused') return done(undefined, word);
   const { targetId, round } = request.seal;
@@ -81,7 +81,7 @@ function tell(replica: RangeReplica, request: DecideMergeRequest, done: Done<Mer
 
 /** Why a replica is not, or not any more, where it is asked to be; undefined when it is. */
 function unsettled(
-  replica: RangeReplica | ServiceError,
+  replica: ServedReplica | ServiceError,
   { rangeId, replicaId, index }: SettleRequest,
 ): ServiceError | undefined {
   if (replica instanceof ServiceError) return replica;

@@ -1,24 +1,26 @@
 import type { ServiceError } from '@remora/base';
 import { type CommandResult, type MergeCommand, type MergeRound, type SealedRange, staleEpoch } from '@remora/protocol';
+import type { LockListeners } from '../../lock-watch/lock-listeners.ts';
 import { errorOf } from '../../state/outcomes/outcome-codec.ts';
 import type { RangeFields } from '../../state/range-fields.ts';
-import type { RangeState } from '../../state/range-state.ts';
-import { sealedRefusal, sealRefusal } from '../../state/reshape/merge.ts';
+import { sealRefusal } from '../../state/reshape/merge.ts';
+import type { WatchHub } from '../../watch/watch-hub.ts';
 import type { LeaseManager } from '../leases/lease-manager.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 import type { ClosedRevisions } from '../requests/closed-revisions.ts';
-import type { Commands } from '../requests/commands.ts';
+import type { CommandQueue } from '../requests/command-queue.ts';
 import type { Queries } from '../requests/queries.ts';
 import type { RangeWatches } from '../requests/range-watches.ts';
+import type { KeyChange } from './key-change.ts';
 
 export type MergeDone = (error: ServiceError | undefined, result: CommandResult | undefined) => void;
 
-/** The replicas of other ranges on this node, as a merge has to do with them (replicas/merged-replicas.ts). */
+/** The replicas of other ranges on this node, for merges (replicas/merged-replicas.ts). */
 export interface MergeNeighbours {
   /** The state of the sealed source of a merge. */
-  source(rangeId: number): RangeState;
+  source(rangeId: number): RangeFields;
   /** The target has the keys of the source, in this step: ends the source's replica here. */
-  merged(sourceId: number, target: RangeReplica): void;
+  merged(sourceId: number, target: ReplicaContext): void;
 }
 
 /** A request that waits for what becomes of a seal. */
@@ -31,14 +33,15 @@ export interface HeldRequest {
 const HELD_MAX = 10_000;
 
 export interface MergesDeps {
-  readonly commands: Commands;
+  readonly commands: Pick<CommandQueue, 'proposeAlone'>;
   readonly queries: Queries;
   readonly closing: ClosedRevisions;
   readonly leases: Pick<LeaseManager, 'start' | 'stop'>;
   readonly watches: RangeWatches;
+  readonly hub: WatchHub;
+  readonly lockListeners: LockListeners;
+  readonly keyChange: KeyChange;
   readonly neighbours: MergeNeighbours;
-  /** The range has other keys now. */
-  readonly keysChanged: () => void;
 }
 
 /**
@@ -69,24 +72,18 @@ export interface MergesDeps {
  *      while it is sealed are held until they can be told where to ask, or be executed after all.
  */
 export class Merges {
-  readonly #replica: RangeReplica;
+  readonly #context: ReplicaContext;
   readonly #deps: MergesDeps;
   #held: HeldRequest[] = [];
 
-  constructor(replica: RangeReplica, deps: MergesDeps) {
-    this.#replica = replica;
+  constructor(context: ReplicaContext, deps: MergesDeps) {
+    this.#context = context;
     this.#deps = deps;
-  }
-
-  /** MR1: why it serves nothing now; undefined when it does. */
-  get refusal(): ServiceError | undefined {
-    const { merging, descriptor } = this.#replica.state;
-    return merging.seal === undefined ? undefined : sealedRefusal(descriptor);
   }
 
   /** MR7. Whether the request is held now; false when it is not to be, or too many are. */
   holds(request: HeldRequest): boolean {
-    if (this.refusal === undefined || this.#held.length >= HELD_MAX) return false;
+    if (this.#context.sealed === undefined || this.#held.length >= HELD_MAX) return false;
     this.#held.push(request);
     return true;
   }
@@ -108,7 +105,7 @@ export class Merges {
     command: Extract<MergeCommand, { type: 'seal' }>,
     done: (error?: ServiceError, sealed?: SealedRange) => void,
   ): void {
-    const refused = sealRefusal(this.#replica.state, command);
+    const refused = sealRefusal(this.#context.state, command);
     if (refused !== undefined) return done(refused);
     this.propose(command, (error, result) => done(error, result?.type === 'seal' ? result.sealed : undefined));
   }
@@ -129,8 +126,7 @@ export class Merges {
 
   /** On the leader of either; answers once that is applied there. */
   propose(command: MergeCommand, done: MergeDone): void {
-    const replica = this.#replica;
-    if (!replica.serving) return done(replica.notLeader(), undefined);
+    if (!this.#context.serving) return done(this.#context.notLeader(), undefined);
     this.#deps.commands.proposeAlone(command, (error, outcome) => {
       if (outcome === undefined) done(error, undefined);
       else if (outcome.ok) done(undefined, outcome.result);
@@ -143,33 +139,33 @@ export class Merges {
   /** MR1: the range was sealed, or unsealed: its leases have their full time then. */
   sealChanged(): void {
     const { closing, leases } = this.#deps;
-    const { refusal } = this;
-    if (refusal !== undefined) {
-      leases.stop(refusal);
-      closing.abandon(refusal);
+    const { sealed, serving, group } = this.#context;
+    group.tellCommits(); // the merge waits for all replicas (MR2)
+    if (sealed !== undefined) {
+      leases.stop(sealed);
+      closing.abandon(sealed);
       return;
     }
-    if (this.#replica.serving) leases.start(this.#replica.group.term);
+    if (serving) leases.start(group.term);
     for (const { again } of this.#takeHeld()) again();
   }
 
   /** The range has the keys of the source too. */
   merged(sourceId: number): void {
-    const { hub } = this.#replica;
+    const { hub, keyChange, neighbours } = this.#deps;
     hub.flush();
     hub.reset(); // it does not know what happened to the keys that came
-    this.#deps.keysChanged();
-    this.#deps.neighbours.merged(sourceId, this.#replica);
+    keyChange.applied();
+    neighbours.merged(sourceId, this.#context);
   }
 
   /** MR7: the target has its keys, and writes them above what it has written here. */
   yieldTo({ descriptor, revision }: Pick<RangeFields, 'descriptor' | 'revision'>): void {
-    const { queries, watches } = this.#deps;
+    const { queries, watches, hub, lockListeners } = this.#deps;
     const stale = staleEpoch([descriptor]);
-    const { hub } = this.#replica;
     hub.flush();
     hub.leave(revision);
-    this.#replica.lockListeners.flush();
+    lockListeners.flush();
     watches.endAll(stale);
     queries.interrupt(stale);
     this.refuseHeld(stale);

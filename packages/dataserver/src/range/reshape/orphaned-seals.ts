@@ -7,13 +7,13 @@ import {
   rangeDecideMerge,
 } from '@remora/protocol';
 import { type Seal, verdictOn } from '../../state/reshape/merging.ts';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ServedReplica } from '../served-replica.ts';
 
 export interface OrphanedSealsDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly dialer: Pick<RpcDialer, 'channel'>;
-  readonly replicas: () => Iterable<RangeReplica>;
+  readonly replicas: () => Iterable<ServedReplica>;
   /** All ranges, as the masters told last. */
   readonly knownRanges: () => readonly RangeDescriptor[];
 }
@@ -51,7 +51,7 @@ export class OrphanedSeals {
   }
 
   /** LS1. */
-  #ask(source: RangeReplica, { targetId, round }: Seal): void {
+  #ask(source: ServedReplica, { targetId, round }: Seal): void {
     const { start } = source.state.descriptor;
     const asked = whoMayKnow(this.#deps.knownRanges(), { targetId, start, looks: this.#looks });
     if (asked === undefined) return;
@@ -66,7 +66,7 @@ export class OrphanedSeals {
   }
 
   /** LS2. Asked of several nodes it may be said several times. */
-  #unseal(source: RangeReplica, from: MergeRound): void {
+  #unseal(source: ServedReplica, from: MergeRound): void {
     source.merges.unseal(from, (error) => {
       if (error !== undefined) return; // asked again at the next look
       this.#deps.logger.info({ range: source.rangeId, ...from }, 'a merge that nobody drove any more was refused');
@@ -74,7 +74,7 @@ export class OrphanedSeals {
   }
 }
 
-function hasWordOn(seal: Seal, source: RangeReplica, by: RangeReplica): boolean {
+function hasWordOn(seal: Seal, source: ServedReplica, by: ServedReplica): boolean {
   return verdictOn(seal, source.rangeId, by.state) !== undefined;
 }
 

@@ -1,16 +1,16 @@
 import type { ServiceError } from '@remora/base';
-import { type CommandResult, type RangeDescriptor, staleEpoch } from '@remora/protocol';
+import type { CommandResult } from '@remora/protocol';
+import type { LockListeners } from '../../lock-watch/lock-listeners.ts';
 import type { RangeStart } from '../../state/effects.ts';
 import { errorOf } from '../../state/outcomes/outcome-codec.ts';
 import { lockWithin } from '../../state/request-bounds.ts';
 import type { SplitCommand } from '../../state/reshape/split.ts';
-import type { RangeReplica } from '../range-replica.ts';
-import type { Commands } from '../requests/commands.ts';
+import type { ReplicaContext } from '../replica-context.ts';
+import type { CommandQueue } from '../requests/command-queue.ts';
 import type { Queries } from '../requests/queries.ts';
 import type { RangeWatches } from '../requests/range-watches.ts';
-
-/** Descriptors that are told to those who ask for keys that have left. */
-export const SPLIT_OFF_MAX = 4;
+import type { KeyChange } from './key-change.ts';
+import type { SplitOffRanges } from './split-off-ranges.ts';
 
 export type SplitResult = Extract<CommandResult, { type: 'split' }>;
 export type SplitDone = (error: ServiceError | undefined, result: SplitResult | undefined) => void;
@@ -23,16 +23,17 @@ export interface SplitOff {
 }
 
 export interface SplitsDeps {
-  readonly commands: Commands;
+  readonly commands: Pick<CommandQueue, 'proposeAlone'>;
   readonly queries: Queries;
   readonly watches: RangeWatches;
+  readonly lockListeners: LockListeners;
+  readonly keyChange: KeyChange;
+  readonly splitOff: SplitOffRanges;
   /**
    * The range was cut in this step: brings the child's replica on this node to life. Resolves when both are durable as
    * they are behind the split, and the child takes part in checkpoints.
    */
-  readonly onSplit: (child: SplitOff, parent: RangeReplica) => Promise<void>;
-  /** The ranges of this node that have the keys behind a range. */
-  readonly following: (range: RangeDescriptor) => readonly RangeDescriptor[];
+  readonly onSplit: (child: SplitOff, parent: ReplicaContext) => Promise<void>;
 }
 
 /**
@@ -61,23 +62,13 @@ export interface SplitsDeps {
  *     snapshot that takes their place (range-replica.ts `install`) and a removal (replica-remover.ts RM4) see to it.
  */
 export class Splits {
-  readonly #replica: RangeReplica;
+  readonly #context: ReplicaContext;
   readonly #deps: SplitsDeps;
-  #off: readonly RangeDescriptor[] | undefined;
   #durable: Promise<void> = Promise.resolve();
 
-  constructor(replica: RangeReplica, deps: SplitsDeps) {
-    this.#replica = replica;
+  constructor(context: ReplicaContext, deps: SplitsDeps) {
+    this.#context = context;
     this.#deps = deps;
-  }
-
-  /**
-   * What was split off lately: a hint for those who look for keys that left. It is not kept over a restart; who has them
-   * then is mostly here as well.
-   */
-  get #hints(): readonly RangeDescriptor[] {
-    this.#off ??= this.#deps.following(this.#replica.state.descriptor);
-    return this.#off;
   }
 
   /** Resolves when all splits that are applied are durable, and their children here take part in checkpoints (S8). */
@@ -85,11 +76,11 @@ export class Splits {
     return this.#durable;
   }
 
-  /** Proposes a split; what it is refused for is said here already, and again when it is applied. */
+  /** Proposes a split on the leader; `done` is called once it is applied here. Apply checks again what is refused here. */
   propose(command: SplitCommand, done: SplitDone): void {
-    const replica = this.#replica;
-    if (!replica.leading) return done(replica.notLeader(), undefined);
-    const refused = replica.state.splitRefusal(command);
+    const { leading, state } = this.#context;
+    if (!leading) return done(this.#context.notLeader(), undefined);
+    const refused = state.splitRefusal(command);
     if (refused !== undefined) return done(refused, undefined);
     this.#deps.commands.proposeAlone(command, (error, outcome) => {
       if (outcome === undefined) return done(error, undefined);
@@ -98,24 +89,19 @@ export class Splits {
     });
   }
 
-  /** The range ends earlier now: who watches or waits for what has left asks anew, of whoever has it. */
+  /** The range ends earlier now: watchers and waiters of keys that have left ask again, at the range that has them. */
   applied(start: RangeStart, term: number): void {
-    const { state, lockListeners } = this.#replica;
-    const { bounds } = state;
-    this.#off = [start.meta.descriptor, ...(this.#off ?? [])].slice(0, SPLIT_OFF_MAX);
+    const { keyChange, splitOff, lockListeners, watches, queries, onSplit } = this.#deps;
+    const { bounds, outcomes } = this.#context.state;
+    keyChange.applied();
+    splitOff.add(start.meta.descriptor);
     lockListeners.flush(); // what came before is theirs yet
     // Not the hub: transactions that left do not hold back any more what it tells (its W4), which may be above what they commit.
-    const stale = this.staleEpoch();
-    this.#deps.watches.endOutside(bounds, stale);
-    this.#deps.queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
-    const leaderNode = this.#replica.leadership.nodeOf(term); // S7
-    const { outcomes } = state;
-    this.#durable = this.#deps.onSplit({ start, leaderNode }, this.#replica).then(() => outcomes.settled());
+    const stale = this.#context.staleEpoch();
+    watches.endOutside(bounds, stale);
+    queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
+    const leaderNode = this.#context.leadership.nodeOf(term); // S7
+    this.#durable = onSplit({ start, leaderNode }, this.#context).then(() => outcomes.settled());
     this.#durable.catch(() => {}); // its failure stops the node (`onFailure`); whoever waits for it is told too
-  }
-
-  /** For those who ask by an old epoch, or for keys that are not the range's. */
-  staleEpoch(): ServiceError {
-    return staleEpoch([this.#replica.state.descriptor, ...this.#hints]);
   }
 }

@@ -1,9 +1,16 @@
 import type { LeaderReport, PeerReport, QueryResult, RangeReport } from '@remora/protocol';
 import { isJoint, type ProgressStatus } from '@remora/raft';
-import type { RangeReplica } from '../range-replica.ts';
+import type { SplitReasons } from '../../splitting/split-reasons.ts';
+import type { RangeMembers } from '../membership/range-members.ts';
+import type { ReplicaContext } from '../replica-context.ts';
+
+export interface ReportedReplica extends Pick<ReplicaContext, 'rangeId' | 'group' | 'state' | 'leading' | 'load'> {
+  readonly members: RangeMembers;
+  readonly splitReasons: SplitReasons;
+}
 
 /** What the master is told about a replica. `silent`: it asks whether it still belongs to its range. */
-export function rangeReport(replica: RangeReplica, silent: boolean, nowMs: number): RangeReport {
+export function rangeReport(replica: ReportedReplica, silent: boolean, nowMs: number): RangeReport {
   const { group, state } = replica;
   return {
     rangeId: replica.rangeId,
@@ -17,7 +24,7 @@ export function rangeReport(replica: RangeReplica, silent: boolean, nowMs: numbe
   };
 }
 
-function leaderReport({ group, state, load, members, splitReasons }: RangeReplica, nowMs: number): LeaderReport {
+function leaderReport({ group, state, load, members, splitReasons }: ReportedReplica, nowMs: number): LeaderReport {
   const { conf, changePending, firstIndex, lastIndex, progress } = group.status();
   const { silence } = members;
   silence.look(progress, nowMs);

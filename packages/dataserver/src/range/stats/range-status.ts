@@ -1,9 +1,14 @@
 import type { RangeStatus } from '@remora/protocol';
-import type { RangeReplica } from '../range-replica.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 
-/** What the replica on this node knows of its range. */
-export function rangeStatusOf(replica: RangeReplica, nodeId: number): RangeStatus {
-  const { state, group, hub } = replica;
+type ShownReplica = Pick<ReplicaContext, 'state' | 'group' | 'leading' | 'leadership'>;
+
+/** Returns what the replica on this node knows of its range. `watches`: those that are open here. */
+export function rangeStatusOf(
+  replica: ShownReplica,
+  { nodeId, watches }: { readonly nodeId: number; readonly watches: number },
+): RangeStatus {
+  const { state, group } = replica;
   const raft = group.status();
   const matches = new Map(raft.progress.map((p) => [p.replica, p]));
   return {
@@ -17,7 +22,7 @@ export function rangeStatusOf(replica: RangeReplica, nodeId: number): RangeStatu
     bytes: state.bytes,
     keys: state.keys,
     leases: state.leases.size,
-    watches: hub.size,
+    watches,
     replicas: state.descriptor.replicas.map((r) => {
       const own = r.replicaId === raft.replicaId;
       const progress = matches.get(r.replicaId);

@@ -1,16 +1,14 @@
 import { type Clock, type Engine, type Logger, ServiceError } from '@remora/base';
-import type { RangeState } from '../../state/range-state.ts';
-import type { Commands } from '../requests/commands.ts';
+import type { ReplicaContext } from '../replica-context.ts';
+import type { CommandQueue } from '../requests/command-queue.ts';
 import { countLive } from './size-sampler.ts';
 
 export interface StatsRecomputerDeps {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly state: RangeState;
-  readonly commands: Pick<Commands, 'proposeAlone'>;
-  /** In which this replica serves; 0: it does not. */
-  readonly term: () => number;
+  readonly context: Pick<ReplicaContext, 'state' | 'servingTerm'>;
+  readonly commands: Pick<CommandQueue, 'proposeAlone'>;
 }
 
 /**
@@ -27,12 +25,12 @@ export class StatsRecomputer {
 
   /** Called about every second, on the leader. A later call retries a recomputation that failed. */
   tick(): void {
-    if (this.#running || this.#deps.state.estimatedSince === 0) return;
+    if (this.#running || this.#deps.context.state.estimatedSince === 0) return;
     this.#running = true;
     this.#count()
       .catch((error: unknown) => {
-        const { logger, state } = this.#deps;
-        logger.info({ range: state.rangeId, reason: String(error) }, 'the keys of the range were not counted');
+        const { logger, context } = this.#deps;
+        logger.info({ range: context.state.rangeId, reason: String(error) }, 'the keys of the range were not counted');
       })
       .finally(() => {
         this.#running = false;
@@ -40,11 +38,11 @@ export class StatsRecomputer {
   }
 
   async #count(): Promise<void> {
-    const { engine, clock, state, term, commands } = this.#deps;
-    const begun = term();
+    const { engine, clock, context, commands } = this.#deps;
+    const { state, servingTerm: begun } = context;
     const { descriptor, applied, keys, bytes } = state;
     const { version } = descriptor.epoch;
-    const stopped = () => term() !== begun || state.descriptor.epoch.version !== version;
+    const stopped = () => context.servingTerm !== begun || state.descriptor.epoch.version !== version;
     const live = await countLive(engine, descriptor, { clock, stopped });
     if (live === undefined || stopped()) return;
     const difference = { keys: live.keys - keys, bytes: live.bytes - bytes };

@@ -2,6 +2,7 @@ import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import { lockSpan } from '@remora/lock';
 import { currentRanges, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { EntryRun } from '../entry-run.ts';
 import { errorOf, type Outcome } from '../outcomes/outcome-codec.ts';
 import { CONF, DESCRIPTOR, del, put, range, StateBed, show } from '../test-bed.ts';
 import { CHILD_BEGINS, type SplitCommand } from './split.ts';
@@ -233,7 +234,8 @@ test('a command from before a split is refused, and is told where its key was', 
   const item = { requestId: 'late', deadlineMs: 9_000, command: kv(put('a', '1')) };
   const old = { rangeTimeMs: 1_000, wallMs: 0, epoch: DESCRIPTOR.epoch, commands: [item] };
   const position = { index: left.state.applied.index + 1, term: 1 };
-  await left.state.applyBatch(position, old, (_i, outcome) => void outcomes.push(outcome));
+  const onOutcome = (_i: number, outcome: Outcome): void => void outcomes.push(outcome);
+  await EntryRun.begin(left.state, position, old, { onOutcome }).apply();
   const [outcome] = outcomes;
   if (outcome === undefined || outcome.ok) throw new Error('it is refused');
   expect(currentRanges(errorOf(outcome))).toEqual([left.state.descriptor]);
