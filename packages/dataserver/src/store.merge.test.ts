@@ -502,10 +502,10 @@ async function leadingTarget(): Promise<{ booted: Booted; target: RangeReplica }
 test('orders for the members of a range wait while a neighbour is being merged with it', async () => {
   const { booted } = await leadingTarget();
   const order = { rangeId: TARGET.rangeId, confVersion: 1 };
-  const { talk } = booted.store;
-  talk.carryOut({ ...order, orderId: 1, instruction: { type: 'merge', source: SOURCE, bytesMax: 0 } });
-  talk.carryOut({ ...order, orderId: 2, instruction: { type: 'demote', replicaId: 12 } });
-  expect(talk.report().results).toMatchObject([
+  const { heartbeat } = booted.store;
+  heartbeat.carryOut({ ...order, orderId: 1, instruction: { type: 'merge', source: SOURCE, bytesMax: 0 } });
+  heartbeat.carryOut({ ...order, orderId: 2, instruction: { type: 'demote', replicaId: 12 } });
+  expect(heartbeat.report().results).toMatchObject([
     { orderId: 1, outcome: 'underWay' },
     { orderId: 2, outcome: 'underWay', reason: 'a neighbour is being merged with the range' },
   ]);
@@ -516,10 +516,10 @@ test('a range that has taken over as many as it may is told to take over no more
   const { booted, target } = await leadingTarget();
   const absorbed = Array.from({ length: ABSORBED_MAX }, (_, i) => 1_000 + i);
   target.state.merging = { ...target.state.merging, absorbed };
-  const { talk } = booted.store;
+  const { heartbeat } = booted.store;
   const instruction = { type: 'merge', source: SOURCE, bytesMax: 0 } as const;
-  talk.carryOut({ rangeId: TARGET.rangeId, confVersion: 1, orderId: 1, instruction });
-  expect(talk.report().results).toEqual([
+  heartbeat.carryOut({ rangeId: TARGET.rangeId, confVersion: 1, orderId: 1, instruction });
+  expect(heartbeat.report().results).toEqual([
     { orderId: 1, outcome: 'refused', reason: 'range 2 cannot be merged so: it has taken over 1000 ranges' },
   ]);
   expect(booted.store.merges.isMerging(TARGET.rangeId)).toBe(false);

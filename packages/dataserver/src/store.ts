@@ -113,7 +113,7 @@ type Removing = () => Promise<void>;
  * T9. The replica of a source of a merge ends when the target's has its keys (replicas/merged-replicas.ts MP1–MP3).
  */
 export class Store {
-  readonly talk: StoreHeartbeat;
+  readonly heartbeat: StoreHeartbeat;
   readonly #deps: StoreDeps;
   readonly #replicas = new ReplicaTable();
   readonly #installer: Installer;
@@ -148,7 +148,7 @@ export class Store {
     this.#ends = new ReplicaEnds({ ...deps, replicas, remover: this.#remover, isAwaited });
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
     this.#splitter = deps.splitting && splitterOf({ ...deps, ...deps.splitting, replicas: () => this.replicas() });
-    this.talk = new StoreHeartbeat({
+    this.heartbeat = new StoreHeartbeat({
       ...{ clock: deps.clock, replica, replicas: () => this.replicas() },
       split: (ordered, at) => this.#splitter?.order(ordered, at) ?? NO_SPLITS,
       merge: (wanted) => this.merges.carryOut(wanted),
@@ -227,9 +227,9 @@ export class Store {
   }
 
   /** A replica on another node asks for votes in a range, and is no member of it as far as is known here. */
-  strangerHeard(rangeId: number, stranger: { readonly replicaId: number; readonly node: number }): void {
+  nonMemberHeard(rangeId: number, sender: { readonly replicaId: number; readonly node: number }): void {
     const running = this.#replicas.get(rangeId);
-    if (running !== undefined) this.#removedReplicaNotifier.heard(running.replica.state.descriptor, stranger);
+    if (running !== undefined) this.#removedReplicaNotifier.heard(running.replica.state.descriptor, sender);
   }
 
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * One range of the simulation of leases: the state, and the duties of its leader, over a log that is a queue. It has one
+ * One range of the simulation of leases: the state, and the lease manager of its leader, over a log that is a queue. It has one
  * leader at a time. What a change of leader loses is what was proposed and not applied, and all that leaders keep in memory.
  */
 import { InvariantError, ServiceError } from '@remora/base';
@@ -47,7 +47,7 @@ const AUDIT_MS = 150;
 export class SimRange {
   readonly #world: World;
   state: RangeState;
-  duties: LeaseManager;
+  leaseManager: LeaseManager;
   /** Of the leader, or of the last one. */
   term = 0;
   serving = false;
@@ -63,7 +63,7 @@ export class SimRange {
     this.#world = world;
     this.state = state ?? this.#newState(start?.meta.descriptor ?? world.first);
     if (start !== undefined) this.state.begin(start);
-    this.duties = this.#newDuties();
+    this.leaseManager = this.#newLeaseManager();
     this.#leadLater();
   }
 
@@ -80,8 +80,8 @@ export class SimRange {
         onEvents: (_revision, events) => truth.events(events),
         onNotice() {},
         onHoldDelayed() {},
-        onLeaseGranted: (lease: Lease) => this.duties.granted(lease),
-        onLeaseEnded: (id, end) => this.duties.ended(id, end),
+        onLeaseGranted: (lease: Lease) => this.leaseManager.granted(lease),
+        onLeaseEnded: (id, end) => this.leaseManager.ended(id, end),
         onSplit: (child) => this.#world.splitOff(child),
         onSealed() {},
         onMerged() {},
@@ -92,7 +92,7 @@ export class SimRange {
     });
   }
 
-  #newDuties(): LeaseManager {
+  #newLeaseManager(): LeaseManager {
     const { clock, engine } = this.#world;
     const { state, term } = this;
     return new LeaseManager({
@@ -119,8 +119,8 @@ export class SimRange {
     const { command } = request;
     // LR4 of lease-references.ts: of the next lease of that id some would go with what is left of this one.
     if (command.type === 'leaseGrant' && this.#world.forgotten.has(command.id)) return answer(notLeader(), undefined);
-    if (this.#isMisrouted(request) || !this.duties.mustHold(command)) return this.#execute(request, answer);
-    this.duties.hold(command, (error) => {
+    if (this.#isMisrouted(request) || !this.leaseManager.mustHold(command)) return this.#execute(request, answer);
+    this.leaseManager.hold(command, (error) => {
       if (error !== undefined) answer(error, undefined);
       else this.#execute(request, answer);
     });
@@ -129,7 +129,7 @@ export class SimRange {
   #execute(request: Request, answer: Answer): void {
     if (!this.serving || this.gone) return answer(notLeader(), undefined);
     const { command, requestId } = request;
-    if (command.type === 'leaseEnd') this.duties.endTold(command.id);
+    if (command.type === 'leaseEnd') this.leaseManager.endTold(command.id);
     const told = (error: ServiceError | undefined, reply: RangeReply | undefined): void => {
       answer(error, reply === undefined ? undefined : (reply.result as CommandResult));
     };
@@ -138,7 +138,7 @@ export class SimRange {
       const reply = outcome.ok
         ? { revision: outcome.revision, raftTerm: this.term, rangeTimeMs: 0, result: outcome.result }
         : errorOf(outcome);
-      if (command.type === 'leaseRevoke') this.duties.answerRevoke(command.id, reply, told);
+      if (command.type === 'leaseRevoke') this.leaseManager.answerRevoke(command.id, reply, told);
       else if (reply instanceof ServiceError) told(reply, undefined);
       else told(undefined, reply);
     };
@@ -261,14 +261,14 @@ export class SimRange {
       if (this.gone || this.serving) return;
       this.term++;
       this.serving = true;
-      this.duties = this.#newDuties();
-      this.duties.start(this.term);
+      this.leaseManager = this.#newLeaseManager();
+      this.leaseManager.start(this.term);
     });
   }
 
   #silence(): void {
     this.serving = false;
-    this.duties.stop(notLeader());
+    this.leaseManager.stop(notLeader());
     for (const { done } of this.#waiting.splice(0)) done(notLeader(), undefined);
   }
 

@@ -68,7 +68,7 @@ export class RangeMaster {
       if (parent === undefined) continue;
       const { rangeId, state } = parent;
       const { confVersion } = state.descriptor.epoch;
-      running?.store?.talk.carryOut({ orderId: 1, rangeId, confVersion, instruction: { type: 'split', at } });
+      running?.store?.heartbeat.carryOut({ orderId: 1, rangeId, confVersion, instruction: { type: 'split', at } });
     }
   }
 
@@ -151,7 +151,7 @@ export class RangeMaster {
     const node = [...this.#bed.nodes.values()].find(({ running }) =>
       [...(running?.store?.replicas() ?? [])].includes(replica),
     );
-    node?.running?.store?.talk.carryOut({ orderId: 1, rangeId, confVersion, instruction });
+    node?.running?.store?.heartbeat.carryOut({ orderId: 1, rangeId, confVersion, instruction });
   }
 
   /** Whether what is in several ranges may be in one later. */

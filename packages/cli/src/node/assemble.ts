@@ -339,8 +339,8 @@ class Node implements AssembledNode {
       options: this.#hostOptions(),
       logger,
       onFatal: (error) => this.#fail(error),
-      onSilence: ({ groupId }) => this.#roles?.store?.talk.silent(groupId),
-      onStranger: ({ groupId }, stranger) => this.#roles?.store?.strangerHeard(groupId, stranger),
+      onSilence: ({ groupId }) => this.#roles?.store?.heartbeat.silent(groupId),
+      onStranger: ({ groupId }, stranger) => this.#roles?.store?.nonMemberHeard(groupId, stranger),
     });
     host.start();
     this.#closers.add('raft', () => host.stop());
@@ -450,7 +450,7 @@ class Node implements AssembledNode {
           labels: labelsOf(options),
           hasMaster: seat.master !== undefined,
           conditions: health.own(),
-          ...(store?.talk.report() ?? { ranges: [], results: [] }),
+          ...(store?.heartbeat.report() ?? { ranges: [], results: [] }),
         }),
         changedSince: ({ ranges }) => {
           const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch]));

@@ -19,7 +19,7 @@ export function performTask(
     case 'removeReplica':
       return store?.removeReplica(task);
     case 'order':
-      return store?.talk.carryOut(task.order);
+      return store?.heartbeat.carryOut(task.order);
     case 'becomeMaster':
       return seat.become();
     case 'ceaseMaster':

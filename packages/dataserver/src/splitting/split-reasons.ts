@@ -11,7 +11,7 @@ export interface SplitReasonsDeps extends Omit<RangeSizeDeps, 'sizes'>, Omit<Loa
 /** Why the leader of a range would have it split. */
 export class SplitReasons {
   readonly #size: RangeSize;
-  readonly #heat: LoadSplitDecider;
+  readonly #loadDecider: LoadSplitDecider;
   readonly #policy: () => SplitPolicy | undefined;
   /** Why the last try came to nothing. */
   #refused: string | undefined;
@@ -23,13 +23,13 @@ export class SplitReasons {
     };
     this.#policy = policy;
     this.#size = new RangeSize({ ...deps, sizes: () => policy()?.sizes });
-    this.#heat = new LoadSplitDecider({ ...deps, loads: () => policy()?.loads });
+    this.#loadDecider = new LoadSplitDecider({ ...deps, loads: () => policy()?.loads });
   }
 
   get wish(): SplitWish | undefined {
     const place = this.#size.candidate;
     if (place !== undefined) return { cause: 'size', ...place };
-    const at = this.#heat.candidate;
+    const at = this.#loadDecider.candidate;
     return at && { cause: 'load', at };
   }
 
@@ -40,12 +40,12 @@ export class SplitReasons {
 
   /** Whether it wants to be told what is asked. */
   get watching(): boolean {
-    return this.#heat.watching;
+    return this.#loadDecider.watching;
   }
 
   /** `bytes`: read or written. */
   asked(request: Pick<RangeRequest, 'body'>, bytes: number): void {
-    this.#heat.asked(request, bytes);
+    this.#loadDecider.asked(request, bytes);
   }
 
   /** A try to split it came to nothing. Until one succeeds, nobody is held back for a split that may not come. */
@@ -74,13 +74,13 @@ export class SplitReasons {
   /** Called about every second, on the leader. */
   tick(): void {
     this.#size.tick();
-    this.#heat.tick();
+    this.#loadDecider.tick();
   }
 
   /** The range is another one now, or is led by another: what was seen of it counts no more. */
   reset(): void {
     this.#refused = undefined;
     this.#size.reset();
-    this.#heat.reset();
+    this.#loadDecider.reset();
   }
 }

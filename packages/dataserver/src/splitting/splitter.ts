@@ -2,7 +2,7 @@ import { type Bytes, type Clock, type Engine, type Logger, ServiceError, toServi
 import type { AskSplitReply, AskSplitRequest, Epoch, OrderResult, RangeDescriptor } from '@remora/protocol';
 import type { SplitResult } from '../range/reshape/splits.ts';
 import type { ServedReplica } from '../range/served-replica.ts';
-import { measure } from '../range/stats/size-sampler.ts';
+import { sampleSize } from '../range/stats/size-sampler.ts';
 import { Pauses } from './pauses.ts';
 import type { SplitPlace, SplitWish } from './split-wish.ts';
 
@@ -209,7 +209,7 @@ export class Splitter {
     const { engine, clock } = this.#deps;
     const { bounds } = replica.state;
     const span = at === undefined ? bounds : { start: at, end: bounds.end };
-    const measured = await measure(engine, span, { clock, stopped });
+    const measured = await sampleSize(engine, span, { clock, stopped });
     if (measured === undefined) throw new ServiceError('UNAVAILABLE', GONE);
     const place = at === undefined ? measured.middle : { at, live: measured.live };
     if (place !== undefined) return place;

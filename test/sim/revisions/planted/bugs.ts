@@ -5,14 +5,14 @@
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
 const ISSUER = 'packages/master/src/term/revision-issuer.ts';
-const BLOCK_QUEUE = 'packages/dataserver/src/range/requests/revision-allocation-queue.ts';
+const ALLOCATION_QUEUE = 'packages/dataserver/src/range/requests/revision-allocation-queue.ts';
 const CLOSED = 'packages/dataserver/src/range/requests/closed-revisions.ts';
 
 export const REVISION_BUGS: readonly PlantedBug[] = [
   {
     name: 'block-serves-later-commands',
     rule: 'a block serves only commands that were queued before its request was sent (design §8)',
-    file: BLOCK_QUEUE,
+    file: ALLOCATION_QUEUE,
     find: 'const covered = this.#covered;\n    this.#covered = [];\n    for',
     replace: 'const covered = [...this.#covered, ...this.#waiting.splice(0)];\n    this.#covered = [];\n    for',
     seed: 1,
@@ -84,7 +84,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
   {
     name: 'closed-before-the-draw-has-ended',
     rule: 'a revision is closed when the draw that was under way has ended (closed-revisions.ts CL2)',
-    file: BLOCK_QUEUE,
+    file: ALLOCATION_QUEUE,
     find: 'if (this.#covered.length === 0) done();',
     replace: 'if (this.#covered.length >= 0) done();',
     seed: 1,

@@ -21,14 +21,14 @@ class CountedLeases extends Leases {
 }
 
 /** The home of leases that another range has something of. */
-class DutiesBed {
+class HomeBed {
   readonly clock = new ManualClock();
   readonly leases = new CountedLeases(memoryEngine());
   /** What the master was asked, to be answered. */
   readonly questions: { readonly floor: number; readonly done: NewestDone }[] = [];
   /** What the other range was told, to be answered. */
   readonly asked: (() => void)[] = [];
-  readonly duties = new LeaseManager({
+  readonly manager = new LeaseManager({
     clock: this.clock,
     engine: memoryEngine(),
     state: this.#state(),
@@ -66,36 +66,36 @@ function revoked(revision: number): RangeReply {
   return { revision, raftTerm: 1, rangeTimeMs: 0, result: { type: 'leaseRevoke' } };
 }
 
-describe('the duties of a leader for leases that end', () => {
-  let bed: DutiesBed;
+describe('the leader of a home, for leases that end', () => {
+  let bed: HomeBed;
   beforeEach(() => {
-    bed = new DutiesBed();
+    bed = new HomeBed();
   });
 
   test('who ends one again is told that there is none only when every range has let go of it', () => {
-    const { clock, duties, leases } = bed;
+    const { clock, manager, leases } = bed;
     bed.grant(7n);
     leases.beginEnd(7n);
-    duties.start(1);
+    manager.start(1);
     const told: (string | undefined)[] = [];
     const unknown = new ServiceError('LEASE_NOT_FOUND', 'there is no such lease');
-    duties.answerRevoke(7n, unknown, (error) => told.push(error?.code));
+    manager.answerRevoke(7n, unknown, (error) => told.push(error?.code));
     expect(told).toEqual([]);
     for (const settle of bed.asked.splice(0)) settle();
     clock.advance(1_000);
     expect(told).toEqual(['LEASE_NOT_FOUND']);
-    duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
+    manager.stop(new ServiceError('NOT_LEADER', 'stopped'));
   });
 
   test('a caller that ended one is answered when every range has let go of it, with a revision of that moment (ER1)', () => {
-    const { clock, duties, leases, questions } = bed;
+    const { clock, manager, leases, questions } = bed;
     bed.grant(7n);
     leases.beginEnd(7n);
-    duties.ended(7n, { revision: 9, isWhole: false });
-    duties.start(1);
+    manager.ended(7n, { revision: 9, isWhole: false });
+    manager.start(1);
     const told: unknown[] = [];
     const answer = (): void =>
-      duties.answerRevoke(7n, revoked(9), (error, reply) => told.push(error?.code ?? reply?.revision));
+      manager.answerRevoke(7n, revoked(9), (error, reply) => told.push(error?.code ?? reply?.revision));
     answer();
     expect([told, questions.length]).toEqual([[], 0]);
     for (const settle of bed.asked.splice(0)) settle();
@@ -105,33 +105,33 @@ describe('the duties of a leader for leases that end', () => {
     answer(); // repeated
     questions[1]?.done(new ServiceError('UNAVAILABLE', 'no leader'), undefined);
     expect(told).toEqual([31, 'UNKNOWN_OUTCOME']);
-    duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
+    manager.stop(new ServiceError('NOT_LEADER', 'stopped'));
   });
 
   test('a lease whose record goes to another range has not ended here (ER2)', () => {
-    const { duties, questions } = bed;
-    duties.start(1);
-    duties.ended(7n, { revision: 20, isWhole: false });
-    duties.ended(7n);
+    const { manager, questions } = bed;
+    manager.start(1);
+    manager.ended(7n, { revision: 20, isWhole: false });
+    manager.ended(7n);
     const told: unknown[] = [];
-    duties.answerRevoke(7n, revoked(20), (error, reply) => told.push(error?.code ?? reply?.revision));
+    manager.answerRevoke(7n, revoked(20), (error, reply) => told.push(error?.code ?? reply?.revision));
     expect([told, questions.length]).toEqual([[], 1]);
-    duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
+    manager.stop(new ServiceError('NOT_LEADER', 'stopped'));
   });
 
   test('the end of one that took a single entry is answered with its revision, and nobody is asked (ER2)', () => {
-    const { duties, questions } = bed;
-    duties.start(1);
-    duties.ended(7n, { revision: 20, isWhole: true });
+    const { manager, questions } = bed;
+    manager.start(1);
+    manager.ended(7n, { revision: 20, isWhole: true });
     const told: unknown[] = [];
-    duties.answerRevoke(7n, revoked(20), (error, reply) => told.push(error?.code ?? reply?.revision));
+    manager.answerRevoke(7n, revoked(20), (error, reply) => told.push(error?.code ?? reply?.revision));
     expect([told, questions.length]).toEqual([[20], 0]);
-    duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
+    manager.stop(new ServiceError('NOT_LEADER', 'stopped'));
   });
 
   test('those that end in one entry are gone over once, and each is told', () => {
-    const { clock, duties, leases } = bed;
-    duties.start(1);
+    const { clock, manager, leases } = bed;
+    manager.start(1);
     clock.advance(1);
     leases.looks = 0;
     for (const ids of [
@@ -141,11 +141,11 @@ describe('the duties of a leader for leases that end', () => {
       for (const id of ids) {
         bed.grant(id);
         leases.beginEnd(id);
-        duties.ended(id);
+        manager.ended(id);
       }
       clock.advance(1);
     }
     expect([bed.asked.length, leases.looks]).toEqual([5, 2]);
-    duties.stop(new ServiceError('NOT_LEADER', 'stopped'));
+    manager.stop(new ServiceError('NOT_LEADER', 'stopped'));
   });
 });

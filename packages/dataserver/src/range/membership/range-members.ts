@@ -10,7 +10,7 @@ const SILENT_MS = 3_000;
 
 /** The other replicas of a range, for its leader. */
 export class RangeMembers {
-  readonly silence = new PeerLiveness();
+  readonly liveness = new PeerLiveness();
   readonly #context: ReplicaContext;
   readonly #clock: Clock;
 
@@ -20,12 +20,12 @@ export class RangeMembers {
   }
 
   termBegan(): void {
-    this.silence.clear();
+    this.liveness.clear();
   }
 
   /** Called about every second while this replica leads. */
   look(): void {
-    this.silence.look(this.#context.group.status().progress, this.#clock.monotonicMs());
+    this.liveness.look(this.#context.group.status().progress, this.#clock.monotonicMs());
   }
 
   /** Whether the membership may be changed so: not while the range is sealed (merges.ts MR1). */
@@ -45,7 +45,7 @@ export class RangeMembers {
   /** Whether a replica has acknowledged something in this term, and was heard of lately. */
   #follows(replicaId: number): boolean {
     const peer = this.#context.group.status().progress.find(({ replica }) => replica === replicaId);
-    return peer !== undefined && peer.match > 0 && this.silence.silentMs(peer, this.#clock.monotonicMs()) < SILENT_MS;
+    return peer !== undefined && peer.match > 0 && this.liveness.silentMs(peer, this.#clock.monotonicMs()) < SILENT_MS;
   }
 
   /**

@@ -52,7 +52,7 @@ const WAITING_MAX = 10_000;
  * CL1. That holds of the last revision applied, on every replica: apply gives none at or below it (numbering.ts N3).
  * CL2. A leader closes a higher P, given to others by the master before they asked here, when, after they asked,
  *      - the request for a block that was under way has ended, and what was proposed by then is applied. A block that is
- *        requested later is above P (V2 of the master's issuer), and no other serves (B1, B2 of the block queue);
+ *        requested later is above P (V2 of the master's issuer), and no other serves (revision-allocation-queue.ts B1, B2);
  *      - leadership was confirmed, by its lease or a ReadIndex round. So a later leader is elected after that, and what
  *        it requests is above P too. What earlier leaders wrote comes before the first entry of this term, and is applied.
  * CL3. No revision is closed at or above one at which a prepared transaction may still commit.

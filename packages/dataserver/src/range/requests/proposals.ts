@@ -59,12 +59,12 @@ export class Proposals {
   /** Of what was taken last. */
   #takenAt = 0;
   /** P3. */
-  readonly #blocks: RevisionAllocationQueue;
+  readonly #allocations: RevisionAllocationQueue;
 
   constructor(deps: ProposalDeps) {
     this.#deps = deps;
     const { state, drawer, rangeTimeMs, staleEpoch } = deps;
-    this.#blocks = new RevisionAllocationQueue({
+    this.#allocations = new RevisionAllocationQueue({
       rangeId: state.rangeId,
       drawer,
       rangeTimeMs,
@@ -84,13 +84,13 @@ export class Proposals {
   get inFlight(): number {
     let proposed = 0;
     for (const { pending } of this.#inFlight.values()) proposed += pending.length;
-    return this.#queue.length + this.#blocks.length + proposed;
+    return this.#queue.length + this.#allocations.length + proposed;
   }
 
   /** Whether an attempt of a request may be applied yet. Looks at all commands that are under way. */
   isInFlight(requestId: string): boolean {
     const isIt = ({ requestId: other }: BatchedCommand): boolean => other === requestId;
-    if (this.#queue.some(({ item }) => isIt(item)) || this.#blocks.some(isIt)) return true;
+    if (this.#queue.some(({ item }) => isIt(item)) || this.#allocations.some(isIt)) return true;
     if (this.#taken?.batch.commands.some(isIt)) return true;
     for (const { batch } of this.#inFlight.values()) if (batch.commands.some(isIt)) return true;
     return false;
@@ -98,8 +98,8 @@ export class Proposals {
 
   add(pending: PendingCommand): void {
     const { bytes } = pending;
-    const queued = this.#queue.length + this.#blocks.length;
-    if (queued >= QUEUED_MAX || this.#queuedBytes + this.#blocks.bytes + bytes > QUEUED_BYTES_MAX) {
+    const queued = this.#queue.length + this.#allocations.length;
+    if (queued >= QUEUED_MAX || this.#queuedBytes + this.#allocations.bytes + bytes > QUEUED_BYTES_MAX) {
       const message = 'the range has too many commands waiting; try again later';
       return pending.complete(new ServiceError('RESOURCE_EXHAUSTED', message), undefined);
     }
@@ -128,7 +128,7 @@ export class Proposals {
   /** P3. Has those that may change something wait for revisions; returns the others. */
   #withoutNumbered(queue: readonly PendingCommand[]): readonly PendingCommand[] {
     const needing = queue.filter(({ item }) => needsRevision(item.command));
-    if (needing.length > 0) this.#blocks.add(needing);
+    if (needing.length > 0) this.#allocations.add(needing);
     return needing.length < queue.length ? queue.filter(({ item }) => !needsRevision(item.command)) : [];
   }
 
@@ -164,7 +164,9 @@ export class Proposals {
    * revisions yet to take.
    */
   whenSettled(done: (index: number) => void): void {
-    this.#blocks.whenSettled(() => done([...this.#inFlight.keys()].reduce((a, b) => Math.max(a, b), this.#takenAt)));
+    this.#allocations.whenSettled(() =>
+      done([...this.#inFlight.keys()].reduce((a, b) => Math.max(a, b), this.#takenAt)),
+    );
   }
 
   /** What this leader proposed at a position that is now being applied; another entry there means that ours is lost. */
@@ -183,7 +185,7 @@ export class Proposals {
 
   /** Leadership is lost: what was proposed may still be committed by the next leader. */
   abandon(): void {
-    this.#blocks.abandon(new ServiceError('NOT_LEADER', 'leadership moved before the command was proposed'));
+    this.#allocations.abandon(new ServiceError('NOT_LEADER', 'leadership moved before the command was proposed'));
     for (const index of [...this.#inFlight.keys()]) this.#abandon(index);
   }
 

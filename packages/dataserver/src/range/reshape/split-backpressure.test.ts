@@ -10,30 +10,30 @@ const PUT: Command = { type: 'kv', op: put('a', 'b') };
 function bed(pressure: number) {
   const clock = new ManualClock();
   const now = { pressure };
-  const brake = new SplitBackpressure({ clock, pressure: () => now.pressure });
+  const backpressure = new SplitBackpressure({ clock, pressure: () => now.pressure });
   const went: string[] = [];
   const refused: ServiceError[] = [];
   const write = (name: string, command = PUT): void => {
     const go = (): void => void went.push(name);
-    if (brake.slows(command)) brake.hold({ go, refuse: (error) => refused.push(error) });
+    if (backpressure.slows(command)) backpressure.hold({ go, refuse: (error) => refused.push(error) });
     else go();
   };
-  return { clock, now, brake, went, refused, write };
+  return { clock, now, backpressure, went, refused, write };
 }
 
 describe('writers of a range that is large', () => {
   test('wait the longer the nearer it is to its maximum, and are refused there, to come again', () => {
-    const { clock, now, brake, went, refused, write } = bed(0);
+    const { clock, now, backpressure, went, refused, write } = bed(0);
     write('small');
     now.pressure = 0.9;
     write('late');
     now.pressure = 0.1;
     write('soon');
-    expect([went, brake.waiting]).toEqual([['small'], 2]);
+    expect([went, backpressure.waiting]).toEqual([['small'], 2]);
     clock.advance(10);
     expect(went).toEqual(['small', 'soon']);
     clock.advance(80);
-    expect([went, brake.waiting]).toEqual([['small', 'soon', 'late'], 0]);
+    expect([went, backpressure.waiting]).toEqual([['small', 'soon', 'late'], 0]);
     now.pressure = 1;
     write('refused');
     expect(refused).toMatchObject([{ code: 'RESOURCE_EXHAUSTED', retry: 'later', details: { retryAfterMs: 200 } }]);
@@ -41,9 +41,9 @@ describe('writers of a range that is large', () => {
   });
 
   test('are refused when too many wait', () => {
-    const { brake, refused, write } = bed(0.5);
+    const { backpressure, refused, write } = bed(0.5);
     for (let i = 0; i < 10_001; i++) write(String(i));
-    expect([brake.waiting, refused.length]).toEqual([10_000, 1]);
+    expect([backpressure.waiting, refused.length]).toEqual([10_000, 1]);
   });
 
   const compare = [] as const;

@@ -13,27 +13,27 @@ const reading = (key: string): Pick<RangeRequest, 'body'> => ({
 class Bed {
   readonly clock = new ManualClock();
   readonly rates = { readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0 };
-  readonly heat: LoadSplitDecider;
+  readonly decider: LoadSplitDecider;
 
   constructor(loads: SplitLoads | undefined = LOADS) {
-    this.heat = new LoadSplitDecider({ clock: this.clock, load: { rates: () => this.rates }, loads: () => loads });
+    this.decider = new LoadSplitDecider({ clock: this.clock, load: { rates: () => this.rates }, loads: () => loads });
   }
 
   /** Seconds of requests for the keys that `next` gives. */
   run(seconds: number, next: () => string, perS = 200, bytesOf: (key: string) => number = () => 1): void {
     for (let s = 0; s < seconds; s++) {
-      this.heat.tick();
+      this.decider.tick();
       for (let i = 0; i < perS; i++) {
         const key = next();
-        this.heat.asked(reading(key), bytesOf(key));
+        this.decider.asked(reading(key), bytesOf(key));
       }
       this.clock.advance(1_000);
     }
-    this.heat.tick();
+    this.decider.tick();
   }
 
   get at(): string | undefined {
-    const { candidate } = this.heat;
+    const { candidate } = this.decider;
     return candidate && Buffer.from(candidate.subarray(1)).toString();
   }
 }
@@ -113,11 +113,11 @@ describe('a range under load', () => {
     bed.run(11, () => `k${i++ % 10}`);
     expect(bed.at).toBeDefined();
     bed.rates.readsPerS = 10;
-    bed.heat.tick();
+    bed.decider.tick();
     expect(bed.at).toBeUndefined();
     bed.rates.readsPerS = 500;
     bed.run(11, () => `k${i++ % 10}`);
-    bed.heat.reset();
+    bed.decider.reset();
     expect(bed.at).toBeUndefined();
     bed.run(9, () => `k${i++ % 10}`); // begins anew
     expect(bed.at).toBeUndefined();
@@ -139,18 +139,18 @@ describe('a range under load', () => {
     const bed = new Bed();
     bed.rates.readsPerS = 500;
     const locks = ['a', 'b'].map((name) => ({ namespace: 'n', name: Buffer.from(name) }));
-    bed.heat.tick();
+    bed.decider.tick();
     for (let i = 0; i < 500; i++) {
       const lock = locks[i % 2] ?? locks[0];
       if (lock !== undefined)
-        bed.heat.asked(
+        bed.decider.asked(
           { body: { kind: 'query', query: { type: 'lock', query: { type: 'show', lock } }, notBefore: 0 } },
           0,
         );
     }
     bed.clock.advance(10_000);
-    bed.heat.tick();
-    expect(bed.heat.candidate).toEqual(lockSpan(locks[1] ?? { namespace: '', name: Buffer.alloc(0) }).start);
-    expect(kvRoutingKey(Buffer.from('a'))[0]).not.toBe(bed.heat.candidate?.[0]);
+    bed.decider.tick();
+    expect(bed.decider.candidate).toEqual(lockSpan(locks[1] ?? { namespace: '', name: Buffer.alloc(0) }).start);
+    expect(kvRoutingKey(Buffer.from('a'))[0]).not.toBe(bed.decider.candidate?.[0]);
   });
 });

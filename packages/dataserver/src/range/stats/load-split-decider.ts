@@ -87,19 +87,19 @@ export class LoadSplitDecider {
   tick(): void {
     const { clock } = this.#deps;
     const loads = this.#deps.loads();
-    const heat = loads && this.#heat(loads);
-    if (loads === undefined || heat === undefined) return this.reset();
+    const excess = loads && this.#excess(loads);
+    if (loads === undefined || excess === undefined) return this.reset();
     const nowMs = clock.monotonicMs();
     this.#hotSinceMs ??= nowMs;
     if (nowMs - this.#hotSinceMs < loads.holdMs || this.#samples.length < SAMPLES_MIN) return;
     // Where the load was when it began says less with time.
-    this.#candidate = dividing(this.#samples, heat === 'bytes' ? ({ bytes }) => bytes : () => 1);
+    this.#candidate = dividing(this.#samples, excess === 'bytes' ? ({ bytes }) => bytes : () => 1);
     this.#hotSinceMs = nowMs;
     this.#forget();
   }
 
-  /** What makes it hot: that which is further above its limit. */
-  #heat({ requestsPerS, bytesPerS }: SplitLoads): 'requests' | 'bytes' | undefined {
+  /** The rate that is further above its limit; undefined when neither is above it. */
+  #excess({ requestsPerS, bytesPerS }: SplitLoads): 'requests' | 'bytes' | undefined {
     const rates = this.#deps.load.rates();
     const requests = shareOf(rates.readsPerS + rates.writesPerS, requestsPerS);
     const bytes = shareOf(rates.readBytesPerS + rates.writeBytesPerS, bytesPerS);

@@ -38,16 +38,16 @@ test('rates do not depend on how often somebody looks', () => {
 });
 
 test('a replica is silent since it was heard last, and one that nobody has heard since it was looked at first', () => {
-  const silence = new PeerLiveness();
+  const liveness = new PeerLiveness();
   const peer = (replica: number, heardLately: boolean) => ({ replica, heardLately }) as ProgressStatus;
-  silence.look([peer(1, true), peer(2, false)], 1_000);
-  silence.look([peer(1, false), peer(2, false)], 2_000);
-  expect([1, 2].map((id) => silence.silentMs(peer(id, false), 5_000))).toEqual([4_000, 4_000]);
-  silence.look([peer(1, true), peer(2, false)], 6_000);
-  expect([1, 2].map((id) => silence.silentMs(peer(id, id === 1), 7_000))).toEqual([0, 6_000]);
-  silence.look([peer(2, false)], 8_000);
-  silence.look([peer(1, false), peer(2, false)], 9_000); // back as a new member
-  expect(silence.silentMs(peer(1, false), 10_000)).toBe(1_000);
-  silence.clear();
-  expect(silence.silentMs(peer(2, false), 11_000)).toBe(0);
+  liveness.look([peer(1, true), peer(2, false)], 1_000);
+  liveness.look([peer(1, false), peer(2, false)], 2_000);
+  expect([1, 2].map((id) => liveness.silentMs(peer(id, false), 5_000))).toEqual([4_000, 4_000]);
+  liveness.look([peer(1, true), peer(2, false)], 6_000);
+  expect([1, 2].map((id) => liveness.silentMs(peer(id, id === 1), 7_000))).toEqual([0, 6_000]);
+  liveness.look([peer(2, false)], 8_000);
+  liveness.look([peer(1, false), peer(2, false)], 9_000); // back as a new member
+  expect(liveness.silentMs(peer(1, false), 10_000)).toBe(1_000);
+  liveness.clear();
+  expect(liveness.silentMs(peer(2, false), 11_000)).toBe(0);
 });

@@ -26,15 +26,15 @@ export function rangeReport(replica: ReportedReplica, silent: boolean, nowMs: nu
 
 function leaderReport({ group, state, load, members, splitReasons }: ReportedReplica, nowMs: number): LeaderReport {
   const { conf, changePending, firstIndex, lastIndex, progress } = group.status();
-  const { silence } = members;
-  silence.look(progress, nowMs);
+  const { liveness } = members;
+  liveness.look(progress, nowMs);
   return {
     keys: state.keys,
     logEntries: lastIndex + 1 - firstIndex,
     joint: isJoint(conf),
     changePending,
     ...load.rates(),
-    peers: progress.map((peer) => peerReport(peer, silence.silentMs(peer, nowMs))),
+    peers: progress.map((peer) => peerReport(peer, liveness.silentMs(peer, nowMs))),
     sizeRemark: splitReasons.remark,
   };
 }

@@ -2,7 +2,7 @@ import type { Clock, Engine, Logger } from '@remora/base';
 import type { SplitSizes } from '@remora/protocol';
 import type { SplitPlace } from '../../splitting/split-wish.ts';
 import type { RangeFields } from '../../state/range-fields.ts';
-import { type Measured, measure } from './size-sampler.ts';
+import { type SizeSample, sampleSize } from './size-sampler.ts';
 
 export interface RangeSizeDeps {
   readonly engine: Engine;
@@ -15,7 +15,7 @@ export interface RangeSizeDeps {
   readonly onCandidate: () => void;
 }
 
-/** Measured again when the range may have grown by this share of the check size. */
+/** SizeSample again when the range may have grown by this share of the check size. */
 const GROWTH_SHARE = 4;
 
 /**
@@ -31,7 +31,7 @@ const GROWTH_SHARE = 4;
  */
 export class RangeSize {
   readonly #deps: RangeSizeDeps;
-  #measured: Measured | undefined;
+  #measured: SizeSample | undefined;
   #measuredIn: number | undefined;
   /** Bytes of log entries since the last measurement began. */
   #written = 0;
@@ -114,7 +114,7 @@ export class RangeSize {
     this.#writtenBefore += this.#written;
     this.#written = 0;
     try {
-      const measured = await measure(engine, bounds, { clock, stopped: () => life !== this.#life });
+      const measured = await sampleSize(engine, bounds, { clock, stopped: () => life !== this.#life });
       if (life !== this.#life) return;
       this.#measured = measured;
       this.#measuredIn = version;

@@ -7,7 +7,7 @@ import { attachedKeyRow, currentKey, historyKey, leaseKey } from '../../state/ke
 import { encodeVersion } from '../../state/kv/record.ts';
 import { DESCRIPTOR, memoryEngine } from '../../state/test-bed.ts';
 import { RangeSize } from './range-size.ts';
-import { hasMoreThan, type Measured, measure } from './size-sampler.ts';
+import { hasMoreThan, type SizeSample, sampleSize } from './size-sampler.ts';
 
 const ALL: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
 const running = { clock: nodeClock(), stopped: () => false };
@@ -15,10 +15,10 @@ const name = (i: number): Buffer => Buffer.from(`k${String(i).padStart(6, '0')}`
 const row = (bytes: number): Buffer =>
   encodeVersion({ value: Buffer.alloc(bytes), createRevision: 2, modRevision: 2, version: 1, lease: 0n });
 
-async function measured(fill: (engine: ReturnType<typeof memoryEngine>) => void, span = ALL): Promise<Measured> {
+async function measured(fill: (engine: ReturnType<typeof memoryEngine>) => void, span = ALL): Promise<SizeSample> {
   const engine = memoryEngine();
   fill(engine);
-  const found = await measure(engine, span, running);
+  const found = await sampleSize(engine, span, running);
   if (found === undefined) throw new Error('nobody stopped it');
   return found;
 }
@@ -97,7 +97,7 @@ test('whether a span has more than so much is said without reading on', async ()
     engine.put(historyKey(name(i), 1), row(960));
   }
   const span = { start: kvRoutingKey(name(500)), end: EMPTY_BYTES };
-  const { bytes } = (await measure(engine, span, running)) ?? { bytes: 0 };
+  const { bytes } = (await sampleSize(engine, span, running)) ?? { bytes: 0 };
   expect(bytes).toBeGreaterThan(900_000);
   for (const [than, more] of [
     [bytes - 1, true],

@@ -14,7 +14,7 @@ import { boundsOf, intersection } from '../../state/bounds.ts';
 import { HISTORY_SPACE, LEASE_KEY_BYTES, parseHistoryKey } from '../../state/keys.ts';
 import { valueOfRow } from '../../state/kv/record.ts';
 
-export interface Measured {
+export interface SizeSample {
   /** Of all rows, older versions included. */
   readonly bytes: number;
   readonly live: LiveKeys;
@@ -36,11 +36,11 @@ const SAMPLE_BYTES_MIN = 4_096;
 const PAUSE_MS = 1;
 
 /** Measures the keys of a span; undefined when `stopped` came to be true. */
-export async function measure(
+export async function sampleSize(
   engine: Engine,
   span: Span,
   { clock, stopped }: { readonly clock: Clock; readonly stopped: () => boolean },
-): Promise<Measured | undefined> {
+): Promise<SizeSample | undefined> {
   const { routed, history } = boundsOf(span);
   const view = engine.view();
   try {
@@ -163,7 +163,7 @@ function borderAt(row: Bytes): Bytes {
 }
 
 /** Of samples in the order of their places. */
-function weigh(samples: readonly Sample[]): Measured {
+function weigh(samples: readonly Sample[]): SizeSample {
   const total: Sample = { at: Buffer.alloc(0), bytes: 0, keys: 0, liveBytes: 0 };
   for (const sample of samples) add(total, sample);
   const before: Sample = { ...total, bytes: 0, keys: 0, liveBytes: 0 };
