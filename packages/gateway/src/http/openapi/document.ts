@@ -7,28 +7,28 @@ interface Operation {
   readonly query?: readonly Schema[];
   readonly body?: keyof typeof SCHEMAS;
   readonly answer: keyof typeof SCHEMAS | Schema | 'events';
-  /** Statuses of errors, with what they say here; 400, 429, 500, 503 and 504 can come of anything. */
+  /** Statuses of errors and their meaning for this operation, beside those that every operation may return. */
   readonly errors?: Readonly<Record<number, string>>;
 }
 
-const TAKEN = { 423: 'Somebody else has it (LOCK_BUSY), or had it all the time that was given (LOCK_TIMEOUT).' };
+const TAKEN = { 423: 'Another owner holds it (LOCK_BUSY), or held it for the whole time to wait (LOCK_TIMEOUT).' };
 const GONE = { 410: 'The session has ended (SESSION_EXPIRED).' };
 const EVERYWHERE: Readonly<Record<number, string>> = {
-  400: 'The request is wrong (INVALID_ARGUMENT): the message says what would be right.',
-  403: 'A web page of another site has sent it (INVALID_ARGUMENT).',
-  429: 'Too much to do (RESOURCE_EXHAUSTED): later.',
-  500: 'A defect (INTERNAL), with more in the log of the node.',
-  503: 'Not at the moment (UNAVAILABLE and others); nothing was changed.',
-  504: 'No answer in time (DEADLINE_EXCEEDED), or it is not known whether it was done (UNKNOWN_OUTCOME): repeat it.',
+  400: 'The request is malformed (INVALID_ARGUMENT): the message says what is expected.',
+  403: 'A web page of another site has sent the request (INVALID_ARGUMENT).',
+  429: 'The node is overloaded (RESOURCE_EXHAUSTED): retry later.',
+  500: 'A defect of the server (INTERNAL); see the log of the node.',
+  503: 'Temporarily unavailable (UNAVAILABLE and others); nothing was changed: retry.',
+  504: 'No answer in time (DEADLINE_EXCEEDED), or the outcome is unknown (UNKNOWN_OUTCOME): repeat the call.',
 };
 const WITH_BODY: Readonly<Record<number, string>> = {
   413: 'The body is too large (REQUEST_TOO_LARGE).',
-  415: 'The body is no application/json (INVALID_ARGUMENT).',
+  415: 'The content type is not application/json (INVALID_ARGUMENT).',
 };
 
 const EVENTS =
-  'First how locks are (begin, state), then live, then what happens to them (events), each once and in order for each lock. ' +
-  'Where it could not be gone on with, it begins again; so does whoever connects again. There are no ids.';
+  'Sends the states of the locks (begin, state), then live, then changes (events), each once and in order for each lock. ' +
+  'After an interruption in the cluster, and after a reconnect, the states are sent again. Events have no ids.';
 
 const LOCK = '/v1/locks/{namespace}/{name}';
 const SESSION = '/v1/sessions/{session}';
@@ -38,42 +38,42 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     post: {
       id: 'acquireLock',
       summary: 'Acquires a lock, shares it, takes permits of a semaphore, or waits at a barrier.',
-      description:
-        'What it answers is what renew and release want to have. A lock that is not renewed is free again after its ttl.',
+      description: 'Pass the answer to renew and release. A lock that is not renewed is released after its ttl.',
       body: 'Acquire',
       answer: 'Grant',
       errors: {
         ...TAKEN,
         ...GONE,
-        409: 'Not like this: LOCK_KIND_MISMATCH, LOCK_PERMITS_EXCEEDED, LOCK_CANCELED (the token was used).',
+        409: 'Refused: LOCK_KIND_MISMATCH, LOCK_PERMITS_EXCEEDED, LOCK_CANCELED (the token was used before).',
       },
     },
   },
   [`${LOCK}/upgrade`]: {
     post: {
       id: 'upgradeLock',
-      summary: "Makes a lock that is shared its holder's alone, without letting go of it in between.",
+      summary: 'Converts a shared hold of a lock to an exclusive one, without releasing it.',
       description:
-        'Answers a new grant, with a higher version: use that one from now on. While it waits nobody else joins those who ' +
-        'share the lock. After 423 it is shared as before, or was granted at the last moment: repeated, it tells; and a ' +
-        'downgrade gives it up. One that was given up so is not asked for again with the same version.',
+        'Returns a new grant with a higher version: use that one from now on. While the upgrade waits, no other caller can ' +
+        'join the holders. After 423 the lock is shared as before, or the upgrade was granted at the last moment: repeat ' +
+        'the call to find out, or call downgrade to give the upgrade up. Do not repeat it with the same version after that.',
       body: 'Upgrade',
       answer: 'Grant',
       errors: {
-        423: 'Others share it (LOCK_BUSY), or did all the time that was given (LOCK_TIMEOUT).',
+        423: 'Others share it (LOCK_BUSY), or did for the whole time to wait (LOCK_TIMEOUT).',
         ...GONE,
-        409: 'Another holder waits for the same (LOCK_UPGRADE_CONFLICT); it is lost (LOCK_NOT_HELD); given up (LOCK_CANCELED).',
+        409: 'Another holder waits to upgrade (LOCK_UPGRADE_CONFLICT); the lock is lost (LOCK_NOT_HELD); the upgrade was given up (LOCK_CANCELED).',
       },
     },
   },
   [`${LOCK}/downgrade`]: {
     post: {
       id: 'downgradeLock',
-      summary: 'Keeps a lock, shared from now on, and lets others in; gives up an upgrade that waits.',
-      description: 'Answers a new grant: use that one from now on. Repeated, it changes nothing.',
+      summary:
+        'Converts an exclusive hold of a lock to a shared one, without releasing it; gives up a waiting upgrade.',
+      description: 'Returns a new grant: use that one from now on. A repeated call changes nothing.',
       body: 'Downgrade',
       answer: 'Grant',
-      errors: { ...GONE, 409: 'It is lost (LOCK_NOT_HELD), or is a semaphore (LOCK_KIND_MISMATCH).' },
+      errors: { ...GONE, 409: 'The lock is lost (LOCK_NOT_HELD), or is a semaphore (LOCK_KIND_MISMATCH).' },
     },
   },
   [`${LOCK}/leave`]: {
@@ -81,31 +81,31 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
       id: 'leaveBarrier',
       summary: 'Leaves a double barrier, and waits until all have left.',
       description:
-        'It has left in any case, also when it does not wait for the others any more. That all have left is remembered until ' +
-        'release says that the answer has come, or the session ends.',
+        'The caller has left even if the call ends before the others leave. The cluster remembers that all have left until ' +
+        'release confirms the answer, or the session ends.',
       body: 'Leave',
       answer: 'Left',
       errors: {
-        423: 'It has left, and others have not (LOCK_BUSY), all the time that was given (LOCK_TIMEOUT).',
+        423: 'The caller has left, and others have not (LOCK_BUSY), or not within the time to wait (LOCK_TIMEOUT).',
         ...GONE,
-        409: 'The name is a semaphore (LOCK_KIND_MISMATCH), or it was released (LOCK_CANCELED).',
+        409: 'The name is a semaphore (LOCK_KIND_MISMATCH), or the barrier was released (LOCK_CANCELED).',
       },
     },
   },
   [`${LOCK}/renew`]: {
     post: {
       id: 'renewLock',
-      summary: 'Keeps a lock for another ttl, and says whether it is still held.',
-      description: 'Renews its session, and thereby all that belongs to it.',
+      summary: 'Keeps a lock for another ttl, and checks that it is still held.',
+      description: 'Renews the session, and with it all of its locks.',
       body: 'Renew',
       answer: 'Session',
-      errors: { ...GONE, 409: 'It is lost: released, or taken away (LOCK_NOT_HELD).' },
+      errors: { ...GONE, 409: 'The lock is lost: it was released or taken away (LOCK_NOT_HELD).' },
     },
   },
   [`${LOCK}/release`]: {
     post: {
       id: 'releaseLock',
-      summary: 'Gives a lock back, or leaves its queue or barrier. Repeated, it changes nothing.',
+      summary: 'Releases a lock, or leaves its queue or barrier. A repeated call changes nothing.',
       body: 'Release',
       answer: 'Released',
     },
@@ -113,28 +113,27 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   [`${LOCK}/force-release`]: {
     post: {
       id: 'forceReleaseLock',
-      summary: 'Takes a lock from all who hold it. They may not know: only the fencing version protects then.',
+      summary: 'Takes a lock from all of its holders. They may not notice: only the fencing version protects then.',
       description:
-        'Say a `requestId` to repeat it after a lost answer; without one, look first who holds the lock now.',
+        'Send a `requestId` so that you can repeat the call after a lost answer; without one, look first who holds the lock.',
       body: 'ForceRelease',
       answer: 'ForceReleased',
-      errors: { 409: 'Nobody holds it (LOCK_NOT_HELD).' },
+      errors: { 409: 'The lock has no holder (LOCK_NOT_HELD).' },
     },
   },
   [`${LOCK}/revoke`]: {
     post: {
       id: 'revokeLock',
-      summary:
-        'Asks those who hold a lock to let go of it. They are told, by the SDK and by events, and are free to agree.',
+      summary: 'Asks the holders of a lock to release it. The SDK and events notify them, and they may decline.',
       body: 'Revoke',
       answer: 'Revoking',
-      errors: { 409: 'Nobody holds it (LOCK_NOT_HELD).' },
+      errors: { 409: 'The lock has no holder (LOCK_NOT_HELD).' },
     },
   },
   [`${LOCK}/capacity`]: {
     put: {
       id: 'setCapacity',
-      summary: 'Says how many permits a semaphore has from now on. Nobody loses permits.',
+      summary: 'Sets the number of permits of a semaphore. No holder loses permits.',
       body: 'SetCapacity',
       answer: 'Capacity',
       errors: { 409: 'The name is in use as a lock (LOCK_KIND_MISMATCH).' },
@@ -143,24 +142,24 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   [`${LOCK}/data`]: {
     put: {
       id: 'setData',
-      summary: 'Changes the data of a lock that is held, given what acquire answered and the data.',
+      summary: 'Changes the data of a held lock. Send the answer to acquire, and the data.',
       body: 'SetData',
       answer: 'DataSet',
       errors: { ...GONE, 409: 'The grant has ended (LOCK_NOT_HELD, LOCK_WRONG_OWNER).' },
     },
     delete: {
       id: 'forgetData',
-      summary: 'Forgets what earlier holders left with a lock. Repeated, it changes nothing.',
+      summary: 'Removes the data that earlier holders left with a lock. A repeated call changes nothing.',
       answer: 'Forgotten',
     },
   },
   [`${LOCK}/depth`]: {
     put: {
       id: 'setDepth',
-      summary: 'Says how often the holder of a lock has entered it, given what acquire answered and the depth.',
+      summary: 'Records how often the holder of a lock has entered it. Send the answer to acquire, and the depth.',
       description:
-        'For a holder that enters again and leaves, and counts that itself; others see it. Repeated, it changes nothing. ' +
-        'Only release gives the lock back, all levels of it.',
+        'For a holder that enters the lock several times and counts that itself; others see the depth. A repeated call ' +
+        'changes nothing. Release gives up all levels at once.',
       body: 'SetDepth',
       answer: 'DepthSet',
       errors: { ...GONE, 409: 'The grant has ended (LOCK_NOT_HELD).' },
@@ -169,7 +168,7 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   '/v1/events/{namespace}/{name}': {
     get: {
       id: 'watchLock',
-      summary: 'What happens to a lock, as server-sent events.',
+      summary: 'Watches a lock, as server-sent events.',
       description: EVENTS,
       answer: 'events',
     },
@@ -177,28 +176,32 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   '/v1/events/{namespace}': {
     get: {
       id: 'watchLocks',
-      summary: 'What happens to all locks whose names begin with a prefix, as server-sent events.',
+      summary: 'Watches all locks whose names start with a prefix, as server-sent events.',
       description: EVENTS,
-      query: [queryParameter('prefix', 'All of the namespace unless given.', { type: 'string' })],
+      query: [queryParameter('prefix', 'Default: all locks of the namespace.', { type: 'string' })],
       answer: 'events',
     },
   },
   [LOCK]: {
     get: {
       id: 'showLock',
-      summary: 'Who holds a lock, who waits for it, and since when. Of a free one there is nobody.',
+      summary: 'Returns the holders and waiters of a lock. Lists are empty when the lock is free.',
       answer: 'Lock',
     },
   },
   '/v1/locks/{namespace}': {
     get: {
       id: 'listLocks',
-      summary: 'The locks that are held or waited for, in the order of their names.',
-      description: 'Also free ones with which something was left: data, a set capacity, or who took them by force.',
+      summary: 'Lists the locks that have holders or waiters, in the order of their names.',
+      description: 'Free locks are listed if they have data, a set capacity, or a record of a forced release.',
       query: [
-        queryParameter('prefix', 'Only names that begin with it.', { type: 'string' }),
-        queryParameter('after', 'Only names after this one: the next of the page before.', { type: 'string' }),
-        queryParameter('limit', 'At most so many; 100 unless given.', { type: 'integer', minimum: 1, maximum: 1000 }),
+        queryParameter('prefix', 'Only names that start with it.', { type: 'string' }),
+        queryParameter('after', 'Only names after this one: `next` of the previous page.', { type: 'string' }),
+        queryParameter('limit', 'The largest number of entries; default 100.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1000,
+        }),
       ],
       answer: 'Locks',
     },
@@ -206,7 +209,8 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   '/v1/check': {
     post: {
       id: 'checkVersions',
-      summary: 'Whether versions are still current. A diagnosis: checking first and writing afterwards leaves a gap.',
+      summary:
+        'Checks whether versions are still current. Use it for diagnosis: between a check and a write, a lock may be lost.',
       body: 'Check',
       answer: 'Checked',
     },
@@ -214,10 +218,14 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   '/v1/sessions': {
     get: {
       id: 'listSessions',
-      summary: 'All sessions of the cluster, whichever client they are of; leases of etcd clients are sessions, too.',
+      summary: 'Lists all sessions of the cluster, of all clients; leases of etcd clients are sessions, too.',
       query: [
-        queryParameter('after', 'The next of the page before.', { type: 'string' }),
-        queryParameter('limit', 'At most so many; 100 unless given.', { type: 'integer', minimum: 1, maximum: 1000 }),
+        queryParameter('after', '`next` of the previous page.', { type: 'string' }),
+        queryParameter('limit', 'The largest number of entries; default 100.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1000,
+        }),
       ],
       answer: 'Sessions',
     },
@@ -231,7 +239,7 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   [`${SESSION}/renew`]: {
     post: {
       id: 'renewSession',
-      summary: 'Keeps a session, and all that belongs to it, for another ttl.',
+      summary: 'Keeps a session and all of its locks for another ttl.',
       body: 'RenewSession',
       answer: 'Session',
       errors: GONE,
@@ -240,13 +248,13 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   [SESSION]: {
     get: {
       id: 'showSession',
-      summary: 'A session, with what it holds and waits for.',
+      summary: 'Returns a session, with the locks that it holds or waits for.',
       answer: 'SessionState',
       errors: GONE,
     },
     delete: {
       id: 'closeSession',
-      summary: 'Ends a session and releases all that belongs to it. Repeated, it changes nothing.',
+      summary: 'Ends a session and releases all of its locks. A repeated call changes nothing.',
       answer: 'Closed',
     },
   },
@@ -256,19 +264,19 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
 };
 
 const PARAMETERS: Readonly<Record<string, string>> = {
-  namespace: 'Separates users of one cluster; "default" is what other clients use unless told otherwise.',
+  namespace: 'Separates users of one cluster; other clients use "default" by default.',
   name: 'Any bytes, percent-encoded: a / is %2F.',
-  session: 'As it was answered.',
+  session: 'The session id, as it was answered.',
 };
 
-/** The description of all that the JSON interface does. */
+/** The OpenAPI document of the JSON API. */
 export const OPENAPI = {
   openapi: '3.1.0',
   info: {
     title: 'Remora locks over HTTP',
     version: '1.0.0',
     description:
-      'For what has no SDK: shell scripts, and other languages. Times in answers are in ms. Bodies are application/json. ' +
+      'For shell scripts, and languages without an SDK. Times in answers are in ms. Bodies are application/json. ' +
       'Every call can be repeated after a lost answer; a force-release only with a `requestId`.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
@@ -309,7 +317,7 @@ function contentOf(answer: Operation['answer']): Schema {
     live: ref('EventLive'),
     events: ref('EventEvents'),
   };
-  // OpenAPI 3.1 has no words for the data of each event.
+  // OpenAPI 3.1 cannot describe the data of each event.
   return { 'text/event-stream': { schema: { type: 'string' }, 'x-event-data': data } };
 }
 

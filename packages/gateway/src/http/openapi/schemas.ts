@@ -61,7 +61,7 @@ function duration(description: string, { min, max }: { readonly min: number; rea
     description,
     oneOf: [
       { type: 'string', pattern: '^(0|(\\d+(\\.\\d+)?(ms|s|m|h|d))+)$', examples: ['5s', '1m30s', '250ms'] },
-      { type: 'number', minimum: min, maximum: max, description: 'In ms.' },
+      { type: 'number', minimum: min, maximum: max, description: 'In milliseconds.' },
     ],
   };
 }
@@ -71,97 +71,100 @@ function bytes(description: string, more: Schema = {}): Schema {
     description,
     ...more,
     oneOf: [
-      { type: 'string', description: 'Text, which stands for its UTF-8.' },
+      { type: 'string', description: 'Text, sent as its UTF-8 bytes.' },
       object({ base64: { type: 'string', contentEncoding: 'base64' } }, ['base64']),
     ],
   };
 }
 
-const session = text('Names a session. Opaque.', { pattern: '^[0-9a-f]+\\.[0-9]+$' });
-const token = text('The secret of the owner: unique for each acquire, and shown to nobody else.', {
+const session = text('The id of a session. Opaque.', { pattern: '^[0-9a-f]+\\.[0-9]+$' });
+const token = text('The secret of the owner: unique for each acquire, and never shown to other clients.', {
   minLength: 1,
   maxLength: TOKEN_BYTES_MAX,
 });
 const ownerId = text(
-  'Tells the owners of one session apart. Follows from the token; the token does not follow from it.',
+  'Distinguishes the owners of one session. It is derived from the token, which cannot be derived from it.',
 );
-const ttl = duration('How long the session outlives its last renewal. 30 s unless given.', {
+const ttl = duration('How long the session outlives its last renewal. Default: 30 s.', {
   min: TTL_MIN_MS,
   max: TTL_MAX_MS,
 });
 const attributes = {
   type: 'object',
   additionalProperties: { type: 'string' },
-  description: 'Shown with the session. At most 16, and 4 KiB in all.',
+  description: 'Shown with the session. At most 16 entries, and 4 KiB in all.',
 };
 const ttlMs = count('How long the session outlives its last renewal, as granted.');
 const validMs = count(
-  'How long the holder may count on it, with clocks that are off by 5 %: from when it sent the renewal; after an acquire ' +
-    'from when it was answered.',
+  'How long the holder can rely on the session if clocks drift by up to 5 %: from when it sent the renewal; after an acquire, ' +
+    'from when it got the answer.',
 );
-const version = count('The fencing version. Grows with each grant of the lock; pass it to what the lock protects.', {
-  maximum: VERSION_MAX,
-});
+const version = count(
+  'The fencing version. It grows with each grant of the lock; pass it to the resource that the lock protects.',
+  {
+    maximum: VERSION_MAX,
+  },
+);
 const lockTimeMs = count(
-  'Wall time of the grant at the server, in ms since 1970; for display. 0: a barrier was passed.',
+  'Wall time of the grant at the server, in ms since 1970, for display. 0: a barrier was passed.',
 );
 const namespace = text('Separates users of one cluster.', { minLength: 1, maxLength: NAMESPACE_BYTES_MAX });
 const name = bytes(`1 to ${NAME_BYTES_MAX} bytes.`);
 const data = bytes(`Shown with the lock. At most ${DATA_BYTES_MAX} bytes.`);
-const depth = count('How often its owner has entered it.', { minimum: 1, maximum: DEPTH_MAX });
-const keptData = bytes('What an earlier holder left with the lock.');
+const depth = count('How often the owner has entered the lock.', { minimum: 1, maximum: DEPTH_MAX });
+const keptData = bytes('The data that an earlier holder left with the lock.');
 const forced = answer({
   atMs: count('Wall time of the server, in ms since 1970.'),
-  by: text('As whoever did it said.'),
-  reason: text('As whoever did it said.'),
-  version: count('Of the newest grant that was ended.'),
+  by: text('As sent with the forced release.'),
+  reason: text('As sent with the forced release.'),
+  version: count('The version of the newest grant that was ended.'),
 });
 const revocation = answer({
-  revision: count('Tells requests apart.'),
-  version: count('Grants up to this version are asked for.'),
-  by: text('As whoever asks said.'),
-  reason: text('As whoever asks said.'),
+  revision: count('Distinguishes requests.'),
+  version: count('Holders of grants up to this version are asked to release.'),
+  by: text('As sent with the request.'),
+  reason: text('As sent with the request.'),
   sinceMs: count('Wall time of the server, in ms since 1970.'),
 });
-const keepData = { type: 'boolean', description: 'The data stay with the lock when it is held no longer.' };
-const capacity = count('How many permits a semaphore has in all.', { maximum: PERMITS_MAX });
-/** Of what was answered, and may be sent back as it is. */
-const passing = count('How many wait until it is free, or until enough share it, without queueing for it.');
+const keepData = { type: 'boolean', description: 'Whether the data stay with the lock after the hold ends.' };
+const capacity = count('The number of all permits of a semaphore.', { maximum: PERMITS_MAX });
+const passing = count('The number of callers that wait at the barrier, outside of the queue.');
+/** Fields of an answer that may be sent back; they are ignored. */
 const echoed = { ttlMs, validMs, lockTimeMs, keptData };
 const owner = { session, token };
 const shownOwner = { session, ownerId };
-/** Of a session; with a holder, where one lock is shown, for the first 16 of them. */
+/** Of a session. Where one lock is shown, also of its first 16 holders. */
 const terms = {
   ttlMs,
-  remainingMs: count('Left before it ends unless it is renewed.'),
+  remainingMs: count('The time until the session ends unless it is renewed.'),
   condition: {
     ...answer({
-      heartbeatMs: count('How often its client lets the cluster know that it is there.'),
-      serverMisses: count('The cluster ends it when it has missed so many.'),
-      holderMisses: count('Its client stops when so many were not answered.'),
+      heartbeatMs: count("The interval of the client's heartbeats."),
+      serverMisses: count('The cluster ends the session after so many missed heartbeats.'),
+      holderMisses: count('The client stops after so many heartbeats without an answer.'),
     }),
-    description: 'What was agreed about heartbeats, where anything was.',
+    description: 'The condition that client and cluster keep to; absent if the session has only a TTL.',
   },
 };
 const holder = {
   ...shownOwner,
   mode: { type: 'string', enum: ['exclusive', 'shared', 'permits'] },
-  permits: count('How many of them it has.', { minimum: 1 }),
+  permits: count('The number of permits that it has.', { minimum: 1 }),
   version,
   depth,
   lockTimeMs,
   data,
   keepData,
-  lockDelayMs: count('For how long it keeps others off after its session has ended.'),
-  delayed: { type: 'boolean', description: 'Its session has ended, and that time is not over.' },
+  lockDelayMs: count('How long the lock stays blocked after the session has ended.'),
+  delayed: { type: 'boolean', description: 'Whether the session has ended and the lock is still blocked.' },
 };
 const waiter = answer(
   {
     ...shownOwner,
     mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] },
     permits: holder.permits,
-    position: count('1 is next.', { minimum: 1 }),
-    sinceMs: count('Wall time of the server when it joined, in ms since 1970.'),
+    position: count('The place in the queue; 1 is next.', { minimum: 1 }),
+    sinceMs: count('Wall time of the server when the waiter joined, in ms since 1970.'),
   },
   ['permits'],
 );
@@ -170,14 +173,14 @@ const sessionLock = answer(
   {
     ...{ namespace, name, ownerId, mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] } },
     ...{ permits: holder.permits, version },
-    position: count('Of one that waits, in place of the version.', { minimum: 1 }),
+    position: count('Instead of the version if the session waits for the lock.', { minimum: 1 }),
   },
   ['permits', 'version', 'position'],
 );
-const more = { type: 'boolean', description: 'There are more.' };
-const next = text('Ask again with after=… this, as it is.');
-const revision = count('Grows with each change of the lock.');
-const waitForOthers = duration('How long to wait for others to let go; not at all unless given.', {
+const more = { type: 'boolean', description: 'Whether there are more entries.' };
+const next = text('The value of `after` for the next page; use it unchanged.');
+const revision = count('It grows with each change of the lock.');
+const waitForOthers = duration('How long to wait for others to release or leave. Default: not at all.', {
   min: 0,
   max: WAIT_MAX_MS,
 });
@@ -186,7 +189,7 @@ const HOLDER: Schema = { $ref: '#/components/schemas/Holder' };
 export const SCHEMAS = {
   Acquire: object({
     ttl,
-    wait: duration('How long to stay in the queue while others have it; not at all unless given.', {
+    wait: duration('How long to wait in the queue while others hold the lock. Default: not at all.', {
       min: 0,
       max: WAIT_MAX_MS,
     }),
@@ -194,82 +197,92 @@ export const SCHEMAS = {
       ...token,
       minLength: TOKEN_LENGTH_MIN,
       description:
-        'Unique for each acquire, and not to be guessed: a GUID. Whoever knows it may release the lock. With one of your own the call can be repeated after a lost answer, at ' +
-        'any node: it keeps its place in the queue, and its grant. Without, the call ends with its connection.',
+        'Unique for each acquire and hard to guess: a GUID. Any caller that knows it may release the lock. If you choose a ' +
+        'token, you can repeat the call after a lost answer, at any node: it keeps its place in the queue, and its grant. ' +
+        'Without a token, the call ends with its connection.',
     },
     session: {
       ...session,
       description:
-        'A session of yours that it belongs to; token is required then. Unless given, it has one of its own.',
+        'The session that the lock belongs to; it requires a token. Default: the call opens a session for the lock.',
     },
-    shared: { type: 'boolean', description: 'Together with others who share it; otherwise alone.' },
-    permits: count('So many permits of a semaphore, at once; 1 if only capacity is given.', {
+    shared: { type: 'boolean', description: 'Shares the lock with other callers that share it. Default: exclusive.' },
+    permits: count('The number of permits of a semaphore to acquire at once. Default: 1 if capacity is given.', {
       minimum: 1,
       maximum: PERMITS_MAX,
     }),
     capacity: {
       ...capacity,
       minimum: 1,
-      description: 'How many permits the semaphore has, if nobody uses it and nobody has set its capacity.',
+      description: 'The number of permits of the semaphore, if it is unused and has no set capacity.',
     },
     pass: {
       type: 'boolean',
       description:
-        'Only waits until nobody holds it: a barrier. Nothing is held then; with a token of your own, release says that the ' +
-        'answer has come, or the end of the session does.',
+        'Waits at a barrier until the lock has no holder, and holds nothing afterwards. If you choose a token, call release to ' +
+        'confirm the answer, or let the session end.',
     },
-    parties: count('Enters a double barrier: shares the lock, and waits until so many do. leave ends that.', {
-      minimum: 1,
-      maximum: SHARERS_MAX,
-    }),
-    data,
-    keepData,
-    lockDelay: duration(
-      'For how long others are kept off when the session ends without a release; none unless given.',
+    parties: count(
+      'Enters a double barrier: shares the lock, and waits until so many callers do. Call leave to leave it.',
       {
-        min: 0,
-        max: LOCK_DELAY_MAX_MS,
+        minimum: 1,
+        maximum: SHARERS_MAX,
       },
     ),
+    data,
+    keepData,
+    lockDelay: duration('How long the lock stays blocked if the session ends without a release. Default: not at all.', {
+      min: 0,
+      max: LOCK_DELAY_MAX_MS,
+    }),
     attributes,
   }),
   Grant: answer({ ...owner, version, ...echoed }, ['keptData']),
   Upgrade: object({ ...owner, version, ...echoed, wait: waitForOthers }, ['session', 'token', 'version']),
   Downgrade: object({ ...owner, version, ...echoed }, ['session', 'token', 'version']),
   Leave: object({ ...owner, version, ...echoed, wait: waitForOthers }, ['session', 'token', 'version']),
-  Left: answer({ version: count('Of the round: the same one for all who left together.', { maximum: VERSION_MAX }) }),
+  Left: answer({
+    version: count('The version of the round: the same for all that leave together.', { maximum: VERSION_MAX }),
+  }),
   Renew: object({ ...owner, version, ...echoed }, ['session', 'version']),
   Release: object({ ...owner, version, ...echoed }, ['token']),
   Released: answer(
     {
-      released: { type: 'boolean', description: 'False: it was not held any more; a place in the queue is left.' },
-      code: text('Why it was not held.', { enum: ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSION_EXPIRED'] }),
+      released: {
+        type: 'boolean',
+        description: 'False if the lock was not held any more; a place in the queue is given up in any case.',
+      },
+      code: text('Why the lock was not held.', { enum: ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSION_EXPIRED'] }),
     },
     ['code'],
   ),
   ForceRelease: object({
     requestId: text(
-      'A new GUID, so that this can be repeated after a lost answer: within half a minute it is done once, however often it ' +
-        'is sent. Without it a repetition takes the lock from whoever has come since.',
+      'A new GUID, so that you can repeat the call after a lost answer: within half a minute it is carried out once, however ' +
+        'often it is sent. Without it, a repeated call takes the lock from later holders, too.',
       { minLength: 1, maxLength: REQUEST_ID_MAX },
     ),
-    by: text('Who does it; stays on record with the lock, if either is said.', { maxLength: FORCED_BY_BYTES_MAX }),
+    by: text('Who forces the release. `by` and `reason` are recorded with the lock if one of them is set.', {
+      maxLength: FORCED_BY_BYTES_MAX,
+    }),
     reason: text('Why.', { maxLength: FORCED_REASON_BYTES_MAX }),
   }),
   Revoke: object({
-    for: duration('For how long it is asked; then the request is void.', { min: 1, max: REVOKE_MAX_MS }),
-    by: text('Who asks, for people.', { maxLength: REVOKER_BYTES_MAX }),
+    for: duration('How long the request stands.', { min: 1, max: REVOKE_MAX_MS }),
+    by: text('Who asks, for display.', { maxLength: REVOKER_BYTES_MAX }),
     reason: text('Why.', { maxLength: REASON_BYTES_MAX }),
   }),
-  Revoking: answer({ version: { ...version, description: 'Grants up to this version are asked for.' } }),
+  Revoking: answer({
+    version: { ...version, description: 'Holders of grants up to this version are asked to release.' },
+  }),
   SetData: object({ ...owner, version, ...echoed, data }, ['session', 'token', 'version', 'data']),
   DataSet: answer({ version }),
   SetDepth: object({ ...owner, version, ...echoed, depth }, ['session', 'token', 'version', 'depth']),
   DepthSet: answer({ version, depth }),
-  Forgotten: answer({ forgotten: { type: 'boolean', description: 'False: there was nothing.' } }),
+  Forgotten: answer({ forgotten: { type: 'boolean', description: 'False if there was none.' } }),
   ForceReleased: answer({ version: { ...version, description: 'Of the grant that was ended.' } }),
-  SetCapacity: object({ capacity: { ...capacity, description: '0 forgets what was set.' } }, ['capacity']),
-  Capacity: answer({ permits: count('Held at the moment; may be above the capacity.'), capacity }),
+  SetCapacity: object({ capacity: { ...capacity, description: '0 removes the set capacity.' } }, ['capacity']),
+  Capacity: answer({ permits: count('The number of permits held now; it may be above the capacity.'), capacity }),
   OpenSession: object({ ttl, attributes }),
   RenewSession: object({ session, ttlMs, validMs }),
   Session: answer({ session, ttlMs, validMs }),
@@ -282,7 +295,7 @@ export const SCHEMAS = {
     },
     ['next'],
   ),
-  Closed: answer({ closed: { type: 'boolean', description: 'False: it was over.' } }),
+  Closed: answer({ closed: { type: 'boolean', description: 'False if the session had ended before.' } }),
   Check: object(
     {
       checks: {
@@ -298,7 +311,8 @@ export const SCHEMAS = {
     current: {
       type: 'array',
       items: { type: 'boolean' },
-      description: 'In the order asked, as of one moment after the call began for each range.',
+      description:
+        'In the order of the checks. The locks of one range are checked at one moment after the call started.',
     },
   }),
   Holder: answer({ ...holder, ...terms }, [
@@ -315,19 +329,19 @@ export const SCHEMAS = {
     {
       namespace,
       name,
-      kind: { type: 'string', enum: ['exclusive', 'shared', 'semaphore'], description: 'How it is held.' },
-      holders: { type: 'array', items: { $ref: '#/components/schemas/Holder' }, description: 'The first of them.' },
-      holderCount: count('How many hold it in all.'),
+      kind: { type: 'string', enum: ['exclusive', 'shared', 'semaphore'], description: 'How the lock is held.' },
+      holders: { type: 'array', items: { $ref: '#/components/schemas/Holder' }, description: 'The first holders.' },
+      holderCount: count('The number of all holders.'),
       waiters: {
         type: 'array',
-        description: 'The first of the queue, in order.',
+        description: 'The first waiters, in the order of the queue.',
         items: waiter,
       },
-      waiterCount: count('How many wait in all.'),
-      permits: count('Of a semaphore: held at the moment.'),
+      waiterCount: count('The number of all waiters.'),
+      permits: count('For a semaphore: the number of permits held now.'),
       capacity,
       keptData,
-      forced: { ...forced, description: 'Who has taken it by force last, where that was said.' },
+      forced: { ...forced, description: 'The last forced release, if `by` or `reason` was set.' },
       passing,
     },
     ['permits', 'capacity', 'keptData', 'forced', 'passing'],
@@ -341,13 +355,13 @@ export const SCHEMAS = {
     ['next'],
   ),
   EventBegin: answer({
-    from: bytes('What was told of locks from this name on …'),
-    to: bytes('… up to before this one may be out of date; their states follow. Empty: no bound.'),
+    from: bytes('Discard the states of locks from this name on …'),
+    to: bytes('… up to this one, exclusively; new states follow. Empty: no bound.'),
   }),
   EventState: answer({
     ...{ namespace, name, revision },
     state: {
-      description: 'null: nobody holds it or waits for it.',
+      description: 'null: the lock has no holders and no waiters.',
       oneOf: [{ $ref: '#/components/schemas/Lock' }, { type: 'null' }],
     },
   }),
@@ -358,11 +372,14 @@ export const SCHEMAS = {
   }),
   LockEvent: {
     oneOf: [
-      event('acquired, upgraded', { holder: HOLDER, waited: { type: 'boolean', description: 'It was in the queue.' } }),
+      event('acquired, upgraded', {
+        holder: HOLDER,
+        waited: { type: 'boolean', description: 'Whether the holder waited in the queue.' },
+      }),
       event('downgraded, changed', { holder: HOLDER }),
       event('released, expired, forced', { ...shownOwner, version }),
       event('queued', { waiter }),
-      event('left', { ...shownOwner, code: text('Why it waits no longer.') }),
+      event('left', { ...shownOwner, code: text('Why the wait has ended.') }),
       event('capacity', { capacity }),
       event('kept', { data: { oneOf: [keptData, { type: 'null' }] } }),
       event('revoking', { revocation: { oneOf: [revocation, { type: 'null' }] } }),
@@ -374,13 +391,13 @@ export const SCHEMAS = {
     error: {
       ...answer(
         {
-          code: text('What programs branch on; never changes its meaning.'),
-          message: text('For people: what is wrong, and what would be right.'),
+          code: text('For programs to branch on; a code never changes its meaning.'),
+          message: text('For people: what is wrong, and what is expected.'),
           retry: {
             type: 'string',
             enum: ['no', 'same', 'later'],
             description:
-              'no: it would be refused again; same: repeat it as it is, at any node; later: the same, after a pause.',
+              'no: the call would be refused again; same: repeat it unchanged, at any node; later: repeat it after a pause.',
           },
           holder: { $ref: '#/components/schemas/Holder' },
         },
