@@ -39,23 +39,23 @@ export interface AdminApiDeps extends ClusterCallsDeps, RecoveryApiDeps {
   readonly health: HealthKnowledge;
 }
 
-/** What this node knows of conditions. */
+/** What this node knows about the health of the cluster. */
 export interface HealthKnowledge {
-  /** What the masters answered, with what this node knows better. */
+  /** Completes the masters' report with what this node knows better. */
   completed(report: CheckReport): CheckReport;
-  /** What is known while no leader of the masters answers; undefined when one does. */
+  /** Returns what is known while no leader of the masters answers; undefined if one does. */
   withoutMasters(): CheckReport | undefined;
 }
 
-/** How long the masters are waited for: longer than an election takes, or a moment where nobody has led for longer. */
+/** How long to wait for the masters: longer than an election takes; `CHECK_AGAIN_MS` if they have had no leader for longer. */
 const CHECK_MS = 3_000;
 const CHECK_AGAIN_MS = 500;
 
-/** How long a leader may take to hand over: Raft gives a transfer up after an election time-out. */
+/** How long a transfer may take: Raft gives it up after an election time-out. */
 const TRANSFER_MS = 5_000;
 const TRANSFER_LOOK_MS = 20;
 
-/** The calls of `remora.v1.Admin`: whichever gateway is asked, the master's leader and the ranges' leaders answer. */
+/** The calls of `remora.v1.Admin`. Any gateway takes them; the master's leader and the ranges' leaders answer. */
 export class AdminApi {
   readonly #deps: AdminApiDeps;
   readonly #calls: ClusterCalls;
@@ -81,7 +81,7 @@ export class AdminApi {
     return this.#withStates(await this.#calls.master(masterHotRanges, toHotRangesRequest(request), call.timeoutMs));
   }
 
-  /** With what the ranges' leaders say of them at this moment. */
+  /** Adds the present status of each range from its leader. */
   async #withStates(page: RangesOverview): Promise<admin.ListRangesResponse> {
     const ranges = page.ranges.map(async (range) =>
       fromRange(range, await this.#calls.status(range.leaderNode, range.descriptor.rangeId)),
@@ -107,7 +107,7 @@ export class AdminApi {
     return fromSettings(await this.#calls.master(masterSettings, undefined, call.timeoutMs));
   }
 
-  /** Setting a value twice is as good as once. */
+  /** Setting a value twice has the effect of setting it once. */
   async setSetting(request: admin.SetSettingRequest, call: CallInfo): Promise<admin.ListSettingsResponse> {
     const { name, value } = request;
     return fromSettings(await this.#calls.change(masterSetSetting, { name, value }, call.timeoutMs));
@@ -118,7 +118,7 @@ export class AdminApi {
     const toNode = toId(request.toNode, 'to_node');
     const endsMs = this.#deps.clock.monotonicMs() + Math.min(call.timeoutMs, TRANSFER_MS);
     const range = await this.#calls.range(rangeId, call.timeoutMs);
-    // Not `range.leaderNode`: what the master knows may be a heartbeat old.
+    // Not `range.leaderNode`, as the master's knowledge may be a heartbeat old.
     const from = await this.#calls.leader(range, rangeTransferLeader, { rangeId, toNode }, call.timeoutMs);
     for (;;) {
       const status = await this.#calls.status(toNode, rangeId);
@@ -136,8 +136,8 @@ export class AdminApi {
   }
 
   /**
-   * As long as one range has all plain keys: the others would have to be raised as well, and what was written between them
-   * could not be told.
+   * Refused unless one range has all plain keys: otherwise other ranges would have to be raised as well, and writes between
+   * the steps could not be detected.
    */
   async beginRestore(request: admin.BeginRestoreRequest, call: CallInfo): Promise<admin.BeginRestoreResponse> {
     const to = toCount(request.revision, 'revision');
@@ -170,7 +170,7 @@ export class AdminApi {
   }
 }
 
-/** It may have, or may do so yet, unless it says that another one leads. */
+/** The error of a transfer that was not seen to succeed. The node may still lead the range, unless it names another leader. */
 function notTaken(status: RangeStatus | undefined, toNode: number, rangeId: number): ServiceError {
   if (status !== undefined && status.leaderNode !== 0) {
     return new ServiceError(
@@ -182,7 +182,7 @@ function notTaken(status: RangeStatus | undefined, toNode: number, rangeId: numb
   return new ServiceError('UNKNOWN_OUTCOME', message);
 }
 
-/** These calls are rare, so they may be promises; what a caller gave up goes on to its time-out. */
+/** Adapts a call with a promise, which rare calls may use. After a cancel it runs on until its time-out. */
 export function asUnary<Request, Response>(
   work: (request: Request, call: CallInfo) => Promise<Response>,
 ): UnaryHandler<Request, Response> {

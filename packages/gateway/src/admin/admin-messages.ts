@@ -1,4 +1,4 @@
-/** Requests and answers of `remora.v1.Admin`, from and to the messages between roles. */
+/** Converts requests and answers of `remora.v1.Admin` from and to the messages between roles. */
 import { ServiceError } from '@remora/base';
 import {
   type CheckReport,
@@ -18,13 +18,13 @@ import type { admin } from '@remora/protocol/remora';
 const RANGES_LIMIT_DEFAULT = 100;
 const HOT_LIMIT_DEFAULT = 20;
 
-/** Of a node or a range. */
+/** Reads the id of a node or a range. */
 export function toId(id: bigint, what: string): number {
   if (id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(id);
   throw new ServiceError('INVALID_ARGUMENT', `${what} must be a number above 0, not ${id}`);
 }
 
-/** 0 stands for none. */
+/** Reads an id that may be missing: 0. */
 export function toOptionalId(id: bigint, what: string): number {
   return id === 0n ? 0 : toId(id, what);
 }
@@ -34,7 +34,7 @@ export function toRangesRequest(request: admin.ListRangesRequest): RangesRequest
   return { from: request.from, limit, rangeId: toOptionalId(request.rangeId, 'range_id') };
 }
 
-/** A map, as the words come from outside: of an object, `constructor` would be one as well. */
+/** A map, as the words come from clients: an object would also have `constructor`. */
 const LOAD_MEASURES: ReadonlyMap<string, LoadMeasure> = new Map([
   ['', 'requests'],
   ['reads', 'reads'],
@@ -71,7 +71,7 @@ function fromNode({ descriptor, silentMs, maintenanceLeftMs, labels, space, ...n
   };
 }
 
-/** `status`: what its leader says of it. */
+/** `status`: from the range's leader. */
 export function fromRange(
   { descriptor, leaderNode, reports }: RangeOverview,
   status: RangeStatus | undefined,

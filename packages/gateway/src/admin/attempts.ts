@@ -8,9 +8,9 @@ export interface AttemptPorts {
 
 const ATTEMPT_MS = 1_500;
 const PAUSE_MIN_MS = 10;
-/** Short beside an election, which most of these attempts wait for. */
+/** Short compared to an election, for which most of these attempts wait. */
 const PAUSE_MAX_MS = 20;
-/** After these another node may answer, or this one later. */
+/** Errors after which another node, or a later attempt, may succeed. */
 const WORTH_REPEATING: ReadonlySet<ErrorCode> = new Set([
   'NOT_LEADER',
   'UNAVAILABLE',
@@ -18,22 +18,22 @@ const WORTH_REPEATING: ReadonlySet<ErrorCode> = new Set([
   'STALE_EPOCH',
 ]);
 
-/** One attempt, to be answered within its time. */
+/** One attempt, with a time-out. */
 export type Attempt<Reply> = (timeoutMs: number, done: Done<Reply>) => CallHandle;
 
-/** What is asked for again and again. */
+/** A repeated request. */
 export interface Attempts<Reply> {
   readonly whom: string;
   readonly timeoutMs: number;
   readonly attempt: Attempt<Reply>;
-  /** It is a change: where an answer to one was lost, a refusal of a later one does not say that nothing was done. */
+  /** Whether it changes something: once an answer was lost, a later refusal does not mean that nothing was done. */
   readonly changes: boolean;
 }
 
 /**
- * Repeats an attempt, with growing pauses, until it is answered or refused for good, or the time is over: then it rejects
- * with `UNAVAILABLE`, which names `whom` and has the last error as its cause; with `UNKNOWN_OUTCOME` after a change of which
- * an answer was lost. Only for what may take effect twice.
+ * Repeats an attempt, with growing pauses, until it is answered or finally refused, or the time is over. Then it rejects with
+ * `UNAVAILABLE`, which names `whom` and has the last error as its cause, or with `UNKNOWN_OUTCOME` if it is a change and an
+ * answer was lost. Only for requests that may take effect twice.
  */
 export async function untilAnswered<Reply>(ports: AttemptPorts, attempts: Attempts<Reply>): Promise<Reply> {
   const { whom, timeoutMs, attempt, changes } = attempts;

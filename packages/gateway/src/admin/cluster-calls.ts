@@ -11,7 +11,7 @@ import {
 } from '@remora/protocol';
 import { type AttemptPorts, untilAnswered } from './attempts.ts';
 
-/** Asks the master once, at its leader as far as known; learns from the answer where it may be. */
+/** Asks the master once, at its last known leader; learns from the answer which node leads. */
 export interface MasterCaller {
   call<Request, Reply>(
     method: Method<Request, Reply>,
@@ -28,7 +28,7 @@ export interface ClusterCallsDeps extends AttemptPorts {
 
 const STATUS_TIMEOUT_MS = 1_000;
 
-/** The ways from an admin request to those who answer it: the master's leader, and the leaders of ranges. */
+/** Sends admin requests to the master's leader, and to the leaders of ranges. */
 export class ClusterCalls {
   readonly #deps: ClusterCallsDeps;
 
@@ -36,12 +36,12 @@ export class ClusterCalls {
     this.#deps = deps;
   }
 
-  /** Asks what it knows. */
+  /** Sends a query. */
   master<Request, Reply>(method: Method<Request, Reply>, request: Request, timeoutMs: number): Promise<Reply> {
     return this.#master(method, request, timeoutMs, false);
   }
 
-  /** Asks for a change, which may be made twice. */
+  /** Sends a change that may be made twice. */
   change<Request, Reply>(method: Method<Request, Reply>, request: Request, timeoutMs: number): Promise<Reply> {
     return this.#master(method, request, timeoutMs, true);
   }
@@ -60,7 +60,7 @@ export class ClusterCalls {
     });
   }
 
-  /** What the master knows of a range. @throws ServiceError RANGE_NOT_FOUND */
+  /** Resolves with what the master knows about a range. @throws ServiceError RANGE_NOT_FOUND */
   async range(rangeId: number, timeoutMs: number): Promise<RangeOverview> {
     const page = await this.master(masterRanges, { from: new Uint8Array(0), limit: 1, rangeId }, timeoutMs);
     const [range] = page.ranges;
@@ -68,7 +68,7 @@ export class ClusterCalls {
     return range;
   }
 
-  /** Asks the leader of a range for a change, first the node that is thought to lead it; for what may be done twice. */
+  /** Sends a change that may be made twice to the leader of a range, first to its last known one. */
   leader<Request, Reply>(
     { descriptor, leaderNode }: RangeOverview,
     method: Method<Request, Reply>,
@@ -91,7 +91,7 @@ export class ClusterCalls {
     });
   }
 
-  /** What a node says of its replica of a range; undefined when it says nothing. Asked once. */
+  /** Asks a node once for the status of its replica of a range; resolves with undefined without an answer. */
   status(nodeId: number, rangeId: number): Promise<RangeStatus | undefined> {
     if (nodeId === 0) return Promise.resolve(undefined);
     return new Promise((resolve) => {
@@ -101,7 +101,7 @@ export class ClusterCalls {
   }
 }
 
-/** The leader that the error names, otherwise the replica after the one that was asked. */
+/** Returns the leader that the error names, or the replica after the one that was asked. */
 function whereNext({ details }: ServiceError, asked: number, nodes: readonly number[]): number {
   const named = details?.leaderNode;
   if (typeof named === 'number' && named !== 0 && named !== asked) return named;

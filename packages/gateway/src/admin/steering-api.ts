@@ -26,7 +26,7 @@ import {
   toWhy,
 } from './steering-messages.ts';
 
-/** The calls of `remora.v1.Admin` by which operators steer; the master's leader decides on all of them. */
+/** The calls of `remora.v1.Admin` with which operators steer the cluster; the master's leader decides on them. */
 export class SteeringApi {
   readonly #calls: ClusterCalls;
 
@@ -34,7 +34,7 @@ export class SteeringApi {
     this.#calls = calls;
   }
 
-  /** The epoch that goes along is that of one look at the range, so repeating the call does the change once (ST1). */
+  /** All attempts carry the epoch that was read first, so that the change is made once (ST1). */
   async changeRange(request: admin.ChangeRangeRequest, { timeoutMs }: CallInfo): Promise<admin.Operator> {
     const rangeId = toId(request.rangeId, 'range_id');
     const change = toChange(request);

@@ -1,4 +1,4 @@
-/** Requests and answers of `remora.v1.Admin` that steer a cluster, from and to the messages between roles. */
+/** Converts steering requests and answers of `remora.v1.Admin` from and to the messages between roles. */
 import { ServiceError, unreachable } from '@remora/base';
 import {
   type Epoch,
@@ -17,7 +17,7 @@ import type { admin } from '@remora/protocol/remora';
 import { toId, toOptionalId } from './admin-messages.ts';
 
 const OPERATORS_DEFAULT = 100;
-/** Of maintenance windows and pauses. */
+/** Reads the length of a maintenance window or a pause. */
 const DURATION_MAX_MS = 30 * 24 * 3_600_000;
 
 export function toChange({ change }: admin.ChangeRangeRequest): RangeChange {
@@ -41,7 +41,7 @@ export function toChange({ change }: admin.ChangeRangeRequest): RangeChange {
   }
 }
 
-/** Undefined: as the range is now. */
+/** Reads an epoch; undefined: the range's present one. */
 export function toEpoch({ confVersion, version }: admin.ChangeRangeRequest): Epoch | undefined {
   if (confVersion === 0n && version === 0n) return undefined;
   return { confVersion: toId(confVersion, 'conf_version'), version: toId(version, 'version') };

@@ -1,13 +1,13 @@
 /**
- * Who goes on where a majority is lost, from what all nodes say that are left.
+ * Chooses the replicas that continue groups without a majority, from the answers of all remaining nodes.
  *
- * RP1. Of a group, the replica with the best log counts: the later last term, then the higher last index. It holds whatever
- *      any of the others has applied (raft/core/forced.test.ts). Exactly that one goes on; of equal ones that of the lowest
- *      id, so that orders which are given at once through several gateways choose the same.
- * RP2. A group has lost its majority when its best replica hears no leader, and of the voters that it knows, in one of both
- *      sets if the configuration is joint, no more than half live on nodes that are left.
- * RP3. No replica goes on with keys that another range has by a later version, living or dead: it has not come to a split or
- *      a merge that others have.
+ * RP1. The replica of a group with the best log continues: the later last term, then the higher last index. It has all that
+ *      any other replica has applied (raft/core/forced.test.ts). Among equal ones, the one with the lowest id continues, so
+ *      that concurrent recoveries through several gateways choose the same.
+ * RP2. A group has lost its majority if its best replica hears no leader, and at most half of the voters that it knows (in
+ *      one of the two sets if the configuration is joint) are on remaining nodes.
+ * RP3. No replica continues with keys that another range, living or dead, has with a later version: the replica has not applied
+ *      a split or a merge that others have.
  */
 import { equalBytes, type Span, spanContains } from '@remora/base';
 import { type Epoch, type HeldGroup, MASTERS, type NodeGroups, type RangeDescriptor } from '@remora/protocol';
@@ -15,22 +15,22 @@ import { type Epoch, type HeldGroup, MASTERS, type NodeGroups, type RangeDescrip
 /** A group that has lost its majority. */
 export interface LostGroup {
   readonly groupId: number;
-  /** Undefined for the masters. */
+  /** The range; undefined for the masters. */
   readonly range: RangeDescriptor | undefined;
   /** The nodes whose replicas vote. */
   readonly voters: readonly number[];
-  /** The node of the replica that goes on, and what it holds. */
+  /** The node of the replica that continues, and its state. */
   readonly survivor: number;
   readonly replicaId: number;
   readonly lastTerm: number;
   readonly lastIndex: number;
-  /** The latest epoch that anybody knows. */
+  /** The latest known epoch. */
   readonly epoch: Epoch;
-  /** Nodes whose replicas are given up. */
+  /** The nodes whose replicas are given up. */
   readonly givenUp: readonly number[];
 }
 
-/** A range of which nothing can be brought back. */
+/** A range that cannot be recovered. */
 export interface UnrecoverableRange {
   readonly range: Pick<RangeDescriptor, 'rangeId'> & Span;
   readonly reason: string;
@@ -44,9 +44,9 @@ export interface RecoveryPlan {
 
 export interface Loss {
   readonly dead: readonly number[];
-  /** What every other node says. */
+  /** The answers of all remaining nodes. */
   readonly seen: readonly NodeGroups[];
-  /** As the masters know them; none when they cannot be asked. */
+  /** The ranges that the masters know; none if the masters cannot be asked. */
   readonly known: readonly RangeDescriptor[];
 }
 
@@ -77,7 +77,7 @@ function isOfMasters({ groupId }: HeldGroup): boolean {
   return groupId === MASTERS;
 }
 
-/** What is to be done for a range, if anything. */
+/** Returns the recovery of a range, if it needs one. */
 function ofRange(
   latest: RangeDescriptor,
   all: readonly Replica[],
@@ -95,12 +95,12 @@ function ofRange(
   const owner = laterOwner(lost.range, told);
   const givenUp = replicas.map(({ nodeId }) => nodeId).filter((nodeId) => nodeId !== lost.survivor);
   if (owner === undefined) return { ...lost, givenUp };
-  if (known.length > 0 && !known.some((range) => range.rangeId === rangeId)) return undefined; // it was merged away
+  if (known.length > 0 && !known.some((range) => range.rangeId === rangeId)) return undefined; // the range was merged away
   const reason = `its newest replica is older than a split or a merge: range ${owner} has some of its keys`;
   return { range: lost.range, reason };
 }
 
-/** Of each range the descriptor of its latest membership. */
+/** Returns the descriptor with the latest membership of each range. */
 function latestOf(told: readonly RangeDescriptor[]): readonly RangeDescriptor[] {
   const latest = new Map<number, RangeDescriptor>();
   for (const range of told) {
@@ -129,10 +129,10 @@ function lostGroup(replicas: readonly Replica[], dead: readonly number[], epoch:
 function isBetter(a: Replica, b: Replica): boolean {
   if (a.lastTerm !== b.lastTerm) return a.lastTerm > b.lastTerm;
   if (a.lastIndex !== b.lastIndex) return a.lastIndex > b.lastIndex;
-  return a.replicaId < b.replicaId; // RP1: in whatever order they were asked
+  return a.replicaId < b.replicaId; // RP1: whatever the order of the answers
 }
 
-/** Whether more than half of the voters are left. */
+/** Whether more than half of the voters remain. */
 function isMajority(voters: readonly number[], dead: readonly number[]): boolean {
   return 2 * voters.filter((nodeId) => !dead.includes(nodeId)).length > voters.length;
 }
@@ -145,7 +145,7 @@ function latestEpoch(told: readonly RangeDescriptor[], rangeId: number): Epoch {
   };
 }
 
-/** RP3: another range, or the same one, that has keys of this one by a later version, or has left some to others. */
+/** RP3. Finds a later version of a range that has keys of this one, or has given some of its keys to others. */
 function laterOwner(range: RangeDescriptor, told: readonly RangeDescriptor[]): number | undefined {
   return told.find(
     (other) =>

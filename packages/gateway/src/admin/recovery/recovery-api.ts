@@ -17,7 +17,7 @@ import type { ClusterCalls } from '../cluster-calls.ts';
 import { type Loss, type LostGroup, planRecovery, type RecoveryPlan } from './plan.ts';
 import { fromPlan } from './recovery-messages.ts';
 
-/** A node of the cluster, as this one knows it without asking. */
+/** A node of the cluster, as this node knows it. */
 export interface ClusterNode {
   readonly nodeId: number;
   readonly name: string;
@@ -26,7 +26,7 @@ export interface ClusterNode {
 
 export interface RecoveryApiDeps {
   readonly dialer: RpcDialer;
-  /** Also while no master can be reached. */
+  /** Returns the nodes, also while no master can be reached. */
   readonly nodes: () => readonly ClusterNode[];
 }
 
@@ -38,14 +38,14 @@ interface Step {
 }
 
 /**
- * Gets a cluster over the loss of majorities, in steps: the masters first, then the dead nodes are removed for good, so that
- * none of them is taken back, then each range that lost its majority.
+ * Recovers a cluster after the loss of majorities, in steps: first the masters, then the dead nodes are removed for good, so
+ * that they cannot return, then each range without a majority.
  *
- * RA1. A step is worked out anew from what the nodes say that are left: whoever asks may die between two of them, and two may
- *      ask at once. No replica goes on alone unless all that are left have said what they hold.
- * RA2. Nothing is done while a node that is called dead answers, or one that is not does not.
- * RA3. A node that was removed before, and does not answer, is none that is left: it counts as dead without being called so.
- *      One that answers has not been told yet, and its replicas count.
+ * RA1. Each step is computed from the answers of the remaining nodes: the caller may fail between two steps, and two callers
+ *      may run at once. No replica continues alone before all remaining nodes have reported what they hold.
+ * RA2. Nothing is done while a node named dead answers, or a node not named dead does not.
+ * RA3. A node that was removed before and does not answer counts as dead without being named. One that answers has not learned
+ *      of its removal yet, and its replicas count.
  */
 export class RecoveryApi {
   readonly #calls: ClusterCalls;
@@ -71,7 +71,7 @@ export class RecoveryApi {
     return fromPlan(plan, dead, step);
   }
 
-  /** By id or by name. */
+  /** Finds nodes by id or by name. */
   #resolve(wanted: readonly string[]): readonly number[] {
     const nodes = this.#deps.nodes();
     if (wanted.length === 0) throw wrong('dead: name the nodes that are gone for good');
@@ -82,7 +82,7 @@ export class RecoveryApi {
     });
   }
 
-  /** What all nodes say that are left (RA2), and who is not (RA3). */
+  /** Asks all nodes. Returns the answers of the remaining ones (RA2), and the dead nodes (RA3). */
   async #look(named: readonly number[]): Promise<Pick<Loss, 'seen' | 'dead'>> {
     const unnamed = this.#deps.nodes().filter(({ nodeId }) => !named.includes(nodeId));
     const others = unnamed.filter(({ removed }) => !removed);

@@ -23,7 +23,7 @@ import { untilDeadline } from './deadline.ts';
 import { type StatusOf, toGrpcError } from './status.ts';
 
 export interface CallLimits {
-  /** Unary calls under way in the whole server; further ones get RESOURCE_EXHAUSTED. Part of them may wait (C3). */
+  /** Unary calls in flight in the whole server; further ones get RESOURCE_EXHAUSTED. A part of them may wait (C3). */
   readonly unaryCallsMax: number;
   /** Open streams in the whole server; further ones get RESOURCE_EXHAUSTED. */
   readonly streamsMax: number;
@@ -31,31 +31,31 @@ export interface CallLimits {
 }
 
 /**
- * Of the unary calls, how many may be of etcd's locks and elections and wait for as long as their clients do: the rest is room
- * for what ends waits. Waits for Remora's locks have half of all (`WAITS_MAX`).
+ * The share of unary calls that may be waiting calls of etcd's locks and elections: the rest is for calls that end waits. Waits
+ * for Remora's locks have half of all (`WAITS_MAX`).
  */
 const WAITING_SHARE = 0.25;
 
-/** Who counts what is refused. */
+/** Counts refused calls. */
 export interface RefusalListener {
-  /** Told of each call that is refused because too many are under way. */
+  /** Called for each call that is refused because too many are in flight. */
   readonly onBusy?: () => void;
-  /** Told of each unary call that is refused for what it says, before anything is done about it. */
+  /** Called for each unary call that is refused as malformed. */
   readonly onMalformed?: () => void;
 }
 
 /**
- * Fits services into gRPC: limits, deadlines, cancellation, back-pressure and error statuses, for every call alike.
+ * Adapts services to gRPC: limits, deadlines, cancellation, back-pressure and error statuses, the same for every call.
  *
- * C1. A call is answered at most once, and not at all after the client gave up.
- * C2. Unexpected errors are logged with their cause and answered as INTERNAL.
- * C3. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest of
- *     the drain to take back what it has done. There are only as many of them as leave room for others.
+ * C1. A call is answered at most once, and not after the client has given up.
+ * C2. Unexpected errors are logged with their cause, and answered with INTERNAL.
+ * C3. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest of the
+ *     drain to take back what it has done. The number of these calls is bounded, which leaves room for others.
  */
 export class CallGuard {
   readonly #limits: CallLimits;
   readonly #logger: Logger;
-  /** How to end each call that is open. */
+  /** Functions that end the open calls. */
   readonly #unaryCalls = new Set<(error: ServiceError) => void>();
   readonly #streams = new Set<(error: ServiceError) => void>();
   /** C3. */
@@ -75,18 +75,18 @@ export class CallGuard {
     return { unaryCalls: this.#unaryCalls.size, streams: this.#streams.size };
   }
 
-  /** Nobody is answered any more: what goes on by itself may end. */
+  /** Whether no call is answered any more; background work may end then. */
   get abandoned(): boolean {
     return this.#abandoned;
   }
 
-  /** From now on new calls are refused as UNAVAILABLE, and streams end so, that clients turn to another node. */
+  /** From now on, new calls and open streams end with UNAVAILABLE, so that clients turn to another node. */
   drain(): void {
     this.#draining = true;
     for (const end of [...this.#streams, ...this.#waiting]) end(shuttingDown());
   }
 
-  /** Answers the calls that are still open: what becomes of them is not known here. */
+  /** Answers the calls that are still open with UNKNOWN_OUTCOME. */
   abandon(): void {
     this.#abandoned = true;
     for (const end of [...this.#unaryCalls])
@@ -181,7 +181,7 @@ export class CallGuard {
     };
   }
 
-  /** A call with one request and a stream of answers. */
+  /** Adapts a call with one request and a stream of answers. */
   serverStream<Request, Response>(
     service: StreamService<Request, Response>,
     statusOf: StatusOf,
@@ -193,7 +193,7 @@ export class CallGuard {
     };
   }
 
-  /** Gives what takes the stream's requests. */
+  /** Returns the handler of the stream's requests. */
   #runStream<Request, Response>(
     service: StreamService<Request, Response>,
     statusOf: StatusOf,

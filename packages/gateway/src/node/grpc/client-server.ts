@@ -16,17 +16,17 @@ import type { GrpcService } from './service.ts';
 
 export interface ClientServerLimits extends CallLimits {
   /**
-   * Largest message or frame from a client, in bytes: `pipeFrameBytesMax` of the largest request, so that a frame of the
-   * Pipe fits, and services can refuse what is too large with a better message.
+   * The largest message or frame from a client, in bytes: `pipeFrameBytesMax` of the largest request, so that a frame of the
+   * Pipe fits, and services can refuse larger requests with a better message.
    */
   readonly messageBytesMax: number;
-  /** Calls and streams of one connection at a time; further ones wait at the client. */
+  /** Calls and streams of one gRPC connection at a time; further ones wait at the client. */
   readonly callsPerConnectionMax: number;
-  /** A connection without any sign of life for this long is asked for one … */
+  /** A connection that is silent for this long is sent a ping … */
   readonly keepAliveMs: number;
-  /** … and closed when none comes within this time. */
+  /** … and closed without an answer within this time. */
   readonly keepAliveTimeoutMs: number;
-  /** So long may a connection take to show what it speaks. */
+  /** How long a connection may take to send its first bytes, which show its protocol. */
   readonly helloMs: number;
   /** What connections may hold that have not said something whole; gRPC's count as connections only. */
   readonly input?: Partial<InputLimits>;
@@ -50,21 +50,21 @@ export interface ClientServerDeps {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly limits?: ClientServerLimits;
-  /** Told of each call that is refused because too many are under way. */
+  /** Called for each call that is refused because too many are in flight. */
   readonly onBusy?: () => void;
-  /** Told of each unary call that is refused for what it says. */
+  /** Called for each unary call that is refused as malformed. */
   readonly onMalformed?: () => void;
 }
 
-/** The address is taken by another process, may not be bound, or does not exist on this machine. */
+/** The address is in use, may not be bound, or does not exist on this machine. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
 /**
- * The port for clients, which takes connections of two kinds and tells them apart by their first bytes: streams of frames,
- * as the Pipe is one, and gRPC, which is whatever does not begin like a stream of frames. Add services first, then
- * `start`. Those of gRPC may use `guard`, so that limits count for all of them together.
+ * The port for clients. It takes two kinds of connections and distinguishes them by their first bytes: streams of frames, such
+ * as the Pipe, and gRPC, which is anything else. Add services first, then `start`. gRPC services may use `guard`, so that
+ * limits hold for all of them together.
  */
 export class ClientServer {
   readonly guard: CallGuard;
@@ -89,7 +89,7 @@ export class ClientServer {
     this.#frames.push(service);
   }
 
-  /** Listens; resolves to the port, which the system chooses for 0. Rejects with a `ListenError`. */
+  /** Listens. Resolves with the port, which the system chooses for 0. Rejects with a `ListenError`. */
   async start(host: string, port: number): Promise<number> {
     const { clock, logger } = this.#deps;
     const { messageBytesMax, keepAliveMs, keepAliveTimeoutMs, helloMs, input = {} } = this.#limits;
@@ -111,14 +111,14 @@ export class ClientServer {
     return this.#port.port;
   }
 
-  /** What its connections hold; undefined until it listens. */
+  /** What its connections hold in memory; undefined before it listens. */
   get held(): PortHeld | undefined {
     return this.#port;
   }
 
   /**
-   * Takes no new connections and calls, ends streams that use the guard, lets unary calls finish within `graceMs`, then
-   * answers them as unknown. Streams of frames, and those that do not use the guard, are for their owners to end before.
+   * Accepts no new connections and calls, ends streams that use the guard, lets unary calls finish within `graceMs`, then
+   * answers the rest with UNKNOWN_OUTCOME. Owners end streams of frames, and streams that do not use the guard, before.
    */
   stop(graceMs: number): Promise<void> {
     this.guard.drain();

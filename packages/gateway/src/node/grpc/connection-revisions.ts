@@ -1,13 +1,13 @@
 import type { SeenRevision } from '../../calls.ts';
 
-/** As many connections as this are remembered for certain, and at most twice as many. */
+/** At least this many connections are remembered, and at most twice as many. */
 const CONNECTIONS_MAX = 10_000;
 
 /**
- * The newest revision that the answers on each connection have carried.
+ * The newest revision that answers on each connection have carried.
  *
- * gRPC does not say when a connection ends, so those that made no call for the longest time are forgotten: when
- * `CONNECTIONS_MAX` others have made one since.
+ * gRPC does not report the end of a connection. So a connection is forgotten when `CONNECTIONS_MAX` others have made a call
+ * since its last one.
  */
 export class ConnectionRevisions {
   readonly #max: number;

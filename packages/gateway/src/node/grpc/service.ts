@@ -6,7 +6,7 @@ export interface GrpcService {
   readonly implementation: UntypedServiceImplementation;
 }
 
-/** Pairs them; the generated `…Server` type checks that no method is missing. */
+/** Makes a service; the generated `…Server` type checks that no method is missing. */
 export function grpcService<Implementation extends UntypedServiceImplementation>(
   definition: ServiceDefinition,
   implementation: Omit<Implementation, keyof UntypedServiceImplementation> & {

@@ -89,8 +89,8 @@ export class RangeCalls {
   }
 
   /**
-   * As `execute`, but the signal does not end it once it has begun. It ends by its own time-out, at the end of the request, and
-   * only then it is known whether the command may have been applied: it may have waited for a leader all the time.
+   * Like `execute`, but the signal does not end it once it has started. It ends by its own time-out, at the end of the request:
+   * only then is it known whether the command was sent, as it may have waited for a leader all the time.
    */
   executeToEnd(build: BuildCommand, span: Span, identity: CommandIdentity): Promise<RangeReply> {
     if (this.signal.aborted) return Promise.reject(this.signal.reason);
