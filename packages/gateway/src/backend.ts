@@ -88,7 +88,7 @@ export interface LockWatchOptions {
 }
 
 /** Takes the states of the watched locks, then events. After an interruption the states come again. */
-export type LockWatchListener = (news: readonly LockNews[]) => void;
+export type LockWatchListener = (events: readonly LockNews[]) => void;
 
 /**
  * The cluster, as the services of a gateway see it. A backend routes requests by their keys, follows leaders, and retries

@@ -132,7 +132,7 @@ export class AcquireCalls {
     }
   }
 
-  /** HA7. Whoever is not told how it ended, as the wait did, may have been granted the lock, or wait for it. */
+  /** HA7. An error after the acquire was sent leaves the outcome open: it may hold the lock, or wait for it. */
   async #result(request: AcquireRequest, session: SessionRef, signal: AbortSignal): Promise<LockResult> {
     const waiting = request.waitMs > 0 ? { waitMs: request.waitMs } : {};
     try {

@@ -30,7 +30,7 @@ export class LockEventBackpressure {
   readonly #write: (event: LockNews) => number;
   readonly #control: () => Pick<WatchControl, 'pause' | 'resume'> | undefined;
   readonly #shared: HeldBytes;
-  /** As of the last write. What the client has read since is unknown until it has read everything. */
+  /** Set by the last write. What the client has read since then is unknown until it has read everything. */
   #unreadBytes = 0;
   #unreadMax = BACKLOG_BYTES_MAX;
   #paused = false;

@@ -167,8 +167,8 @@ function openLockWatch(
 ): StreamSink<PipeLockWatchRequest> {
   validatePipeLockWatch(request);
   let behind = false;
-  const control = backend.watchLocks(request, (news) => {
-    if (context.send(news) || behind) return;
+  const control = backend.watchLocks(request, (events) => {
+    if (context.send(events) || behind) return;
     behind = true;
     control.pause();
   });

@@ -1,6 +1,6 @@
 /**
- * What goes over HTTP, as JSON Schema (2020-12). `additionalProperties: false` is what the server does with fields that it
- * does not know; a client of answers should not mind new ones.
+ * The bodies of requests and answers as JSON Schema (2020-12). The server refuses unknown fields, as
+ * `additionalProperties: false` says; clients should ignore unknown fields of answers.
  */
 import {
   CHECKS_MAX,

@@ -28,7 +28,7 @@ export interface ClientServerLimits extends CallLimits {
   readonly keepAliveTimeoutMs: number;
   /** How long a connection may take to send its first bytes, which show its protocol. */
   readonly helloMs: number;
-  /** What connections may hold that have not said something whole; gRPC's count as connections only. */
+  /** Bounds for connections with incomplete input; gRPC connections count only by their number. */
   readonly input?: Partial<InputLimits>;
 }
 

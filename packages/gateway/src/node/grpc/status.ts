@@ -8,12 +8,12 @@ export type StatusOf = (error: ServiceError) => { readonly status: number; reado
 export const CODE_TRAILER = 'remora-code';
 /** Trailer with Remora's own message where the status carries another text; percent-encoded UTF-8. */
 export const MESSAGE_TRAILER = 'remora-message';
-/** gRPC's own trailer for when to try again, heeded by clients that were given a retry policy (gRFC A6). */
+/** gRPC's trailer for the pause before a retry, used by clients with a retry policy (gRFC A6). */
 export const PUSHBACK_TRAILER = 'grpc-retry-pushback-ms';
 const MESSAGE_MAX = 512;
 /**
- * Of a status: it travels in a trailer, percent-encoded, and one that is too large for a header is not sent at all. What is
- * wrong may be quoted in it, and as long as a request.
+ * Bound for the message of a status. It is sent percent-encoded in a trailer, and gRPC drops a message that is too large for a
+ * header. A message may quote a part of the request, which may be long.
  */
 const DETAILS_MAX = 4_096;
 

@@ -15,15 +15,15 @@ import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
 import { WaitSlots } from '../../routing/calls/wait-slots.ts';
 
-/** The largest request asks about a thousand versions. */
+/** The largest request is a check of a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;
 /** Calls and streams at a time: fewer than the connections that a server accepts, which leaves room for health checks. */
 const CALLS_MAX = 800;
 /** Calls that may wait, and streams of events, at a time: the rest is for renewals and for calls that end waits (a release). */
 const WAITS_SHARE = 0.5;
-/** Of bodies that have not arrived in full, together: a few hundred of usual size, and never the memory of the node. */
+/** Bytes of all incomplete bodies: a few hundred of usual size, and a small part of the node's memory. */
 const UNFINISHED_BYTES_MAX = 8 * 1024 * 1024;
-/** Of these, from one address. */
+/** The share of these bytes for one address. */
 const ADDRESS_SHARE = 0.25;
 /** A renewal or a release is smaller. `CALLS_MAX` bodies of this size need no budget. */
 const SMALL_BODY_BYTES = 4 * 1024;
@@ -70,7 +70,7 @@ export interface HttpEndpointDeps extends Omit<HttpApiDeps, 'waits'> {
 export interface HttpEndpoint {
   /** A path that ends with a slash stands for all paths below it. */
   readonly paths: readonly string[];
-  /** What bodies that are still arriving hold; each counts as a connection. */
+  /** What incomplete bodies hold in memory; each counts as a connection. */
   readonly input: InputStats;
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Ends waiting calls with an error, and takes back grants that no client will learn of. */
@@ -78,18 +78,18 @@ export interface HttpEndpoint {
 }
 
 /**
- * The JSON interface over HTTP.
+ * The JSON API over HTTP.
  *
  * HE1. A body has at most `BODY_BYTES_MAX` bytes, and is JSON by its type, which a form of a web page cannot send. The server
  *      has refused pages of other sites by then (`request-guard.ts`); there are no CORS headers, so none reads an answer.
- *      Together, bodies that are not finished have `UNFINISHED_BYTES_MAX`, and those of one address a part of it. What is too
- *      much ends the body that began first, of that address or of the one that has most (input-budget.ts IB2): who asks next
- *      is not refused for it. Small bodies are not counted. How long one may take, the server bounds.
+ *      All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and those of one address a share of it. Above that, the body
+ *      that started first is ended, of that address or of the one that has most (input-budget.ts IB2), so that the next
+ *      request is not refused. Small bodies are not counted. The server bounds how long a body may take.
  * HE2. A client that closes its connection ends its call. A grant in an answer that it did not read is taken back.
  * HE3. The numbers of calls and streams are bounded; further ones are refused at once. Calls that may take long have a part.
  * HE4. A client that does not read its events takes up no memory: the source pauses until it does.
- * HE5. A stream that was ended is open until its client has read it, and nothing is written to it any more: Node would end
- *      the process for that.
+ * HE5. An ended stream stays open until its client has read it, and nothing is written to it: Node would end the process for
+ *      that.
  */
 export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<EndpointLimits> = {}): HttpEndpoint {
   const { callsMax, unfinishedBytesMax } = { ...ENDPOINT_LIMITS, ...limits };
@@ -179,7 +179,7 @@ async function readJson(request: IncomingMessage, unfinished: InputBudget): Prom
   }
 }
 
-/** What comes above a limit is read and dropped until the answer is sent, so that the client gets to read it. */
+/** Bytes above a limit are read and dropped until the answer is sent, so that the client can read it. */
 function readBody(request: IncomingMessage, unfinished: InputBudget): Promise<Buffer> {
   let chunks: Buffer[] = [];
   let length = 0;

@@ -2,25 +2,26 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { ServiceError } from '@remora/base';
 import type { HttpDetails } from '../../http/statuses.ts';
 
-/** What the head of a request says about where it goes and which page sent it. */
+/** The parts of a request's head that tell its target and the page that sent it. */
 export interface RequestHead {
-  /** As it stands in the request line. */
+  /** The target in the request line. */
   readonly target: string;
   /** Every Host header, in order. */
   readonly hosts: readonly string[];
   readonly origin: string | undefined;
-  /** Sec-Fetch-Site: which site a browser says the request comes from. */
+  /** Sec-Fetch-Site: the site of the page that sent the request, set by the browser. */
   readonly site: string | undefined;
 }
 
 /**
- * Which requests an HTTP port answers at all. Ports without users trust whoever reaches them, and the browser of a developer
- * reaches loopback; so nothing that a web page of another site can make a browser send may pass (docs/decisions/0077).
+ * Decides which requests an HTTP port answers. A port without users trusts every client that can reach it, and a developer's
+ * browser reaches loopback. So no request that a web page of another site can make a browser send may pass
+ * (docs/decisions/0077).
  *
  * RG1. `Host` is an IP literal, `localhost` or a name that the node was given. With DNS rebinding, an attacker points a name
  *      of its own at this address: the browser then takes the two for one site, but sends that name as `Host`.
- * RG2. There is one way to say where a request goes: one `Host` header and a target that is a path. RFC 9112 prefers the
- *      authority of an absolute target to `Host`, and parsers differ about several of them.
+ * RG2. A request has exactly one `Host` header, and its target is a path. RFC 9112 prefers the authority of an absolute target
+ *      to `Host`, and parsers differ about several `Host` headers.
  * RG3. `Sec-Fetch-Site`, which pages cannot set, is absent, `same-origin` or `none` (typed by a person). `same-site` is
  *      refused: all ports of localhost are one site.
  * RG4. `Origin`, if there is one, is this server: browsers send it with every request that may change something, also where

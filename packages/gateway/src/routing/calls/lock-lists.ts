@@ -20,7 +20,7 @@ export interface ListedLocks {
 }
 
 /**
- * Each range lists its locks as of a moment of its own, starting behind the last lock listed so far. After a merge, the
+ * Each range lists its locks at a moment of its own, starting behind the last lock listed so far. After a merge, the
  * target is asked in place of each merged range, and has all of their locks. `more` may be true although no lock follows: the
  * limit was reached at the end of a range.
  */

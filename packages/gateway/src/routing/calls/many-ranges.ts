@@ -265,7 +265,7 @@ class Run {
     return { ...newestOf(replies), result: { type: 'lock', result: { type: 'list', locks, more } } };
   }
 
-  /** The answer of the lease's home, with the lease's keys in other ranges; each range answers as of a moment of its own. */
+  /** The answer of the lease's home, with the lease's keys in other ranges; each range answers for a moment of its own. */
   async #timeToLive(query: Extract<Query, { type: 'leaseTimeToLive' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
     const { result, ...reply } = await this.#calls.ask(query, { start, end: keyAfter(start) });

@@ -70,7 +70,7 @@ const PROMPT_ATTEMPTS = 3;
  * Q4. No range executes a request with keys in several ranges: it ends with STALE_EPOCH, and its caller splits it up. An
  *     earlier attempt of this request may have been applied while one range had all of its keys; the range of any of its
  *     keys remembers that. So that range is asked first. If it remembers nothing, nothing was applied, and nothing will be:
- *     an attempt that is still under way carries an old epoch, or keys outside of the range's bounds.
+ *     an attempt that is still in flight carries an old epoch, or keys outside of the range's bounds.
  */
 export class RoutedCall implements Awaited {
   readonly #deps: RequestDeps;
@@ -316,14 +316,14 @@ export class RoutedCall implements Awaited {
   #rerouted({ rangeId, epoch }: RangeDescriptor, node: number, error: ServiceError): void {
     const { routes } = this.#deps;
     const current = currentRanges(error);
-    const news = routes.learnRanges(current);
+    const isNew = routes.learnRanges(current);
     const asked = current.find((range) => range.rangeId === rangeId);
     // Q4. The attempt carried the range's epoch, and the range remembers no earlier attempt.
     if (asked?.epoch.version === epoch.version && this.#spansRanges(asked)) return this.#endAsStale();
     // This or another request has learned a newer route. Each route is tried once, as epochs only grow.
     const now = routes.find(this.#request.key);
     if (now !== undefined && (now.rangeId !== rangeId || now.epoch.version !== epoch.version)) return this.#attempt();
-    if (!news) {
+    if (!isNew) {
       routes.requestRefresh();
       routes.forgetLeader(rangeId, node);
     }

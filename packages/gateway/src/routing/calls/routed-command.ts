@@ -129,11 +129,11 @@ function withDeadline(command: Command, deadlineMs: number): Command {
     case 'acquire':
       return { type: 'lock', command: { ...lock, deadlineMs } };
     case 'release':
-      // 0: the client says that none of its acquires can still be under way, so the release leaves no mark.
+      // 0: the client says that none of its acquires can still be in flight, so the release leaves no mark.
       if (lock.deadlineMs === 0) return command;
       return { type: 'lock', command: { ...lock, deadlineMs: deadlineMs + COMMAND_DEADLINE_MAX_MS } };
     case 'cancel':
-      // The mark must outlive any acquire that may still be under way.
+      // The mark must outlive any acquire that may still be in flight.
       return { type: 'lock', command: { ...lock, deadlineMs: deadlineMs + COMMAND_DEADLINE_MAX_MS } };
     case 'forceRelease':
     case 'downgrade':

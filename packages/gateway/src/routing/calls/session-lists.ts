@@ -14,7 +14,7 @@ export interface SessionAnswer<Result> {
 }
 
 /**
- * Each range lists its sessions as of a moment of its own, starting behind the last session listed so far. After a merge,
+ * Each range lists its sessions at a moment of its own, starting behind the last session listed so far. After a merge,
  * the target is asked in place of each merged range, and has all of their sessions. `next` may be set although no session
  * follows: the limit was reached at the end of a range.
  */
@@ -40,7 +40,7 @@ export async function listSessions(query: ListQuery, deps: LockListDeps): Promis
   return { result: { type: 'sessions', sessions, next: 0n }, replies };
 }
 
-/** The answer of the session's home, with its locks in other ranges; each range answers as of a moment of its own. */
+/** The answer of the session's home, with its locks in other ranges; each range answers for a moment of its own. */
 export async function showSession(
   query: ShowQuery,
   ask: LockListDeps['ask'],
