@@ -2,66 +2,67 @@ import type { Clock, CommandIdentity, Disk, Logger, ProcessIdentity, Random } fr
 import type { SessionRef } from '@remora/lock';
 import type { LinkConnector, PipeGateways } from '@remora/protocol';
 
-/** What the SDK needs of its surroundings; `connect` wires it to Node, the simulator to its virtual world. */
+/** What the SDK needs of its environment. `connect` provides Node's, a simulation provides virtual ones. */
 export interface ClientPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Begins a Pipe to a gateway's address. */
+  /** Opens a connection (a Pipe) to the address of a gateway. */
   readonly connectLink: LinkConnector;
   readonly liveness: Liveness;
-  /** Absent: what a client holds when its process ends is left to its sessions' TTL. */
+  /** Absent: when the process exits, what the client holds is left to the TTL of its sessions. */
   readonly exit?: ExitHooks;
-  /** Absent: what is left by a process that dies is left to its sessions' TTL. */
+  /** Absent: when the process dies, what the client holds is left to the TTL of its sessions. */
   readonly journal?: JournalPorts;
-  /** Absent: nobody renews sessions while the client's thread is busy. */
+  /** Absent: nothing renews sessions while the client's thread is blocked. */
   readonly backgroundRenewer?: RenewsInBackground;
 }
 
-/** Keeps the process alive while the caller awaits something, or has a session; timers do not. */
+/** Keeps the process alive while a call is pending or a session is open; the client's timers do not. */
 export interface Liveness {
   hold(): void;
   release(): void;
 }
 
-/** Tells when the process is about to end. */
+/** Notifies before the process exits. */
 export interface ExitHooks {
-  /** Runs `fn` before the process ends by itself or by a signal; returns a function that forgets it. */
+  /** Runs `fn` before the process exits or is ended by a signal. Returns a function that removes it. */
   beforeExit(fn: () => Promise<void>): () => void;
 }
 
-/** A directory in which clients name what they hold, for those who come after them. */
+/** A directory in which clients record what they hold, for the clients that come after them. */
 export interface JournalPorts {
-  /** Its root is the directory. */
+  /** A disk whose root is the directory. */
   readonly disk: Disk;
   readonly self: ProcessIdentity;
-  /** Whether that process, or every process of that command, has certainly ended; false whenever it cannot be told. */
+  /** Whether that process, or every process of that command, has certainly ended; false when that is unknown. */
   isGone(process: ProcessIdentity | CommandIdentity): boolean;
 }
 
-/** Renews sessions while the client cannot. */
+/** Renews sessions while the client's thread is blocked. */
 export interface RenewsInBackground {
-  /** Where else gateways may be found, as the client was told. */
+  /** Further gateways that the cluster has named. */
   learn(gateways: PipeGateways): void;
-  /** Begins with a session whose last acknowledged heartbeat was sent at `sentMs`, and is to be renewed at that pace. */
+  /** Takes on a session whose last acknowledged heartbeat was sent at `sentMs`, to be renewed at that interval. */
   renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedInBackground;
   close(): void;
 }
 
-/** A session that has a stand-in. */
+/** A session that the background renewer looks after. */
 export interface RenewedInBackground {
-  /** It is to be renewed at this pace from now on. */
+  /** Renew it at this interval from now on. */
   pace(intervalMs: number): void;
-  /** From then on, on the monotonic clock, it is not to be renewed any more. */
+  /** Stop renewing it at this moment of the monotonic clock. */
   until(atMs: number): void;
-  /** A heartbeat that the client sent then was acknowledged. */
+  /** A heartbeat that the client sent at that moment was acknowledged. */
   acknowledged(sentMs: number): void;
-  /** The latest heartbeat of the stand-in that was acknowledged, unless it was taken before. */
+  /** Returns the renewer's latest acknowledged heartbeat, unless it was returned before. */
   take(): AcknowledgedBeat | undefined;
+  /** Stop renewing it. */
   end(): void;
 }
 
-/** An acknowledged heartbeat: when it was sent, on the client's clocks, and the TTL that its acknowledgement named. */
+/** An acknowledged heartbeat: when it was sent, by the client's two clocks, and the TTL in its acknowledgement. */
 export interface AcknowledgedBeat {
   readonly sentMs: number;
   readonly sentWallMs: number;

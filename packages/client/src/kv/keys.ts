@@ -2,33 +2,38 @@ import { type Bytes, copyBytes, EMPTY_BYTES, prefixEnd, ServiceError, utf8 } fro
 import type { KeyValue } from '@remora/protocol';
 import { checkOptions, optionSet } from '../options/options.ts';
 
-/** Text stands for its UTF-8. */
+/** Bytes, or text, which stands for its UTF-8. */
 export type BytesLike = string | Uint8Array;
 
-/** One key, all keys that begin with a prefix, or the keys from `start` up to but without `end` (absent: the last). */
+/**
+ * One key; all keys that begin with `prefix`; or the keys from `start` up to, but without, `end`. An empty prefix selects all keys,
+ * an absent `end` all keys from `start` on.
+ */
 export type KeySelector =
   | BytesLike
   | { readonly prefix: BytesLike }
   | { readonly start: BytesLike; readonly end?: BytesLike };
 
-/** A pair as the SDK hands it out: its bytes are the caller's own. */
+/** A key with its value. The caller owns its bytes. */
 export interface KvPair {
   readonly key: Buffer;
   readonly value: Buffer;
+  /** The revision at which the key was created. */
   readonly createRevision: number;
+  /** The revision of the last put. */
   readonly modRevision: number;
-  /** 1 for a key just created; grows with each put. */
+  /** 1 for a key that was just created; each put adds 1. */
   readonly version: number;
-  /** 0n: none. */
+  /** The lease with which the key ends; 0n: none. */
   readonly lease: bigint;
 }
 
 /**
- * Copied, as the bytes are the caller's, who may use their place for something else at once: a request is encoded when its
- * frame leaves, once more for each repetition, and a lock is given back by its name long after.
+ * Copies the bytes: the caller may overwrite them at once, while a request is encoded when its frame leaves, again for each retry,
+ * and a lock is released by its name much later.
  *
- * @throws ServiceError INVALID_ARGUMENT for anything else, which would be found out only when its frame is encoded, together
- *   with the requests of others.
+ * @throws ServiceError INVALID_ARGUMENT for anything else. Otherwise the fault would appear only when the frame is encoded, and
+ *   would hit the other requests in it.
  */
 export function toBytes(text: BytesLike): Bytes {
   if (typeof text === 'string') return utf8(wellFormed(text, 'names, keys and values'));
@@ -44,13 +49,13 @@ export function requireBytes(given: BytesLike, what: string): void {
   }
 }
 
-/** The same of what is text only, such as a namespace. @throws ServiceError INVALID_ARGUMENT for anything else. */
+/** For text that may not be bytes, such as a namespace. @throws ServiceError INVALID_ARGUMENT for anything else. */
 export function requireText(text: string, what: string): string {
   if (typeof text === 'string') return wellFormed(text, what);
   throw new ServiceError('INVALID_ARGUMENT', `${what}: expected text, got ${typeof text}`);
 }
 
-/** Half of a surrogate pair has no UTF-8: two such names would become one. */
+/** Half of a surrogate pair has no UTF-8 form: two such names would become the same one. */
 function wellFormed(text: string, what: string): string {
   if (text.isWellFormed()) return text;
   throw new ServiceError(
@@ -66,12 +71,12 @@ export const RANGE_SELECTOR = optionSet<{ start: BytesLike; end: BytesLike }>('a
   ...{ start: checked, end: checked },
 });
 
-/** etcd names the first key of all `\0`, as an empty key is not allowed. */
+/** An empty key is not allowed, so `\0` is the first key, as in etcd. */
 const FIRST_KEY = Buffer.from([0]);
 
 /**
- * An `end` that is there and empty is refused: more likely it was computed wrongly than meant for the last key, and what is
- * deleted by it is gone.
+ * The keys that a selector stands for. An empty `end` is refused: it is more likely a mistake than meant for all keys, and a delete
+ * by it cannot be undone.
  *
  * @throws ServiceError INVALID_ARGUMENT for it.
  */
@@ -94,7 +99,7 @@ export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly
   throw new ServiceError('INVALID_ARGUMENT', 'the end of a range is empty; omit `end` for all keys from `start` on');
 }
 
-/** Copied, as what a frame's slices are part of may be large. */
+/** Copies the bytes: they are slices of a frame, which may be large. */
 export function toPair(kv: KeyValue): KvPair {
   return { ...kv, key: copyBytes(kv.key), value: copyBytes(kv.value) };
 }

@@ -21,9 +21,9 @@ import { type ChecksOf, optionSet } from '../options/options.ts';
 import type { BytesLike, KeySelector } from './keys.ts';
 
 export interface OperationOptions {
-  /** The client's `requestTimeout` unless given; at most 60 s. */
+  /** How long the call may take, retries included: 1 ms to 60 s. Default: `requestTimeout` of the client. */
   readonly timeout?: Duration | undefined;
-  /** Gives up waiting; a change may still take place. */
+  /** Stops waiting for the answer when it aborts (CANCELED). A write that was sent may still be applied. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -31,9 +31,12 @@ const OPERATION: ChecksOf<OperationOptions> = { timeout: duration, signal };
 export const COMPACT_OPTIONS = optionSet<OperationOptions>('compact', OPERATION);
 
 export interface ReadOptions extends OperationOptions {
-  /** Read as of this revision. */
+  /** Read the state as of this revision. Default 0: the newest. Throws COMPACTED for a revision that was compacted. */
   readonly revision?: number | undefined;
-  /** Answer from any replica without asking the others: faster, and possibly old. */
+  /**
+   * Read the state of one replica as it is, without confirming that it is the newest: faster, and possibly stale. Default false:
+   * the read is linearizable.
+   */
   readonly serializable?: boolean | undefined;
 }
 
@@ -41,9 +44,13 @@ const READ: ChecksOf<ReadOptions> = { ...OPERATION, revision, serializable: flag
 export const GET_OPTIONS = optionSet<ReadOptions>('get', READ);
 
 export interface RangeOptions extends ReadOptions {
+  /** Return at most this many pairs. Default 0: no limit. */
   readonly limit?: number | undefined;
+  /** Return keys with empty values. Default false. */
   readonly keysOnly?: boolean | undefined;
+  /** Return no pairs, only their `count`. Default false. */
   readonly countOnly?: boolean | undefined;
+  /** The order of the pairs. Default: ascending by key. A limit applies after the sort. */
   readonly sort?: { readonly by: RangeOp['sortTarget']; readonly order: 'ascend' | 'descend' } | undefined;
 }
 
@@ -55,7 +62,9 @@ export const RANGE_OPTIONS = optionSet<RangeOptions>('range', {
 export const SORT = optionSet<NonNullable<RangeOptions['sort']>>('sort', { by: sortTarget, order: sortOrder });
 
 export interface PagesOptions extends OperationOptions {
+  /** Read the state as of this revision. Default: the newest when the first page is read. */
   readonly revision?: number | undefined;
+  /** About how many bytes of pairs one page carries. Default 512 KiB. */
   readonly pageBytes?: number | undefined;
 }
 
@@ -66,8 +75,8 @@ export const PAGES_OPTIONS = optionSet<PagesOptions>('pages', {
 
 export interface WriteOptions extends OperationOptions {
   /**
-   * Write only while this grant holds its lock, in the same step: otherwise nothing is written, and the write fails with
-   * FENCED, however late it arrives.
+   * Write only if this grant still holds its lock, checked in the same atomic step. Otherwise nothing is written, however late
+   * the request arrives, and the call throws FENCED.
    */
   readonly fence?: LockVersion | undefined;
 }
@@ -76,20 +85,22 @@ const WRITE: ChecksOf<WriteOptions> = { ...OPERATION, fence: checkedByCall };
 export const TXN_OPTIONS = optionSet<WriteOptions>('txn', WRITE);
 
 export interface PutOptions extends WriteOptions {
-  /** The key is deleted when this lease ends. */
+  /** The key is deleted when this lease ends. Default 0n: no lease. */
   readonly lease?: bigint | undefined;
-  /** Return the pair that was there before. */
+  /** Return the pair that the key had before. Default false. */
   readonly prevKv?: boolean | undefined;
 }
 
 export const PUT_OPTIONS = optionSet<PutOptions>('put', { ...WRITE, lease: leaseOrNone, prevKv: flag });
 
 export interface DeleteOptions extends WriteOptions {
+  /** Return the deleted pairs. Default false. */
   readonly prevKv?: boolean | undefined;
 }
 
 export const DELETE_OPTIONS = optionSet<DeleteOptions>('delete', { ...WRITE, prevKv: flag });
 
+/** One operation of a transaction: a put, a delete of one key or several, or a read. */
 export type TxnOperation =
   | {
       readonly put: BytesLike;
@@ -111,13 +122,16 @@ export const TXN_READ = optionSet<TxnOperationOf<'get'>>('a read of a transactio
   ...{ get: checkedByCall, revision, limit, keysOnly: flag, countOnly: flag, sort: object },
 });
 
-/** Of keys, or whether a grant holds its lock. */
+/** One condition of a transaction: about keys, or that a grant still holds its lock. */
 export type TxnCompare = KeyTxnCompare | { readonly held: LockVersion };
 
+/** Holds if each of the selected keys fulfils it. A key that does not exist has version, revisions and lease 0. */
 export interface KeyTxnCompare {
   readonly key: KeySelector;
+  /** `create` and `mod` are revisions; `version` counts the puts since the key was created. */
   readonly target: 'version' | 'create' | 'mod' | 'lease' | 'value';
   readonly is: '=' | '>' | '<' | '!=';
+  /** Text or bytes for `value`, a bigint for `lease`, otherwise a number. */
   readonly than: number | bigint | BytesLike;
 }
 
@@ -127,8 +141,11 @@ export const KEY_COMPARISON = optionSet<KeyTxnCompare>('a comparison', {
 });
 
 export interface TxnRequest {
+  /** Conditions, all of which must hold. Default: none, so `success` is applied. */
   readonly compare?: readonly TxnCompare[] | undefined;
+  /** Applied when all conditions hold. */
   readonly success?: readonly TxnOperation[] | undefined;
+  /** Applied otherwise. */
   readonly failure?: readonly TxnOperation[] | undefined;
 }
 

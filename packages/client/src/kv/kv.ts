@@ -46,18 +46,21 @@ import { KvWatch, WATCH_OPTIONS, type WatchOptions } from './watch.ts';
 
 export interface RangeAnswer {
   readonly kvs: readonly KvPair[];
-  /** There are more pairs than `limit`. */
+  /** More keys are selected than `limit` allowed. */
   readonly more: boolean;
+  /** How many keys are selected, whatever `limit` says. */
   readonly count: number;
+  /** The newest revision at the time of the read. */
   readonly revision: number;
 }
 
 export interface ScanPage {
   readonly kvs: readonly KvPair[];
-  /** Of what all pages show. */
+  /** The revision that all pages show. */
   readonly revision: number;
 }
 
+/** The result of one operation of a transaction. */
 export type TxnAnswer =
   | ({ readonly type: 'get' } & Omit<RangeAnswer, 'revision'>)
   | { readonly type: 'put'; readonly prev: KvPair | undefined }
@@ -65,7 +68,13 @@ export type TxnAnswer =
 
 const SCAN_PAGE_BYTES = 512 * 1024;
 
-/** Key-value operations, with etcd's semantics. Each throws a `ServiceError`; see its `code`. */
+/**
+ * Keys and values, with the semantics of etcd.
+ *
+ * Every method throws `ServiceError`: INVALID_ARGUMENT or EMPTY_KEY for wrong arguments; REQUEST_TOO_LARGE; CANCELED when its
+ * `signal` aborts or the client is closed; UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer or
+ * is over a limit. A write may also end as UNKNOWN_OUTCOME: its answer was lost, and it may have been applied.
+ */
 export class Kv {
   readonly #requester: Requester;
   readonly #timeoutMs: number;
@@ -75,13 +84,15 @@ export class Kv {
     this.#timeoutMs = timeoutMs;
   }
 
+  /** Reads one key. Returns undefined when it does not exist. @throws ServiceError COMPACTED; see `Kv` for the others. */
   async get(key: BytesLike, options: ReadOptions = {}): Promise<KvPair | undefined> {
     checkOptions(GET_OPTIONS, options);
-    if (typeof key === 'object') requireBytes(key, 'the key to get'); // A selector of several keys is none.
+    if (typeof key === 'object') requireBytes(key, 'the key to get'); // A selector may stand for several keys.
     const { kvs } = await this.range(key, options);
     return kvs[0];
   }
 
+  /** Reads the selected keys in one answer; see `pages` for more than fits. @throws ServiceError COMPACTED; see `Kv`. */
   async range(selector: KeySelector, options: RangeOptions = {}): Promise<RangeAnswer> {
     checkOptions(RANGE_OPTIONS, options);
     const op = readOf(selector, options);
@@ -91,6 +102,12 @@ export class Kv {
     return { ...rangeAnswer(result), revision };
   }
 
+  /**
+   * Writes one key.
+   *
+   * @throws ServiceError FENCED when the grant of `fence` no longer holds its lock; LEASE_NOT_FOUND when `lease` does not exist; see
+   *   `Kv` for the others.
+   */
   async put(
     key: BytesLike,
     value: BytesLike,
@@ -103,6 +120,7 @@ export class Kv {
     return { revision, prev: result.prev === undefined ? undefined : toPair(result.prev) };
   }
 
+  /** Deletes the selected keys. @throws ServiceError FENCED when the grant of `fence` no longer holds its lock; see `Kv`. */
   async delete(
     selector: KeySelector,
     options: DeleteOptions = {},
@@ -115,8 +133,10 @@ export class Kv {
   }
 
   /**
-   * All of `success` when every comparison holds, else all of `failure`; atomically, under one revision. A comparison
-   * `{ held: lock }` holds while that grant has the lock; with the option `fence`, nothing is done otherwise.
+   * Applies all of `success` if every comparison holds, otherwise all of `failure`: atomically, under one revision.
+   *
+   * The comparison `{ held: lock }` holds while that grant has its lock. With the option `fence` instead, the whole transaction is
+   * refused (FENCED) when the grant has lost it.
    */
   async txn(
     request: TxnRequest,
@@ -130,7 +150,7 @@ export class Kv {
       failure: (request.failure ?? []).map(opOf),
     };
     const onlyReads = [...txn.success, ...txn.failure].every((op) => op.type === 'range');
-    // Locks keep no history that a read could be put together from: what compares them goes through the log.
+    // Locks keep no history that a read could use, so a comparison of a lock goes through the log.
     const isCommand = !onlyReads || options.fence !== undefined || txn.compare.some(isLockCompare);
     const { result, revision } = isCommand
       ? await this.#write({ type: 'txn', txn }, options)
@@ -140,9 +160,10 @@ export class Kv {
   }
 
   /**
-   * All selected pairs in the order of their keys, page by page, as of one revision (the newest unless given): for more
-   * than one answer should carry, however much that is. There is at least one page, which may be empty. Ends with COMPACTED
-   * when that revision is compacted meanwhile.
+   * Reads all selected pairs in the order of their keys, page by page, as of one revision. Use it for more pairs than one answer
+   * should carry. There is at least one page, which may be empty.
+   *
+   * @throws ServiceError COMPACTED when that revision is compacted while the pages are read; see `Kv` for the others.
    */
   async *pages(selector: KeySelector, options: PagesOptions = {}): AsyncGenerator<ScanPage> {
     checkOptions(PAGES_OPTIONS, options);
@@ -159,20 +180,22 @@ export class Kv {
     }
   }
 
-  /** Changes of the selected keys, one by one, in order and without gaps, over reconnects too. Ends by `return` or `close`. */
+  /**
+   * Watches the selected keys: returns their changes one by one, in order and without gaps, also across reconnects. End it by
+   * leaving the loop, by `close`, or by its `signal`.
+   */
   watch(selector: KeySelector, options: WatchOptions = {}): KvWatch {
     checkOptions(WATCH_OPTIONS, options);
     return new KvWatch(this.#requester, keyRange(selector), options);
   }
 
-  /** Forgets history up to `revision`: reads and watches before it end with COMPACTED. */
+  /** Discards the history before `revision`: reads and watches of earlier revisions then end with COMPACTED. */
   async compact(revision: number, options: OperationOptions = {}): Promise<void> {
     checkOptions(COMPACT_OPTIONS, options);
     requireRevision(revision, 'revision', 1);
     await this.#requester.command({ type: 'compact', revision }, this.#options(options));
   }
 
-  /** Under a lock: the whole, or nothing. */
   async #write(
     command: Extract<Command, { type: 'kv' | 'txn' }>,
     options: WriteOptions,
@@ -207,7 +230,7 @@ function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
   });
 }
 
-/** Both say which pairs a limit leaves out: neither has a default. */
+/** Both decide which pairs a limit leaves out, so neither has a default. */
 function checkSort(sort: NonNullable<RangeOptions['sort']>): void {
   checkOptions(SORT, sort);
   sortTarget(sort.by, 'sort.by');

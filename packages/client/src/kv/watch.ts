@@ -14,13 +14,15 @@ import { Subscription } from '../transport/subscription.ts';
 import { type KvPair, toPair } from './keys.ts';
 
 export interface WatchOptions {
-  /** First revision to report; by default what happens from now on. */
+  /** The first revision to report. Default: changes from now on. */
   readonly startRevision?: number | undefined;
+  /** Leave out puts. Default false. */
   readonly noPut?: boolean | undefined;
+  /** Leave out deletes. Default false. */
   readonly noDelete?: boolean | undefined;
-  /** Deliver the pair before each change, where it is still known. */
+  /** Deliver with each change the pair before it, unless that revision was compacted. Default false. */
   readonly prevKv?: boolean | undefined;
-  /** Ends the watch. */
+  /** Ends the watch when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -30,18 +32,19 @@ export const WATCH_OPTIONS = optionSet<WatchOptions>('watch', {
 
 export interface WatchEvent {
   readonly type: 'put' | 'delete';
-  /** For a delete, only its key and `modRevision` mean something. */
+  /** For a delete only its key and `modRevision` are meaningful. */
   readonly kv: KvPair;
+  /** The pair before the change, if `prevKv` asked for it and it is known. */
   readonly prev: KvPair | undefined;
 }
 
 /**
  * One watch, as an async iterator.
  *
- * W1. Events come in order of revision, each once: after a break the watch resumes behind the last revision that is
- *     known to be complete.
- * W2. When the revision to go on from is gone, it ends with COMPACTED.
- * W3. Once it has begun, it tells every change that is asked for from then on.
+ * W1. Events arrive in the order of their revisions, each once. After a lost connection the watch resumes behind the last
+ *     revision that it has received completely.
+ * W2. The watch ends with COMPACTED when the revision to resume from was compacted.
+ * W3. Once the watch has begun, it reports every change that is requested afterwards.
  */
 export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatchMessage> {
   readonly #asked: Omit<Extract<PipeWatchRequest, { readonly kind: 'create' }>, 'startRevision'>;
@@ -56,22 +59,22 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
   constructor(requester: Requester, range: { readonly key: Bytes; readonly end?: Bytes }, options: WatchOptions) {
     const { startRevision = 0, noPut = false, noDelete = false, prevKv = false, signal } = options;
     super(requester, pipeWatch);
-    this.#began.catch(() => {}); // Whether anybody waits for it or not.
+    this.#began.catch(() => {}); // Nobody may be waiting for it.
     this.#asked = { kind: 'create', ...range, noPut, noDelete, prevKv };
     this.#nextRevision = startRevision;
     this.begin(signal);
   }
 
-  /** The revision from which the watch would resume now; 0 until the server has said where it began. */
+  /** The revision from which the watch would resume now; 0 until it has begun. */
   get nextRevision(): number {
     return this.#nextRevision;
   }
 
   /**
-   * The revision of its first possible event, once the server has said that it has begun (W3). Who changes a key without
-   * waiting for that, in a watch without `startRevision`, may be told of it or not.
+   * Resolves once the watch has begun (W3), to the revision of its first possible event. Without `startRevision`, a change that is
+   * made before this resolves may or may not be reported.
    *
-   * @throws ServiceError as the watch does that ends before; CANCELED when it was closed.
+   * @throws ServiceError the error with which the watch ended before it began; CANCELED when it was closed.
    */
   began(): Promise<number> {
     return this.#began;
@@ -85,7 +88,7 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
     return { ...this.#asked, startRevision: this.#nextRevision };
   }
 
-  /** Its first key: to read more than one may take the master, which a watch that goes on does not need. */
+  /** Reads the first key: reading several ranges may need the master, which a running watch does not need. */
   protected probe(): Query {
     const { key } = this.#asked;
     const op = rangeOp({ key }, { limit: 1, keysOnly: true });
@@ -93,8 +96,8 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
   }
 
   protected eventsOf(message: PipeWatchMessage): readonly WatchEvent[] {
-    // W1. Where it began is complete before that, unless it was asked to begin earlier. A watch that was asked to begin at
-    // a revision that is still to come is told meanwhile how far its keys are: that is no place to go back to.
+    // W1. Everything before the beginning is complete, unless the watch was asked to begin earlier. A watch that begins at a
+    // future revision also receives the progress of its keys, from which it must not resume.
     if (message.kind === 'events' || this.#nextRevision === 0) {
       this.#nextRevision = Math.max(this.#nextRevision, message.revision + 1);
     }

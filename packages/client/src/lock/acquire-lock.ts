@@ -20,18 +20,18 @@ import { ACQUIRE_OPTIONS, type AcquireOptions } from './acquire-options.ts';
 import { HeldLock } from './held-lock.ts';
 import type { LockDeps } from './lock-deps.ts';
 
-/** What is acquired, where it is not a lock for its owner alone: permits, a place at a barrier. */
+/** What to acquire if it is not an exclusive lock: permits, a share, a place at a barrier. */
 export interface AcquireWhat {
   readonly as?: AcquireAs;
-  /** It has a lease of its own, also where nothing is asked for that needs one. */
+  /** Give it a lease of its own, even where no option needs one. */
   readonly apart?: boolean;
 }
 
 const LOCK: AcquireWhat = {};
-/** How deep a holder may re-enter, by its handle or by a token that the caller chose, unless it says otherwise. */
+/** How deep a holder may re-enter by default, through its handle or with a token that the caller chose. */
 const DEPTH_DEFAULT = 1_000;
 
-/** @throws ServiceError LOCK_BUSY when it is taken and `wait` is 0; others as `Lock.acquire`. */
+/** @throws ServiceError LOCK_BUSY when the lock is taken and `wait` is 0; the others of `Lock.acquire`. */
 export async function acquireLock(
   deps: LockDeps,
   id: LockId,
@@ -48,14 +48,14 @@ export async function acquireLock(
   let asked: Asked | undefined;
   liveness.hold();
   try {
-    // Before anything is waited for: they are the caller's.
+    // Copied before the first await: the bytes belong to the caller.
     const data = options.data === undefined ? EMPTY_BYTES : toBytes(options.data);
     const wanted = dedicatedLeaseRequest(options) ?? (what.apart ? AS_SESSIONS : undefined);
     const opened = wanted === undefined ? deps.session() : deps.openLease(wanted.terms, id);
-    // Nearly always the session is there: whoever awaits it all the same pays for a turn of the loop.
+    // The session nearly always exists already, and awaiting it then would cost a turn of the event loop.
     const session = opened instanceof Promise ? await patiently(opened, { deps, options, wanted, waitMs }) : opened;
     own = wanted && new DedicatedLease(session, wanted, deps.requestTimeoutMs);
-    // Here and not in the operation: it would leave an owner behind that nobody uses.
+    // Checked here and not in the operation, which would leave an unused owner behind.
     if (options.signal?.aborted) throw aborted(options.signal);
     const request = requestOf(deps, id, { options, as: what.as, data, startedMs, waitMs });
     asked = { session, request, isGranted: false };
@@ -63,7 +63,7 @@ export async function acquireLock(
     if (grant === undefined) throw notAtOnce(request);
     asked.isGranted = true;
     if (own !== undefined) await withinWait(own.begin(), request, clock);
-    // The session may have been lost since the grant came, by what came in the same frame.
+    // The session may have been lost since the grant, by another message of the same frame.
     if (session.lossReason !== undefined) throw session.lossReason;
     const held = new HeldLock(deps, session, { request, grant, own });
     if (options.onRevoke !== undefined) held.onRevoke(options.onRevoke);
@@ -86,8 +86,8 @@ interface Asked {
 }
 
 /**
- * The lease of an acquire that came to nothing. With a lock-delay others would wait for that if the lease ended before what
- * was granted is taken back: what does so has the owner's turn (owner.ts, W1).
+ * Ends the lease of an acquire that failed. With a lock-delay the grant is released first, as others would wait for the delay
+ * otherwise; the cancel that does so takes the owner's turn (owner.ts, W1).
  */
 function endLease(own: DedicatedLease, { requester }: LockDeps, asked: Asked | undefined): void {
   if (asked === undefined || asked.request.delayMs === 0) return own.end();
@@ -108,7 +108,7 @@ function endLease(own: DedicatedLease, { requester }: LockDeps, asked: Asked | u
   });
 }
 
-/** Undefined when it is taken; does not wait. */
+/** Does not wait. Resolves to undefined when the lock is taken. */
 export async function tryAcquireLock(
   deps: LockDeps,
   id: LockId,
@@ -132,23 +132,22 @@ interface Patience {
 }
 
 /**
- * The wait covers the session, too, which comes at once unless the cluster does not answer. A session that was opened for this
- * alone, and comes when nobody wants it any more, is ended. A wait of 0 says how long to queue, and nothing of the session: the
- * time of a request limits that.
+ * Waits for the session, for at most the `wait` of the acquire. A session that was opened for this acquire alone, and arrives after
+ * that, is ended. A wait of 0 limits only the queueing: the request time-out limits the opening of the session then.
  */
 function patiently(opened: Promise<Session>, { deps, options, wanted, waitMs }: Patience): Promise<Session> {
   const late = (session: Session): void => {
     if (wanted !== undefined) new DedicatedLease(session, wanted, 0).end();
   };
   const { clock } = deps.requester.ports;
-  // That is not to be taken for a lock that others have: nobody could be asked.
+  // Not LOCK_TIMEOUT: it is unknown whether others hold the lock.
   const reason = (): ServiceError => notAnswered('did not open a session', waitMs);
   return unlessGivenUp(inTime(opened, { clock, ms: waitMs || undefined, reason, late }), options.signal, late);
 }
 
 /**
- * What follows the grant of a lock with a lease of its own has to be done within the wait too: the lock is not what was asked
- * for before. What was granted is given back otherwise.
+ * A lock with a lease of its own is acquired only once the terms of its lease are set (`DedicatedLease.begin`): this waits for that
+ * within the wait as well. If it fails, the grant is released.
  */
 function withinWait(
   begun: Promise<void>,
@@ -169,7 +168,7 @@ function unlessGivenUp<T>(coming: Promise<T>, signal: AbortSignal | undefined, l
   return unlessAborted(coming, signal, { reason: () => aborted(signal), ...(late && { late }) });
 }
 
-/** The session is there: what is left of the wait begins now. */
+/** The session exists: the rest of the wait begins now. */
 function requestOf(
   { requester, nextAttempt, newToken, requestTimeoutMs }: LockDeps,
   lock: LockId,
@@ -184,7 +183,7 @@ function requestOf(
   const { options, as, data, startedMs, waitMs } = asked;
   const { token, depthMax, signal } = options;
   const levelsMax = depthMax ?? DEPTH_DEFAULT;
-  // Field by field: an object put together of others costs several times as much.
+  // Field by field: spreading objects costs several times as much.
   return {
     lock,
     token: token ?? newToken(),
@@ -195,7 +194,7 @@ function requestOf(
     data,
     keepData: options.keepData ?? false,
     delayMs: options.lockDelay === undefined ? 0 : durationMs(options.lockDelay, 'lockDelay'),
-    // A wait that was used up by opening the session still gets its one try.
+    // A wait that opening the session has used up still gets one attempt.
     waitMs: waitMs && Math.max(1, waitMs - (requester.ports.clock.monotonicMs() - startedMs)),
     askedWaitMs: waitMs,
     signal,

@@ -8,34 +8,38 @@ import { LEASE_CHECKS, type LeaseOptions } from '../session/dedicated-lease.ts';
 import type { RevokeListener } from './revoke.ts';
 
 export interface AcquireOptions extends LeaseOptions {
-  /** How long to queue for the lock; without it, as long as it takes. 0: not at all (LOCK_BUSY when it is taken). */
+  /**
+   * How long to wait for the lock (LOCK_TIMEOUT afterwards). 0 does not wait: LOCK_BUSY when the lock is taken. Default: as long
+   * as it takes.
+   */
   readonly wait?: Duration | undefined;
-  /** Called when somebody asks for the lock: see `HeldLock.onRevoke`. */
+  /** Called when somebody asks the holder to release the lock: see `HeldLock.onRevoke`. */
   readonly onRevoke?: RevokeListener | undefined;
-  /** Gives up when aborted. */
+  /** Gives up the acquire when it aborts (CANCELED). */
   readonly signal?: AbortSignal | undefined;
-  /** Shown with the lock to whoever looks at it, at most 4 KiB. Changed by `setData` while it is held. */
+  /** Shown with the lock to everybody who looks at it, at most 4 KiB. `HeldLock.setData` changes it. Default: none. */
   readonly data?: BytesLike | undefined;
   /**
-   * The data stay with the lock when it is held no longer, released or lost, for whoever holds it next (`previousData`),
-   * and nobody has to hold it for them to be seen. Without `data` the holder's own begin with what was kept; to leave
-   * nothing, set them to nothing before the release. Default: no.
+   * Keep the data with the lock when it is no longer held, whether it was released or lost. The next holder reads them as
+   * `previousData`, and everybody can see them meanwhile. A holder without `data` starts with the data that were kept. To leave
+   * nothing behind, call `setData('')` before the release. Default false.
    */
   readonly keepData?: boolean | undefined;
   /**
-   * The lock-delay, at most 60 s: when the session ends without this lock's release, nobody else is granted it for so long.
-   * For work that cannot present `version` and may go on for a while after its time; a change of leader makes it longer.
-   * Default: 0.
+   * The lock-delay, at most 60 s. When the session ends without a release of this lock, nobody else is granted it for this long.
+   * Use it for work that cannot pass on `version` and may run on after its session has ended. A change of leader prolongs it.
+   * Default 0.
    */
   readonly lockDelay?: Duration | undefined;
   /**
-   * The owner's token, 1 to 128 bytes. By default each acquire has its own, a GUID. With the token of a lock that
-   * this session holds, the acquire is a re-entry, up to `depthMax` deep.
+   * The token that identifies the owner within the session, 1 to 128 bytes of UTF-8. With the token of a lock that this session
+   * holds, the acquire is a re-entry, up to `depthMax` levels deep. Keep it secret: it lets others release the lock. Default: a new
+   * GUID for each acquire.
    */
   readonly token?: string | undefined;
   /**
-   * How deep the owner may re-enter, by its token or by the handle that the acquire returns (`HeldLock.acquire`); 1 turns
-   * re-entry off. Default: 1,000.
+   * How many levels the owner may hold, counting both acquires with its token and `HeldLock.acquire`. 1 turns re-entry off. At most
+   * 1,000,000. Default 1,000.
    */
   readonly depthMax?: number | undefined;
 }

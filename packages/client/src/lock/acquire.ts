@@ -14,23 +14,23 @@ export interface AcquireRequest {
   readonly lock: LockId;
   readonly token: string;
   readonly attempt: number;
-  /** When the caller asked, on the monotonic clock. */
+  /** When the caller called, on the monotonic clock. */
   readonly startedMs: number;
   readonly depthMax: number;
-  /** How deep the handle of what is acquired may re-enter, unless it says otherwise. */
+  /** How deep the handle may re-enter, unless that call says otherwise. */
   readonly levelsMax: number;
   readonly data: Bytes;
   readonly keepData: boolean;
   readonly delayMs: number;
   /** Undefined waits as long as the session lives; 0 does not wait. */
   readonly waitMs: number | undefined;
-  /** The same as the caller said it, counted from `startedMs`. */
+  /** The `wait` of the caller, counted from `startedMs`. */
   readonly askedWaitMs?: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly requestTimeoutMs: number;
-  /** Absent: the lock for the owner alone. */
+  /** Absent: the lock exclusively. */
   readonly as?: AcquireAs | undefined;
-  /** A re-entry: of this grant and no other, if `refusal` has nothing against it when its turn comes. */
+  /** A re-entry into this grant and no other, unless `refusal` returns an error when its turn comes. */
   readonly reentry?: {
     readonly grant: HeldGrant;
     readonly refusal: () => ServiceError | undefined;
@@ -39,22 +39,22 @@ export interface AcquireRequest {
   /** An upgrade of a lock that is held shared. */
   readonly upgrade?: {
     readonly refusal: () => ServiceError | undefined;
-    /** Whether it has the lock alone already. */
+    /** Whether the owner already holds the lock exclusively. */
     readonly isAlone: () => boolean;
-    /** It was given up, and whether the lock is held shared still cannot be told. The owner's turn lasts until `done`. */
+    /** The upgrade was given up, and it is unknown whether the lock is still held shared. The owner's turn lasts until `done`. */
     readonly onUnknown: (done: () => void) => void;
   };
 }
 
 /** How an acquire went. */
 export interface AcquireStats {
-  /** Which place in the queue it got when it joined; 1 was next. 0: it did not join, or gave up before it was told. */
+  /** The place in the queue at which it joined; 1 was next. 0: it did not join, or gave up before it was told its place. */
   readonly queuePosition: number;
-  /** From the call to the grant, or until it was given up, in ms. */
+  /** The time from the call until the grant, or until it was given up, in ms. */
   readonly waitMs: number;
-  /** How often it was asked for: once, unless gateways or ranges were not there or it waited for long. */
+  /** How often the request was sent: once, unless gateways or ranges were unavailable or the wait was long. */
   readonly attempts: number;
-  /** The gateway that it was asked for through at last, as `host:port`. */
+  /** The gateway of the last attempt, as `host:port`. */
   readonly gateway: string;
 }
 
@@ -63,7 +63,7 @@ export interface Grant {
   readonly depth: number;
   readonly stats: AcquireStats;
   readonly lockTimeMs: number;
-  /** What an earlier holder left. */
+  /** The data that an earlier holder left; undefined: none. */
   readonly keptData: Bytes | undefined;
   readonly turns: OwnerTurns;
   readonly held: HeldGrant;
@@ -71,23 +71,23 @@ export interface Grant {
 
 type Granted = Extract<LockResult, { readonly type: 'granted' }>;
 
-/** A wait is asked for anew at this interval, so that an answer lost on the way is noticed. */
+/** A waiter asks again after this long, so that it notices a lost answer. */
 const ASK_MS = 60_000;
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 2_000;
 
 /**
- * One acquire, from the first asking to the grant.
+ * One acquire, from the first request to the grant.
  *
- * A1. Every asking carries the same owner and attempt number, so it finds its place in the queue, or its grant, again.
- * A2. Whoever gives up (time-out, abort, error) sends a cancel, which leaves the queue or gives a grant back and stops
- *     an asking that is still under way.
+ * A1. Every request carries the same owner and attempt number, so it finds its place in the queue, or its grant, again.
+ * A2. An acquire that gives up (time-out, abort, error) sends a cancel, which leaves the queue or releases the grant, and stops
+ *     a request that is still in flight.
  *     It keeps its owner's turn until the cancel is answered or can no longer be applied (owner.ts, W1).
- *     An upgrade is given up by a downgrade, whose answer it waits for: that tells the version under which the lock is
+ *     An upgrade is given up by a downgrade, and waits for its answer: the answer names the version under which the lock is
  *     held shared.
- * A3. A grant counts only if the session is alive when it arrives, by the client's own reckoning.
- * A4. Where nobody can tell it of its turn, as too many wait already, it looks for itself now and then, each time by an
- *     asking of its own: one that is repeated is told what it was told first.
+ * A3. A grant counts only if the session is alive when it arrives, by the client's own clocks.
+ * A4. When the gateway cannot notify one more waiter, the acquire polls with pauses, each time under a new request id: a request
+ *     that is sent again under the same id gets its first answer again.
  */
 export class AcquireOperation implements LossListener {
   readonly #requester: Requester;
@@ -99,7 +99,7 @@ export class AcquireOperation implements LossListener {
   #askings = 0;
   #hasTurn = false;
   #call: SentCommand | undefined;
-  /** Of the askings before this one. */
+  /** Attempts of the requests before the present one. */
   #earlierAttempts = 0;
   #queuePosition = 0;
   #waitTimer: Timer | undefined;
@@ -120,7 +120,7 @@ export class AcquireOperation implements LossListener {
     this.#endsMs = waitMs === undefined ? Number.POSITIVE_INFINITY : requester.ports.clock.monotonicMs() + waitMs;
   }
 
-  /** Undefined: the lock is taken, and the request does not wait. */
+  /** Resolves to undefined when the lock is taken and the request does not wait. */
   run(): Promise<Grant | undefined> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -133,7 +133,7 @@ export class AcquireOperation implements LossListener {
     const { signal, waitMs } = this.#request;
     if (signal?.aborted) return this.#end(aborted(signal));
     if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.#giveUp(aborted(signal)));
-    // Whether its deadline has passed is looked at when the grant comes (A3).
+    // Its deadline is checked when the grant arrives (A3).
     const { lossReason } = this.#session;
     if (lossReason !== undefined) return this.#end(lossReason);
     this.#lossListener = this.#session.addLossListener(this);
@@ -188,7 +188,7 @@ export class AcquireOperation implements LossListener {
     });
   }
 
-  /** What is left of the wait, as a command says it: 0 is without end. */
+  /** The remaining wait, as a command expresses it: 0 has no end. */
   #queueMs(): number {
     if (this.#endsMs === Number.POSITIVE_INFINITY) return 0;
     return Math.max(1, this.#endsMs - this.#requester.ports.clock.monotonicMs());
@@ -198,11 +198,11 @@ export class AcquireOperation implements LossListener {
     const { waitMs, lock, attempt, depthMax, data, keepData, delayMs, as } = this.#request;
     const owner = this.#owner;
     const wait = waitMs !== 0;
-    // The deadline is reckoned by the gateway, which knows the range's time; it also sees to it that the wait ends. The lock
-    // is told of none: a place that is come back to stays as long as the session.
+    // The gateway computes the deadline, as it knows the range's time, and ends the wait. The lock gets no deadline: a place in
+    // the queue that the client comes back to stays as long as the session.
     const [waitUntilMs, deadlineMs] = [0, 0];
     const usual = { type: 'acquire', lock, owner, wait, waitUntilMs, deadlineMs, attempt, depthMax, data } as const;
-    // An object put together of others costs much more, and nearly all need no more than this.
+    // Spreading objects costs much more, and nearly all acquires need only these fields.
     if (as === undefined && !keepData && delayMs === 0) return usual;
     return {
       ...usual,
@@ -217,7 +217,7 @@ export class AcquireOperation implements LossListener {
       return this.#giveUp(new ServiceError('INTERNAL', `an acquire was answered by ${String(reply?.result.type)}`));
     }
     const { result } = reply.result;
-    // The first place that it is told of is the one it joined at.
+    // The first position in an answer is the one at which it joined.
     this.#queuePosition ||= reply.queuedAt ?? (result.type === 'queued' ? result.position : 0);
     switch (result.type) {
       case 'granted':
@@ -235,8 +235,8 @@ export class AcquireOperation implements LossListener {
   }
 
   /**
-   * A2. It was this asking that was refused: an earlier one, of another request id, may still arrive and be granted. Not to
-   * who has lost the lock that it wanted to upgrade; but who was taken out of a double barrier would enter it again.
+   * A2. Only this request was refused: an earlier one, with another request id, may still arrive and be granted. That cannot happen
+   * to an upgrade whose owner has lost the lock; but an owner that was removed from a double barrier would enter it again.
    */
   #refused(error: ServiceError): void {
     const isOver = error.code === 'LOCK_NOT_HELD' && this.#request.upgrade !== undefined;
@@ -245,7 +245,7 @@ export class AcquireOperation implements LossListener {
   }
 
   #granted(grant: Granted): void {
-    // A3. Looking at the session may find it lost, which ends this operation; the server frees its locks.
+    // A3. This check may find the session lost, which ends this operation; the server releases its locks.
     if (!this.#session.alive) return;
     const { reentry, upgrade, as } = this.#request;
     if (reentry !== undefined && reentry.grant.version !== grant.version) {
@@ -262,7 +262,7 @@ export class AcquireOperation implements LossListener {
     return { version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats: this.#stats() };
   }
 
-  /** For an error. A place that it was not told of is none. */
+  /** For an error; without a position if none is known. */
   #details(): Readonly<Record<string, unknown>> {
     const { queuePosition, ...known } = this.#stats();
     return queuePosition === 0 ? known : { queuePosition, ...known };
@@ -280,7 +280,7 @@ export class AcquireOperation implements LossListener {
   #failed(error: ServiceError): void {
     if (error.code === 'SESSION_EXPIRED' || error.code === 'LEASE_NOT_FOUND') return this.#session.expired();
     const lasting = isLasting(error);
-    // Whoever waits keeps asking; its time-out, its signal or the session's end stops it.
+    // A waiter keeps asking until its time-out, its signal or the end of its session.
     if (lasting || this.#request.waitMs === 0 || this.#requester.closed) this.#giveUp(error);
     else this.#askLater();
   }
@@ -334,7 +334,7 @@ export class AcquireOperation implements LossListener {
     });
   }
 
-  /** The server ends what belongs to a lost session: there is nothing to cancel. */
+  /** The server ends what belongs to a lost session, so there is nothing to cancel. */
   onSessionLost(reason: ServiceError): void {
     this.#end(reason);
   }
@@ -346,7 +346,7 @@ export class AcquireOperation implements LossListener {
     this.#passTurn();
   }
 
-  /** Undefined: the lock is taken. */
+  /** Without a grant the lock is taken. */
   #finish(grant: Grant | undefined): void {
     this.#stop();
     this.#resolve?.(grant);
@@ -380,7 +380,7 @@ export function lockResult(reply: PipeReply<CommandResult> | undefined): LockRes
   return answer;
 }
 
-/** The same for those who do not throw. */
+/** The same for callers that do not throw. */
 export function lockAnswer(reply: PipeReply<CommandResult> | undefined): LockResult | ServiceError {
   const result = reply?.result;
   if (result?.type === 'lock') return result.result;

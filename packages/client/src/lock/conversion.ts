@@ -1,4 +1,4 @@
-/** The same hold in another way: alone instead of shared, and the other way round. */
+/** Conversions of a hold: upgrades from shared to exclusive, and downgrades back. */
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { Owner } from '@remora/lock';
 import { durationMs } from '../options/duration.ts';
@@ -16,24 +16,24 @@ export type UpgradeOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
 
 export const UPGRADE_OPTIONS = optionSet<UpgradeOptions>('upgrade', WAIT_CHECKS);
 
-/** A hold, as far as it concerns its conversion. */
+/** What a conversion needs to know of a hold. */
 export interface Convertible {
   readonly deps: LockDeps;
   readonly session: Session;
   readonly owner: Owner;
   readonly lock: AcquireRequest['lock'];
   readonly turns: OwnerTurns;
-  /** Why it is not held any more; undefined while it is. */
+  /** Why the lock is no longer held; undefined while it is. */
   readonly refusal: () => ServiceError | undefined;
-  /** Whether it is held alone, as far as is known. */
+  /** Whether it is held exclusively, as far as is known. */
   readonly isAlone: () => boolean;
   /** The cluster says that it is not held. */
   readonly lose: (reason: ServiceError) => void;
-  /** How it is held cannot be told any more: it is given back, and `done` called when that can no longer be applied. */
+  /** It is unknown how the lock is held: releases it, and calls `done` once that release can no longer be applied. */
   readonly abandon: (done: () => void) => void;
 }
 
-/** Of one who upgrades: as deep as it holds the lock already. */
+/** An upgrade enters no level: any value that is not below the present depth will do. */
 const DEPTH_MAX = 1_000;
 
 export async function upgradeHold(hold: Convertible, options: UpgradeOptions): Promise<void> {
@@ -63,7 +63,7 @@ export function downgradeHold(hold: Convertible): Promise<void> {
   liveness.hold();
   return new Promise((resolve, reject) => {
     hold.turns.enter(() => {
-      liveness.release(); // The request holds it from here on.
+      liveness.release(); // The request keeps the process alive from here on.
       const refusal = hold.refusal();
       if (refusal !== undefined) {
         reject(refusal);

@@ -6,11 +6,11 @@ import { checkOptions, optionSet, shown } from '../options/options.ts';
 import { LOCK_OPTIONS, NAMESPACE_CHECKS, type NamespaceOptions } from './lock-name.ts';
 import type { VersionCheck } from './locks.ts';
 
-/** Asks the cluster, for each lock, whether this version is its current one. */
+/** Asks the cluster, for each lock, whether this version holds it now. */
 export type CheckVersions = (checks: readonly VersionCheck[]) => Promise<readonly boolean[]>;
 
 export interface FenceGuardOptions extends NamespaceOptions {
-  /** How many locks' versions are kept in memory; default 100,000. Of others the cluster is asked again. */
+  /** For how many locks the guard remembers the highest version. It asks the cluster about the others. Default 100,000. */
   readonly namesMax?: number | undefined;
 }
 
@@ -20,7 +20,7 @@ export const GUARD_OPTIONS = optionSet<FenceGuardOptions>('guard', {
 
 const NAMES_MAX = 100_000;
 
-/** For those who serve what a lock protects: storage, a device, another service. */
+/** Checks fencing versions on the side of what a lock protects: a storage, a device, another service. */
 export class Fence {
   readonly #check: CheckVersions;
 
@@ -29,10 +29,10 @@ export class Fence {
   }
 
   /**
-   * Whether `version` is the lock's current grant, at a moment between call and answer. By itself it is a diagnosis, not a
-   * fence: the holder may change before what is done next. `guard` closes that gap.
+   * Returns whether `version` holds the lock, at a moment between the call and its answer. That is a diagnosis and not a fence: the
+   * holder may change before the next step. `guard` closes that gap.
    *
-   * @throws ServiceError when the cluster does not answer.
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer; INVALID_ARGUMENT.
    */
   async check(name: BytesLike, version: number, options: NamespaceOptions = {}): Promise<boolean> {
     checkOptions(LOCK_OPTIONS, options);
@@ -40,33 +40,33 @@ export class Fence {
     return current === true;
   }
 
-  /** A guard that remembers the highest version that it has let in. One per resource: it must see all writes to it. */
+  /** A guard that remembers the highest version it has admitted. Use one for each resource: it must see all writes to it. */
   guard(options: FenceGuardOptions = {}): FenceGuard {
     return new FenceGuard(this.#check, options);
   }
 }
 
-/** What was let in under one lock. */
+/** The writes that were admitted under one lock. */
 interface Seen {
   /** 0: nothing yet. */
   highest: number;
-  /** The end of the last that was begun: the next one waits for it. */
+  /** Settles when the last write has ended; the next one waits for it. */
   last: Promise<unknown>;
-  /** Calls under way. */
+  /** Calls in progress. */
   pins: number;
 }
 
 /**
- * Lets writes in by their fencing versions.
+ * Admits writes by their fencing versions.
  *
- * F1. Nothing is let in with a version below one that was let in before under that lock: after a newer holder has written,
- *     a process that was frozen while it held the lock cannot.
- * F2. Writes under one lock run one after the other, in the order in which they were let in: an older one that is under way
- *     does not end behind a newer one.
- * F3. What it does not remember (after a restart, or as too many locks were seen since) it asks the cluster, and lets in
- *     only the current version. So it needs no disk.
- * F4. Of a lock with a call under way nothing is forgotten: what the cluster has said of a version is true of the past, and
- *     a newer one may have been let in since.
+ * F1. A write is refused if its version is below one that was admitted before under that lock: once a newer holder has written, a
+ *     process that was frozen while it held the lock cannot write any more.
+ * F2. Writes under one lock run one after the other, in the order in which they were admitted: an older one that is in progress
+ *     cannot end after a newer one.
+ * F3. For a lock that it does not remember (after a restart, or after too many other locks) the guard asks the cluster, and admits
+ *     only the version that holds the lock. So it needs no disk.
+ * F4. The guard forgets no lock with a call in progress: the answer of the cluster is about the past, and a newer version may have
+ *     been admitted since.
  */
 export class FenceGuard {
   readonly #check: CheckVersions;
@@ -83,10 +83,11 @@ export class FenceGuard {
   }
 
   /**
-   * Runs `write` if `version` is not stale, and gives what it gives.
+   * Runs `write` unless `version` is stale, and returns its result.
    *
-   * @throws ServiceError FENCED when the version is stale: nothing was run, and nothing ever will be with that version.
-   *   Others when the cluster had to be asked and did not answer. What `write` throws is thrown on.
+   * @throws ServiceError FENCED when the version is stale: `write` was not run, and no write with that version ever will be;
+   *   UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the guard had to ask the cluster and got no answer. An error of
+   *   `write` is thrown as it is.
    */
   async run<Result>(name: BytesLike, version: number, write: () => Result | Promise<Result>): Promise<Result> {
     if (!Number.isSafeInteger(version) || version < 1) {
@@ -100,7 +101,7 @@ export class FenceGuard {
     const seen = this.#pin(key);
     try {
       if (seen.highest === 0) await this.#requireCurrent(name, version);
-      // F1, after the wait: others may have come while the cluster was asked.
+      // F1, checked after the await: others may have been admitted meanwhile.
       if (version < seen.highest) throw fenced(version, seen.highest);
       seen.highest = version;
       const running = seen.last.then(() => write());
@@ -111,7 +112,7 @@ export class FenceGuard {
     }
   }
 
-  /** The highest version that was let in under a lock; undefined when it remembers none. */
+  /** The highest version that was admitted under a lock; undefined if the guard remembers none. */
   highest(name: BytesLike): number | undefined {
     const highest = this.#seen.get(keyOf(name))?.highest;
     return highest === 0 ? undefined : highest;
@@ -130,7 +131,7 @@ export class FenceGuard {
     return seen;
   }
 
-  /** F4. What was asked about and refused is not worth a place. */
+  /** F4. A lock under which nothing was admitted is not remembered. */
   #unpin(key: string, seen: Seen): void {
     seen.pins--;
     if (seen.pins === 0 && seen.highest === 0) this.#seen.delete(key);

@@ -3,43 +3,43 @@ import type { LockId, Revocation, SessionRef } from '@remora/lock';
 import type { CallHandle } from '@remora/protocol';
 import type { Requester } from '../transport/requester.ts';
 
-/** What it needs of the client's requester. */
+/** What the watches need of the client's requester. */
 export type Asks = Pick<Requester, 'ask' | 'ports'>;
 
 export interface WatchedGrant {
   readonly lock: LockId;
   readonly version: number;
-  /** The holder's. */
+  /** The session of the holder. */
   readonly session: SessionRef;
 }
 
 export interface GrantListener {
-  /** Called once when the grant has ended, with its session or without it. */
+  /** Called once when the grant has ended. `sessionAlive`: whether its session still exists. */
   readonly onEnd: (sessionAlive: boolean) => void;
-  /** Called for each request to let go; absent: nobody wants to know. */
+  /** Called for each revocation; absent when nobody listens. */
   readonly onAsked?: ((revocation: Revocation) => void) | undefined;
 }
 
-/** Most locks are released before, and cost nothing. */
+/** Most locks are released before that, and are never watched. */
 const DELAY_MS = 100;
-/** A question is asked anew at this interval, so that one that was lost on the way is noticed. */
+/** A query is repeated after this long, so that a lost one is noticed. */
 const ASK_MS = 15_000;
-/** After a failure, and while too many questions are open. */
+/** After a failure, and while too many queries are open. */
 const PAUSE_MS = 1_000;
-/** After an answer that another question to the same gateway would bring again, as of one that does not know it. */
+/** After an error that the same gateway would return again, for example because it does not know the query. */
 const LONG_PAUSE_MS = 30_000;
-/** Questions open at a time: a connection carries a few thousand requests, and others need room on it. */
+/** Queries open at a time: a connection carries a few thousand requests, and others need room on it. */
 const OPEN_MAX = 1_024;
 
 /**
- * Tells the holders of locks when somebody has taken a lock from them, or asks for it, by a question for each that the
- * cluster answers when its grant ends, or is asked for.
+ * Notifies holders when somebody takes their lock by force, or asks for it: one long query for each grant, which the cluster answers
+ * when the grant ends or a revocation comes.
  *
- * GW1. It makes such news prompt and promises nothing: the session's deadline needs nobody to tell (session.ts, S1),
- *      and the fencing version protects in any case.
- * GW2. At most OPEN_MAX questions are open; the others are asked as those end.
- * GW3. A watch ends with the grant, by `stop`, or with the client, and at nothing else: what one gateway refuses, the next
- *      one may answer, or the same one after an upgrade.
+ * GW1. Watches make such news prompt, and guarantee nothing: the deadline of the session needs no notification (session.ts, S1), and
+ *      the fencing version protects in any case.
+ * GW2. At most OPEN_MAX queries are open; the others wait until some of those end.
+ * GW3. A watch ends with its grant, by `stop`, or with the client, and for no other reason: a query that one gateway refuses may be
+ *      answered by the next one, or by the same one after an upgrade.
  */
 export class GrantWatches {
   readonly #requester: Asks;
@@ -78,7 +78,7 @@ class GrantWatch {
   #call: CallHandle | undefined;
   #asking = false;
   #over = false;
-  /** The latest request to let go that it was told of. */
+  /** The revision of the latest revocation that it was told. */
   #known = 0;
 
   constructor(requester: Asks, grant: WatchedGrant, ports: WatchPorts) {
@@ -119,7 +119,7 @@ class GrantWatch {
     });
   }
 
-  /** Whoever is told may stop this watch. */
+  /** The listener may stop this watch. */
   #asked(revocation: Revocation): void {
     this.#known = revocation.revision;
     this.#ports.listener.onAsked?.(revocation);

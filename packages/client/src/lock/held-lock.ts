@@ -17,23 +17,24 @@ import { noDedicatedLease, refusalOf, takenAway } from './lock-errors.ts';
 import { LockRelease } from './lock-release.ts';
 import type { RevokeListener } from './revoke.ts';
 
-/** A re-entry through the handle of a lock that is held. */
+/** How to re-enter a lock through its handle: `depthMax` limits the levels, `signal` gives up. */
 export type ReentryOptions = Pick<AcquireOptions, 'depthMax' | 'signal'>;
 
 export const REENTRY_OPTIONS = optionSet<ReentryOptions>('re-entry', {
   ...{ depthMax: ACQUIRE_CHECKS.depthMax, signal: ACQUIRE_CHECKS.signal },
 });
 
-/** A lock that this client holds. Give it back by `release`, or by `await using`. */
+/** A lock, a share of one, or permits that this client holds. Release it with `release`, or with `await using`. */
 export class HeldLock implements AsyncDisposable {
+  /** The namespace and the name of the lock. */
   readonly id: LockId;
-  /** Identifies the holder among those of its session. */
+  /** Identifies the owner within its session. Keep it secret: it lets others release the lock. */
   readonly token: string;
-  /** The wall time of the server at the grant, in ms; for display. */
+  /** The wall time of the server at the grant, in ms since 1970; for display only. */
   readonly lockTimeMs: number;
   /** How the acquire went. */
   readonly stats: AcquireStats;
-  /** What an earlier holder left with the lock (`keepData`), as it was at the grant; undefined: nothing. */
+  /** The data that an earlier holder left with the lock (`keepData`), as of the grant; undefined when there were none. */
   readonly previousData: Uint8Array | undefined;
   readonly #deps: LockDeps;
   readonly #session: Session;
@@ -47,7 +48,6 @@ export class HeldLock implements AsyncDisposable {
   /** Aborts the upgrades of this handle that wait; made by the first. */
   #upgrades: Set<AbortController> | undefined;
 
-  /** `own`: the session is of this lock alone. */
   constructor(deps: LockDeps, session: Session, hold: Hold) {
     const { request, grant, own } = hold;
     this.#deps = deps;
@@ -63,72 +63,77 @@ export class HeldLock implements AsyncDisposable {
     this.#grant = grant.held;
     this.#own = own;
     this.#liveness = new HoldLiveness(deps, session, hold);
-    // Field by field: an object put together of others costs several times as much.
+    // Field by field: spreading objects costs several times as much.
     const liveness = this.#liveness;
     const beforeLast = (): void => this.#giveUpUpgrades();
     this.#release = new LockRelease(deps, session, { request, grant, own, liveness, beforeLast });
   }
 
   /**
-   * The fencing version: it grows with every grant of this lock, and with each upgrade and downgrade. Whatever the lock
-   * protects should refuse a version below the highest it has seen.
+   * The fencing version. It grows with every grant of this lock, and with each upgrade and downgrade. Pass it to whatever the lock
+   * protects, which should refuse a version below the highest one that it has seen.
    */
   get version(): number {
     return this.#grant.version;
   }
 
-  /** Alone, together with others who read, or with some of a semaphore's permits. */
+  /** `exclusive`, `shared` (with other readers), or `permits` (of a semaphore). */
   get mode(): HoldMode {
     return this.#grant.mode;
   }
 
+  /**
+   * `active`: held. `suspended`: held, but heartbeats are not answered at the moment. `lost`: no longer held, or no longer certain
+   * to be held. `released`: released through this handle.
+   */
   get state(): HeldLockState {
     return this.#liveness.state;
   }
 
-  /** How often it was acquired through this handle and not released yet. */
+  /** How many levels this handle has entered and not released. */
   get depth(): number {
     return this.#release.depth;
   }
 
-  /** How long the lock is certain to be held, in ms, if no further heartbeat is answered; `Infinity` if it never expires. */
+  /** How long the lock is certain to be held if no further heartbeat is answered, in ms; `Infinity` if it never expires. */
   get remainingMs(): number {
     return this.#liveness.remainingMs;
   }
 
   /**
-   * Aborts when the lock is lost, with the reason: before another can hold it when the session ends, and as soon as the
-   * cluster can tell when somebody took the lock away by force, which nobody waits for. Looking at it checks the
-   * deadline too, so that a process that was frozen sees the loss at once.
+   * Aborts when the lock is lost, with the reason. When the session expires, it aborts before anybody else can hold the lock. When
+   * somebody takes the lock by force, it aborts as soon as this client hears of that, which may be later than the next grant.
+   * Reading the signal checks the deadline too, so a process that was frozen sees the loss at once.
    */
   get signal(): AbortSignal {
     return this.#liveness.signal;
   }
 
-  /** What another process needs to go on with it, in the same session, when this one has died. */
+  /** What another process needs to continue holding the lock, in the same session, after this process has died. Plain JSON. */
   get handle(): { lease: string; incarnation: number; token: string; attempt: number } {
     const { lease, incarnation } = this.#session.ref;
     return { lease: lease.toString(16), incarnation, token: this.token, attempt: this.#request.attempt };
   }
 
   /**
-   * Calls `listener` when somebody asks for the lock (`Lock.revoke`). Whoever agrees releases it, at once or when its work
-   * allows; to do nothing is to decline. Returns a function that takes the listener off.
+   * Calls `listener` when somebody asks the holder to release the lock (`Lock.revoke`). To agree, release the lock, at once or when
+   * the work allows it; to decline, do nothing. An error of the listener is logged and counts as declining. Returns a function
+   * that removes the listener.
    */
   onRevoke(listener: RevokeListener): () => void {
     requireFunction(listener, 'onRevoke');
     return this.#liveness.onRevoke(listener);
   }
 
-  /** Throws the reason when the lock is lost, or LOCK_NOT_HELD after its release. Asks nobody. */
+  /** Throws the reason if the lock is lost, or LOCK_NOT_HELD after its release. Sends no request. */
   throwIfLost(): void {
     const refusal = this.#liveness.refusal();
     if (refusal !== undefined) throw refusal;
   }
 
   /**
-   * Asks the cluster whether this grant is still the current one. An answer is about the moment before it: what must
-   * happen only under the lock needs the version checked where it happens.
+   * Asks the cluster whether this grant still holds the lock. The answer is about a moment before it arrives: to be safe, let
+   * whatever the lock protects check `version`.
    *
    * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer.
    */
@@ -142,7 +147,7 @@ export class HeldLock implements AsyncDisposable {
       throw new ServiceError('INTERNAL', `a check was answered by ${result.type}`);
     }
     const current = result.result.current[0] === true;
-    // What was asked about may have been held in another way by then.
+    // An upgrade or downgrade may have changed the version meanwhile.
     if (!current && this.#liveness.isConverted(version)) {
       await this.#turns.idle();
       return this.check();
@@ -152,11 +157,12 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Renews now, rather than when it is due; `remainingMs` begins anew. `ttl` changes how long the lock outlives its last
-   * renewal from now on, if it has a lease of its own.
+   * Renews the lock now, before a renewal is due, so that `remainingMs` starts again. `ttl` changes how long the lock outlives its
+   * last renewal from now on; it needs a lock with a lease of its own.
    *
-   * @throws ServiceError INVALID_ARGUMENT for a `ttl` of a lock that was not acquired with one; SESSION_EXPIRED or
-   *   LOCK_NOT_HELD when it is lost; others when the cluster did not answer: `remainingMs` says what is certain.
+   * @throws ServiceError INVALID_ARGUMENT for a `ttl` if the lock has a condition, or was not acquired with `ttl` or `maxHold`;
+   *   SESSION_EXPIRED or LOCK_NOT_HELD when it is lost; DEADLINE_EXCEEDED, UNAVAILABLE, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the
+   *   cluster did not answer: `remainingMs` then says how long the lock is certain to be held.
    */
   async extend(ttl?: Duration): Promise<void> {
     this.throwIfLost();
@@ -167,10 +173,11 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Changes when the lock is lost that its holder does not renew any more.
+   * Changes the condition under which the cluster frees the lock when heartbeats stay away. Until the cluster has confirmed the
+   * change, the shorter of the old and the new times apply.
    *
-   * @throws ServiceError INVALID_ARGUMENT for a condition that leaves no margin, or of a lock that was not acquired with a
-   *   `ttl` or `condition`; others as `extend`. Until it is known to be changed, the shorter times count.
+   * @throws ServiceError INVALID_ARGUMENT for a condition that leaves no margin, or if the lock was not acquired with `ttl`, `maxHold`
+   *   or `condition`; the others of `extend`.
    */
   async setCondition(condition: LockCondition): Promise<void> {
     this.throwIfLost();
@@ -180,11 +187,11 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Leaves the lock to its TTL: it is renewed no longer, nobody else has it until then, and this handle is done with it, as
-   * after a release. A lock that never expires stays until somebody releases it by force.
+   * Leaves the lock to its TTL: it is no longer renewed, nobody else gets it until the TTL has passed, and this handle is done with
+   * it as after a release. A lock that never expires stays held until it is released by force.
    *
-   * @throws ServiceError INVALID_ARGUMENT for a lock that was not acquired with a `ttl`: others live by the same session;
-   *   INTERNAL when the journal could not be written: the next process may end it then.
+   * @throws ServiceError INVALID_ARGUMENT if the lock shares its session with others (acquire it with a `ttl`); INTERNAL when the
+   *   journal could not be written: the next process may then release the lock.
    */
   async orphan(): Promise<void> {
     this.throwIfLost();
@@ -194,25 +201,25 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Changes what is shown with the lock, at most 4 KiB; of a lock that is shared, and of permits, what is shown with this
-   * holder. With `keepData` it stays with the lock when it is held no longer; no data: nothing stays.
+   * Changes the data that are shown with this holder, at most 4 KiB. With `keepData` they stay with the lock when it is no longer
+   * held; empty data then leave nothing behind.
    *
-   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when it is lost; INVALID_ARGUMENT when it is too large;
+   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost; INVALID_ARGUMENT when the data are too large;
    *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   setData(data: BytesLike): Promise<void> {
     return new Promise((resolve, reject) => {
-      const bytes = toBytes(data); // Before its turn comes: they are the caller's.
+      const bytes = toBytes(data); // Copied before its turn comes: the bytes belong to the caller.
       const { liveness } = this.#deps.requester.ports;
       liveness.hold();
       this.#turns.enter(() => {
-        liveness.release(); // The request holds it from here on.
+        liveness.release(); // The request keeps the process alive from here on.
         const refusal = this.#liveness.refusal();
         if (refusal !== undefined) {
           reject(refusal);
           return false;
         }
-        this.#say(bytes)
+        this.#sendData(bytes)
           .finally(() => this.#turns.leave())
           .then(resolve, reject);
         return true;
@@ -220,10 +227,10 @@ export class HeldLock implements AsyncDisposable {
     });
   }
 
-  async #say(data: Uint8Array): Promise<void> {
+  async #sendData(data: Uint8Array): Promise<void> {
     const { requester, requestTimeoutMs } = this.#deps;
     const command = { type: 'setData', lock: this.id, owner: this.#owner, version: this.version, data } as const;
-    // What it says must not be said again by it later, after the next one has said something else (W1).
+    // A late copy of this command must not overwrite the data of the next one (W1).
     const options = { timeoutMs: requestTimeoutMs, untilAnswered: true };
     const result = lockResult(await requester.command({ type: 'lock', command }, options));
     if (result.type === 'granted') return;
@@ -233,12 +240,12 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Enters once more; each entry needs its release. At most as deep as the `depthMax` of this call says, else that of the
-   * acquire that returned this handle, else 1,000.
+   * Enters the lock once more; each entry needs a release of its own. The number of levels is limited by `depthMax` of this call,
+   * otherwise by that of the acquire that returned this handle, otherwise by 1,000.
    *
-   * @throws ServiceError LOCK_DEPTH_EXCEEDED; CANCELED when `signal` aborted; LOCK_NOT_HELD or SESSION_EXPIRED when it is lost;
-   *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the level is given
-   *   back then.
+   * @throws ServiceError LOCK_DEPTH_EXCEEDED; CANCELED when `signal` aborted; LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost;
+   *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the level is released
+   *   in the background then.
    */
   async acquire(options: ReentryOptions = {}): Promise<this> {
     checkOptions(REENTRY_OPTIONS, options);
@@ -248,8 +255,8 @@ export class HeldLock implements AsyncDisposable {
       attempt: this.#deps.nextAttempt(),
       startedMs: this.#deps.requester.ports.clock.monotonicMs(),
       depthMax: options.depthMax ?? this.#request.levelsMax,
-      // A level has none of these. Where the lock was taken away, and is free, it is granted anew before that is found out and
-      // undone: nothing of that may stay in the place of what was kept since.
+      // A level has no data and no delay of its own. If the lock was taken away and is free, this grants it again, until that is
+      // noticed and undone: that grant must not replace data that were kept meanwhile.
       ...{ data: EMPTY_BYTES, keepData: false, delayMs: 0 },
       waitMs: 0,
       signal: options.signal,
@@ -277,13 +284,13 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Of a lock that is held shared: has it alone, without letting go in between, once all others who share it are gone.
-   * Nobody else is granted it meanwhile. `version` is another one then.
+   * Turns a shared hold into an exclusive one, without releasing the lock in between. Waits until all other readers have released
+   * it; nobody else is granted the lock meanwhile. `version` changes.
    *
-   * @throws ServiceError LOCK_UPGRADE_CONFLICT when another one who shares it waits for its upgrade: one of the two must
-   *   release; LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; LOCK_NOT_HELD or
-   *   SESSION_EXPIRED when it is lost; LOCK_KIND_MISMATCH for permits. Unless it is lost it is held shared, as before: that
-   *   is asked for when the wait is over, which takes up to `requestTimeout` more while the cluster does not answer.
+   * @throws ServiceError LOCK_UPGRADE_CONFLICT when another reader waits for its upgrade: one of the two has to release;
+   *   LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; LOCK_CANCELED when the lock was released
+   *   meanwhile; LOCK_NOT_HELD or SESSION_EXPIRED when it is lost; LOCK_KIND_MISMATCH for permits. Unless the lock is lost, it is
+   *   still held shared: confirming that takes up to `requestTimeout` longer while the cluster does not answer.
    */
   async upgrade(options: UpgradeOptions = {}): Promise<this> {
     checkOptions(UPGRADE_OPTIONS, options);
@@ -307,12 +314,12 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Shares the lock with others who read from now on, without letting go in between. `version` is another one then; those
-   * who are let in by it have the same.
+   * Turns an exclusive hold into a shared one, without releasing the lock in between. `version` changes; readers that this lets in
+   * have the same version.
    *
-   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer:
-   *   how it is held is unknown then, so it is lost, and released in the background; LOCK_KIND_MISMATCH for permits;
-   *   LOCK_NOT_HELD or SESSION_EXPIRED when it is lost.
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: it is
+   *   then unknown how the lock is held, so it counts as lost and is released in the background; LOCK_KIND_MISMATCH for permits;
+   *   LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost.
    */
   async downgrade(): Promise<this> {
     await downgradeHold(this.#convertible());
@@ -332,25 +339,25 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Gives the lock back, or one level of it. Afterwards the next in the queue has it. Once it is lost or released, it
-   * does nothing.
+   * Releases the lock, or one level of it. After the last level the next waiter gets the lock, and an upgrade of this handle that
+   * still waits ends with LOCK_CANCELED. Does nothing once the lock is released or lost.
    *
-   * @throws ServiceError LOCK_NOT_HELD when it had been taken away by force; UNAVAILABLE, DEADLINE_EXCEEDED,
-   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the release is then tried further in the
-   *   background, until it is answered, or the session ends. An upgrade that waits is given up with LOCK_CANCELED by the release of the last level.
+   * @throws ServiceError LOCK_NOT_HELD when the lock had been taken away by force; UNAVAILABLE, DEADLINE_EXCEEDED,
+   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the client then retries the release of the last level
+   *   in the background until it is answered or the session ends.
    */
   release(): Promise<void> {
     return this.#release.release();
   }
 
-  /** They have the owner's turn while they wait, and whoever lets go would wait for them. */
+  /** An upgrade that waits has the owner's turn: the release would wait for it. */
   #giveUpUpgrades(): void {
     for (const upgrade of this.#upgrades ?? []) {
       upgrade.abort(new ServiceError('LOCK_CANCELED', 'the lock was released while its upgrade waited'));
     }
   }
 
-  /** As `release`; a lock that was taken away needs no release. */
+  /** As `release`, but does not throw when the lock was already taken away or its session has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.release();

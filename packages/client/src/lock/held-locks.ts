@@ -4,11 +4,11 @@ import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-liveness.ts';
 import type { Locks } from './locks.ts';
 
-/** Several locks that this client holds together. Give them back by `release`, or by `await using`. */
+/** Several locks that this client holds together. Release them with `release`, or with `await using`. */
 export class HeldLocks implements AsyncDisposable {
-  /** One for each that was asked for, in that order; for a lock that was asked for twice the same one twice. */
+  /** One handle for each choice, in the order of the choices. A lock that was chosen twice has one handle, which appears twice. */
   readonly locks: readonly HeldLock[];
-  /** Each once, in the order of acquiring. */
+  /** Each lock once, in the order in which they were acquired. */
   readonly #held: readonly HeldLock[];
   readonly #checks: Pick<Locks, 'check'>;
   #controller: AbortController | undefined;
@@ -24,12 +24,12 @@ export class HeldLocks implements AsyncDisposable {
     this.locks = options.places.flatMap((place) => held[place] ?? []);
   }
 
-  /** The fencing versions, one for each lock that was asked for, in that order. */
+  /** The fencing versions, one for each choice, in the order of the choices. */
   get versions(): readonly number[] {
     return this.locks.map(({ version }) => version);
   }
 
-  /** `lost` when any of them is, `suspended` when none is lost and heartbeats are not answered at the moment. */
+  /** `lost` if any of them is lost, otherwise `released` or `suspended` if any is, otherwise `active`; see `HeldLock.state`. */
   get state(): HeldLockState {
     if (this.#released) return 'released';
     const states = this.#held.map(({ state }) => state);
@@ -37,12 +37,12 @@ export class HeldLocks implements AsyncDisposable {
     return worst ?? 'active';
   }
 
-  /** How long all of them are certain to be held, in ms, if no further heartbeat is answered. */
+  /** How long all of them are certain to be held if no further heartbeat is answered, in ms. */
   get remainingMs(): number {
     return Math.min(...this.#held.map(({ remainingMs }) => remainingMs));
   }
 
-  /** Aborts when any of them is lost, as `HeldLock.signal` does, with the reason of the first. */
+  /** Aborts when any of them is lost, with the reason of the first one; see `HeldLock.signal`. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       const controller = new AbortController();
@@ -56,25 +56,25 @@ export class HeldLocks implements AsyncDisposable {
     return this.#controller.signal;
   }
 
-  /** Looking at each checks its deadline; one that was lost before anybody looked tells no listener. */
+  /** Reading each signal checks its deadline. A lock that was lost before that calls no listener. */
   #look(controller: AbortController): void {
     const lost = this.#held.map(({ signal }) => signal).find(({ aborted }) => aborted);
     if (lost !== undefined) controller.abort(lost.reason);
   }
 
-  /** Throws the reason when any of them is lost, or LOCK_NOT_HELD after its release. Asks nobody. */
+  /** Throws the reason if any of them is lost, or LOCK_NOT_HELD after a release. Sends no request. */
   throwIfLost(): void {
     for (const lock of this.#held) lock.throwIfLost();
   }
 
-  /** Asks the cluster whether all of these grants are still the current ones, with one question. */
+  /** Asks the cluster, in one request, whether all of these grants still hold their locks; see `HeldLock.check`. */
   async check(): Promise<boolean> {
     if (this.#isOver()) return false;
     const current = await this.#checks.check(this.#held.map(({ id, version }) => ({ ...id, version })));
-    // What was asked about may have been upgraded or downgraded by then, or taken away: the lock itself knows.
+    // A lock may have been converted meanwhile, which changes its version: its own check tells that from a loss.
     const unsure = this.#held.filter((_, at) => current[at] !== true);
     const answers = await Promise.all(unsure.map((lock) => lock.check()));
-    // An answer is about the moment before it: by now they may be lost, or given back.
+    // They may have been lost or released since the answer was given.
     return answers.every((held) => held) && !this.#isOver();
   }
 
@@ -84,15 +84,15 @@ export class HeldLocks implements AsyncDisposable {
   }
 
   /**
-   * Gives all of them back, the last one first. Once they are lost or released, it does nothing.
+   * Releases all of them, the last one first. Does nothing once they are released or lost.
    *
-   * @throws ServiceError as `HeldLock.release` of the first that failed; the others are released all the same.
+   * @throws ServiceError the error of the first release that failed, see `HeldLock.release`; the others are released all the same.
    */
   async release(): Promise<void> {
     await this.#giveBack((lock) => lock.release());
   }
 
-  /** As `release`; a lock that was taken away needs no release. */
+  /** As `release`, but does not throw for locks that were already taken away or whose session has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#giveBack((lock) => lock[Symbol.asyncDispose]());
   }
@@ -105,14 +105,14 @@ export class HeldLocks implements AsyncDisposable {
   }
 }
 
-/** Begins with the last one and waits for all together: a cluster that does not answer costs one time-out, not one each. */
+/** Starts with the last one and waits for all at once: a cluster that does not answer costs one time-out, not one for each. */
 export async function inReverse(held: readonly HeldLock[], release: (lock: HeldLock) => Promise<void>): Promise<void> {
   const results = await Promise.allSettled([...held].reverse().map(release));
   const failed = results.find((result) => result.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Of a lock in a set that was not granted: says which one. */
+/** Adds to an error which lock of a set was not granted. */
 export function ofLock(error: unknown, name: Uint8Array): unknown {
   if (!(error instanceof ServiceError)) return error;
   const details = { ...error.details, lock: Buffer.from(name).toString() };

@@ -1,6 +1,6 @@
 /**
- * Whether a lock that was granted is still held, and who hears of it when it is not, or when somebody asks for it. What its
- * holder does with it is in `held-lock.ts`.
+ * Tracks whether a granted lock is still held, and tells its listeners when it is not, or when somebody asks for the lock. What
+ * the holder does with the lock is in `held-lock.ts`.
  */
 import { ServiceError } from '@remora/base';
 import type { LockId, Owner, Revocation } from '@remora/lock';
@@ -22,8 +22,8 @@ import { takenAway } from './lock-errors.ts';
 import type { RevokeListener } from './revoke.ts';
 
 /**
- * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; it will be lost unless they are
- * again. `lost`: no longer held, or no longer certain to be. `released`: given back by its holder.
+ * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; the lock will be lost if that lasts. `lost`:
+ * no longer held, or no longer certain to be held. `released`: released by its holder.
  */
 export type HeldLockState = 'active' | 'suspended' | 'lost' | 'released';
 
@@ -49,13 +49,12 @@ export class HoldLiveness implements LossListener, GrantHandle {
   #forgetGrant: (() => void) | undefined;
   #released = false;
   #lossReason: ServiceError | undefined;
-  /** Why it is given back, by others than its holder. */
+  /** Why the client releases it although its holder did not. */
   #takenBack: ServiceError | undefined;
   #controller: AbortController | undefined;
-  /** With the latest request that each was told of. */
+  /** The listeners, with the revision of the latest revocation that each has seen. */
   #onRevoke: Map<RevokeListener, number> | undefined;
 
-  /** `own`: the session is of this lock alone. */
   constructor(deps: LockDeps, session: Session, { request, grant, own }: Hold) {
     this.#deps = deps;
     this.#session = session;
@@ -106,7 +105,7 @@ export class HoldLiveness implements LossListener, GrantHandle {
     return this.#controller.signal;
   }
 
-  /** Why nothing can be done with it; undefined while it is held. */
+  /** Why the lock can no longer be used; undefined while it is held. */
   refusal(): ServiceError | undefined {
     this.#session.check();
     const reason = this.#lossReason ?? (this.#released ? undefined : this.#takenBack);
@@ -114,12 +113,12 @@ export class HoldLiveness implements LossListener, GrantHandle {
     return this.#released ? new ServiceError('LOCK_NOT_HELD', 'the lock was released') : undefined;
   }
 
-  /** Whether the version may be another one because the same grant is held in another way. */
+  /** Whether the version may differ from `version` because an upgrade or downgrade has changed it. */
   isConverted(version: number): boolean {
     return this.#turns.grant === this.#grant && (this.#turns.converting || this.#grant.version !== version);
   }
 
-  /** Calls `release` before the session is closed by its client, unless the lock is lost, or was given back, by then. */
+  /** Calls `release` before the client closes the session, unless the lock is lost or released by then. */
   beforeClose(release: () => Promise<void>): void {
     this.#forgetClose = this.#session.beforeClose(release);
   }
@@ -131,23 +130,23 @@ export class HoldLiveness implements LossListener, GrantHandle {
     return () => this.#onRevoke?.delete(listener);
   }
 
-  /** Its holder has no use for it any more. */
+  /** The holder releases it. */
   release(): void {
     this.#released = true;
     this.#forget();
   }
 
-  /** It is about to be given back though its holder did not say so: to that one it is lost from now on, and is to be told so. */
+  /** The client is about to release it without its holder: from now on the holder sees it as lost. */
   takeBack(reason: ServiceError): void {
     if (!this.#released && this.#lossReason === undefined) this.#takenBack = reason;
   }
 
-  /** Its holder hears of that. */
+  /** Notifies the holder of `takeBack`. */
   tellTakenBack(): void {
     if (this.#takenBack !== undefined) this.#controller?.abort(this.#takenBack);
   }
 
-  /** It was given back, or nobody tries to any more. */
+  /** The release was answered, or is no longer retried. */
   givenBack(): void {
     this.#forgetClose?.();
   }
@@ -160,7 +159,7 @@ export class HoldLiveness implements LossListener, GrantHandle {
     this.#lose(reason);
   }
 
-  /** Its owner's other handles have no more of this grant than this one. */
+  /** The other handles of the same owner lose the grant too. */
   lose(reason: ServiceError): void {
     this.#lose(reason);
     for (const handle of handlesOf(this.#grant)) handle.onGrantLost(reason);
@@ -171,26 +170,26 @@ export class HoldLiveness implements LossListener, GrantHandle {
     this.#lossReason = reason;
     if (this.#turns.grant === this.#grant) {
       this.#turns.levels = 0;
-      this.#turns.enter(() => false); // It may be idle now, and forgotten.
+      this.#turns.enter(() => false); // The owner may be idle now, and is then forgotten.
     }
     if (!this.#released) this.#forget(reason);
     if (reason.code === 'LOCK_NOT_HELD') this.#own?.end();
     this.#controller?.abort(reason);
-    // What was released before has said so itself.
-    if (reason.code === 'LOCK_NOT_HELD' && !this.#released) this.#stopAskings();
+    // A release has left a mark itself.
+    if (reason.code === 'LOCK_NOT_HELD' && !this.#released) this.#cancelAcquiresInFlight();
   }
 
   /**
-   * A2 of `acquire.ts`. Nobody releases what was taken away; but an asking whose answer was lost may be under way still, and
-   * would be granted to nobody.
+   * A2 of `acquire.ts`. Nobody releases a lock that was taken away. But an acquire whose answer was lost may still be in flight, and
+   * nobody would use what it is granted.
    */
-  #stopAskings(): void {
+  #cancelAcquiresInFlight(): void {
     const { requester } = this.#deps;
     const turns = this.#turns;
     const isNeeded = (): boolean => turns.askedAgain && turns.grant === this.#grant;
     if (!isNeeded() || this.#own !== undefined) return;
     turns.enter(() => {
-      // What the owner was granted since leaves a mark when it is released.
+      // If the owner was granted the lock again since, that release leaves a mark.
       if (!isNeeded() || !this.#session.alive || requester.closed) return false;
       const { attempt } = turns;
       const cancel = { type: 'cancel', lock: this.#lock, owner: this.#owner, deadlineMs: 0, attempt } as const;
@@ -204,12 +203,12 @@ export class HoldLiveness implements LossListener, GrantHandle {
     this.#endSpan(lost);
     leaveGrant(this.#grant, this);
     this.#session.removeLossListener(this.#lossListener);
-    // One that is being given back is waited for.
+    // Closing the session waits for a release that is in progress.
     if (lost !== undefined) this.#forgetClose?.();
     this.#forgetGrant?.();
   }
 
-  /** Only for those who look at the signal: the others need not know at once. */
+  /** Only for holders that use the signal or a listener: the others need not know at once. */
   #watchGrant(): void {
     this.#forgetGrant?.();
     if (this.#released || this.#lossReason !== undefined) return;
@@ -231,10 +230,10 @@ export class HoldLiveness implements LossListener, GrantHandle {
     if (listeners === undefined) return;
     const tell = async (listener: RevokeListener): Promise<void> => listener({ by, reason, sinceMs });
     for (const [listener, told] of [...listeners]) {
-      // A watch that began anew brings what is known.
+      // A watch that was opened again reports requests that were seen before.
       if (told >= revision) continue;
       listeners.set(listener, revision);
-      // What goes wrong in a listener is nobody's to catch; and it has not agreed.
+      // A listener that fails counts as declining; nobody else could catch its error.
       tell(listener).catch((error: unknown) => {
         this.#deps.requester.ports.logger.warn(
           { error: String(error) },

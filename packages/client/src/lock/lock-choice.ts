@@ -7,7 +7,7 @@ import { lockText } from './acquire-errors.ts';
 import { Lock } from './lock.ts';
 import { lockIdOf, NAMESPACE_CHECKS } from './lock-name.ts';
 
-/** One of several locks to be held at once: a name or a lock to be had alone, one to be shared, or permits. */
+/** One of several locks to hold at once: a name or a `Lock`, held exclusively; a lock, optionally shared; or permits. */
 export type LockChoice =
   | BytesLike
   | Lock
@@ -15,9 +15,9 @@ export type LockChoice =
   | {
       readonly semaphore: BytesLike;
       readonly namespace?: string | undefined;
-      /** How many there are in all, as `permits` of `RemoraClient.semaphore`. */
+      /** How many permits the semaphore has in all, as `permits` of `RemoraClient.semaphore`. */
       readonly capacity: number;
-      /** How many of them; 1 unless given. */
+      /** How many of them to acquire. Default 1. */
       readonly permits?: number | undefined;
     };
 
@@ -29,13 +29,13 @@ export const SEMAPHORE_CHOICE = optionSet<ChoiceOf<'semaphore'>>('a semaphore of
   ...{ semaphore: bytes, ...NAMESPACE_CHECKS, capacity, permits },
 });
 
-/** A lock, and what it is asked for; without `as` for its owner alone. */
+/** A lock and how to acquire it; without `as` exclusively. */
 export interface WantedLock {
   readonly id: LockId;
   readonly as?: AcquireAs;
 }
 
-/** What a lock is asked for, and where its handle belongs. */
+/** Which locks to acquire, in which order, and which choice each belongs to. */
 export interface LockPlan {
   /** Each lock once, in the order in which all clients acquire. */
   readonly wanted: readonly WantedLock[];
@@ -43,15 +43,15 @@ export interface LockPlan {
   readonly places: readonly number[];
 }
 
-/** As many as one question to the cluster can check. */
+/** As many as one request can check (LS3). */
 export const CHOICES_MAX = 1_000;
 
 /**
- * The order of acquiring is that of (namespace, name), byte by byte, whatever the order of the choices. A lock that is
- * chosen more than once is acquired once, in the way that serves all: alone if any wants it alone, and with all permits.
+ * Orders the locks by (namespace, name), byte by byte, whatever the order of the choices. A lock that is chosen more than once is
+ * acquired once, for all of them: exclusively if one of them wants that, and with the sum of the permits.
  *
- * @throws ServiceError INVALID_ARGUMENT for no choice or too many, and for one name as a lock and a semaphore, or as
- *   semaphores of different capacities.
+ * @throws ServiceError INVALID_ARGUMENT for no choice or too many, for a name that is chosen as a lock and as a semaphore, and for
+ *   different capacities of one semaphore.
  */
 export function planLocks(choices: readonly LockChoice[]): LockPlan {
   if (!Array.isArray(choices)) {

@@ -3,18 +3,18 @@ import type { Condition, HolderState, LockState, SessionRef } from '@remora/lock
 import type { SessionInfo } from '@remora/protocol';
 import type { Requester } from '../transport/requester.ts';
 
-/** How long a holder keeps a lock that it does not renew. */
+/** How long a holder keeps a lock without renewing it. */
 export interface HolderTerms {
-  /** How long its session outlives the last heartbeat; `TTL_NEVER_MS` and more: for ever. */
+  /** How long its session outlives the last heartbeat, in ms; 9,000,000,000,000 and more mean forever. */
   readonly ttlMs: number;
-  /** What was left of that when the cluster was asked; a leader that has just begun gives the whole again. */
+  /** How much of that was left at the time of the request, in ms. A new leader starts again with the whole. */
   readonly remainingMs: number;
-  /** What was agreed about heartbeats, if anything was. */
+  /** The condition that the holder agreed on with the cluster, if any. */
   readonly condition?: Condition;
 }
 
 export interface HolderDetails extends HolderState {
-  /** Undefined: its session has ended since or cannot be asked about, or it is not one of the first `TERMS_MAX` holders. */
+  /** Undefined when its session has ended since or did not answer within 1 s, and for holders after the first 16. */
   readonly terms: HolderTerms | undefined;
 }
 
@@ -22,9 +22,9 @@ export interface LockDetails extends LockState {
   readonly holders: readonly HolderDetails[];
 }
 
-/** Each is a question of its own: the session may be in another range than the lock. */
+/** Each costs a request: the session may be in another range than the lock. */
 export const TERMS_MAX = 16;
-/** What is known of the lock does not wait for long: that other range may be away. */
+/** The state of the lock does not wait longer: the other range may be unavailable. */
 const TERMS_TIMEOUT_MS = 1_000;
 
 export async function detailsOf(requester: Requester, state: LockState, timeoutMs: number): Promise<LockDetails> {
@@ -48,7 +48,7 @@ async function termsOf(
   { lease, incarnation }: SessionRef,
   timeoutMs: number,
 ): Promise<HolderTerms | undefined> {
-  // A page of one, which begins with it: what it holds besides is not asked for.
+  // A page of one session, which begins with this one: cheaper than `session`, which also lists its locks.
   const query = { type: 'sessions', after: lease - 1n, limit: 1, attributes: {} } as const;
   const { result } = await requester.query(query, { timeoutMs });
   const info: SessionInfo | undefined = result.type === 'sessions' ? result.sessions[0] : undefined;

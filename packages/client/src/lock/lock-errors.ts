@@ -1,4 +1,4 @@
-/** What holders of locks are told. */
+/** Errors of calls on held locks. */
 import { ServiceError } from '@remora/base';
 import type { LockResult } from '@remora/lock';
 

@@ -8,15 +8,15 @@ import type { Requester } from '../transport/requester.ts';
 import { Subscription } from '../transport/subscription.ts';
 
 export interface LockEventsOptions {
-  /** Ends the watch. */
+  /** Ends the watch when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export const LOCK_EVENTS_OPTIONS = optionSet<LockEventsOptions>('events of a lock', { signal });
 
-/** How a lock is now, or something that happened to it. */
+/** The state of a lock, or a change of it. */
 export type LockWatchEvent =
-  /** Nobody holds it or waits for it when `state` is undefined. */
+  /** `state` is undefined when nobody holds the lock or waits for it. */
   | {
       readonly type: 'state';
       readonly lock: LockId;
@@ -25,29 +25,29 @@ export type LockWatchEvent =
     }
   | (LockEvent & { readonly lock: LockId; readonly revision: number });
 
-/** Of several locks. */
+/** An event of a watch of several locks. */
 export type LocksWatchEvent =
   | LockWatchEvent
   /**
-   * What was told of locks from the name `from` on, up to before `to`, may be out of date: the states of those that are
-   * held or waited for follow; the others are free. Empty: no bound.
+   * Forget what was reported of the locks from the name `from` up to, but without, `to` (empty: no bound): it may be out of date.
+   * The states of those that are held or waited for follow; the others are free.
    */
   | Extract<LockNews, { readonly type: 'begin' }>
-  /** All states were told; from now on, what happens. */
+  /** All states were reported; changes follow. */
   | { readonly type: 'live' };
 
 /**
- * What happens to a lock, or to several, as an async iterator.
+ * A watch of one lock or several, as an async iterator. End it by leaving the loop, by `close`, or by its `signal`.
  *
- * LE1. Each lock's state comes first, and then its events, in order and with nothing left out, until its state comes
- *      again: after a broken connection, another leader, a split, or when the consumer was too far behind. What happened
- *      in between is not told.
+ * LE1. The state of a lock comes first, and then its changes, in order and without gaps, until its state comes again: after a lost
+ *      connection, a change of leader, a split, or when the consumer was more than 10,000 events behind. The changes before that
+ *      state are not reported.
  */
 export class LockEvents<Event> extends Subscription<Event, PipeLockWatchRequest, readonly LockNews[]> {
   readonly #request: PipeLockWatchRequest;
   readonly #toEvents: (news: LockNews) => readonly Event[];
 
-  /** `toEvents`: what of the news is told to the consumer. */
+  /** `toEvents`: what a message means to the consumer. */
   constructor(
     requester: Requester,
     request: PipeLockWatchRequest,
@@ -76,7 +76,7 @@ export class LockEvents<Event> extends Subscription<Event, PipeLockWatchRequest,
   }
 }
 
-/** Of one lock. */
+/** A watch of one lock. */
 export function eventsOfLock(
   requester: Requester,
   { namespace, name }: LockId,
@@ -86,7 +86,7 @@ export function eventsOfLock(
   return new LockEvents(requester, { namespace, name, single: true }, { ...options, toEvents: lockWatchEvents });
 }
 
-/** Of all whose names begin with `name`. */
+/** A watch of all locks whose names begin with `name`. */
 export function eventsOfLocks(
   requester: Requester,
   { namespace, name }: LockId,
@@ -97,7 +97,7 @@ export function eventsOfLocks(
   return new LockEvents(requester, { namespace, name, single: false }, { ...options, toEvents });
 }
 
-/** What of the news is about one lock. */
+/** The part of a message that is about one lock. */
 export function lockWatchEvents(news: LockNews): readonly LockWatchEvent[] {
   if (news.type === 'state') return [news];
   if (news.type !== 'events') return [];
@@ -105,11 +105,11 @@ export function lockWatchEvents(news: LockNews): readonly LockWatchEvent[] {
   return news.events.map((event) => ({ ...event, lock, revision }));
 }
 
-/** The states of locks, kept up to date by the events of a watch: what `locks.show` would say. */
+/** The states of locks, kept up to date from the events of a watch: each is what `Locks.show` would return. */
 export class LockStates {
   readonly #states = new Map<string, LockState>();
 
-  /** Undefined when nobody holds it or waits for it, as far as was told. */
+  /** The state of a lock; undefined when nobody holds it or waits for it, as far as was reported. */
   get(lock: LockId): LockState | undefined {
     object(lock, 'a lock');
     const { namespace, name } = lock;
@@ -117,11 +117,12 @@ export class LockStates {
     return this.#states.get(keyOf({ namespace, name: toBytes(name) }));
   }
 
+  /** The states of all locks that are held or waited for. */
   values(): readonly LockState[] {
     return [...this.#states.values()];
   }
 
-  /** @throws ServiceError INVALID_ARGUMENT for what is no event of a watch. */
+  /** Applies the next event. @throws ServiceError INVALID_ARGUMENT for anything but an event of a watch. */
   apply(event: LocksWatchEvent): void {
     object(event, 'an event');
     text(event.type, 'the type of an event');

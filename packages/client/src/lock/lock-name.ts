@@ -5,6 +5,7 @@ import { text } from '../options/option-kinds.ts';
 import { type ChecksOf, checkOptions, optionSet } from '../options/options.ts';
 
 export interface NamespaceOptions {
+  /** The namespace of the lock, 1 to 255 bytes of UTF-8. Names in different namespaces are different locks. Default `default`. */
   readonly namespace?: string | undefined;
 }
 
@@ -12,6 +13,7 @@ export const NAMESPACE_CHECKS: ChecksOf<NamespaceOptions> = { namespace: text };
 export const LOCK_OPTIONS = optionSet<NamespaceOptions>('lock', NAMESPACE_CHECKS);
 
 export interface LockName extends NamespaceOptions {
+  /** The name of the lock, 1 to 1,024 bytes. */
   readonly name: BytesLike;
 }
 

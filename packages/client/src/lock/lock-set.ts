@@ -12,20 +12,20 @@ import type { LockDeps } from './lock-deps.ts';
 import { Locks } from './locks.ts';
 import { type RunArguments, runWithLock } from './run-with-lock.ts';
 
-/** As for one lock; each of a set has a token of its own and is not entered again. */
+/** The options of `Lock.acquire`, without those of re-entry: each lock of a set has a token of its own. */
 export type AcquireAllOptions = Omit<AcquireOptions, 'token' | 'depthMax'>;
 
 const { token: _, depthMax: __, ...ACQUIRE_ALL_CHECKS } = ACQUIRE_CHECKS;
 export const ACQUIRE_ALL_OPTIONS = optionSet<AcquireAllOptions>('acquire of a set', ACQUIRE_ALL_CHECKS);
 
 /**
- * Several locks, all or none, wherever in the cluster they are. Making it asks nobody.
+ * Several locks, all or none, wherever in the cluster they are. Made by `lockAll`, without a request.
  *
- * LS1. Everybody acquires in the order of (namespace, name), so that no two sets can wait for one another. Whoever holds
- *      other locks besides is outside of that order, and should limit its `wait`.
- * LS2. One deadline covers all of them. Whatever comes in between, nothing that was acquired before is kept.
- * LS3. When the last one is granted the versions of all are checked: so there was a moment at which all were held, also
- *      if one had been taken away by force while others were waited for.
+ * LS1. All clients acquire in the order of (namespace, name), so two sets cannot wait for each other. A caller that holds other
+ *      locks besides is outside of that order, and should limit its `wait`.
+ * LS2. One deadline covers all locks. If one of them fails, those that were acquired before are released.
+ * LS3. After the last grant the versions of all locks are checked. So there was a moment at which all were held, even if one had
+ *      been taken away by force while the acquire waited for others.
  */
 export class LockSet {
   readonly #deps: LockDeps;
@@ -39,11 +39,10 @@ export class LockSet {
   }
 
   /**
-   * Acquires all of them.
+   * Acquires all of them. If the call fails, none of them is held afterwards.
    *
-   * @throws ServiceError as `Lock.acquire`, for the first that was not granted (`details.lock` names it): LOCK_TIMEOUT
-   *   when not all were granted within `wait`, LOCK_BUSY with `wait: 0`; LOCK_NOT_HELD when one was taken away by force
-   *   before all were held. In each case nothing is held afterwards.
+   * @throws ServiceError as `Lock.acquire`, for the first lock that was not granted (`details.lock` names it): LOCK_TIMEOUT when not
+   *   all were granted within `wait`; LOCK_BUSY with `wait: 0`; LOCK_NOT_HELD when one was taken away by force before all were held.
    */
   async acquire(options: AcquireAllOptions = {}): Promise<HeldLocks> {
     checkOptions(ACQUIRE_ALL_OPTIONS, options);
@@ -55,13 +54,13 @@ export class LockSet {
       await this.#requireAll(all, waitLeft());
       return all;
     } catch (error) {
-      // The wait ends when it says: what is not answered by then is tried further in the background.
-      await settledWithin(this.#letGo(held), this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
+      // The wait is over: releases that are not answered soon are retried in the background.
+      await settledWithin(this.#releaseAll(held), this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
       throw error;
     }
   }
 
-  /** Acquires them if all are free; undefined when any is taken. */
+  /** Acquires them if all are free; returns undefined if any is taken. */
   async tryAcquire(options: Omit<AcquireAllOptions, 'wait'> = {}): Promise<HeldLocks | undefined> {
     checkOptions(ACQUIRE_ALL_OPTIONS, options);
     try {
@@ -72,12 +71,12 @@ export class LockSet {
     }
   }
 
-  /** Runs `work` while holding all of them, as `Lock.run` does; its handle has `versions` in place of one version. */
+  /** Acquires all, runs `work`, and releases them, as `Lock.run`; the handle has `versions` in place of `version`. */
   run<Result>(...args: RunArguments<AcquireAllOptions, HeldLocks, Result>): Promise<Result> {
     return runWithLock((options: AcquireAllOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
   }
 
-  /** LS2. What is left of the wait, whenever it is asked. */
+  /** LS2. Returns a function that returns the remaining wait. */
   #countdown({ wait }: AcquireAllOptions): () => number | undefined {
     if (wait === undefined) return () => undefined;
     const waitMs = durationMs(wait, 'wait');
@@ -112,8 +111,8 @@ export class LockSet {
     throw new ServiceError('LOCK_NOT_HELD', 'one of the locks was taken away before all were held');
   }
 
-  /** LS2. A release that is not answered is tried further in the background, and ends with the session at the latest. */
-  async #letGo(held: readonly HeldLock[]): Promise<void> {
+  /** LS2. A release that is not answered is retried in the background until it is, or the session ends. */
+  async #releaseAll(held: readonly HeldLock[]): Promise<void> {
     try {
       await inReverse(held, (lock) => lock[Symbol.asyncDispose]());
     } catch (error) {

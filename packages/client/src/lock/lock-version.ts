@@ -6,17 +6,14 @@ import type { HeldLock } from './held-lock.ts';
 import { lockId, NAMESPACE_CHECKS } from './lock-name.ts';
 import type { VersionCheck } from './locks.ts';
 
-/**
- * A grant under which something is written: a lock that is held, or, in another process, the name of the lock and the
- * version of its grant.
- */
+/** The grant under which something is written: a held lock or, in another process, the name of the lock and the version. */
 export type LockVersion = Pick<HeldLock, 'id' | 'version'> | VersionCheck;
 
 export const FENCE = optionSet<VersionCheck>('fence', {
   ...{ name: bytes, ...NAMESPACE_CHECKS, version: checkedByCall },
 });
 
-/** The version as it is now: that of a held lock is another one after an upgrade or a downgrade. */
+/** Reads the version when it is called: an upgrade or downgrade changes that of a held lock. */
 export function lockCompare(held: LockVersion): LockCompare {
   if (typeof held !== 'object' || held === null) {
     throw new ServiceError('INVALID_ARGUMENT', `fence: expected a held lock, or { name, version }, got ${shown(held)}`);

@@ -8,8 +8,9 @@ import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEv
 import { REVOKE_OPTIONS, type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
 import { type RunArguments, runWithLock } from './run-with-lock.ts';
 
-/** A lock by name. Making one costs nothing and asks nobody. */
+/** A lock by name, made by `RemoraClient.lock`. Making one sends no request. */
 export class Lock {
+  /** The namespace and the name of the lock. */
   readonly id: LockId;
   readonly #deps: LockDeps;
 
@@ -19,46 +20,52 @@ export class Lock {
   }
 
   /**
-   * Acquires the lock, queueing first come, first served.
+   * Acquires the lock exclusively. Waiters are granted the lock in the order in which they joined the queue.
    *
-   * A lock holds others off by itself only while everybody's clocks and processes behave: pass `version`, the fencing
-   * token, to whatever the lock protects, and `signal` to the work done under it.
+   * A lock alone excludes others only while clocks and processes behave. Pass `version`, the fencing version, to whatever the lock
+   * protects, and pass `signal` to the work that is done under the lock.
    *
-   * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted;
-   *   SESSION_EXPIRED when the session was lost meanwhile; LOCK_KIND_MISMATCH when the name is in use as a semaphore; LOCK_CANCELED when the lock was granted, and taken away by
-   *   force before the grant could arrive; LOCK_DEPTH_EXCEEDED when its `token` has entered as deep as it may; INVALID_ARGUMENT
-   *   for options that are none; RESOURCE_EXHAUSTED when there is no room for one more, or the cluster lets nothing in;
-   *   UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer. In each case nothing is left behind: a
-   *   grant that comes too late is given back.
+   * If the call fails, nothing is left behind: a grant that arrives too late is released.
+   *
+   * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted or the client is closed;
+   *   SESSION_EXPIRED when the session was lost meanwhile; LOCK_KIND_MISMATCH when the name is in use as a semaphore;
+   *   LOCK_CANCELED when the granted lock was taken away by force before the grant arrived; LOCK_DEPTH_EXCEEDED when the owner of
+   *   `token` has entered as many levels as it may; INVALID_ARGUMENT for invalid options; RESOURCE_EXHAUSTED when the queue or the
+   *   cluster is at a limit; UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   acquire(options: AcquireOptions = {}): Promise<HeldLock> {
     return acquireLock(this.#deps, this.id, options);
   }
 
-  /** Acquires the lock if it is free; undefined when it is taken. */
+  /** Acquires the lock if it is free; returns undefined if it is taken. @throws ServiceError as `acquire`. */
   tryAcquire(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
     return tryAcquireLock(this.#deps, this.id, options);
   }
 
   /**
-   * Runs `work` while holding the lock, and gives what it gives or throws what it throws. `options` say how to acquire.
+   * Acquires the lock, runs `work`, and releases the lock. Returns the result of `work`, or throws its error.
    *
    * ```ts
    * await remora.lock('orders/42').run({ wait: '5s' }, ({ version, signal }) => ship(order, { fence: version, signal }));
    * ```
    *
-   * A lock that is lost meanwhile aborts `signal`, and ends nothing else: work that must not count then ends by
-   * `signal.throwIfAborted()`.
+   * If the lock is lost meanwhile, `signal` aborts, and `work` goes on: call `signal.throwIfAborted()` where it has to stop.
    *
-   * @throws ServiceError as `acquire` does; then nothing was run.
+   * A release that fails does not fail the call: it is logged, retried in the background, and attached as `suppressed` to an error of
+   * `work`.
+   *
+   * @throws ServiceError as `acquire`; `work` was not run then.
    */
   run<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
     return runWithLock((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
   }
 
   /**
-   * Asks all who hold the lock to let go of it, and waits for what they do: nobody is forced. Who holds it hears of it by
-   * `onRevoke`. @throws ServiceError CANCELED when `signal` aborted; INVALID_ARGUMENT.
+   * Asks all holders to release the lock (`HeldLock.onRevoke`), and waits for what they do. Nobody is forced: see
+   * `Locks.forceRelease` for that.
+   *
+   * @throws ServiceError CANCELED when `signal` aborted; INVALID_ARGUMENT; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or
+   *   UNKNOWN_OUTCOME when the cluster did not answer.
    */
   async revoke(options: RevokeOptions = {}): Promise<RevocationOutcome> {
     checkOptions(REVOKE_OPTIONS, options);
@@ -66,7 +73,7 @@ export class Lock {
     return revokeLock(requester, this.id, { ...options, timeoutMs });
   }
 
-  /** How it is now and what happens to it, as an async iterator: see `LockEvents`. */
+  /** The state of the lock and then its changes, as an async iterator: see `LockEvents`. */
   events(options: LockEventsOptions = {}): LockEvents<LockWatchEvent> {
     return eventsOfLock(this.#deps.requester, this.id, options);
   }

@@ -21,10 +21,11 @@ import { REVOKE_OPTIONS, type RevocationOutcome, type RevokeOptions, revokeLock 
 
 export interface ForceReleaseOptions extends NamespaceOptions {
   /**
-   * Who does it, at most 128 bytes, and why, at most 1 KiB. If either is said it stays on record with the lock (`show`),
-   * until it is taken by force again, or until `forget`.
+   * Who takes the lock by force, at most 128 bytes. If `by` or `reason` is given, both stay on record with the lock (`show`) until
+   * it is taken by force again, or until `forget`.
    */
   readonly by?: string | undefined;
+  /** Why, at most 1 KiB. */
   readonly reason?: string | undefined;
 }
 
@@ -34,8 +35,11 @@ export const FORCE_RELEASE_OPTIONS = optionSet<ForceReleaseOptions>('forceReleas
 });
 
 export interface LockListOptions extends NamespaceOptions {
+  /** Only locks whose names begin with this. Default: all of the namespace. */
   readonly prefix?: BytesLike | undefined;
+  /** Only names after this one, for the next page. */
   readonly after?: BytesLike | undefined;
+  /** How many locks to return, 1 to 1,000. Default 100. */
   readonly limit?: number | undefined;
 }
 
@@ -43,8 +47,8 @@ export const LOCK_LIST_OPTIONS = optionSet<LockListOptions>('list of locks', {
   ...{ ...NAMESPACE_CHECKS, prefix: bytes, after: bytes, limit: count(1, LIST_LIMIT_MAX) },
 });
 
-/** Of the locks whose names begin with `prefix`: of all of a namespace by default. */
 export interface LocksEventsOptions extends LockEventsOptions, NamespaceOptions {
+  /** Only locks whose names begin with this. Default: all of the namespace. */
   readonly prefix?: BytesLike | undefined;
 }
 
@@ -52,7 +56,7 @@ export const LOCKS_EVENTS_OPTIONS = optionSet<LocksEventsOptions>('events of loc
   ...{ ...NAMESPACE_CHECKS, prefix: bytes, signal },
 });
 
-/** A lock, and the version of the grant that is asked about. */
+/** A lock, and the fencing version of a grant. */
 export interface VersionCheck extends LockName {
   readonly version: number;
 }
@@ -61,7 +65,7 @@ export const VERSION_CHECK = optionSet<VersionCheck>('a check of a lock', {
   ...{ name: bytes, ...NAMESPACE_CHECKS, version: fencing },
 });
 
-/** Looking at locks, whoever holds them, and breaking them. */
+/** Inspects locks, whoever holds them, asks their holders to release them, and takes them by force. */
 export class Locks {
   readonly #requester: Requester;
   readonly #timeoutMs: number;
@@ -71,7 +75,10 @@ export class Locks {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Who holds the lock and who waits, and what was left with it; undefined when there is nothing to show. */
+  /**
+   * Returns who holds the lock, who waits for it, and what was left with it: at most 1,000 holders and 1,000 waiters. Returns
+   * undefined when there is nothing to show.
+   */
   async show(name: BytesLike, options: NamespaceOptions = {}): Promise<LockState | undefined> {
     const lock = lockIdOf(name, options);
     const result = await this.#query({ type: 'show', lock, allKinds: true });
@@ -79,15 +86,16 @@ export class Locks {
     return result.state;
   }
 
-  /** As `show`, with how long each of the first 16 holders would still have it if no more were heard of it. */
+  /** As `show`, and for each of the first 16 holders how long it would still hold the lock without a further heartbeat. */
   async details(name: BytesLike, options: NamespaceOptions = {}): Promise<LockDetails | undefined> {
     const state = await this.show(name, options);
     return state && detailsOf(this.#requester, state, this.#timeoutMs);
   }
 
   /**
-   * Locks in order of their names, at most 1,000 at once; go on with `after` while there are `more`. Also free ones with
-   * which something was left: data, a set capacity, or who took them by force.
+   * Lists locks in the order of their names, each with its first 10 holders and 10 waiters. While there are `more`, pass the name of
+   * the last lock as `after`. A free lock is listed if something was left with it: data, a capacity, or the record of a forced
+   * release.
    */
   async list(options: LockListOptions = {}): Promise<{ readonly locks: readonly LockState[]; readonly more: boolean }> {
     checkOptions(LOCK_LIST_OPTIONS, options);
@@ -103,7 +111,7 @@ export class Locks {
     return { locks: result.locks, more: result.more };
   }
 
-  /** For each, whether `version` is still that lock's current grant. */
+  /** Returns, for each of up to 1,000 checks, whether `version` holds that lock now. */
   async check(checks: readonly VersionCheck[]): Promise<readonly boolean[]> {
     const result = await this.#query({
       type: 'check',
@@ -114,8 +122,8 @@ export class Locks {
   }
 
   /**
-   * How the locks are whose names begin with a prefix, and what happens to them, as an async iterator: see `LockEvents`.
-   * Of locks that are free nothing is told. `LockStates` makes states of it.
+   * The states of the locks whose names begin with a prefix, and then their changes, as an async iterator: see `LockEvents`. A lock
+   * that is free has no state. `LockStates` keeps the states up to date from these events.
    */
   events(options: LocksEventsOptions = {}): LockEvents<LocksWatchEvent> {
     checkOptions(LOCKS_EVENTS_OPTIONS, options);
@@ -123,28 +131,34 @@ export class Locks {
     return eventsOfLocks(this.#requester, lockIdOf(prefix, { namespace }), options);
   }
 
-  /** Asks all who hold the lock, or permits, to let go: see `Lock.revoke`. */
+  /** Asks all holders of the lock, or of permits, to release it: see `Lock.revoke`. */
   async revoke(name: BytesLike, options: RevokeOptions & NamespaceOptions = {}): Promise<RevocationOutcome> {
     checkOptions(REVOKE_OPTIONS, options);
     const { namespace, ...rest } = options;
     return revokeLock(this.#requester, lockIdOf(name, { namespace }), { ...rest, timeoutMs: this.#timeoutMs });
   }
 
-  /** Takes the lock from its holder, or from all who share it; nobody is asked. Only the fencing version protects against what it still does. */
+  /**
+   * Takes the lock from all its holders, without asking them. They hear of it by their `signal`, which may be after the next grant:
+   * until then only the fencing version protects against what they still do.
+   *
+   * @throws ServiceError LOCK_NOT_HELD when nobody holds the lock; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or
+   *   UNKNOWN_OUTCOME when the cluster did not answer.
+   */
   async forceRelease(name: BytesLike, options: ForceReleaseOptions = {}): Promise<void> {
     checkOptions(FORCE_RELEASE_OPTIONS, options);
     const { by = '', reason = '', namespace } = options;
     await this.#command({ type: 'forceRelease', lock: lockIdOf(name, { namespace }), by, reason });
   }
 
-  /** Forgets what earlier holders left with the lock (`keepData`), and who took it by force. Gives whether there was anything. */
+  /** Deletes the kept data of the lock (`keepData`) and the record of a forced release. Returns whether there was either. */
   async forget(name: BytesLike, options: NamespaceOptions = {}): Promise<boolean> {
     const result = await this.#command({ type: 'forget', lock: lockIdOf(name, options) });
     if (result.type !== 'forgotten') throw unexpected(result.type);
     return result.any;
   }
 
-  /** Throws what is refused. */
+  /** @throws ServiceError when the lock refuses the command. */
   async #command(command: LockCommand): Promise<LockResult> {
     const result = lockResult(await this.#requester.command({ type: 'lock', command }, { timeoutMs: this.#timeoutMs }));
     if (result.type === 'refused') throw new ServiceError(result.code, result.message);

@@ -11,13 +11,16 @@ import { eventsOfLock, LockStates, type LockWatchEvent } from './lock-events.ts'
 import { NAMESPACE_CHECKS, type NamespaceOptions } from './lock-name.ts';
 
 export interface RevokeOptions {
-  /** Told to the holder, for people: at most 256 bytes. */
+  /** Why, for people: passed to the holders. At most 256 bytes. */
   readonly reason?: string | undefined;
-  /** Who asks, told to the holder: at most 128 bytes. */
+  /** Who asks: passed to the holders. At most 128 bytes. */
   readonly by?: string | undefined;
-  /** How long to wait for its answer; then the request is void. Default 30 s, at most a day; 0: asks, and does not wait. */
+  /**
+   * How long to wait for the holders; after that the request is void. 0 asks without waiting, and the request is void after 30 s. At
+   * most one day. Default 30 s.
+   */
   readonly wait?: Duration | undefined;
-  /** Waits no longer when aborted; the request goes on until its time is over. */
+  /** Stops waiting when it aborts (CANCELED). The request stays in force until its time is over. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -26,26 +29,29 @@ export const REVOKE_OPTIONS = optionSet<RevokeOptions & NamespaceOptions>('revok
 });
 
 /**
- * `released`: nobody of those who were asked holds the lock any more. `declined`: somebody still did when the time was over.
- * `free`: nobody held it.
+ * `released`: none of the holders that were asked holds the lock any more. `declined`: one of them still held it when the wait was
+ * over, or the cluster did not answer. `free`: nobody held it.
  */
 export type RevocationOutcome = 'released' | 'declined' | 'free';
 
-/** What a holder is asked. */
+/** A request to release a lock, as its holder sees it. */
 export interface RevocationRequest {
+  /** Who asks; empty if not given. */
   readonly by: string;
+  /** Why; empty if not given. */
   readonly reason: string;
-  /** The wall time of the server when it was asked, in ms; for display. */
+  /** The wall time of the server at the request, in ms since 1970; for display only. */
   readonly sinceMs: number;
 }
 
+/** Called for each request to release the lock: see `HeldLock.onRevoke`. */
 export type RevokeListener = (request: RevocationRequest) => void | Promise<void>;
 
 const WAIT_DEFAULT_MS = 30_000;
-/** Of who still holds the lock when the time is over. */
+/** For one last read of the lock when the wait is over. */
 const LAST_LOOK_MS = 1_000;
 
-/** Asks all who hold a lock to let go of it, and waits for what they do. */
+/** Asks all holders of a lock to release it, and waits for what they do. */
 export async function revokeLock(
   requester: Requester,
   lock: LockId,
@@ -56,7 +62,7 @@ export async function revokeLock(
   const command = { type: 'revoke', lock, by, reason, forMs } as const;
   const { clock } = requester.ports;
   const endsMs = clock.monotonicMs() + waitMs;
-  // To ask is part of the wait. Whether it was asked for is not known when that is over: holders may hear of it, and no more.
+  // Sending the request is part of the wait. If that fails, the holders may or may not have been asked.
   const options = { timeoutMs: waitMs === 0 ? timeoutMs : Math.min(timeoutMs, waitMs), signal };
   const result = lockResult(await requester.command({ type: 'lock', command }, options));
   if (result.type === 'revoking') {
@@ -76,9 +82,9 @@ interface Asked {
 }
 
 /**
- * Events tell when to look. The time of the request at the lock is over before this client's, and others may ask anew: so
- * that the request is over there does not say by itself that those who were asked have let go. Where events stay away, as
- * its gateway is cut off, the lock itself is looked at in the end.
+ * Follows the events of the lock. The end of the request at the lock does not mean that its holders have released: its time may
+ * have passed there first, or another request may have replaced it. If no events arrive, because the gateway is cut off from the
+ * ranges, the lock is read once when the wait is over.
  */
 async function awaitRelease(requester: Requester, lock: LockId, asked: Asked): Promise<RevocationOutcome> {
   const { waitMs, signal } = asked;
@@ -93,7 +99,7 @@ async function awaitRelease(requester: Requester, lock: LockId, asked: Asked): P
       states.apply(event);
       const state = states.get(lock);
       holders.hear(event, state);
-      const isHeard = event.revision >= asked.version; // One who tells it may not have heard of the request yet.
+      const isHeard = event.revision >= asked.version; // An earlier state does not know of the request yet.
       if (isHeard && holders.isSettled(state)) return holders.outcome(state);
     }
     if (signal?.aborted) throw new ServiceError('CANCELED', 'the caller aborted', { cause: signal.reason });
@@ -119,20 +125,20 @@ async function lastLook(
     return holders.outcome(state);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'CANCELED') throw error;
-    return 'declined'; // Nobody has said that it is free.
+    return 'declined'; // Nobody has confirmed that the lock is free.
   }
 }
 
 /**
- * Who was asked for a lock: those who held it then, and who holds it in another way since, together with those who were let in
- * by that (V1 and V3 of `revocation.ts` of the lock layer). The lock says so of the latest request only, so that what becomes
- * of the owners is followed here when somebody else has asked since.
+ * The holders that a request was addressed to: those who held the lock then, and those who hold it by a conversion since, with
+ * those that a downgrade let in (V1 and V3 of `revocation.ts` of the lock layer). The lock knows that for the latest request only,
+ * so this class follows the owners when another request has come since.
  */
 class AskedHolders {
   readonly #revision: number;
   /** Grants up to this version. */
   #version: number;
-  /** Of those who were seen to hold it by such a grant, and not to let go. */
+  /** Owners that were seen to hold the lock by such a grant, and not to release it. */
   readonly #owners = new Set<string>();
 
   constructor(revision: number) {
@@ -140,7 +146,7 @@ class AskedHolders {
     this.#version = revision;
   }
 
-  /** `state`: after the event. */
+  /** `state`: the one after the event. */
   hear(event: LockWatchEvent, state: LockState | undefined): void {
     if (event.type === 'released' || event.type === 'expired' || event.type === 'forced') {
       this.#owners.delete(keyOf(event.owner));
@@ -156,7 +162,7 @@ class AskedHolders {
     }
   }
 
-  /** The request is over at the lock, or nobody is left of whom it was asked though somebody else has asked anew. */
+  /** The request is over at the lock, or another one has replaced it and none of the holders that were asked is left. */
   isSettled(state: LockState | undefined): boolean {
     const revocation = state?.revocation;
     if (revocation === undefined) return true;
@@ -165,7 +171,7 @@ class AskedHolders {
 
   outcome(state: LockState | undefined): RevocationOutcome {
     const { holders, holderCount } = state ?? { holders: [], holderCount: 0 };
-    // A state names the first ones. When they have left, the next ones are told.
+    // A state names only the first holders, so one without any name says nothing about the others.
     const isNamed = holders.length > 0 || holderCount === 0;
     const isHeld = holders.some(({ owner, version, delayed }) => {
       return !delayed && (version <= this.#version || this.#owners.has(keyOf(owner)));

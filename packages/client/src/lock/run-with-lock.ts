@@ -1,18 +1,18 @@
 import { type Logger, ServiceError, toServiceError } from '@remora/base';
 
-/** What is done while something is held; it is given the handle, for its `version` and `signal`. */
+/** The work to do while something is held. It receives the handle, with its `version` and `signal`. */
 export type Work<Held, Result> = (held: Held) => Result | Promise<Result>;
 
-/** The arguments of a `run`: how to acquire, which may be left out, and what to do then. */
+/** The arguments of a `run`: the options of the acquire, which may be omitted, and the work. */
 export type RunArguments<Options, Held, Result> =
   | readonly [work: Work<Held, Result>]
   | readonly [options: Options, work: Work<Held, Result>];
 
 /**
- * Acquires, works, and gives back, whatever came of the work.
+ * Acquires, runs the work, and releases, whether the work succeeds or not.
  *
- * The work's value and the work's error are the caller's: a release that fails hides neither. It is tried further in the
- * background, is told to the logger, and stands as `suppressed` at the error that the work had thrown.
+ * A release that fails hides neither the result nor the error of the work: it is logged, retried in the background, and attached
+ * as `suppressed` to an error of the work.
  */
 export async function runWithLock<Options extends object, Held extends AsyncDisposable, Result>(
   acquire: (options: Options) => Promise<Held>,
@@ -35,7 +35,7 @@ export async function runWithLock<Options extends object, Held extends AsyncDisp
   return result;
 }
 
-/** Gives it back; the error when that failed. */
+/** Releases it. Returns the error if that failed. */
 async function failureOf(held: AsyncDisposable, logger: Logger): Promise<unknown> {
   try {
     await held[Symbol.asyncDispose]();
@@ -46,7 +46,7 @@ async function failureOf(held: AsyncDisposable, logger: Logger): Promise<unknown
   }
 }
 
-/** The thrown error stays the one that it is; what cannot carry another one, or carries one already, is left alone. */
+/** The thrown error stays the same object. One that cannot carry another error, or carries one already, is left unchanged. */
 function suppress(error: unknown, suppressed: unknown): void {
   if (!(error instanceof Error) || !Object.isExtensible(error) || 'suppressed' in error) return;
   Object.defineProperty(error, 'suppressed', { value: suppressed, configurable: true, writable: true });

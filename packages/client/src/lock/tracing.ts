@@ -4,11 +4,12 @@ import type { AcquireStats } from './acquire.ts';
 
 type Attributes = Record<string, string | number>;
 
-/** As much of OpenTelemetry's `Tracer` as is used: any tracer of `@opentelemetry/api` fits. */
+/** The part of OpenTelemetry's `Tracer` that the client uses: any tracer of `@opentelemetry/api` fits. */
 export interface Tracer {
   startSpan(name: string, options?: { readonly attributes?: Attributes }): TracerSpan;
 }
 
+/** The part of OpenTelemetry's `Span` that the client uses. */
 export interface TracerSpan {
   setAttributes(attributes: Attributes): unknown;
   setStatus(status: { readonly code: number; readonly message?: string }): unknown;
@@ -19,22 +20,22 @@ export interface TracerSpan {
 /** `SpanStatusCode.ERROR`. */
 const STATUS_ERROR = 2;
 
-/** What came of an acquire, or of holding a lock. */
+/** Reports how an acquire ended. */
 export interface TracedAcquire {
   granted(version: number, stats: AcquireStats): void;
   failed(error: unknown): void;
 }
 
-/** Of clients without a tracer: locks are acquired by the hundred thousand. */
+/** For clients without a tracer, which acquire locks by the hundred thousand. */
 const UNTRACED: TracedAcquire = { granted() {}, failed() {} };
 const UNTRACED_HOLD = (): void => {};
 
 /**
- * Two spans for each lock: `remora.lock.acquire` until it is granted or given up, and `remora.lock.hold` from then on until
- * it is released or lost. They belong to whatever span is active where the lock is acquired.
+ * Makes two spans for each lock: `remora.lock.acquire` until it is granted or given up, and `remora.lock.hold` from then until it
+ * is released or lost. Their parent is the span that is active where the lock is acquired.
  *
- * TR1. What a tracer throws changes nothing about a lock: it is told to `onFailure`, and the lock goes on without it. It
- *      would leave a lock that was granted without a handle, or its owner's turn taken.
+ * TR1. An error of the tracer changes nothing about a lock: it is passed to `onFailure`, and the span is missing. It would otherwise
+ *      leave a granted lock without a handle, or its owner's turn taken.
  */
 export class Tracing {
   readonly #tracer: Tracer | undefined;
@@ -45,7 +46,7 @@ export class Tracing {
     this.#onFailure = onFailure;
   }
 
-  /** Call it in the caller's own turn, where its span is the active one. */
+  /** Call it synchronously from the caller's own call, where the caller's span is active. */
   acquire(lock: LockId, as: AcquireAs | undefined): TracedAcquire {
     const tracer = this.#tracer;
     if (tracer === undefined) return UNTRACED;
@@ -57,7 +58,7 @@ export class Tracing {
     };
   }
 
-  /** Returns what ends the span: with the reason when the lock was lost. */
+  /** Returns a function that ends the span, with the reason if the lock was lost. */
   hold(lock: LockId, mode: HoldMode, version: number): (lost?: ServiceError) => void {
     const tracer = this.#tracer;
     if (tracer === undefined) return UNTRACED_HOLD;

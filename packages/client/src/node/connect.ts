@@ -27,25 +27,26 @@ import { startRenewalThread } from './renewal-thread.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /**
-   * For gateways behind something that ends TLS: options of `node:tls`. Endpoints with `https://` use TLS without it, too, and
-   * those with `http://` are refused with it. Endpoints without a scheme use TLS if this is given.
+   * Options of `node:tls`, for gateways that speak TLS. Endpoints with `https://` use TLS even without this option; endpoints with
+   * `http://` are refused with it; endpoints without a scheme use TLS if it is given.
    */
   readonly tls?: ConnectionOptions | undefined;
+  /** Where the client logs. Default: nowhere. */
   readonly logger?: Logger | undefined;
   /**
-   * A directory on this machine, for any number of processes of one user. Clients name in it, durably and before it is
-   * used, what they hold. What a process leaves there that ends without closing its client is given back by the next one
-   * that connects to the same cluster, rather than by its sessions' TTL. Without it nothing is written.
+   * A directory on this machine, shared by any number of processes of one user. A client writes the sessions that it holds into it
+   * before it uses them. When a process ends without closing its client, the next client that connects to the same cluster with
+   * this directory ends those sessions at once, before their TTL has passed. Default: no journal.
    */
   readonly journal?: string | undefined;
   /**
-   * Renew sessions by a thread of their own as well, over a connection of its own, so that they outlast work that keeps
-   * the main thread busy. Not together with `tls`. Default false.
+   * Also renew sessions from a worker thread with a connection of its own, so that they survive work that blocks the main thread.
+   * Does not work with `tls`. Default false.
    */
   readonly renewInWorker?: boolean | undefined;
   /**
-   * How long the main thread may be busy before that thread gives it up: what a program holds that hangs for good is free
-   * after this and a TTL. Default 30 s.
+   * How long the main thread may be blocked before that worker stops renewing: what a program holds that hangs forever is free after
+   * this time and a TTL. Default 30 s.
    */
   readonly maxMainThreadBlock?: Duration | undefined;
 }
@@ -56,13 +57,16 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
 });
 
 /**
- * Connects to a Remora cluster.
+ * Connects to a Remora cluster. Resolves once a gateway has answered.
  *
  * ```ts
  * const remora = await connect({ endpoints: ['10.0.0.1:7480', '10.0.0.2:7480'] });
  * await using lock = await remora.lock('orders/42').acquire({ wait: '5s' });
  * await ship(order, { fence: lock.version, signal: lock.signal });
  * ```
+ *
+ * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAVAILABLE or DEADLINE_EXCEEDED when no gateway answers within
+ *   `connectTimeout`.
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);
@@ -86,7 +90,7 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   );
 }
 
-/** The scheme of the endpoints decides. @throws ServiceError INVALID_ARGUMENT when the options say something else. */
+/** The scheme of the endpoints decides. @throws ServiceError INVALID_ARGUMENT when the option `tls` contradicts it. */
 function tlsOf(options: ConnectOptions): ConnectionOptions | undefined {
   const schemes = readEndpoints(endpointsOf(options));
   if (schemes.tls === undefined) return options.tls;

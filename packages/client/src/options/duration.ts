@@ -1,16 +1,16 @@
 import { ServiceError } from '@remora/base';
 import { shown } from './options.ts';
 
-/** Milliseconds, or a number with a unit: `'250ms'`, `'5s'`, `'2m'`, `'1h'`. */
+/** A number of milliseconds, or a number with a unit: `'250ms'`, `'5s'`, `'2m'`, `'1h'`. */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h'}`;
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 const PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 
-/** What can be counted in ms exactly: some 285,000 years. */
+/** The longest duration that a number of ms expresses exactly: some 285,000 years. */
 const DURATION_MS_MAX = Number.MAX_SAFE_INTEGER;
 
-/** Throws `INVALID_ARGUMENT` for anything else, and for what is longer than any number of ms. */
+/** @throws ServiceError INVALID_ARGUMENT for anything but a duration from 0 to `DURATION_MS_MAX`. */
 export function durationMs(duration: Duration, what: string): number {
   const ms = msOf(duration);
   if (ms >= 0 && ms <= DURATION_MS_MAX) return ms;
@@ -20,10 +20,10 @@ export function durationMs(duration: Duration, what: string): number {
   );
 }
 
-/** A session with less would end before its first heartbeat is there: most likely seconds were meant. */
+/** A shorter session would end before its first heartbeat arrives: the caller most likely meant seconds. */
 const TTL_MS_MIN = 100;
 
-/** Throws `INVALID_ARGUMENT` for what is no duration, and for less than 100 ms. */
+/** @throws ServiceError INVALID_ARGUMENT for anything but a duration of at least 100 ms. */
 export function ttlMsOf(ttl: Duration, what: string): number {
   const ms = durationMs(ttl, what);
   if (ms >= TTL_MS_MIN) return ms;
@@ -33,10 +33,10 @@ export function ttlMsOf(ttl: Duration, what: string): number {
   );
 }
 
-/** Longest time for one request: what is to be applied at most once is remembered for not much longer. */
+/** The longest time for one request: ranges remember the ids of applied requests for not much longer. */
 const REQUEST_MS_MAX = 60_000;
 
-/** Throws `INVALID_ARGUMENT` for what is no duration, for nothing, and for more than a minute. */
+/** @throws ServiceError INVALID_ARGUMENT for anything but a duration from 1 ms to 60 s. */
 export function requestMsOf(timeout: Duration, what: string): number {
   const ms = durationMs(timeout, what);
   if (ms >= 1 && ms <= REQUEST_MS_MAX) return ms;

@@ -1,10 +1,10 @@
 /**
- * What arguments and options of calls may be, kind by kind. Programs without types rely on that: what is not refused here is
- * found out when a frame is encoded, together with the requests of others, or never.
+ * The kinds of arguments and options, each with its check. Programs without types rely on these checks: a wrong value that passes
+ * here fails when its frame is encoded, together with the other requests in it, or never.
  *
- * AK1. Each check throws INVALID_ARGUMENT, naming the argument, what it may be, and what was given; nothing else, whatever it
- *      is given.
- * AK2. One kind of argument is checked by one function, at every call that takes it.
+ * AK1. A check throws INVALID_ARGUMENT, naming the argument, what is allowed and what was passed. It throws nothing else, whatever
+ *      value it gets.
+ * AK2. One function checks one kind of argument, for every call that takes it.
  */
 import { ServiceError } from '@remora/base';
 import { LEASE_MAX, PERMITS_MAX, SHARERS_MAX } from '@remora/lock';
@@ -40,15 +40,15 @@ export const attributes: ArgumentCheck = (value) => requireAttributes(value as R
 
 export const leaseId: ArgumentCheck = (value, name) => void requireLease(value, name);
 
-/** Of what belongs to one, or to none (0n), as what was read says. */
+/** The id of a lease, or 0n for none, as reads return it. */
 export const leaseOrNone: ArgumentCheck = (value, name) => {
   if (value !== 0n) requireLease(value, name);
 };
 
-/** 0 stands for the newest, or for none. */
+/** A revision; 0 means the newest, or none. */
 export const revision: ArgumentCheck = (value, name) => void requireRevision(value, name);
 
-/** What the call itself looks into: an object of its own kind. */
+/** An object, whose fields the call checks itself. */
 export const object: ArgumentCheck = (value, name) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrong(name, 'an object', value);
 };
@@ -76,7 +76,7 @@ export const fencing: ArgumentCheck = (value) => {
   requireCount(value as number, 'a fencing version', { min: 0, max: COUNT_MAX });
 };
 
-/** Their bounds follow from one another. */
+/** Missed heartbeats of a condition. `conditionRefusal` checks their bounds, which depend on one another. */
 export const misses = count(0, COUNT_MAX);
 
 export const list: ArgumentCheck = (value, name) => void requireList(value as readonly unknown[], name);
@@ -101,8 +101,8 @@ export function requireList<Item>(value: readonly Item[], name: string): readonl
 }
 
 /**
- * The id of a lease, or of a session, which is one. etcd's clients may choose any of 64 bits with a sign; 0 is none. More bits
- * would be cut off, and be the id of another lease.
+ * The id of a lease or a session. etcd clients may choose any signed 64-bit number except 0. Further bits would be cut off, and the
+ * result would be the id of another lease.
  */
 export function requireLease(value: unknown, name: string): bigint {
   if (typeof value === 'bigint' && value !== 0n && value >= LEASE_MIN && value <= LEASE_MAX) return value;

@@ -48,7 +48,7 @@ function unknownOption(name: string, what: string, known: readonly string[]): Se
   return new ServiceError('INVALID_ARGUMENT', `${what} has no option ${name}; ${hint}`);
 }
 
-/** What a caller gave in the place of something else, for a message: never throws. */
+/** A wrong value, for an error message. Never throws. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, SHOWN_MAX)}'`;
   if (value === null) return 'null';
@@ -56,7 +56,7 @@ export function shown(value: unknown): string {
   return typeof value === 'object' || typeof value === 'function' ? typeof value : String(value);
 }
 
-/** @throws ServiceError INVALID_ARGUMENT for anything but text by text. */
+/** @throws ServiceError INVALID_ARGUMENT for anything but an object whose values are text. */
 export function requireAttributes(attributes: Readonly<Record<string, string>>): void {
   if (typeof attributes === 'object' && attributes !== null && !Array.isArray(attributes)) {
     const wrong = Object.entries(attributes).find(([, value]) => typeof value !== 'string');
@@ -73,7 +73,7 @@ interface Bounds {
   readonly max: number;
 }
 
-/** @throws ServiceError INVALID_ARGUMENT for anything but a whole number within the bounds. */
+/** @throws ServiceError INVALID_ARGUMENT for anything but a whole number within the bounds, which are inclusive. */
 export function requireCount(count: number, what: string, { min, max }: Bounds): number {
   if (Number.isSafeInteger(count) && count >= min && count <= max) return count;
   throw new ServiceError(

@@ -14,7 +14,7 @@ import { lookingSignal } from '../transport/abort.ts';
 import { settledWithin } from '../transport/in-time.ts';
 import { ANSWER_GRACE_MS } from '../transport/operation.ts';
 
-/** How long to wait, and when to give up. */
+/** `wait`: how long to wait, by default as long as it takes. `signal`: gives up when it aborts. */
 export type BarrierOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
 
 export const BARRIER_OPTIONS = optionSet<BarrierOptions>('waiting at a barrier', WAIT_CHECKS);
@@ -25,7 +25,7 @@ export type LiftOptions = Pick<ForceReleaseOptions, 'by' | 'reason'>;
 export const LIFT_OPTIONS = optionSet<LiftOptions>('lifting a barrier', FORCED_CHECKS);
 
 export interface DoubleBarrierOptions extends NamespaceOptions {
-  /** How many wait for one another, 1 to 100,000. */
+  /** How many parties wait for one another, 1 to 100,000. */
   readonly parties: number;
 }
 
@@ -33,7 +33,7 @@ export const DOUBLE_BARRIER_OPTIONS = optionSet<DoubleBarrierOptions>('doubleBar
   ...{ ...NAMESPACE_CHECKS, parties },
 });
 
-/** How long to wait for the others, when to give up, and what to show with this party meanwhile. */
+/** As `BarrierOptions`; `data` are shown with this party, at most 4 KiB. */
 export type EnterOptions = BarrierOptions & Pick<AcquireOptions, 'data'>;
 
 export const ENTER_OPTIONS = optionSet<EnterOptions>('entering a double barrier', { ...WAIT_CHECKS, data: bytes });
@@ -41,10 +41,11 @@ export const ENTER_OPTIONS = optionSet<EnterOptions>('entering a double barrier'
 const PASS = { as: { type: 'pass' } } as const;
 
 /**
- * Holds up all who wait at it while somebody holds it, and lets all of them go at once when nobody does any more. It is the
- * lock of that name: whoever holds it has it as by `client.lock(name)`, and it is lifted when its session ends, too.
+ * A barrier: while somebody holds it, waiters wait; once nobody holds it, all of them pass at the same time. It is the same lock as
+ * `client.lock(name)`, so the end of the holder's session lifts it too.
  */
 export class Barrier {
+  /** The namespace and the name of the barrier. */
   readonly id: LockId;
   readonly #deps: LockDeps;
   readonly #locks: Locks;
@@ -56,8 +57,9 @@ export class Barrier {
   }
 
   /**
-   * Puts the barrier up; it is lifted by the release of what this returns. Without `wait` it does not wait for another one
-   * who holds it, but throws LOCK_BUSY; other errors are those of `Lock.acquire`.
+   * Holds the barrier, until the returned handle is released. Does not wait for another holder by default: LOCK_BUSY.
+   *
+   * @throws ServiceError as `Lock.acquire`.
    */
   async hold(options: AcquireOptions = {}): Promise<HeldLock> {
     checkOptions(ACQUIRE_OPTIONS, options);
@@ -65,20 +67,20 @@ export class Barrier {
   }
 
   /**
-   * Waits until nobody holds the barrier; not at all if nobody does. Whoever waits goes on even if it is put up again before
-   * it hears of that.
+   * Waits until nobody holds the barrier; returns at once if nobody does. A waiter that has passed returns, even if the barrier is
+   * held again before its answer arrives.
    *
-   * @throws ServiceError LOCK_TIMEOUT after `wait`, LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; SESSION_EXPIRED
-   *   when the session was lost; others when the cluster did not answer.
+   * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; SESSION_EXPIRED when the
+   *   session was lost; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   async wait(options: BarrierOptions = {}): Promise<void> {
     checkOptions(BARRIER_OPTIONS, options);
     const passed = await acquireLock(this.#deps, this.id, options, PASS);
-    // The cluster remembers that somebody has passed until it says that it knows; if that fails, until its session ends.
+    // The cluster remembers that this owner has passed until the owner confirms it, or until its session ends (B4).
     await settledWithin(passed.release(), this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
   }
 
-  /** Lifts it, whoever holds it, who is not asked (`Locks.forceRelease`). False when nobody did. */
+  /** Takes the barrier from its holder by force, without asking (`Locks.forceRelease`). Returns false if nobody held it. */
   async lift(options: LiftOptions = {}): Promise<boolean> {
     checkOptions(LIFT_OPTIONS, options);
     const { namespace, name } = this.id;
@@ -92,8 +94,9 @@ export class Barrier {
   }
 }
 
-/** Lets parties begin together, once so many are there, and end together, once all have left. */
+/** A double barrier: parties begin together, once enough of them have entered, and end together, once all have left. */
 export class DoubleBarrier {
+  /** The namespace and the name of the barrier. */
   readonly id: LockId;
   readonly #deps: LockDeps;
   readonly #parties: number;
@@ -108,12 +111,12 @@ export class DoubleBarrier {
   }
 
   /**
-   * Waits until so many have entered, and goes on together with them. More than that may enter, and go on at once.
+   * Enters, and waits until enough parties have entered. Further parties may enter after that, and return at once.
    *
-   * Whoever waits is counted while it does; when it gives up, or its session ends, it is not any more.
+   * A party counts from the moment it enters, until it leaves, gives up, or its session ends.
    *
    * @throws ServiceError LOCK_TIMEOUT after `wait`; CANCELED when `signal` aborted; INVALID_ARGUMENT for less than one party;
-   *   LOCK_KIND_MISMATCH when the name is in use as a lock or semaphore; others as `Lock.acquire`.
+   *   LOCK_KIND_MISMATCH when the name is in use as a lock or a semaphore; the others of `Lock.acquire`.
    */
   async enter(options: EnterOptions = {}): Promise<BarrierStay> {
     const as = { type: 'enter', parties: this.#parties } as const;
@@ -123,7 +126,7 @@ export class DoubleBarrier {
   }
 }
 
-/** From entering a double barrier to leaving it. */
+/** A party's stay in a double barrier, from entering to leaving. Leave it with `leave`, or with `await using`. */
 export class BarrierStay implements AsyncDisposable {
   readonly #deps: LockDeps;
   readonly #held: HeldLock;
@@ -135,30 +138,32 @@ export class BarrierStay implements AsyncDisposable {
     this.#deps = deps;
     this.#held = held;
     const { signal } = held;
-    // Looked at, the one that it is made of checks the deadline.
+    // Reading the signal of the hold checks the deadline.
     this.#signal = lookingSignal(AbortSignal.any([signal, this.#left.signal]), () => void signal.aborted);
   }
 
-  /** Grows with each entry; a number for those who work side by side, and no fence. */
+  /** Grows with each entry. It is not a fencing version: the parties work at the same time. */
   get version(): number {
     return this.#held.version;
   }
 
+  /** As `HeldLock.state`; `released` once the party leaves. */
   get state(): HeldLockState {
     return this.#leaving === undefined ? this.#held.state : 'released';
   }
 
-  /** Aborts when this party is not counted any more: its session was lost, it was taken out by force, or it has left. */
+  /** Aborts when this party no longer counts: its session was lost, it was removed by force, or it has left. */
   get signal(): AbortSignal {
-    void this.#held.signal; // looked at, it checks the deadline
+    void this.#held.signal; // Reading it checks the deadline.
     return this.#signal;
   }
 
   /**
-   * Leaves, and waits until all have left. It has left in any case, also when it does not wait for the others any more.
+   * Leaves, and waits until all parties have left. The party has left even if the call fails, at the latest when its session ends.
    *
-   * @throws ServiceError LOCK_TIMEOUT after `wait`, LOCK_BUSY with `wait: 0`: others are still there; CANCELED when `signal`
-   *   aborted; the reason when it was lost; others when the cluster did not answer: it leaves with its session at the latest.
+   * @throws ServiceError LOCK_TIMEOUT after `wait`, or LOCK_BUSY with `wait: 0`, while other parties are still there; CANCELED when
+   *   `signal` aborted; the reason when the party was lost; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME
+   *   when the cluster did not answer.
    */
   async leave(options: BarrierOptions = {}): Promise<void> {
     checkOptions(BARRIER_OPTIONS, options);
@@ -178,12 +183,12 @@ export class BarrierStay implements AsyncDisposable {
     }
   }
 
-  /** The wait ends when it says: what is not answered by then is tried further in the background. */
+  /** The wait is over: a release that is not answered soon is retried in the background. */
   #inTime(given: Promise<void>): Promise<void> {
     return settledWithin(given, this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
   }
 
-  /** Leaves, and waits for nobody. Who was taken out by force has left. */
+  /** Leaves, without waiting for the others. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#leaving !== undefined || this.#held.state === 'lost') return;
     this.#leaving = this.#held[Symbol.asyncDispose]().finally(() => this.#left.abort(hasLeft()));

@@ -19,24 +19,24 @@ import { checkOptions, optionSet } from '../options/options.ts';
 import type { Session } from '../session/session.ts';
 
 /**
- * An election is a lock that is held alone: its holder leads, the candidates are its queue, in their order, and what the
- * leader proclaims is its data (docs/decisions/0033).
+ * Elections. An election is an exclusive lock: its holder leads, its queue are the candidates, and its data are what the leader
+ * proclaims (docs/decisions/0033).
  *
- * EL1. `version` grows with every leadership: whatever is done in the name of the leader carries it, and is refused by
- *      whoever has seen a higher one.
- * EL2. Whoever observes is told of the present leader first, and then of each change, in order. What came and went while
- *      it could not be told (a lost connection, another gateway) may be missing.
- * EL3. A leadership, or a candidacy, has a lease of its own, which ends with it: who resumes it keeps nothing else alive that an
+ * EL1. `version` grows with every leadership. Whatever is done in the name of the leader carries it, and a receiver that has seen a
+ *      higher one refuses it.
+ * EL2. An observer receives the present leader first, and then each change, in order. Leaders that came and went while it had no
+ *      connection may be missing.
+ * EL3. A leadership, or a candidacy, has a lease of its own, which ends with it. So resuming one keeps nothing else alive that an
  *      earlier process left.
  */
 export interface CampaignOptions {
-  /** What to proclaim from the first moment on, at most 4 KiB. */
+  /** What to proclaim from the beginning of the leadership, at most 4 KiB. Default: nothing. */
   readonly value?: BytesLike | undefined;
-  /** How long to stand as a candidate; without it, as long as it takes. */
+  /** How long to stand as a candidate (LOCK_TIMEOUT afterwards). Default: as long as it takes. */
   readonly wait?: Duration | undefined;
-  /** Gives up when aborted. */
+  /** Gives up the candidacy when it aborts (CANCELED). */
   readonly signal?: AbortSignal | undefined;
-  /** How long the leadership outlives its process; by default as long as the client's session would. */
+  /** How long the leadership outlives its process. Default: the TTL of the client's sessions. */
   readonly ttl?: Duration | undefined;
 }
 
@@ -44,12 +44,13 @@ export const CAMPAIGN_OPTIONS = optionSet<CampaignOptions>('campaign', { value: 
 
 export interface ResumeOptions {
   /**
-   * What to proclaim when elected anew, as somebody else leads, or led, by now; who leads on leads with what it proclaimed last.
-   * At most 4 KiB, nothing by default.
+   * What to proclaim if it has to be elected again because somebody else has led since, at most 4 KiB. A leader that still leads
+   * keeps what it proclaimed last. Default: nothing.
    */
   readonly value?: BytesLike | undefined;
-  /** As of `campaign`: it is needed when somebody else leads by now. */
+  /** How long to stand as a candidate if somebody else leads by now. Default: as long as it takes. */
   readonly wait?: Duration | undefined;
+  /** Gives up when it aborts (CANCELED). */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -57,18 +58,20 @@ export const RESUME_OPTIONS = optionSet<ResumeOptions>('resume', { value: bytes,
 
 /** Who leads, and what it proclaims. */
 export interface Leader {
+  /** What the leader proclaims; empty if nothing. */
   readonly value: Uint8Array;
+  /** The version of the leadership (EL1). */
   readonly version: number;
   readonly owner: PublicOwner;
-  /** The wall time of the server when it was elected, in ms; for display. */
+  /** The wall time of the server at the election, in ms since 1970; for display only. */
   readonly sinceMs: number;
 }
 
 const APART = { apart: true } as const;
-/** In hexadecimal, as handles have it. */
+/** A lease id in hexadecimal, as handles have it. */
 const LEASE = /^[0-9a-f]{1,16}$/;
 
-/** What a leader keeps, on disk for instance, to go on leading after its process has died. Plain JSON. */
+/** What a leader stores, for example on disk, to continue leading after its process has died. Plain JSON. Keep it secret. */
 export interface LeadershipHandle {
   readonly lease: string;
   readonly incarnation: number;
@@ -76,7 +79,9 @@ export interface LeadershipHandle {
   readonly attempt: number;
 }
 
+/** An election by name, made by `RemoraClient.election`. */
 export class Election {
+  /** The namespace and the name of the election. */
   readonly id: LockId;
   readonly #deps: LockDeps;
 
@@ -86,9 +91,9 @@ export class Election {
   }
 
   /**
-   * Stands as a candidate, and leads when it resolves.
+   * Stands as a candidate. Resolves once this candidate is the leader.
    *
-   * @throws ServiceError as `Lock.acquire`: LOCK_TIMEOUT when it was not elected within `wait`.
+   * @throws ServiceError LOCK_TIMEOUT when it was not elected within `wait`; the others of `Lock.acquire`.
    */
   async campaign(options: CampaignOptions = {}): Promise<Leadership> {
     checkOptions(CAMPAIGN_OPTIONS, options);
@@ -98,12 +103,12 @@ export class Election {
   }
 
   /**
-   * Goes on with the leadership of an earlier process, under the same version, as long as its session lives; if somebody
-   * else leads by now, as a candidate. Only for when that process has certainly ended: two that lead by one handle cannot be
-   * told apart, not even by their version.
+   * Continues the leadership of an earlier process under the same version, while its session exists. If somebody else leads by now,
+   * stands as a candidate. Call it only when that process has certainly ended: two processes that lead by one handle cannot be told
+   * apart, not even by their version.
    *
-   * @throws ServiceError SESSION_EXPIRED when its session has ended: campaign anew; INVALID_ARGUMENT for what is no handle.
-   *   Others as `campaign`.
+   * @throws ServiceError SESSION_EXPIRED when the session has ended: campaign again; INVALID_ARGUMENT for an invalid handle; the
+   *   others of `campaign`.
    */
   async resume(handle: LeadershipHandle, options: ResumeOptions = {}): Promise<Leadership> {
     requireHandle(handle);
@@ -111,15 +116,15 @@ export class Election {
     const { value = '', ...rest } = options;
     const { token, attempt } = handle;
     const ref = { lease: requireLease(BigInt(`0x${handle.lease}`), 'handle.lease'), incarnation: handle.incarnation };
-    // The same number asks about the same acquire: a holder, or a candidate, is what it was. The session is taken up within
-    // the acquire: it ends with that, if what was asked for is refused, rather than being renewed for nobody.
+    // The attempt number names the same acquire, so a holder or a candidate stays what it was. The acquire takes the session up, and
+    // so ends it if it is refused: otherwise the session would be renewed for nobody.
     const openLease = (): Promise<Session> => this.#deps.resumeSession(ref);
     const deps = { ...this.#deps, openLease, nextAttempt: () => attempt };
     const held = await acquireLock(deps, this.id, { ...rest, data: toBytes(value), token }, APART);
     return new Leadership(held);
   }
 
-  /** Who leads now; undefined when nobody does. */
+  /** Returns the present leader; undefined when nobody leads. */
   async leader(): Promise<Leader | undefined> {
     const { requester, requestTimeoutMs } = this.#deps;
     const query = { type: 'show', lock: this.id, allKinds: true } as const;
@@ -130,7 +135,7 @@ export class Election {
     return leaderOf(result.result.state);
   }
 
-  /** The present leader, or undefined, and then each leader and each proclamation, as an async iterator (EL2). */
+  /** The present leader, and then each change of it and each proclamation, as an async iterator; undefined: nobody leads (EL2). */
   observe(options: LockEventsOptions = {}): LockEvents<Leader | undefined> {
     checkOptions(LOCK_EVENTS_OPTIONS, options);
     const states = new LockStates();
@@ -149,7 +154,7 @@ export class Election {
   }
 }
 
-/** A leadership of this client. Give it up by `resign`, or by `await using`. */
+/** A leadership of this client. Give it up with `resign`, or with `await using`. */
 export class Leadership implements AsyncDisposable {
   readonly #held: HeldLock;
 
@@ -157,41 +162,42 @@ export class Leadership implements AsyncDisposable {
     this.#held = held;
   }
 
-  /** The fencing version: it grows with every leadership (EL1). */
+  /** The fencing version, which grows with every leadership (EL1). */
   get version(): number {
     return this.#held.version;
   }
 
-  /** Aborts when the leadership is lost, before anybody else can be elected; see `HeldLock.signal`. */
+  /** Aborts when the leadership is lost; see `HeldLock.signal`. */
   get signal(): AbortSignal {
     return this.#held.signal;
   }
 
+  /** See `HeldLock.state`. */
   get state(): HeldLockState {
     return this.#held.state;
   }
 
-  /** What another process needs to go on with it when this one has died. */
+  /** What another process needs for `Election.resume` after this process has died. */
   get handle(): LeadershipHandle {
     return this.#held.handle;
   }
 
-  /** Asks the cluster whether it still leads; an answer is about the moment before it. */
+  /** Asks the cluster whether this leadership still lasts. The answer is about a moment before it arrives. */
   check(): Promise<boolean> {
     return this.#held.check();
   }
 
-  /** Tells everybody who observes something else. @throws ServiceError as `HeldLock.setData`. */
+  /** Proclaims another value to all observers, at most 4 KiB. @throws ServiceError as `HeldLock.setData`. */
   proclaim(value: BytesLike): Promise<void> {
     return this.#held.setData(value);
   }
 
-  /** The next candidate leads from now on. */
+  /** Gives up the leadership: the next candidate leads. @throws ServiceError as `HeldLock.release`. */
   resign(): Promise<void> {
     return this.#held.release();
   }
 
-  /** As `resign`; one that is lost needs none. */
+  /** As `resign`, but does not throw when the leadership was already lost. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#held[Symbol.asyncDispose]();
   }
@@ -209,7 +215,7 @@ function isSame(a: Leader | undefined, b: Leader | undefined): boolean {
   return a.version === b.version && equalBytes(a.value, b.value);
 }
 
-/** It comes from a file, or wherever a process has kept it. @throws ServiceError INVALID_ARGUMENT */
+/** A handle may have been read from a file. @throws ServiceError INVALID_ARGUMENT for an invalid one. */
 function requireHandle(handle: LeadershipHandle): void {
   const { lease, incarnation, token, attempt } = handle ?? {};
   const isHandle = typeof lease === 'string' && LEASE.test(lease) && typeof token === 'string';

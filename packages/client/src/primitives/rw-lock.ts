@@ -9,10 +9,11 @@ import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
 const READ = { as: { type: 'shared' } } as const;
 
 /**
- * A lock that readers share and a writer has alone, in the order in which they ask: a reader that comes after a writer
- * waits behind it. It is the lock of that name: who writes has it as by `client.lock(name)`.
+ * A lock that any number of readers share, or one writer holds exclusively. They are granted it in the order in which they asked: a
+ * reader that comes after a waiting writer waits behind it. A writer holds the same lock as `client.lock(name)`.
  */
 export class RwLock {
+  /** The namespace and the name of the lock. */
   readonly id: LockId;
   readonly #deps: LockDeps;
 
@@ -21,37 +22,37 @@ export class RwLock {
     this.id = id;
   }
 
-  /** Acquires it together with others who read. Errors are those of `Lock.acquire`. */
+  /** Acquires the lock shared, together with other readers. @throws ServiceError as `Lock.acquire`. */
   read(options: AcquireOptions = {}): Promise<HeldLock> {
     return acquireLock(this.#deps, this.id, options, READ);
   }
 
-  /** Acquires it alone. Errors are those of `Lock.acquire`. */
+  /** Acquires the lock exclusively. @throws ServiceError as `Lock.acquire`. */
   write(options: AcquireOptions = {}): Promise<HeldLock> {
     return acquireLock(this.#deps, this.id, options);
   }
 
-  /** Undefined when somebody writes, or waits to. */
+  /** As `read`, without waiting: returns undefined when a writer holds the lock or waits for it. */
   tryRead(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
     return tryAcquireLock(this.#deps, this.id, options, READ);
   }
 
-  /** Undefined when somebody reads or writes. */
+  /** As `write`, without waiting: returns undefined when somebody holds the lock. */
   tryWrite(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
     return tryAcquireLock(this.#deps, this.id, options);
   }
 
-  /** Runs `work` while reading, as `Lock.run` does. */
+  /** Acquires the lock shared, runs `work`, and releases it, as `Lock.run`. */
   runRead<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
     return runWithLock((options: AcquireOptions) => this.read(options), args, this.#deps.requester.ports.logger);
   }
 
-  /** Runs `work` while writing, as `Lock.run` does. */
+  /** Acquires the lock exclusively, runs `work`, and releases it, as `Lock.run`. */
   runWrite<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
     return runWithLock((options: AcquireOptions) => this.write(options), args, this.#deps.requester.ports.logger);
   }
 
-  /** How it is now and what happens to it, as an async iterator: see `LockEvents`. */
+  /** The state of the lock and then its changes, as an async iterator: see `LockEvents`. */
   events(options: LockEventsOptions = {}): LockEvents<LockWatchEvent> {
     return eventsOfLock(this.#deps.requester, this.id, options);
   }

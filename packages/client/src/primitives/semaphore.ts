@@ -14,8 +14,8 @@ import { checkOptions, optionSet, requireCount } from '../options/options.ts';
 
 export interface SemaphoreOptions extends NamespaceOptions {
   /**
-   * How many permits there are, 1 to 1,000,000. It counts when nobody uses the semaphore and nobody has set its permits
-   * (`setPermits`); otherwise what the cluster knows does.
+   * How many permits there are, 1 to 1,000,000. This applies when nobody uses the semaphore and nobody has called `setPermits`;
+   * otherwise the number that the cluster knows applies.
    */
   readonly permits: number;
 }
@@ -25,14 +25,18 @@ export const SEMAPHORE_OPTIONS = optionSet<SemaphoreOptions>('semaphore', {
 });
 
 export interface PermitOptions extends AcquireOptions {
-  /** How many; 1 unless given. */
+  /** How many permits to acquire, all at once. Default 1. */
   readonly permits?: number | undefined;
 }
 
 export const PERMIT_OPTIONS = optionSet<PermitOptions>('acquire of permits', { ...ACQUIRE_CHECKS, permits });
 
-/** A number of permits that holders have between them. First come, first served, however many each wants. */
+/**
+ * A semaphore: its holders together have at most a given number of permits. Waiters are granted permits in the order in which they
+ * joined the queue, however many each wants.
+ */
 export class Semaphore {
+  /** The namespace and the name of the semaphore. */
   readonly id: LockId;
   readonly #deps: LockDeps;
   readonly #capacity: number;
@@ -47,13 +51,13 @@ export class Semaphore {
   }
 
   /**
-   * Acquires permits, all at once or none. They come back by `release` of what this returns, and with the session.
+   * Acquires permits, all at once or none. `release` of the returned handle gives them back, as does the end of the session.
    *
-   * Versions tell holders apart (`check`), and say who came later. They are no fence: holders work side by side, and the
-   * version of one may be below that of another.
+   * `version` identifies a holder (`check`), and later holders have higher ones. It is not a fencing version: holders work at the
+   * same time, so one with a lower version is not stale.
    *
-   * @throws ServiceError LOCK_PERMITS_EXCEEDED when there are not that many in all, or not any more; INVALID_ARGUMENT for
-   *   less than one; LOCK_KIND_MISMATCH when the name is in use as a lock; others as `Lock.acquire`.
+   * @throws ServiceError LOCK_PERMITS_EXCEEDED when the semaphore does not have that many permits in all; INVALID_ARGUMENT for less
+   *   than one; LOCK_KIND_MISMATCH when the name is in use as a lock; the others of `Lock.acquire`.
    */
   async acquire(options: PermitOptions = {}): Promise<HeldLock> {
     checkOptions(PERMIT_OPTIONS, options);
@@ -61,33 +65,35 @@ export class Semaphore {
     return acquireLock(this.#deps, this.id, rest, this.#permits(wanted));
   }
 
-  /** Acquires permits if they are free and nobody waits; otherwise undefined. */
+  /** Acquires permits if they are free and nobody waits; returns undefined otherwise. */
   async tryAcquire(options: Omit<PermitOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
     checkOptions(PERMIT_OPTIONS, options);
     const { permits: wanted, ...rest } = options;
     return tryAcquireLock(this.#deps, this.id, rest, this.#permits(wanted));
   }
 
-  /** Runs `work` while holding permits, as `Lock.run` does. */
+  /** Acquires permits, runs `work`, and releases them, as `Lock.run`. */
   run<Result>(...args: RunArguments<PermitOptions, HeldLock, Result>): Promise<Result> {
     return runWithLock((options: PermitOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
   }
 
   /**
-   * Changes how many permits there are, for all clients, until it is changed again. More permits go to who waits at once;
-   * when there are fewer, nobody loses what it holds, and waiters that want more than there are fail with
-   * LOCK_PERMITS_EXCEEDED.
+   * Changes how many permits there are, for all clients, until it is changed again. Additional permits go to waiters at once. When
+   * there are fewer, no holder loses a permit, and waiters that want more than there are in all fail with LOCK_PERMITS_EXCEEDED.
+   *
+   * @throws ServiceError INVALID_ARGUMENT; LOCK_KIND_MISMATCH when the name is in use as a lock; UNAVAILABLE, DEADLINE_EXCEEDED,
+   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   async setPermits(permits: number): Promise<void> {
     await this.#setCapacity(requireCount(permits, 'the permits of a semaphore', { min: 1, max: PERMITS_MAX }));
   }
 
-  /** Forgets what `setPermits` said: who acquires next when nobody uses the semaphore says how many permits there are. */
+  /** Undoes `setPermits`: the `permits` of the first client that uses the semaphore after it was unused apply again. */
   async resetPermits(): Promise<void> {
     await this.#setCapacity(0);
   }
 
-  /** How it is now and what happens to it, as an async iterator: see `LockEvents`. */
+  /** The state of the semaphore and then its changes, as an async iterator: see `LockEvents`. */
   events(options: LockEventsOptions = {}): LockEvents<LockWatchEvent> {
     return eventsOfLock(this.#deps.requester, this.id, options);
   }

@@ -7,24 +7,28 @@ import type { Session } from './session.ts';
 import type { SessionTerms } from './session-pace.ts';
 
 /**
- * A lock that is not to live and die with its client's session has a lease of its own: a session with one lock
+ * A lock whose lifetime differs from that of its client's session has a lease of its own: a session with one lock
  * (docs/decisions/0035).
  *
- * OL1. While the lock is waited for, its lease is renewed like any, so that a waiter who dies leaves the queue soon. What
- *      makes it different (no renewal, no expiry, a limit) begins with the grant.
- * OL2. The lease ends with its lock: when that is released, given up or taken away. It is left behind only on purpose.
+ * OL1. While the acquire waits, the lease is renewed like any other, so that a waiter that dies leaves the queue soon. The special
+ *      terms (no renewal, no expiry, a limit) begin with the grant.
+ * OL2. The lease ends with its lock: when the lock is released, given up or taken away. Only `leave` leaves it behind.
  */
 export interface LeaseOptions {
   /**
-   * How long the lock outlives its holder; it has a lease of its own then. `'never'`: until it is released, by its holder,
-   * by force, or by closing its session, however long its holder has been gone.
+   * How long the lock outlives the last heartbeat of its holder, at least 100 ms; the lock has a lease of its own then. `'never'`: the
+   * lock stays held until it is released by its holder, by force, or by closing its session, however long the holder has been gone.
+   * Default: the lock shares the client's session.
    */
   readonly ttl?: Duration | 'never' | undefined;
-  /** `false`: the lock is held for `ttl` and no longer, unless `extend` is called. Default: it is renewed for as long as it is held. */
+  /** `false`: the lock is held for `ttl` and no longer, unless `extend` is called. Default true: renewed while it is held. */
   readonly renew?: boolean | undefined;
-  /** How long the lock is held at most, however often it is renewed; `lock.signal` aborts then. It is free one TTL later at the latest, and at once when it is released. */
+  /**
+   * How long the lock is held at most, however often it is renewed: `lock.signal` aborts then. The lock is free at once when it is
+   * released, and at the latest one TTL after that. Default: no limit.
+   */
   readonly maxHold?: Duration | undefined;
-  /** When a holder that is not heard of any more loses the lock; in place of `ttl`. */
+  /** When a holder whose heartbeats stay away loses the lock, in place of `ttl`. */
   readonly condition?: LockCondition | undefined;
 }
 
@@ -32,12 +36,16 @@ export const LEASE_CHECKS: ChecksOf<LeaseOptions> = {
   ...{ ttl: ttlOrNever, renew: flag, maxHold: duration, condition: object },
 };
 
+/** When a holder whose heartbeats stay away loses its lock. */
 export interface LockCondition {
-  /** How often the holder lets the cluster know that it is there. */
+  /** How often the holder sends a heartbeat. */
   readonly heartbeat: Duration;
-  /** The cluster frees the lock when it has missed so many: 3 or more. */
+  /** The cluster frees the lock after this many missed heartbeats, 3 to 1,000. */
   readonly serverMisses: number;
-  /** The holder stops using the lock (its signal aborts) when so many were not answered. Default: as many as leave a margin. */
+  /**
+   * The holder stops using the lock (its signal aborts) after this many unanswered heartbeats, 2 or more. That has to be certainly
+   * before the cluster frees the lock. Default: the highest number that leaves a margin.
+   */
   readonly holderMisses?: number | undefined;
 }
 
@@ -45,7 +53,7 @@ export const CONDITION = optionSet<LockCondition>('condition', {
   ...{ heartbeat: duration, serverMisses: misses, holderMisses: misses },
 });
 
-/** What is to become of a lease once the lock is granted. */
+/** The terms of a lease once its lock is granted. */
 interface Plan {
   readonly renew: boolean;
   readonly never: boolean;
@@ -53,19 +61,19 @@ interface Plan {
 }
 
 export interface DedicatedLeaseRequest extends Plan {
-  /** Absent: that of the client's sessions. */
+  /** Undefined: the TTL of the client's sessions. */
   readonly terms: SessionTerms | undefined;
 }
 
-/** One that is as the leases of sessions are. */
+/** A lease of its own with the terms of the client's sessions. */
 export const AS_SESSIONS: DedicatedLeaseRequest = { terms: undefined, renew: true, never: false, maxHoldMs: undefined };
 
-/** A part of the TTL: less than that is not worth a renewal when the lock is granted. */
+/** A fraction of the TTL: if the wait has used up less, the grant needs no renewal. */
 const SPENT_FRACTION = 0.02;
-/** A lease that could not be ended at once is tried for this much longer, in the background; then with pauses (`lease-endings.ts`). */
+/** How long ending a lease is retried at first; after that `lease-endings.ts` retries it with longer pauses. */
 const CLOSE_TIMEOUT_MS = 30_000;
 
-/** Undefined: the lock is to belong to its client's session. @throws ServiceError INVALID_ARGUMENT for what contradicts itself. */
+/** Undefined: the lock shares its client's session. @throws ServiceError INVALID_ARGUMENT for options that contradict one another. */
 export function dedicatedLeaseRequest(options: LeaseOptions): DedicatedLeaseRequest | undefined {
   const { ttl, renew = true, maxHold, condition } = options;
   if (ttl === undefined && condition === undefined && maxHold === undefined && renew) return undefined;
@@ -99,13 +107,13 @@ export class DedicatedLease {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** OL1. @throws ServiceError when the lease could not be made what was asked for. */
+  /** OL1. Sets the special terms. @throws ServiceError when the cluster did not confirm them. */
   async begin(): Promise<void> {
     const { never, renew, maxHoldMs } = this.#plan;
     const session = this.#session;
     if (never) await this.#setTerms({ ttlMs: TTL_NEVER_MS });
     if (never || !renew) session.stopRenewing();
-    // The time that it waited is given back; if that cannot be told, `remainingMs` says what there is.
+    // Makes up for the time of the wait. If this fails, `remainingMs` says how much of the TTL is left.
     if (!renew && !never && session.spentMs > session.ttlMs * SPENT_FRACTION) {
       await session.renew(this.#timeoutMs).catch(() => {});
     }
@@ -127,7 +135,7 @@ export class DedicatedLease {
     await this.#setTerms(terms);
   }
 
-  /** The lock stays, and nobody renews it. */
+  /** Leaves the lock held, without renewals. */
   async leave(): Promise<void> {
     this.#ended = true;
     await this.#session.leave();
@@ -140,14 +148,14 @@ export class DedicatedLease {
     this.#session.end(CLOSE_TIMEOUT_MS).catch(() => {});
   }
 
-  /** Longer terms count from a heartbeat on. */
+  /** Longer terms apply from the next acknowledged heartbeat, so it sends one. */
   async #setTerms(terms: SessionTerms): Promise<void> {
     await this.#session.change(terms, this.#timeoutMs);
     await this.#session.renew(this.#timeoutMs);
   }
 }
 
-/** @throws ServiceError INVALID_ARGUMENT for one that contradicts itself. */
+/** @throws ServiceError INVALID_ARGUMENT for an invalid condition, or one without a margin. */
 export function conditionOf(given: LockCondition): Condition {
   checkOptions(CONDITION, given);
   const { heartbeat, serverMisses, holderMisses } = given;

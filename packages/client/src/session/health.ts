@@ -4,20 +4,20 @@ import { COUNT_MAX, callback, count, duration } from '../options/option-kinds.ts
 import { checkOptions, optionSet } from '../options/options.ts';
 
 /**
- * Says whether its client can still do what it holds locks for: a process may renew its session for ever and do nothing.
- * Checks follow one another, the next one `interval` after the end of the last.
+ * Checks whether the program can still do the work for which it holds locks: a process may renew its session forever without
+ * doing anything. One check runs at a time, each `interval` after the end of the last.
  */
 export interface HealthCheck {
   /**
-   * All is well unless it gives `false`, throws, or takes longer than `timeout`. Its signal aborts when nobody waits for it
-   * any more.
+   * The check fails if this returns `false`, throws, or takes longer than `timeout`. `signal` aborts when its result is no longer
+   * waited for.
    */
   readonly check: (signal: AbortSignal) => unknown;
-  /** Default 5 s. */
+  /** The time from the end of one check to the next. Default 5 s. */
   readonly interval?: Duration | undefined;
-  /** Default: the interval. */
+  /** How long one check may take. Default: `interval`. */
   readonly timeout?: Duration | undefined;
-  /** So many failures one after the other end the session. Default 3. */
+  /** How many failures in a row end the session. Default 3. */
   readonly failures?: number | undefined;
 }
 
@@ -25,10 +25,10 @@ export const HEALTH_CHECK = optionSet<HealthCheck>('health', {
   ...{ check: callback, interval: duration, timeout: duration, failures: count(1, COUNT_MAX) },
 });
 
-/** The session that is ended. */
+/** The session that the checks may end. */
 export interface Checked {
   onLoss(fn: () => void): void;
-  /** Loses it here, then ends it at the server. */
+  /** Makes this client lose the session, and then ends it at the server. */
   giveUp(why: string): void;
 }
 
@@ -39,7 +39,7 @@ export interface HealthPlan {
   readonly failuresMax: number;
 }
 
-/** @throws ServiceError INVALID_ARGUMENT for options that are none. */
+/** @throws ServiceError INVALID_ARGUMENT for invalid options. */
 export function healthPlan(given: HealthCheck): HealthPlan {
   checkOptions(HEALTH_CHECK, given);
   const { check, interval = 5_000, timeout = interval, failures = 3 } = given;
@@ -56,7 +56,7 @@ export function healthPlan(given: HealthCheck): HealthPlan {
   );
 }
 
-/** Checks until the session ends, or has to end. */
+/** Runs the checks until the session ends, or until they end it. */
 export function watchHealth(session: Checked, plan: HealthPlan, clock: Clock): void {
   new HealthWatch(session, plan, clock).begin();
 }
@@ -103,7 +103,7 @@ class HealthWatch {
       late.abort();
       tell(`it took longer than ${this.#plan.timeoutMs} ms`);
     });
-    // What it throws at once is a failure like any.
+    // A check that throws synchronously fails like any other.
     Promise.resolve()
       .then(() => this.#plan.check(late.signal))
       .then(

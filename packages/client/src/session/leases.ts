@@ -7,22 +7,31 @@ import type { Requester } from '../transport/requester.ts';
 
 export interface GrantedLease {
   readonly id: bigint;
+  /** The TTL that the cluster granted, in ms. */
   readonly ttlMs: number;
 }
 
 export interface LeaseGrantOptions {
+  /** The id of the lease: 64 bits, not 0n. Default: a random one. */
   readonly id?: bigint | undefined;
 }
 
 export const LEASE_GRANT_OPTIONS = optionSet<LeaseGrantOptions>('grant of a lease', { id: leaseId });
 
 export interface TimeToLiveOptions {
+  /** Also return the keys that belong to the lease. Default false. */
   readonly keys?: boolean | undefined;
 }
 
 export const TIME_TO_LIVE_OPTIONS = optionSet<TimeToLiveOptions>('timeToLive', { keys: flag });
 
-/** Leases for keys. Nothing here renews by itself: `keepAlive` once per third of the TTL, or use a session. */
+/**
+ * Leases for keys. They are not renewed automatically: call `keepAlive` every third of the TTL, or put keys with the lease of a
+ * session (`RemoraClient.session`).
+ *
+ * Every method throws `ServiceError`: UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not
+ * answer; INVALID_ARGUMENT for wrong arguments.
+ */
 export class Leases {
   readonly #requester: Requester;
   readonly #timeoutMs: number;
@@ -32,7 +41,7 @@ export class Leases {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** @throws ServiceError LEASE_EXISTS when `id` was given and is taken. */
+  /** Grants a lease that ends `ttl` after its last renewal. @throws ServiceError LEASE_EXISTS when the given `id` is in use. */
   async grant(ttl: Duration, options: LeaseGrantOptions = {}): Promise<GrantedLease> {
     checkOptions(LEASE_GRANT_OPTIONS, options);
     const { random } = this.#requester.ports;
@@ -43,7 +52,7 @@ export class Leases {
     return { id: result.id, ttlMs: result.ttlMs };
   }
 
-  /** Renews once; returns the TTL that begins now. @throws ServiceError LEASE_NOT_FOUND when it is gone. */
+  /** Renews a lease once. Returns the TTL that begins now, in ms. @throws ServiceError LEASE_NOT_FOUND when it has ended. */
   async keepAlive(id: bigint): Promise<number> {
     requireLease(id, 'lease');
     const query = { type: 'leaseKeepAlive', id, incarnation: 0 } as const;
@@ -53,13 +62,13 @@ export class Leases {
     return result.ttlMs;
   }
 
-  /** Ends the lease and deletes its keys. */
+  /** Ends a lease and deletes its keys. @throws ServiceError LEASE_NOT_FOUND when it has ended already. */
   async revoke(id: bigint): Promise<void> {
     requireLease(id, 'lease');
     await this.#requester.command({ type: 'leaseRevoke', id, incarnation: 0 }, { timeoutMs: this.#timeoutMs });
   }
 
-  /** Undefined when there is no such lease. */
+  /** Returns the TTL of a lease and how much of it is left; undefined when there is no such lease. */
   async timeToLive(id: bigint, options: TimeToLiveOptions = {}): Promise<LeaseInfo | undefined> {
     requireLease(id, 'lease');
     checkOptions(TIME_TO_LIVE_OPTIONS, options);
@@ -69,6 +78,7 @@ export class Leases {
     return result.lease.remainingMs < 0 ? undefined : result.lease;
   }
 
+  /** Returns the ids of all leases, those of sessions included. */
   async list(): Promise<readonly bigint[]> {
     const { result } = await this.#requester.query({ type: 'leases' }, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'leases') throw unexpected(result.type);

@@ -6,14 +6,18 @@ import { checkOptions, optionSet, shown } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 
 export interface SessionDetails extends SessionInfo {
-  /** What it holds, and what it waits for; `more` when there are more than can be told. */
+  /** The locks that it holds or waits for. */
   readonly locks: readonly SessionLock[];
+  /** There are more locks than one answer carries. */
   readonly more: boolean;
 }
 
 export interface SessionListOptions {
+  /** Only sessions behind this one: the `next` of the page before. Default: from the beginning. */
   readonly after?: bigint | undefined;
+  /** How many sessions to return, 1 to 1,000. Default 100. */
   readonly limit?: number | undefined;
+  /** Only sessions that have all of these attributes, with values that begin like these. Default: all. */
   readonly attributes?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -22,12 +26,13 @@ export const SESSION_LIST_OPTIONS = optionSet<SessionListOptions>('list of sessi
 });
 
 export interface SessionCloseOptions {
+  /** Close it only if it is this incarnation of the id. Default 0: any. */
   readonly incarnation?: number | undefined;
 }
 
 export const SESSION_CLOSE_OPTIONS = optionSet<SessionCloseOptions>('close of a session', { incarnation: revision });
 
-/** Looking at sessions, whoever's they are, and ending them. */
+/** Inspects sessions, whoever opened them, and ends them. */
 export class Sessions {
   readonly #requester: Requester;
   readonly #timeoutMs: number;
@@ -38,8 +43,7 @@ export class Sessions {
   }
 
   /**
-   * A page of them: at most `limit` (100, at most 1,000) behind `after`, of those that have each of the `attributes`,
-   * beginning as is said. Go on with `next` as `after` until there is none; a page may be short, or empty, before.
+   * Lists sessions, page by page: pass `next` as `after` until it is undefined. A page before the last may be short, or empty.
    */
   async list(
     options: SessionListOptions = {},
@@ -52,7 +56,7 @@ export class Sessions {
     return { sessions: result.sessions, next: result.next === 0n ? undefined : result.next };
   }
 
-  /** By its id, or as `remora session ls` prints that. Undefined when there is no such session. */
+  /** Returns a session and its locks, by its id or its id as printed by `remora session ls`; undefined when there is none. */
   async show(id: bigint | string): Promise<SessionDetails | undefined> {
     const query = { type: 'session', id: idOf(id), incarnation: 0 } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
@@ -62,8 +66,8 @@ export class Sessions {
   }
 
   /**
-   * Ends a session, whoever's it is: all that it holds is released and its keys are deleted. Its client is not asked; only
-   * the fencing version protects against what it still does.
+   * Ends a session, whoever opened it: releases its locks and deletes its keys, without asking its client. Until that client hears
+   * of it, only the fencing version protects against what it still does.
    *
    * @throws ServiceError LEASE_NOT_FOUND when there is no such session, or not this `incarnation` of it.
    */
@@ -74,7 +78,7 @@ export class Sessions {
   }
 }
 
-/** As people are shown ids: 64 bits without a sign, though etcd's clients may have chosen one below 0. */
+/** Ids as shown to people: 64 bits without a sign, although etcd clients may choose negative ids. */
 const HEX = /^[0-9a-f]{1,16}$/i;
 
 function idOf(id: bigint | string): bigint {

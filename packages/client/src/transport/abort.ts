@@ -1,9 +1,9 @@
 import { ServiceError } from '@remora/base';
 
-/** Whoever waits for a signal, by signal: one listener each, as Node warns of a leak when there are more than ten. */
+/** Callbacks by signal: each signal has one listener, as Node warns of a leak at more than ten. */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Runs `fn` when the signal aborts; returns a function that forgets it. A signal that has aborted calls nobody. */
+/** Runs `fn` when the signal aborts. Returns a function that removes it. A signal that has aborted already calls nothing. */
 export function onAbort(signal: AbortSignal, fn: () => void): () => void {
   requireSignal(signal);
   let callbacks = waiting.get(signal);
@@ -19,7 +19,7 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
   };
 }
 
-/** @throws ServiceError INVALID_ARGUMENT for anything else, such as the controller in place of its signal. */
+/** @throws ServiceError INVALID_ARGUMENT for anything else, such as an AbortController. */
 export function requireSignal(signal: AbortSignal): void {
   if (typeof signal?.addEventListener === 'function' && typeof signal.aborted === 'boolean') return;
   throw new ServiceError(
@@ -29,8 +29,8 @@ export function requireSignal(signal: AbortSignal): void {
 }
 
 /**
- * A signal that tells the truth whenever it is looked at, also by who has kept it: `look` finds out what a busy thread has not
- * been told, and aborts it if need be. What listens to it hears of that as soon as the thread is free, or somebody looks.
+ * A signal that is up to date whenever it is read: each read calls `look`, which may find out what a blocked thread has missed, and
+ * abort the signal. Listeners are called as soon as the thread is free, or somebody reads the signal.
  */
 export function lookingSignal(signal: AbortSignal, look: () => void): AbortSignal {
   return Object.defineProperties(signal, {
@@ -58,7 +58,7 @@ function abortAll(this: AbortSignal): void {
   for (const callback of callbacks) callback();
 }
 
-/** What comes, unless the signal aborts before: rejects with `reason()` then, and what comes all the same goes to `late`. */
+/** Settles as `coming`, unless the signal aborts first: then it rejects with `reason()`, and a value that comes later goes to `late`. */
 export function unlessAborted<T>(
   coming: Promise<T>,
   signal: AbortSignal,

@@ -2,14 +2,14 @@ import { readEndpoints, ServiceError } from '@remora/base';
 import { DEFAULT_CALLER_LIMITS, ReconnectingChannel } from '@remora/protocol';
 import type { ClientPorts } from '../ports.ts';
 
-/** Of a given endpoint, which may be far. */
+/** For a given endpoint, which may be far away. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** Of one that was found: it was reached before. */
+/** For a discovered gateway, which was reached before. */
 const FOUND_CONNECT_TIMEOUT_MS = 1_000;
 
 export interface GatewayOptions {
   readonly endpoints: readonly string[];
-  /** A larger request is refused here, as its frame would end the connection. */
+  /** A larger request is refused by the client, as its frame would end the connection. */
   readonly requestBytesMax: number;
 }
 
@@ -21,11 +21,11 @@ interface Gateway {
 }
 
 /**
- * The gateways that the client may use; one at a time carries everything, the next one takes over when it is gone, or
- * when it is there and brings nothing to an end.
+ * The gateways that the client may use. One at a time carries everything; the next one takes over when that one is disconnected, or
+ * connected but does not answer.
  *
- * GW1. The endpoints that were given always stay, and come first. Those that the client has found (discovery.ts) come behind
- *      them; one that is not connected any more is dropped until it is found again.
+ * GW1. The given endpoints always stay, and come first. Discovered gateways (discovery.ts) come after them; one that is disconnected
+ *      is dropped until it is discovered again.
  */
 export class Gateways {
   readonly #ports: ClientPorts;
@@ -33,9 +33,9 @@ export class Gateways {
   readonly #given: readonly Gateway[];
   #found: readonly Gateway[] = [];
   #current: Gateway;
-  /** Whether the present gateway has failed since it last brought a request to an end. */
+  /** Whether a request at the present gateway has timed out since the last answer. */
   #doubtful = false;
-  /** Told whenever the present gateway is of no use. */
+  /** Called whenever the present gateway has failed. */
   onTrouble: () => void = () => {};
 
   constructor(ports: ClientPorts, { endpoints, requestBytesMax }: GatewayOptions) {
@@ -47,7 +47,7 @@ export class Gateways {
       channel: this.channelTo(address, CONNECT_TIMEOUT_MS),
       isGiven: true,
     }));
-    // Clients begin at different gateways, so that load spreads without anybody's doing.
+    // Clients start at random gateways, which spreads the load.
     const first = this.#given[ports.random.int(Math.max(1, addresses.length))];
     if (first === undefined) throw new ServiceError('INVALID_ARGUMENT', 'endpoints: name at least one gateway');
     this.#current = first;
@@ -74,7 +74,7 @@ export class Gateways {
     return this.#all().some((gateway) => gateway.address === address);
   }
 
-  /** A channel of its own to an address, for whoever closes it. `cluster`: what has to answer there (PL2). */
+  /** A new channel to an address; the caller closes it. `cluster`: the cluster id that has to answer (PL2). */
   channelTo(address: string, connectTimeoutMs: number, cluster?: string): ReconnectingChannel {
     const { clock, random, logger, connectLink } = this.#ports;
     const limits = { ...DEFAULT_CALLER_LIMITS, requestBytesMax: this.#requestBytesMax };
@@ -84,14 +84,14 @@ export class Gateways {
     return new ReconnectingChannel(ports, 0, () => address);
   }
 
-  /** GW1. A gateway of the cluster answers there. */
+  /** GW1. Adds a discovered gateway, at which the cluster answers. */
   found(address: string, cluster: string): void {
     if (this.has(address)) return;
     const channel = this.channelTo(address, FOUND_CONNECT_TIMEOUT_MS, cluster);
     this.#found = [...this.#found, { address, channel, isGiven: false }];
   }
 
-  /** Drops those found whose addresses are not among these, but for the one in use. */
+  /** Drops the discovered gateways with other addresses, except the one in use. */
   keepFound(addresses: ReadonlySet<string>): void {
     for (const gateway of this.#found) {
       if (!addresses.has(gateway.address) && gateway !== this.#current) this.#drop(gateway);
@@ -99,8 +99,8 @@ export class Gateways {
   }
 
   /**
-   * A request on `channel` failed: when that gateway is not connected, the next one is used from now on. `cutOff`: it
-   * answers, if at all, that it reaches no range; or it gives no sign of life.
+   * A request on `channel` failed. If that gateway is disconnected, the next one is used from now on. `cutOff`: the gateway is
+   * connected, but does not answer, or reaches no range.
    */
   failed(channel: ReconnectingChannel, cutOff = false): void {
     if (!cutOff && channel.connected) return;
@@ -110,7 +110,7 @@ export class Gateways {
     if (!gateway.isGiven && !channel.connected) this.#drop(gateway); // GW1
   }
 
-  /** A request on `channel` was not brought to an end in its time: the second in a row is one too many. */
+  /** A request on `channel` timed out. The second one in a row makes the client change to the next gateway. */
   doubt(channel: ReconnectingChannel): void {
     if (channel !== this.channel) return;
     const again = this.#doubtful;
@@ -129,13 +129,13 @@ export class Gateways {
     return gateway === this.#current ? undefined : gateway?.channel;
   }
 
-  /** Uses this gateway from now on; what is under way stays where it is. */
+  /** Uses this gateway from now on. Requests in flight stay where they are. */
   prefer(channel: ReconnectingChannel): void {
     const gateway = this.#of(channel);
     if (gateway !== undefined) this.#use(gateway);
   }
 
-  /** Sends what waits for the present gateway now, and not at the end of the turn. */
+  /** Sends what is queued for the present gateway now, without waiting for the end of the turn. */
   flush(): void {
     this.channel.flush();
   }
@@ -164,7 +164,7 @@ export class Gateways {
     this.#doubtful = false;
   }
 
-  /** What is still under way there goes on elsewhere, as when the gateway stops. */
+  /** Requests in flight there continue at another gateway, as when a gateway stops. */
   #drop(gateway: Gateway): void {
     this.#found = this.#found.filter((other) => other !== gateway);
     gateway.channel.close();

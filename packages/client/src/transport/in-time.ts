@@ -1,14 +1,14 @@
-/** What a caller waits for no longer than it said. */
+/** Waits with a time limit. */
 import type { Clock } from '@remora/base';
 import { unlessAborted } from './abort.ts';
 
 interface Limit<T> {
   readonly clock: Clock;
-  /** Undefined: however long it takes. */
+  /** Undefined: no limit. */
   readonly ms: number | undefined;
-  /** With what to reject when the time is over. */
+  /** The error to reject with when the time is over. */
   readonly reason: () => Error;
-  /** Is given what comes after that. */
+  /** Called with a value that comes after that. */
   readonly late?: ((value: T) => void) | undefined;
 }
 
@@ -19,7 +19,7 @@ export function inTime<T>(coming: Promise<T>, { clock, ms, reason, late = () => 
   return unlessAborted(coming, over.signal, { reason, late }).finally(() => timer.cancel());
 }
 
-/** Resolves when it has settled, however that was, or after so many ms. It goes on all the same. */
+/** Resolves when `coming` has settled, either way, or after `ms`. Does not cancel it. */
 export async function settledWithin(coming: Promise<unknown>, clock: Clock, ms: number): Promise<void> {
   const settled = coming.then(
     () => {},

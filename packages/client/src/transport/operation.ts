@@ -20,13 +20,13 @@ import type { Gateways } from './gateways.ts';
 import { clientClosed, isNoAnswer } from './request-errors.ts';
 import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
 
-/** Longest time that a gateway takes for one request. */
+/** The longest time that a gateway accepts for one request. */
 const REQUEST_TIMEOUT_MAX_MS = 60_000;
-/** The gateway answers by the time-out; this is how much later its answer may arrive. */
+/** The gateway answers by the time-out; its answer may arrive this much later. */
 export const ANSWER_GRACE_MS = 250;
 
-/** What a gateway, or the way there, says of an attempt: nothing of those before it. */
-const SAID_AT_THE_DOOR: ReadonlySet<ErrorCode> = new Set([
+/** Errors about this attempt only; they say nothing about earlier ones. */
+const OF_ATTEMPT: ReadonlySet<ErrorCode> = new Set([
   'WRONG_CLUSTER',
   'NODE_CONFLICT',
   'UNIMPLEMENTED',
@@ -35,11 +35,11 @@ const SAID_AT_THE_DOOR: ReadonlySet<ErrorCode> = new Set([
   'INTERNAL',
 ]);
 
-/** A command under way, and how that goes. */
+/** A command in flight. */
 export interface SentCommand extends CallHandle {
   /** How often it was sent. */
   readonly attempts: number;
-  /** The gateway to which it was sent last; empty before. */
+  /** The gateway of the last attempt; empty before the first. */
   readonly gateway: string;
 }
 
@@ -49,11 +49,11 @@ export interface SendOptions {
 }
 
 export interface CommandOptions extends SendOptions {
-  /** For a blocking acquire: its wait in the queue (0: unlimited), and how long to wait for the answer to this try. */
+  /** For a blocking acquire: its wait in the queue (0: unlimited), and how long to wait for the answer to this attempt. */
   readonly queue?: { readonly waitMs: number; readonly answerMs: number };
   /**
-   * What takes something back is sent until it is answered or its time is over, however often other requests are
-   * (`RetryOptions.attempts`): what comes after it relies on its not being applied later (owner.ts, W1).
+   * Send it until it is answered or its time is over, whatever `RetryOptions.attempts` says. For releases and cancels: the owner's
+   * next command relies on them not being applied later (owner.ts, W1).
    */
   readonly untilAnswered?: boolean;
 }
@@ -71,9 +71,9 @@ export interface OperationPort {
 }
 
 /**
- * One request on its way to its answer, through whichever gateways that takes (R2 and R3 of `requester.ts`).
+ * One request, sent to one gateway after another until it is answered (R2 and R3 of `requester.ts`).
  *
- * A client begins them by the hundred thousand per second: whatever an attempt needs is a field of the one object.
+ * A client begins a hundred thousand of them a second, so an attempt allocates no object of its own: its state is in fields here.
  */
 export abstract class Operation<Request, Reply> implements SentCommand {
   protected readonly requester: OperationPort;
@@ -87,7 +87,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
   #attempts = 0;
   #failures = 0;
   #maybeApplied = false;
-  /** That the server is over a limit, if that is how the last attempt failed: it says more than "no answer". */
+  /** Set if the last attempt failed because the server is over a limit: that is a better reason than "no answer". */
   #overLimit: ServiceError | undefined;
   /** How the last attempt failed. */
   #lastFailure: ServiceError | undefined;
@@ -104,20 +104,20 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.#aborted(signal));
   }
 
-  /** What a gateway is asked that is to answer within `timeoutMs`. */
+  /** The request for a gateway, which has `timeoutMs` to answer. */
   protected abstract request(timeoutMs: number): Request;
 
-  /** What the client learns from an answer, whoever asked. */
+  /** Takes from a reply what concerns the whole client. */
   protected abstract learn(reply: Reply): void;
 
-  /** Whether it may have changed something although no answer came. */
+  /** Whether the request may change something even if its answer is lost. */
   protected abstract readonly changes: boolean;
 
   get attempts(): number {
     return this.#attempts;
   }
 
-  /** It has ended, or nobody waits for it any more. */
+  /** It has ended, or was canceled. */
   get over(): boolean {
     return this.#over;
   }
@@ -126,7 +126,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     return this.#channel === undefined ? '' : this.requester.gateways.addressOf(this.#channel);
   }
 
-  /** `remainingMs`: of its time-out; all of it when it begins as soon as it is made. */
+  /** `remainingMs`: how much of the time-out is left. */
   start(remainingMs = this.options.timeoutMs): void {
     const { signal } = this.options;
     if (signal?.aborted) this.#aborted(signal);
@@ -138,8 +138,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
   }
 
   /**
-   * The time is over, and a question that had to be answered before this one was not. How long that question had is no time
-   * that the caller named: only what kept it from an answer is told.
+   * The time is over, and another query that had to be answered first was not. The time limit of that query means nothing to the
+   * caller, so only the cause of its failure is reported.
    */
   unanswered(error: ServiceError | undefined): void {
     const reason = error?.code === 'DEADLINE_EXCEEDED' ? error.cause : error;
@@ -178,8 +178,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
       });
     } catch (error) {
       if (this.#over) throw error;
-      // It cannot be said to a gateway. Whoever asked is told so, though it may be a timer or a frame that began the attempt:
-      // of this attempt only, as an earlier one may have been applied (R2).
+      // The request cannot be encoded. That is reported to the original caller, even if a timer or a frame began this attempt. It
+      // concerns this attempt only: an earlier one may have been applied (R2).
       if (this.#isUnknown) this.#timedOut(toServiceError(error));
       else this.#finish(toServiceError(error), undefined);
     }
@@ -189,14 +189,14 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     this.#failures++;
     this.#lastFailure = error;
     const { gateways } = this.requester;
-    // A blocking acquire is asked again now and then without anybody's fault.
+    // A blocking acquire is repeated now and then although nothing failed.
     if (error.details?.mute === true) gateways.failed(channel, true);
     else if (isNoAnswer(error) && this.options.queue === undefined) gateways.doubt(channel);
     else gateways.failed(channel);
     if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
     const before = this.#overLimit;
     this.#overLimit = error.retry === 'later' ? error : undefined;
-    // Of an acquire that is queued: under this id it would be told so for ever, also when its turn has come (acquire.ts A4).
+    // A queued acquire would get this answer again under the same id, even after its turn has come (acquire.ts A4).
     if (error.details?.queued === true) return this.#timedOut(error);
     if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(before ?? error);
     const isAnswer = error.retry === 'no' && !(this.#isUnknown && isOfThisAttempt(error)); // R2
@@ -208,8 +208,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
   }
 
   /**
-   * Another gateway is asked at once, one round of them; then with growing pauses. A server that is over a limit is
-   * always given a pause, from the first time on no shorter than it asks for.
+   * The first round tries every gateway without a pause; after that the pauses grow. A server that is over a limit always gets a
+   * pause, which is never shorter than it asks for.
    */
   #pauseMs(failed: ReconnectingChannel, error: ServiceError): number {
     const { gateways, ports, retry } = this.requester;
@@ -220,7 +220,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     return ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
   }
 
-  /** How often it is sent at most. */
+  /** The most attempts it makes. */
   get attemptsMax(): number {
     return this.options.untilAnswered ? Number.POSITIVE_INFINITY : this.requester.retry.attemptsMax;
   }
@@ -261,7 +261,7 @@ export class CommandOperation extends Operation<PipeCommand, PipeReply<CommandRe
   protected readonly changes = true;
   readonly #command: Command;
   readonly #requestId: string;
-  /** In range time; fixed by the first attempt. */
+  /** In range time; the first attempt sets it. */
   #deadlineMs: number | undefined;
 
   constructor(
@@ -309,7 +309,7 @@ export class QueryOperation extends Operation<PipeQuery, PipeReply<QueryResult>>
   }
 }
 
-/** A question that is the same at each attempt, and whose answer says nothing but what was asked. */
+/** A request that is the same at each attempt, and whose reply concerns only its caller. */
 export class PlainOperation<Request, Reply> extends Operation<Request, Reply> {
   protected readonly changes = false;
   readonly #request: Request;
@@ -331,13 +331,13 @@ export class PlainOperation<Request, Reply> extends Operation<Request, Reply> {
   protected learn(): void {}
 }
 
-/** How long the server asks to be left alone. */
+/** The pause that the server asks for, in ms. */
 function retryAfterMs({ details }: ServiceError): number {
   const asked = details?.retryAfterMs;
   return typeof asked === 'number' && asked > 0 ? asked : 0;
 }
 
-/** It says nothing of earlier attempts: nobody remembers it under the id of the request. */
+/** The error says nothing about earlier attempts: it is not remembered under the request id. */
 function isOfThisAttempt({ code, details }: ServiceError): boolean {
-  return SAID_AT_THE_DOOR.has(code) || details?.unremembered === true;
+  return OF_ATTEMPT.has(code) || details?.unremembered === true;
 }

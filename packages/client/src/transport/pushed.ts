@@ -6,10 +6,10 @@ interface Asking<T> {
   readonly reject: (error: ServiceError) => void;
 }
 
-/** Places of values that were taken: then those that wait are moved, which costs each of them at most one move. */
+/** After this many values were read, the rest is moved to the front: each value moves at most once. */
 const READ_MAX = 1_024;
 
-/** Values that come by themselves, for somebody who asks for them one by one: they wait here. Whoever pushes bounds them. */
+/** A queue of pushed values for one consumer that pulls them. The producer bounds its size. */
 export class Pushed<T> {
   readonly #liveness: Liveness;
   readonly #onEmpty: () => void;
@@ -19,13 +19,13 @@ export class Pushed<T> {
   #over = false;
   #error: ServiceError | undefined;
 
-  /** `onEmpty` is called when the last one of those that waited was taken. */
+  /** `onEmpty` is called when the last queued value was taken. */
   constructor(liveness: Liveness, onEmpty: () => void) {
     this.#liveness = liveness;
     this.#onEmpty = onEmpty;
   }
 
-  /** Values that wait. */
+  /** Queued values. */
   get size(): number {
     return this.#values.length - this.#read;
   }
@@ -51,7 +51,7 @@ export class Pushed<T> {
     return this.#ask();
   }
 
-  /** What was taken is let go, also while others always wait. */
+  /** Drops the reference to a value that was taken, even if the queue never becomes empty. */
   #take(): T {
     const value = this.#values[this.#read] as T;
     this.#values[this.#read++] = undefined;
@@ -70,13 +70,13 @@ export class Pushed<T> {
     );
   }
 
-  /** Values that wait are not given any more. */
+  /** Drops the queued values. */
   clear(): void {
     this.#values = [];
     this.#read = 0;
   }
 
-  /** No more will come. Those that wait can still be taken; after them the error is told once. */
+  /** No more values will come. Queued ones can still be taken; after them one `next` rejects with the error. */
   end(error: ServiceError | undefined): void {
     if (this.#over) return;
     this.#over = true;

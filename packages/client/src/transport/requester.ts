@@ -27,9 +27,9 @@ import {
 import { isLasting, isNoAnswer } from './request-errors.ts';
 import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
 
-/** A request for the ranges' time; several are made when need be. */
+/** For one query of the ranges' time; it is repeated if needed. */
 const TIME_REQUEST_MS = 1_000;
-/** After a change of leader the master hears of the new one within about a second. */
+/** After a change of leader the masters know the new one within about a second. */
 const FOLLOW_LEADER_MS = 2_000;
 const VIEW_TIMEOUT_MS = 1_000;
 
@@ -37,9 +37,9 @@ const VIEW_TIMEOUT_MS = 1_000;
  * Sends requests to gateways until they are answered.
  *
  * R1. All attempts of a command carry one request id and one deadline in range time, so it is applied once.
- * R2. A command that may have reached a range never ends as failed without an answer to its id: it ends as
- *     UNKNOWN_OUTCOME. A query that was not answered simply failed.
- * R3. Every request ends by its time-out (plus the grace for the answer), or at once by its signal.
+ * R2. A command that may have reached a range never ends as failed unless that range answered its request id: it ends as
+ *     UNKNOWN_OUTCOME. A query without an answer has failed.
+ * R3. Every request ends by its time-out (plus the grace for the answer), or at once when its signal aborts.
  */
 export class Requester implements OperationPort {
   readonly ports: ClientPorts;
@@ -48,11 +48,11 @@ export class Requester implements OperationPort {
   readonly retry: RetryPolicy;
   readonly #idPrefix: string;
   #nextId = 1;
-  /** The latest that a reply has told. */
+  /** The range time of the latest reply. */
   #rangeTimeMs: number | undefined;
   /** Range time minus monotonic time, once known. */
   #rangeTimeOffsetMs: number | undefined;
-  /** Of the last answer: it grows when the leader changes. */
+  /** The term of the latest reply; it grows when the leader changes. */
   #raftTerm = 0;
   #waitingForTime: ((error: ServiceError | undefined) => void)[] | undefined;
   #closed = false;
@@ -68,7 +68,7 @@ export class Requester implements OperationPort {
       gateways: this.gateways,
       onTold: (told) => backgroundRenewer?.learn(told),
     });
-    // 128 random bits name this client's life; a counter its requests. Short, as each entry of a log carries one.
+    // 128 random bits identify this client, and a counter its requests. Short, as every log entry carries an id.
     this.#idPrefix = `${ports.random.bytes(16).toString('base64url')}.`;
   }
 
@@ -99,7 +99,7 @@ export class Requester implements OperationPort {
   sendCommand(command: Command, options: CommandOptions, done: Done<PipeReply<CommandResult>>): SentCommand {
     const requestId = this.#idPrefix + this.#nextId++;
     const operation = new CommandOperation(this, command, { requestId, options }, done);
-    // One that is given up already needs no time.
+    // A request that was aborted already does not need the time.
     if (this.#rangeTimeOffsetMs !== undefined || options.signal?.aborted) operation.start();
     else this.#startOnceTimeIsKnown(operation);
     return operation;
@@ -110,9 +110,9 @@ export class Requester implements OperationPort {
     return this.#rangeTimeOffsetMs === undefined ? undefined : monotonicMs + this.#rangeTimeOffsetMs;
   }
 
-  /** What each reply of a range tells besides its result. */
+  /** Takes the range time and the term that every reply of a range carries. */
   learn({ rangeTimeMs, raftTerm }: PipeReply<unknown>): void {
-    // Of the replies of one millisecond the first counts: it was the quickest, and they come by the dozen.
+    // The first reply of a millisecond counts: it was the fastest, and there are dozens of them.
     if (rangeTimeMs !== undefined && rangeTimeMs !== this.#rangeTimeMs) {
       this.#rangeTimeMs = rangeTimeMs;
       this.#rangeTimeOffsetMs = rangeTimeMs - this.ports.clock.monotonicMs();
@@ -120,7 +120,7 @@ export class Requester implements OperationPort {
     if (raftTerm > this.#raftTerm) this.#termBegan(raftTerm);
   }
 
-  /** One attempt at the present gateway, for those who count time from each attempt of their own, and may ask another besides. */
+  /** One attempt at the present gateway, for callers that measure time from each attempt, and retry themselves. */
   attempt<Request, Reply>(
     method: Method<Request, Reply>,
     request: Request,
@@ -129,16 +129,13 @@ export class Requester implements OperationPort {
   ): CallHandle {
     const { channel } = this.gateways;
     return channel.call(method, request, { timeoutMs, movable: true }, (error, reply) => {
-      // Whoever counts time has none to find out whether the next attempt would fare better here.
+      // These callers have no time to try the same gateway again.
       if (error !== undefined) this.gateways.failed(channel, isNoAnswer(error));
       done(error, reply);
     });
   }
 
-  /**
-   * One question that is answered when something happens. DEADLINE_EXCEEDED says that nothing did, and nothing against
-   * the gateway.
-   */
+  /** Sends a query that is answered when something happens. DEADLINE_EXCEEDED means that nothing did: the gateway is not at fault. */
   ask(query: Query, timeoutMs: number, done: Done<PipeReply<QueryResult>>): CallHandle {
     const { channel } = this.gateways;
     const options = { timeoutMs: timeoutMs + ANSWER_GRACE_MS };
@@ -155,8 +152,8 @@ export class Requester implements OperationPort {
   }
 
   /**
-   * R1 needs the ranges' time before the first command; any reply brings it. It is asked for no more often than the command
-   * may be sent, and with pauses: a gateway that is away refuses the question at once.
+   * R1 needs the ranges' time before the first command; any reply carries it. The query for it is sent at most as often as the
+   * command may be sent, and with pauses: an unreachable gateway fails it at once.
    */
   #startOnceTimeIsKnown(operation: CommandOperation, asks = 1): void {
     if (operation.over) return;
@@ -173,7 +170,7 @@ export class Requester implements OperationPort {
     });
   }
 
-  /** One request at a time, for all who wait. */
+  /** One query at a time, for all commands that wait. */
   #askTime(timeoutMs: number, then: (error: ServiceError | undefined) => void): void {
     if (this.#waitingForTime !== undefined) {
       this.#waitingForTime.push(then);
@@ -194,8 +191,8 @@ export class Requester implements OperationPort {
   }
 
   /**
-   * Goes over to the gateway of the node that leads, which saves a hop between nodes. Only while there is one range:
-   * with several, any gateway is as good as another.
+   * Changes to the gateway of the leader's node, which saves a hop between nodes. Only while there is a single range: with several,
+   * all gateways are equally good.
    */
   followLeader(): void {
     if (this.#closed) return;
@@ -205,7 +202,7 @@ export class Requester implements OperationPort {
       if (leader === undefined || others.length > 0) return;
       const node = view?.nodes.find(({ descriptor }) => descriptor.nodeId === leader[1]);
       const there = node === undefined ? undefined : this.gateways.other(node.descriptor.clientAddress);
-      // Only if this client reaches it: the wrong gateway costs a hop, one that is not there costs seconds.
+      // Only if this client reaches it: a wrong gateway costs a hop, an unreachable one costs seconds.
       there?.call(pipeView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, (error) => {
         if (error === undefined) this.gateways.prefer(there);
       });
@@ -223,7 +220,7 @@ export class Requester implements OperationPort {
           else reject(error);
         });
       } catch (error) {
-        liveness.release(); // It did not begin, as with a signal that is none.
+        liveness.release(); // It did not begin, for example because of an invalid signal.
         reject(error);
       }
     });

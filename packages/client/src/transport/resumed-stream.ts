@@ -12,12 +12,12 @@ import { isLasting, isNoAnswer } from './request-errors.ts';
 import type { Requester } from './requester.ts';
 
 export interface ResumedStreamPorts<Request, Message> {
-  /** What to ask for, each time that it is opened. */
+  /** The request, each time that the stream is opened. */
   readonly request: () => Request;
   readonly onMessage: (message: Message) => void;
-  /** A small question to a range that the messages come from (RS2). */
+  /** A small query to a range that the messages come from (RS2). */
   readonly probe: () => Query;
-  /** It is opened no more: closed with the client, or refused for good. */
+  /** The stream is not opened again: the client is closed, or the error is lasting. */
   readonly onEnd: (error: ServiceError | undefined) => void;
 }
 
@@ -27,12 +27,12 @@ const QUIET_MS = 20_000;
 const PROBE_MS = 5_000;
 
 /**
- * A stream from a gateway that is opened again, at whichever is there, each time that it breaks.
+ * A stream from a gateway that is opened again, at any gateway that works, each time that it breaks.
  *
- * RS1. At most one is open: what an earlier one still brings is ignored (`#generation`).
- * RS2. A gateway that is there but cut off from the ranges goes on looking for them, and says nothing. So when nothing has
- *      come for QUIET_MS, the gateway is asked what only a range can answer; if no answer comes, the stream is opened at
- *      the next one, as etcd's clients do that require a leader.
+ * RS1. At most one stream is open: messages of an earlier one are ignored (`#generation`).
+ * RS2. A gateway that is cut off from the ranges keeps looking for them, and sends nothing. So when nothing has arrived for QUIET_MS,
+ *      the client sends the gateway a query that only a range can answer. Without an answer it opens the stream at the next gateway,
+ *      as etcd clients do that require a leader.
  */
 export class ResumedStream<Request, Message> {
   readonly #requester: Requester;
@@ -42,7 +42,7 @@ export class ResumedStream<Request, Message> {
   #timer: Timer | undefined;
   #quietTimer: Timer | undefined;
   #probe: CallHandle | undefined;
-  /** When something came last, or the gateway was found to reach the ranges. */
+  /** When a message arrived last, or the gateway was last found to reach the ranges. */
   #heardMs = 0;
   #generation = 0;
   #failures = 0;
@@ -54,7 +54,7 @@ export class ResumedStream<Request, Message> {
     this.#ports = ports;
   }
 
-  /** Does nothing while it is open, or about to be. */
+  /** Does nothing while the stream is open, or about to be opened. */
   open(): void {
     if (this.#over || this.#stream !== undefined || this.#timer !== undefined) return;
     const generation = ++this.#generation;
@@ -79,7 +79,7 @@ export class ResumedStream<Request, Message> {
     this.#listen(channel);
   }
 
-  /** Until it is opened again. */
+  /** Closes the stream until the next `open`. */
   pause(): void {
     this.#stream?.cancel();
     this.#forget();

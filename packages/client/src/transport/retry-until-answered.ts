@@ -3,15 +3,15 @@ import type { Command } from '@remora/protocol';
 import { isLasting, isLeaseGone } from './request-errors.ts';
 import type { Requester } from './requester.ts';
 
-/** How long it is sent under one id; then it is given another one, as nothing remembers an id for ever. */
+/** How long one request id is used; then a new one is taken, as ranges forget ids after a while. */
 const ATTEMPT_MS = 30_000;
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
 /**
- * Sends a command that lets go of something, and may be applied twice without harm, until it is answered: with growing
- * pauses, for as long as the session lives to which that belongs, and the client is open. A session may live for months: what
- * is not asked for again would be held for nobody until it ends. `done` is told the error of what can no longer be sent.
+ * Retries an idempotent release or cancel, with growing pauses, until it is answered, the session has ended or the client is closed.
+ * A session may last for months, and until it ends nobody could use what was not released. `done` gets an error if the command was
+ * given up.
  */
 export function retryUntilAnswered(
   { requester, session }: { readonly requester: Requester; readonly session: { readonly alive: boolean } },

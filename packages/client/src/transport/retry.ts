@@ -3,15 +3,15 @@ import { type Duration, durationMs } from '../options/duration.ts';
 import { COUNT_MAX, count, duration } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 
-/** How requests that a gateway or a range did not answer are repeated, within their own time-out. */
+/** How requests that no gateway or range answered are retried, within their own time-out. */
 export interface RetryOptions {
-  /** The pause before the first repetition, once every gateway was tried; it doubles from one to the next. Default 20 ms. */
+  /** The first pause, after every gateway was tried once. It doubles with every further failure. At least 1 ms. Default 20 ms. */
   readonly initial?: Duration | undefined;
-  /** The longest pause. Default 1 s. */
+  /** The longest pause. Default 1 s, or `initial` if that is longer. */
   readonly max?: Duration | undefined;
   /**
-   * How often a request is sent at most; without it, as often as its time-out allows. Who waits for a lock goes on asking
-   * all the same, and what gives a lock back in the background is sent until it is answered.
+   * How often a request is sent at most. Default: as often as its time-out allows. It does not limit a waiter for a lock, nor the
+   * releases that are retried in the background.
    */
   readonly attempts?: number | undefined;
 }
@@ -28,10 +28,10 @@ export interface RetryPolicy {
 
 const INITIAL_MS = 20;
 const MAX_MS = 1_000;
-/** So that no number of failures makes it more than a number can say. */
+/** Keeps the exponent finite for any number of failures. */
 const DOUBLINGS_MAX = 40;
 
-/** @throws ServiceError INVALID_ARGUMENT when the options contradict. */
+/** @throws ServiceError INVALID_ARGUMENT for invalid options, or options that contradict one another. */
 export function retryPolicy(options: RetryOptions = {}): RetryPolicy {
   checkOptions(RETRY_OPTIONS, options);
   const { initial = INITIAL_MS, max, attempts = Number.MAX_SAFE_INTEGER } = options;
@@ -49,7 +49,7 @@ export function retryPolicy(options: RetryOptions = {}): RetryPolicy {
   return { initialMs, maxMs, attemptsMax: attempts };
 }
 
-/** The longest that the pause after so many failures may be; the pause itself is a random part of it, so that clients part. */
+/** The upper bound of the pause after that many failures. The pause itself is a random part of it, so that clients spread. */
 export function pauseCeilingMs({ initialMs, maxMs }: RetryPolicy, failures: number): number {
   return Math.min(maxMs, initialMs * 2 ** Math.min(failures, DOUBLINGS_MAX));
 }

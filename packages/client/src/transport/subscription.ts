@@ -5,14 +5,14 @@ import { Pushed } from './pushed.ts';
 import type { Requester } from './requester.ts';
 import { ResumedStream } from './resumed-stream.ts';
 
-/** A consumer that is this far behind has its stream taken off the server, and opened again when it has caught up. */
+/** When a consumer is this many events behind, the stream is closed; it is opened again when the consumer has caught up. */
 const BUFFER_MAX = 10_000;
 
 /**
- * What a stream from a gateway tells, as an async iterator; the stream is opened again each time that it breaks.
+ * The events of a stream from a gateway, as an async iterator. The stream is opened again each time that it breaks.
  *
- * SB1. At most BUFFER_MAX events, and those of one message more, wait for the consumer.
- * SB2. It ends by `close`, by its signal, with the client, or with an error that opening it again cannot mend.
+ * SB1. At most BUFFER_MAX events, and those of one further message, are queued for the consumer.
+ * SB2. It ends by `close`, by its signal, with the client, or with an error that opening the stream again would not fix.
  */
 export abstract class Subscription<Event, Request, Message> implements AsyncIterableIterator<Event> {
   readonly #events: Pushed<Event>;
@@ -32,16 +32,16 @@ export abstract class Subscription<Event, Request, Message> implements AsyncIter
     });
   }
 
-  /** What to ask for, each time that the stream is opened. */
+  /** The request, each time that the stream is opened. */
   protected abstract request(): Request;
 
-  /** What of a message is told to the consumer. */
+  /** The events of a message. */
   protected abstract eventsOf(message: Message): readonly Event[];
 
-  /** A small question to a range that it is about. */
+  /** A small query to a range that the events come from. */
   protected abstract probe(): Query;
 
-  /** To be called once, when `request` can answer. */
+  /** Call it once, when `request` can be called. */
   protected begin(signal: AbortSignal | undefined): void {
     if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.close());
     if (signal?.aborted) this.close();
@@ -52,17 +52,19 @@ export abstract class Subscription<Event, Request, Message> implements AsyncIter
     return this;
   }
 
+  /** The next event. */
   next(): Promise<IteratorResult<Event>> {
     return this.#events.next();
   }
 
+  /** Ends it, and drops the events that were not read. */
   return(): Promise<IteratorResult<Event>> {
     this.#events.clear();
     this.close();
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  /** Ends it; events that were received can still be read. */
+  /** Ends it. Events that have arrived can still be read. */
   close(): void {
     this.#end(undefined);
   }
@@ -71,7 +73,7 @@ export abstract class Subscription<Event, Request, Message> implements AsyncIter
     await this.return();
   }
 
-  /** It has ended, without an error when it was closed; called again when that is asked for again. */
+  /** Called when it ends, without an error when it was closed; may be called again. */
   protected over(_error: ServiceError | undefined): void {}
 
   #end(error: ServiceError | undefined): void {
