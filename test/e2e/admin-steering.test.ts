@@ -88,7 +88,7 @@ describe('ranges', () => {
     for (const key of ['a', 'm', 'z']) await kv('put', key, `value of ${key}`);
     const [whole] = await ranges();
     const split = await admin('split', '--key', 'm');
-    expect(split).toMatchObject({ code: 0, out: `range ${whole?.id} is split at key:m\n` });
+    expect(split).toMatchObject({ code: 0, out: `split range ${whole?.id} at key:m\n` });
     const [left, right] = await eventually('both are known', async () => {
       const found = await ranges();
       return found.length === 2 ? found : undefined;
@@ -96,10 +96,10 @@ describe('ranges', () => {
     expect([(await rangeOf('lz')).id, (await rangeOf('m')).id]).toEqual([left?.id, right?.id]);
     expect(await admin('split', '--key', '0x6d')).toMatchObject({
       code: 1,
-      err: `remora: range ${right?.id} begins with key:m already; choose one behind it\n`,
+      err: `remora: range ${right?.id} already starts at key:m; choose a later key\n`,
     });
     expect(await refused('split', String(left?.id), '--key', 'z')).toContain(
-      `key:z is not in range ${left?.id}, which goes from - to key:m; range ${right?.id} has it`,
+      `key:z is not in range ${left?.id} (from - to key:m); range ${right?.id} contains it`,
     );
     expect(await refused('split', String(left?.id), '--key', 'm')).toContain(`range ${right?.id} has it`);
     expect(await refused('split', '77')).toContain('there is no range 77');
@@ -112,7 +112,7 @@ describe('ranges', () => {
     async () => {
       const { id } = await rangeOf('lock:orders/');
       await kv('put', 'lock:orders/', 'a plain key');
-      expect(await done('split', '--key', 'lock:orders/')).toBe(`range ${id} is split at lock:orders/\n`);
+      expect(await done('split', '--key', 'lock:orders/')).toBe(`split range ${id} at lock:orders/\n`);
       const found = await eventually('it is known', async () => {
         const both = [await rangeOf('lock:orders/'), await rangeOf('lock:a')];
         return both[0]?.id === both[1]?.id ? undefined : both;
@@ -123,7 +123,7 @@ describe('ranges', () => {
       // The plain key of that name was not what it was split at.
       expect((await rangeOf('key:lock:orders/')).id).toBe((await rangeOf('a')).id);
       expect(await refused('split', '--key', 'lock:orders/')).toContain('begins with lock:orders/ already');
-      expect(await refused('split', '--key', 'lease:5')).toContain('if a plain key is meant, write key:lease:5');
+      expect(await refused('split', '--key', 'lease:5')).toContain('for a plain key, write key:lease:5');
       await done('merge', String(before?.id), String(behind?.id));
     },
     SLOW,
@@ -133,7 +133,7 @@ describe('ranges', () => {
     'merge neighbours that are on the same nodes, whichever is named first',
     async () => {
       const [left, right] = [await rangeOf('a'), await rangeOf('m')];
-      const merged = `range ${left.id} has the keys of range ${right.id} too\n`;
+      const merged = `merged range ${right.id} into range ${left.id}\n`;
       expect(await done('merge', String(right.id), String(left.id))).toBe(merged);
       expect(await ranges()).toMatchObject([{ id: left.id }]);
       expect(await refused('why', String(right.id))).toContain(`was merged into range ${left.id}`);
@@ -176,7 +176,7 @@ describe('ranges', () => {
     async () => {
       const { id } = await rangeOf('m');
       const moved = await followed('move', String(id), 'n1', 'n4');
-      expect(moved.out).toBe(`n4 has a replica of range ${id} now, and n1 has none\n`);
+      expect(moved.out).toBe(`moved the replica of range ${id} from n1 to n4\n`);
       // It is asked from time to time, so a step that is over soon may not be seen. One that leads hands over, too.
       expect(moved.err).toMatch(/^operator \d+: step [123] of [23]: /m);
       expect(nodesOf(await rangeOf('m'))).toEqual([2, 3, (await joinedNode()).id]);
@@ -195,7 +195,7 @@ describe('ranges', () => {
     );
     expect(await refused('move', String(id), 'n1', 'n9')).toContain('there is no node n9; there are n1 (1)');
     expect(await refused('add-replica', String(id), 'n1')).toContain('has 3 of 3 replicas; move one');
-    expect(await refused('merge', String(id), String(id))).toContain('only neighbours can be merged');
+    expect(await refused('merge', String(id), String(id))).toContain('only adjacent ranges can be merged');
     expect(await refused('merge', String((await rangeOf('a')).id), String(id))).toContain('is on other nodes');
     expect(await admin('remove-replica', String(id), 'n2')).toMatchObject({
       code: 2,
@@ -237,7 +237,7 @@ describe('operators and schedulers', () => {
     expect(schedulers.every(({ pausedMs }) => pausedMs > 0)).toBe(true);
     expect(await done('schedulers', 'resume', 'leader-count')).toMatch(/^leader-count +runs/m);
     expect(await refused('schedulers', 'pause', 'leader-cout')).toContain('did you mean leader-count?');
-    expect(await refused('schedulers', 'set', 'bytes', 'load-gap-min', '7')).toContain('it goes by bytes-');
+    expect(await refused('schedulers', 'set', 'bytes', 'load-gap-min', '7')).toContain('it uses bytes-');
     expect(await done('schedulers', 'set', 'bytes', 'bytes-tolerance-percent', '15')).toContain('= 15\n');
     await json('schedulers', 'pause', 'all', '--for', '1h');
     expect((await json('rebalance', '--dry-run')) as object).toMatchObject({ dryRun: true, changes: [] });
@@ -255,7 +255,7 @@ describe('nodes', () => {
       const drained = (await nodes()).find(({ id }) => id === leaderNode);
       expect(drained).toMatchObject({ duty: 'draining', leaders: 0 });
       expect(drained?.replicas).toBeGreaterThan(0);
-      expect(await done('nodes', 'undrain', name)).toBe(`${name} takes replicas and leaders again\n`);
+      expect(await done('nodes', 'undrain', name)).toBe(`${name} accepts replicas and leaders again\n`);
     },
     SLOW,
   );
@@ -264,7 +264,7 @@ describe('nodes', () => {
     'are not in maintenance two at a time, where the ranges need them',
     async () => {
       await quiet();
-      expect(await done('nodes', 'maintenance', 'n2', '--for', '10m')).toBe('n2 leads nothing, and can be stopped\n');
+      expect(await done('nodes', 'maintenance', 'n2', '--for', '10m')).toBe('n2 leads nothing; you can stop it now\n');
       expect(await done('nodes')).toMatch(/n2 +up +maintenance for/);
       expect(await refused('nodes', 'maintenance', 'n3')).toContain('would lose its quorum while node 3 is away');
       await json('nodes', 'undrain', 'n2');
@@ -291,7 +291,7 @@ describe('nodes', () => {
       await eventually('it is missed', async () => (await joinedNode()).state !== 'up');
       const { id } = await rangeOf('a');
       expect(await refused('move', String(id), 'n1', 'n4')).toMatch(/is decommissioning|is suspect|is down/);
-      expect(await done('nodes', 'remove', 'n4', '--yes')).toBe('n4 is removed\n');
+      expect(await done('nodes', 'remove', 'n4', '--yes')).toBe('n4 was removed\n');
       expect(await joinedNode()).toMatchObject({ duty: 'removed' });
       cluster.node(4).start();
       expect(await cluster.node(4).exit).toMatchObject({ code: 3 });

@@ -29,7 +29,7 @@ describe('remora kv', () => {
     expect((await remora('kv', 'get', '--prefix', 'k/')).out).toBe('k/1  one\nk/2  two\n');
     expect(await remora('kv', 'get', '--prefix', 'k/', '--keys-only', '--limit', '1')).toEqual({
       ...{ code: 0, out: 'k/1\n' },
-      err: 'these are 1 of 2: --limit ends the list here\n',
+      err: 'shown 1 of 2 pairs; raise --limit to see more\n',
     });
     expect(await remora('kv', 'delete', '--prefix', '')).toMatchObject({
       ...{ code: 2, out: '' },
@@ -47,7 +47,7 @@ describe('remora kv', () => {
     expect(await remora('kv', 'get', 'nowhere')).toEqual({
       code: 1,
       out: '',
-      err: 'remora: there is no key nowhere\n',
+      err: 'remora: key not found: nowhere\n',
     });
     expect(await remora('kv', 'get', 'nowhere', '--json')).toMatchObject({
       code: 1,
@@ -146,7 +146,7 @@ describe('remora lock', () => {
     const killed = await remora('lock', 'run', 'r/2', '--', 'sh', '-c', 'kill -KILL $$');
     expect(killed.code).toBe(137);
     const missing = await remora('lock', 'run', 'r/2', '--', 'no-such-program');
-    expect(missing).toMatchObject({ code: 127, err: 'remora: cannot run no-such-program: there is no such command\n' });
+    expect(missing).toMatchObject({ code: 127, err: 'remora: cannot run no-such-program: command not found\n' });
     const election = await remora('election', 'run', 'r/2', '--', '/tmp');
     expect(election).toMatchObject({ code: 126, err: 'remora: cannot run /tmp: it is not executable\n' });
     expect((await remora('lock', 'show', 'r/2')).out).toBe('r/2 is free\n');
@@ -159,7 +159,7 @@ describe('remora lock', () => {
     const by = `, held by session [0-9a-f]+, host .+, pid ${holder.child.pid} since .+Z\n$`;
     expect(none).toEqual({ code: 75, out: '', err: expect.stringMatching(`^remora: busy is taken${by}`) });
     const some = await remora('lock', 'run', '--wait', '300ms', 'busy', '--', 'echo', 'never');
-    const late = new RegExp(`^remora: busy is taken and was not free within 300ms${by}`);
+    const late = new RegExp(`^remora: busy is taken and did not become free within 300ms${by}`);
     expect(some).toEqual({ code: 75, out: '', err: expect.stringMatching(late) });
   });
 
@@ -213,7 +213,7 @@ describe('remora lock', () => {
     const ended = await begin(['lock', 'run', ...health, 'unwell', '--', 'sleep', '60']).ended;
     expect(ended).toMatchObject({
       code: 76,
-      err: expect.stringContaining('2 times in a row, the last time because it exited with 1)'),
+      err: expect.stringContaining('2 times in a row, the last time because it exited with code 1)'),
     });
   });
 
@@ -301,7 +301,7 @@ describe('remora lock', () => {
     expect(await json('session', 'show', byHttp)).toMatchObject({ session, incarnation });
     for (const what of ['show', 'close']) {
       const other = await remora('session', what, `${session}.${incarnation + 1}`);
-      expect(other).toMatchObject({ code: 1, err: `remora: there is no session ${session}\n` });
+      expect(other).toMatchObject({ code: 1, err: `remora: session not found: ${session}\n` });
     }
     expect(await remora('session', 'close', byHttp)).toMatchObject({ code: 0, out: `closed ${session}\n` });
     expect((await run.ended).code).toBe(76);
@@ -360,8 +360,8 @@ describe('remora lock', () => {
     const show = ['sh', '-c', 'echo "[$REMORA_LOCK_PREVIOUS_DATA]"'];
     expect((await remora('lock', 'run', '--keep-data', '--data', 'row 7', 'kept', '--', ...show)).out).toBe('[]\n');
     expect((await remora('lock', 'run', 'kept', '--', ...show)).out).toBe('[row 7]\n');
-    expect((await remora('lock', 'show', 'kept')).out).toContain('left by an earlier holder: row 7');
-    expect((await remora('lock', 'forget', 'kept')).out).toBe('forgot what was left with kept\n');
+    expect((await remora('lock', 'show', 'kept')).out).toContain('data kept by an earlier holder: row 7');
+    expect((await remora('lock', 'forget', 'kept')).out).toBe('deleted what was kept with kept\n');
     expect(await json('lock', 'show', 'kept')).toBeNull();
   });
 
@@ -379,7 +379,7 @@ describe('remora lock', () => {
     const alone = await remora('lock', 'run', '--permits', '1', 'k/sem', '--', 'echo', 'never');
     expect(alone).toMatchObject({ code: 2, err: expect.stringContaining('--capacity') });
     await remora('lock', 'release', '--force', 'k/sem');
-    expect((await remora('lock', 'capacity', 'k/sem', '0')).out).toBe('forgot the capacity of k/sem\n');
+    expect((await remora('lock', 'capacity', 'k/sem', '0')).out).toBe('removed the capacity of k/sem\n');
     // That it was taken by force is all that is left of it.
     expect(await json('lock', 'show', 'k/sem')).toMatchObject({ kind: 'exclusive', holderCount: 0, forced: {} });
     await remora('lock', 'forget', 'k/sem');
@@ -489,14 +489,14 @@ describe('help', () => {
   });
 
   test.each([
-    { args: ['lock', 'run', '', '--', 'true'], says: 'a name has 1 to 1024 bytes' },
-    { args: ['lock', 'watch', ''], says: 'a name has 1 to 1024 bytes' },
+    { args: ['lock', 'run', '', '--', 'true'], says: 'a name must have 1 to 1024 bytes' },
+    { args: ['lock', 'watch', ''], says: 'a name must have 1 to 1024 bytes' },
     { args: ['election', 'observe', 'x'.repeat(1025)], says: 'not 1025' },
     { args: ['lock', 'capacity', 'b', '99999999999'], says: 'from 0 to 1000000' },
     { args: ['lock', 'capacity', 'b', '-1'], says: 'from 0 to 1000000' },
     { args: ['lock', 'run', '--lock-delay', '2m', 'l', '--', 'true'], says: 'at most 1m' },
-    { args: ['kv', 'put', '', 'v'], says: 'a key has at least one byte' },
-    { args: ['kv', 'get', ''], says: 'a key has at least one byte' },
+    { args: ['kv', 'put', '', 'v'], says: 'a key must have at least one byte' },
+    { args: ['kv', 'get', ''], says: 'a key must have at least one byte' },
     { args: ['kv', 'get', '--limit', '0', 'k'], says: 'at least 1' },
   ])(
     'what no cluster would take is exit code 2, whether there is one or not: $args.0 $args.1 ($says)',

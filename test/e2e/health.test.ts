@@ -24,7 +24,7 @@ test('one founder of three says who is missing, in every view, and takes no clie
   const { code, out } = await runHere([node.client], ['admin', 'check']);
   expect({ code, out }).toEqual({
     code: 1,
-    out: expect.stringMatching(/3 nodes, 0 ranges: 2 to look at[\s\S]*waiting for n2, n3/),
+    out: expect.stringMatching(/3 nodes, 0 ranges: 2 problems found[\s\S]*waiting for n2, n3/),
   });
   expect(await runHere([node.client], ['status'])).toMatchObject({
     code: 0,

@@ -465,7 +465,7 @@ test('readers are asked to let go by the command line, and it waits until all of
   const late = await client.rwLock(name).read();
   expect(revoking.alive).toBe(true);
   await second?.release();
-  expect(await revoking.ended).toMatchObject({ code: 0, out: `${name} was let go of\n` });
+  expect(await revoking.ended).toMatchObject({ code: 0, out: `${name} was released\n` });
   expect((await client.locks.show(name))?.revocation).toBeUndefined();
   expect(await command.run('lock', 'revoke', '--wait', '2s', name)).toMatchObject({ code: 75 });
   await late.release();
@@ -475,7 +475,7 @@ test('readers are asked to let go by the command line, and it waits until all of
   expect(await running.ended).toEqual({
     code: 143,
     out: '',
-    err: `remora: ${name} is asked for by ops: mine; stopping the command\n`,
+    err: `remora: release of ${name} requested by ops: mine; stopping the command\n`,
   });
 });
 
@@ -484,7 +484,7 @@ test('the command line stands in an election and observes it; the leader can be 
   const command = new RemoraCommand(() => cluster.endpoints);
   try {
     const observing = command.begin(['election', 'observe', name]);
-    await eventually('nobody leads', async () => observing.out === 'nobody leads\n');
+    await eventually('nobody leads', async () => observing.out === 'no leader\n');
     const leading = command.begin(['election', 'run', '--value', 'host-7', name, '--', 'sleep', '60']);
     await eventually('it leads', async () => observing.out.includes('host-7'));
     const election = client.election(name);
@@ -496,7 +496,7 @@ test('the command line stands in an election and observes it; the leader can be 
     await leadership.proclaim('sdk, at work');
     await eventually('all is told', async () => observing.out.includes('sdk, at work'));
     expect(observing.out.split('\n').map((line) => line.split(/ {2}/).at(-1))).toEqual([
-      ...['nobody leads', 'host-7', 'sdk', 'sdk, at work', ''],
+      ...['no leader', 'host-7', 'sdk', 'sdk, at work', ''],
     ]);
     await leadership.resign();
   } finally {

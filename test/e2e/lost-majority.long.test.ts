@@ -77,7 +77,7 @@ test('two of three nodes are gone with their data: what the third has goes on, a
       return ended.code === 0 ? ended : undefined;
     });
     expect(plan.out).toMatch(/^masters .*node 1, entry \d+ of term \d+/m);
-    expect(plan.out).toContain('What only the\ndead nodes had is lost');
+    expect(plan.out).toContain('Data that\nonly the dead nodes had is lost');
     const unasked = await runHere(left, [...RECOVER, 'n2,n3']);
     expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining('--yes-i-lose-data') });
     const done = await runHere(left, [...RECOVER, 'n2,n3', '--yes-i-lose-data']);

@@ -21,9 +21,12 @@ export function readConfigFile(path: string): OptionsFile {
 export function parseConfig(path: string, text: string): OptionsFile {
   const lineCounter = new LineCounter();
   if (text.length > CONFIG_LENGTH_MAX) {
-    throw new CommandError('usage', `${path}: a configuration file has at most ${CONFIG_LENGTH_MAX} characters`);
+    throw new CommandError(
+      'usage',
+      `${path}: has ${text.length} characters; a configuration file has at most ${CONFIG_LENGTH_MAX}`,
+    );
   }
-  if (nestsTooDeep(text)) throw new CommandError('usage', `${path}: is nested too deep for a configuration file`);
+  if (nestsTooDeep(text)) throw new CommandError('usage', `${path}: is nested too deeply for a configuration file`);
   const document = readable(path, () => parseDocument(text, { lineCounter, prettyErrors: true }));
   const [error] = document.errors;
   if (error !== undefined) throw new CommandError('usage', `${path}: ${error.message.trimEnd()}`);

@@ -1,28 +1,28 @@
 /** What the process's exit code means. `remora --help` shows this table; scripts may rely on it. */
 export const EXIT_CODES = {
-  ok: { code: 0, means: 'done' },
-  failed: { code: 1, means: 'refused by the cluster, or failed in a way that the message explains' },
-  usage: { code: 2, means: 'the command line, a variable or the configuration file is wrong' },
+  ok: { code: 0, means: 'success' },
+  failed: { code: 1, means: 'the cluster refused the request, or it failed as the message explains' },
+  usage: { code: 2, means: 'the command line, an environment variable or the configuration file is invalid' },
   dataDir: { code: 3, means: 'the data directory is in use, damaged, or belongs to another node, cluster or version' },
-  portTaken: { code: 4, means: 'a port to listen on is taken' },
+  portTaken: { code: 4, means: 'a listening port is in use' },
   unavailable: {
     code: 69,
-    means: 'the cluster could not be reached, or did not answer in time; what was asked last was not done',
+    means: 'the cluster could not be reached or did not answer in time; the last request had no effect',
   },
-  internal: { code: 70, means: 'a broken invariant; please report it' },
-  disk: { code: 74, means: 'the disk is full, or failed; what was acknowledged is on the other nodes too' },
+  internal: { code: 70, means: 'internal error (broken invariant); please report it' },
+  disk: { code: 74, means: 'the disk is full or failed; acknowledged writes are also on other nodes' },
   lockBusy: { code: 75, means: 'the lock was not acquired in time' },
   lockLost: {
     code: 76,
-    means: 'the lock was lost, perhaps before the command had ended; or a version is not current',
+    means: 'the lock was lost, possibly before the command had ended, or a fencing version is not current',
   },
   unknown: {
     code: 77,
-    means: 'the answer was lost: it was done, or may have been, or may be yet; look before you repeat it',
+    means: 'outcome unknown: the request may have taken effect or still may; check before you repeat it',
   },
   // As of env, nohup and timeout.
-  cannotRun: { code: 126, means: 'the command to be run was found and cannot be run' },
-  notFound: { code: 127, means: 'there is no such command to be run' },
+  cannotRun: { code: 126, means: 'the command to run exists but cannot be executed' },
+  notFound: { code: 127, means: 'the command to run was not found' },
 } as const;
 
 export type ExitName = keyof typeof EXIT_CODES;

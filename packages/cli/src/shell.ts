@@ -112,7 +112,7 @@ export function reportFailure(error: unknown, shell: Shell): number {
 export function stopSignal(): { readonly signal: AbortSignal; dispose(): void } {
   const controller = new AbortController();
   const onSignal = (name: NodeJS.Signals) => controller.abort(name);
-  const onOrphaned = () => controller.abort('the supervisor is gone');
+  const onOrphaned = () => controller.abort('the supervisor has exited');
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const name of names) process.on(name, onSignal);
   // A supervisor holds the other end of the channel; it closes with it, even on SIGKILL.

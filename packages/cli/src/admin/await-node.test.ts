@@ -57,14 +57,16 @@ describe('waiting for a node', () => {
     expect(await awaitNode(master(node({})), wanted, by)).toBeUndefined();
     expect(by.said).toEqual([
       'n4 has 3 replicas, leads 1 range',
-      'n4 has 3 replicas, leads 1 range; nothing moves:\n  no node can take a replica: node 2 is draining',
-      'n4 goes on without you; see: remora admin nodes show n4 --watch',
+      'n4 has 3 replicas, leads 1 range; nothing is moving:\n  no node can take a replica: node 2 is draining',
+      'the cluster continues to empty n4; to follow it: remora admin nodes show n4 --watch',
     ]);
   });
 
   test('ends when somebody else decides otherwise about the node, or it is gone', async () => {
     const otherwise = awaitNode(master(node({}), node({ duty: 'serving' })), wanted, follower());
-    await expect(otherwise).rejects.toThrow('n4 is serving now: somebody else changed it');
-    await expect(awaitNode(master(node({}), undefined), wanted, follower())).rejects.toThrow('not known any more');
+    await expect(otherwise).rejects.toThrow('n4 is serving now: someone changed it while this command waited');
+    await expect(awaitNode(master(node({}), undefined), wanted, follower())).rejects.toThrow(
+      'the cluster no longer knows node n4',
+    );
   });
 });

@@ -4,7 +4,7 @@ import { CommandError } from '../exit-codes.ts';
 import { counted } from '../format/sizes.ts';
 import { type Follower, follow, type Progress } from './follow.ts';
 
-/** Looks after which somebody who waits is told why nothing moves. */
+/** After this many polls without progress, the command prints why nothing moves. */
 const STILL_LOOKS = 20;
 
 export function leadsNothing({ leaders }: admin.Node): boolean {
@@ -31,9 +31,10 @@ export async function awaitNode(
   let still = 0;
   const look = async (): Promise<Progress<admin.Node>> => {
     const node = (await client.nodes()).nodes.find((each) => each.id === id);
-    if (node === undefined) throw new CommandError('failed', `${name} is not known any more`);
+    if (node === undefined) throw new CommandError('failed', `the cluster no longer knows node ${name}`);
     duty ??= node.duty;
-    if (node.duty !== duty) throw new CommandError('failed', `${name} is ${node.duty} now: somebody else changed it`);
+    if (node.duty !== duty)
+      throw new CommandError('failed', `${name} is ${node.duty} now: someone changed it while this command waited`);
     if (wanted.until(node)) return { over: node };
     const master = node.isMaster ? ', and is one of the masters' : '';
     const line = `${name} has ${counted(node.replicas, 'replica')}, leads ${counted(node.leaders, 'range')}${master}`;
@@ -41,9 +42,10 @@ export async function awaitNode(
     before = line;
     if (still < STILL_LOOKS) return { line };
     const why = await client.why({ nodeId: id });
-    return { line: `${line}; nothing moves:\n${why.map((each) => `  ${each}`).join('\n')}` };
+    return { line: `${line}; nothing is moving:\n${why.map((each) => `  ${each}`).join('\n')}` };
   };
   const last = await follow(look, follower);
-  if (last === undefined) follower.say(`${name} goes on without you; see: remora admin nodes show ${name} --watch`);
+  if (last === undefined)
+    follower.say(`the cluster continues to empty ${name}; to follow it: remora admin nodes show ${name} --watch`);
   return last;
 }

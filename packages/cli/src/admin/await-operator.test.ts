@@ -44,7 +44,7 @@ describe('waiting for an operator', () => {
     const known = master(operator({ status: 'created' }), operator(), operator({ ageMs: 20 }), waits, DONE);
     expect(await awaitOperator(known, operator(), by)).toEqual(DONE);
     expect(by.said).toEqual([
-      'operator 9: waits for the leader of range 2 to report',
+      'operator 9: waiting for the leader of range 2 to report',
       'operator 9: step 1 of 2: add a learner on node 4',
       'operator 9: step 2 of 2: promote node 4 and remove node 1 (the learner on node 4 has not caught up)',
     ]);
@@ -62,7 +62,7 @@ describe('waiting for an operator', () => {
     const waiting = awaitOperator(master(operator(), undefined), operator(), follower());
     await expect(waiting).rejects.toMatchObject({
       exit: 'unknown',
-      message: expect.stringContaining('What came of it: remora admin ranges show 2'),
+      message: expect.stringContaining('To see the range: remora admin ranges show 2'),
     });
   });
 
@@ -71,7 +71,7 @@ describe('waiting for an operator', () => {
     await expect(awaitOperator(silent, operator(), follower())).rejects.toMatchObject({
       exit: 'unknown',
       message:
-        'operator 9 was begun, and nobody says what came of it: no node answers. See: remora admin ranges show 2',
+        'operator 9 was started, but its outcome is unknown: no node answers. To see the range: remora admin ranges show 2',
     });
   });
 
@@ -82,6 +82,6 @@ describe('waiting for an operator', () => {
   test('leaves it alone when the person stops looking', async () => {
     const by = follower(2);
     expect(await awaitOperator(master(operator()), operator(), by)).toBeUndefined();
-    expect(by.said.at(-1)).toBe('operator 9 goes on; see: remora admin operators ls');
+    expect(by.said.at(-1)).toBe('operator 9 continues; to follow it: remora admin operators ls');
   });
 });

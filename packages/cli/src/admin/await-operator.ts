@@ -18,16 +18,16 @@ export async function awaitOperator(
   const { id, rangeId } = begun;
   const ended = await follow(() => lookAt(client, begun), follower).catch((cause: unknown) => {
     if (!(cause instanceof ServiceError)) throw cause;
-    const message = `operator ${id} was begun, and nobody says what came of it: ${cause.message}.`;
-    throw new CommandError('unknown', `${message} See: remora admin ranges show ${rangeId}`, { cause });
+    const message = `operator ${id} was started, but its outcome is unknown: ${cause.message}.`;
+    throw new CommandError('unknown', `${message} To see the range: remora admin ranges show ${rangeId}`, { cause });
   });
   if (ended === undefined) {
-    follower.say(`operator ${id} goes on; see: remora admin operators ls`);
+    follower.say(`operator ${id} continues; to follow it: remora admin operators ls`);
     return undefined;
   }
   if (ended === 'unknown') {
-    const message = `operator ${id} is not known any more: the masters have a new leader, which plans anew.`;
-    throw new CommandError('unknown', `${message} What came of it: remora admin ranges show ${rangeId}`);
+    const message = `operator ${id} is no longer known: the masters have a new leader, which makes new plans.`;
+    throw new CommandError('unknown', `${message} To see the range: remora admin ranges show ${rangeId}`);
   }
   if (ended.status === 'success') return ended;
   throw new CommandError('failed', `operator ${id} ended as ${ended.status}: ${ended.outcome}`);

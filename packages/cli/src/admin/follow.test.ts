@@ -35,7 +35,7 @@ describe('following', () => {
     const by = follower();
     const nine = Array.from({ length: 9 }, () => GONE);
     expect(await follow(looks({ line: 'a' }, ...nine, { line: 'b' }, ...nine, { over: 7 }), by)).toBe(7);
-    expect(by.said).toEqual(['a', 'no answer, trying on: gone', 'b', 'no answer, trying on: gone']);
+    expect(by.said).toEqual(['a', 'no answer, retrying: gone', 'b', 'no answer, retrying: gone']);
   });
 
   test('does not go on for ever without an answer', async () => {

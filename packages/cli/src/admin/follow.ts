@@ -34,7 +34,7 @@ export async function follow<T>(look: () => Promise<Progress<T>>, follower: Foll
       say(progress.line);
     } catch (error) {
       if (!(error instanceof ServiceError) || ++misses === MISSES_MAX) throw error;
-      say(`no answer, trying on: ${error.message}`);
+      say(`no answer, retrying: ${error.message}`);
     }
     await follower.pause();
   }

@@ -5,7 +5,7 @@ import { table } from '../format/table.ts';
 
 /** Of those under way: oldest first. */
 export function activeTable(operators: readonly admin.Operator[]): string {
-  if (operators.length === 0) return 'no operator is under way';
+  if (operators.length === 0) return 'no operator is running';
   const rows = operators.map((operator) => [
     operator.id,
     operator.rangeId,
@@ -20,7 +20,7 @@ export function activeTable(operators: readonly admin.Operator[]): string {
 
 /** Of those that ended: newest first. */
 export function historyTable(operators: readonly admin.Operator[]): string {
-  if (operators.length === 0) return "no operator has ended since the masters' leader leads";
+  if (operators.length === 0) return "no operator has ended since the masters' leader was elected";
   const rows = operators.map((operator) => [
     operator.id,
     operator.rangeId,
@@ -43,6 +43,6 @@ export function presentStep({ steps, step, outcome }: admin.Operator): string {
 /** One line while it is under way. */
 export function progressText(operator: admin.Operator): string {
   const { id, rangeId, step, steps, status } = operator;
-  if (status === 'created') return `operator ${id}: waits for the leader of range ${rangeId} to report`;
+  if (status === 'created') return `operator ${id}: waiting for the leader of range ${rangeId} to report`;
   return `operator ${id}: step ${Math.min(step + 1, steps.length)} of ${steps.length}: ${presentStep(operator)}`;
 }

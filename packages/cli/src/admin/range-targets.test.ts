@@ -35,20 +35,20 @@ describe('what is to be split', () => {
   });
 
   test.each([
-    { name: 'nothing', rangeId: undefined, at: undefined, says: 'name a range, a --key, or both' },
+    { name: 'nothing', rangeId: undefined, at: undefined, says: 'no range given; give a range id, a --key, or both' },
     {
       name: 'a key of another range',
       rangeId: 2,
       at: 'orders',
-      says: 'key:orders is not in range 2, which goes from - to key:m; range 9 has it',
+      says: 'key:orders is not in range 2 (from - to key:m); range 9 contains it',
     },
     {
       name: 'the first key of a range',
       rangeId: 9,
       at: 'm',
-      says: 'range 9 begins with key:m already; choose one behind it',
+      says: 'range 9 already starts at key:m; choose a later key',
     },
-    { name: 'a key that no range has', rangeId: undefined, at: 'x', says: 'no range has key:x' },
+    { name: 'a key that no range has', rangeId: undefined, at: 'x', says: 'no range contains key:x' },
     { name: 'a range that there is not', rangeId: 77, at: undefined, says: 'no range 77' },
   ])('is not $name: the refusal says what would be right', async ({ rangeId, at, says }) => {
     await expect(splitTarget(client, rangeId, at === undefined ? undefined : key(at))).rejects.toThrow(says);
@@ -64,8 +64,8 @@ describe('what is to be merged', () => {
   });
 
   test.each([
-    { pair: [2, 5], says: 'range 2 goes from - to key:m, and range 5 goes from key:t to key:x' },
-    { pair: [9, 9], says: 'only neighbours can be merged' },
+    { pair: [2, 5], says: 'range 2 spans - to key:m, and range 5 spans key:t to key:x' },
+    { pair: [9, 9], says: 'only adjacent ranges can be merged' },
     { pair: [2, 77], says: 'no range 77' },
   ])('$pair are not: the refusal says why', async ({ pair, says }) => {
     await expect(neighbours(client, pair[0] ?? 0, pair[1] ?? 0)).rejects.toThrow(says);

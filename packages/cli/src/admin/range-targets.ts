@@ -11,7 +11,7 @@ export async function rangeWith(client: Pick<AdminClient, 'rangesFrom'>, key: By
   const { ranges } = await client.rangesFrom(key, 1);
   const [range] = ranges;
   if (range !== undefined && compareBytes(range.start, key) <= 0) return range;
-  throw new CommandError('failed', `no range has ${routingKeyText(key)}; see remora admin check`);
+  throw new CommandError('failed', `no range contains ${routingKeyText(key)}; run: remora admin check`);
 }
 
 /**
@@ -25,7 +25,7 @@ export async function splitTarget(
 ): Promise<admin.Range> {
   if (key !== undefined) return splitAt(client, rangeId, key);
   if (rangeId !== undefined) return client.range(rangeId);
-  throw new CommandError('usage', 'name a range, a --key, or both');
+  throw new CommandError('usage', 'no range given; give a range id, a --key, or both');
 }
 
 async function splitAt(client: Ranges, rangeId: number | undefined, key: Bytes): Promise<admin.Range> {
@@ -33,11 +33,11 @@ async function splitAt(client: Ranges, rangeId: number | undefined, key: Bytes):
   if (rangeId !== undefined && owner.id !== rangeId) {
     const { start, end } = await client.range(rangeId);
     const span = `from ${routingKeyText(start)} to ${routingKeyText(end)}`;
-    const message = `${routingKeyText(key)} is not in range ${rangeId}, which goes ${span}; range ${owner.id} has it`;
+    const message = `${routingKeyText(key)} is not in range ${rangeId} (${span}); range ${owner.id} contains it`;
     throw new CommandError('failed', message);
   }
   if (equalBytes(owner.start, key)) {
-    const message = `range ${owner.id} begins with ${routingKeyText(key)} already; choose one behind it`;
+    const message = `range ${owner.id} already starts at ${routingKeyText(key)}; choose a later key`;
     throw new CommandError('failed', message);
   }
   return owner;
@@ -56,9 +56,9 @@ export async function neighbours(
   if (isNext(a, b)) return { target: a, source: b };
   if (isNext(b, a)) return { target: b, source: a };
   const spans = [a, b].map(
-    ({ id, start, end }) => `range ${id} goes from ${routingKeyText(start)} to ${routingKeyText(end)}`,
+    ({ id, start, end }) => `range ${id} spans ${routingKeyText(start)} to ${routingKeyText(end)}`,
   );
-  throw new CommandError('failed', `only neighbours can be merged; ${spans.join(', and ')}`);
+  throw new CommandError('failed', `only adjacent ranges can be merged; ${spans.join(', and ')}`);
 }
 
 function isNext({ end }: admin.Range, { start }: admin.Range): boolean {

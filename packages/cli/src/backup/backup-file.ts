@@ -16,7 +16,7 @@ export async function writeBackupFile(
   write: (put: (bytes: Buffer) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const there = await stat(path).catch(() => undefined); // what keeps it from being looked at keeps it from being written
-  if (there?.isFile() === false) throw cannot('write', path, 'it is there already, and no file');
+  if (there?.isFile() === false) throw cannot('write', path, 'it exists and is not a regular file');
   const unfinished = `${path}.unfinished`;
   const file = await open(unfinished, 'w', OWN_FILE_MODE).catch((cause: unknown) => {
     throw cannot('write', unfinished, cause);
@@ -73,7 +73,7 @@ export async function verifyBackup(backup: BackupSource, onPairs: (pairs: number
     if (part.type === 'header') header = part.header;
     else onPairs(part.pairs.length);
   }
-  if (header === undefined) throw new CommandError('failed', `${backup.name} is not complete`);
+  if (header === undefined) throw new CommandError('failed', `${backup.name} is incomplete`);
   return header;
 }
 

@@ -60,15 +60,15 @@ describe('a backup file', () => {
 
   const [a = pair(''), b = pair(''), c = pair('')] = PAGES.flat();
   const wrong: readonly { name: string; file: Buffer; says: string }[] = [
-    { name: 'empty', file: Buffer.of(), says: 'is no backup' },
-    { name: 'something else', file: Buffer.from('{"this is":"json"}'), says: 'is no backup' },
+    { name: 'empty', file: Buffer.of(), says: 'is not a backup' },
+    { name: 'something else', file: Buffer.from('{"this is":"json"}'), says: 'is not a backup' },
     { name: 'newer', file: Buffer.from(encoded()).fill(BACKUP_FORMAT + 1, 7, 8), says: 'has format 2' },
     { name: 'going on behind its end', file: Buffer.concat([encoded(), Buffer.of(1)]), says: 'follows its end' },
     { name: 'two in one', file: Buffer.concat([encoded(), encoded()]), says: 'follows its end' },
-    { name: 'short of a page', file: encoded([[a, b]]), says: 'not those that its end counts' },
-    { name: 'out of order', file: encoded([[b, a], [c]]), says: 'not in order' },
-    { name: 'out of order between pages', file: encoded([[b], [a, c]]), says: 'not in order' },
-    { name: 'one with a key twice', file: encoded([[a, a], [c]]), says: 'not in order' },
+    { name: 'short of a page', file: encoded([[a, b]]), says: 'its end record counts other parts' },
+    { name: 'out of order', file: encoded([[b, a], [c]]), says: 'out of order' },
+    { name: 'out of order between pages', file: encoded([[b], [a, c]]), says: 'out of order' },
+    { name: 'one with a key twice', file: encoded([[a, a], [c]]), says: 'out of order' },
   ];
   test.each(wrong)('that is $name is refused', async ({ file, says }) => {
     expect(await problem(file)).toContain(says);
@@ -83,6 +83,6 @@ describe('a backup file', () => {
     const mixed = new BackupEncoder();
     const begin = mixed.begin(HEADER);
     const file = Buffer.concat([begin, ...other.map((page) => mixed.pairs(page)), rightEnd]);
-    expect(await problem(file)).toContain('not those that its end counts');
+    expect(await problem(file)).toContain('its end record counts other parts');
   });
 });

@@ -97,25 +97,25 @@ export async function* decodeBackup(read: (bytes: number) => Promise<Buffer>): A
   let [pairs, sum] = [0, 0];
   for (;;) {
     const head = await read(FRAME_HEADER_BYTES);
-    if (head.length < FRAME_HEADER_BYTES) throw new BackupError('is not complete: its end is missing');
+    if (head.length < FRAME_HEADER_BYTES) throw new BackupError('is incomplete: its end is missing');
     const [kind, ...fields] = await readBody(head, read);
     if (header === undefined) {
-      if (kind !== HEADER) throw new BackupError('is damaged: it does not begin with a header');
+      if (kind !== HEADER) throw new BackupError('is damaged: it does not start with a header');
       header = decoded(() => decodeHeader(fields));
       yield { type: 'header', header };
     } else if (kind === PAIRS) {
       const page = decoded(() => asList(fields[0], 'pairs', decodePair));
       for (const { key } of page) {
         if (last !== undefined && compareBytes(last, key) >= 0)
-          throw new BackupError('is damaged: its keys are not in order');
+          throw new BackupError('is damaged: its keys are out of order');
         last = key;
       }
       pairs += page.length;
       yield { type: 'pairs', pairs: page };
     } else {
       const whole = kind === END && fields[0] === pairs && fields[1] === sum && pairs === header.pairs;
-      if (!whole) throw new BackupError('is damaged: its parts are not those that its end counts');
-      if ((await read(1)).length > 0) throw new BackupError('is damaged: something follows its end');
+      if (!whole) throw new BackupError('is damaged: its end record counts other parts than the file has');
+      if ((await read(1)).length > 0) throw new BackupError('is damaged: data follows its end record');
       return;
     }
     sum = crc32(head, sum);
@@ -124,20 +124,21 @@ export async function* decodeBackup(read: (bytes: number) => Promise<Buffer>): A
 
 function checkMagic(bytes: Buffer): void {
   if (bytes.length < MAGIC.length || bytes.compare(MAGIC, 0, MAGIC.length - 1, 0, MAGIC.length - 1) !== 0) {
-    throw new BackupError('is no backup of a cluster');
+    throw new BackupError('is not a backup of a cluster');
   }
   const format = bytes[MAGIC.length - 1];
-  if (format !== BACKUP_FORMAT) throw new BackupError(`has format ${format}; this version reads ${BACKUP_FORMAT}`);
+  if (format !== BACKUP_FORMAT)
+    throw new BackupError(`has format ${format}; this version of remora reads format ${BACKUP_FORMAT}`);
 }
 
 async function readBody(head: Buffer, read: (bytes: number) => Promise<Buffer>): Promise<readonly unknown[]> {
   const length = head.readUInt32BE(0);
-  if (length > FRAME_BYTES_MAX) throw new BackupError('is damaged: a part has an impossible length');
+  if (length > FRAME_BYTES_MAX) throw new BackupError('is damaged: a part has an invalid length');
   const body = await read(length);
-  if (body.length < length) throw new BackupError('is not complete: it breaks off');
-  if (crc32(body) !== head.readUInt32BE(4)) throw new BackupError('is damaged: a checksum is wrong');
+  if (body.length < length) throw new BackupError('is incomplete: it is truncated');
+  if (crc32(body) !== head.readUInt32BE(4)) throw new BackupError('is damaged: a checksum does not match');
   const content = decoded(() => unpack(body, 0));
-  if (!Array.isArray(content)) throw new BackupError('is damaged: a part is not what it should be');
+  if (!Array.isArray(content)) throw new BackupError('is damaged: a part has an unexpected type');
   return content;
 }
 
@@ -169,6 +170,6 @@ function decoded<T>(decode: () => T): T {
   try {
     return decode();
   } catch (cause) {
-    throw new BackupError('is damaged: a part cannot be read', { cause });
+    throw new BackupError('is damaged: a part cannot be decoded', { cause });
   }
 }

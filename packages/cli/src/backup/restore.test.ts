@@ -150,7 +150,7 @@ describe('a restore', () => {
   test.each(others)('into a cluster that has $name is refused', async ({ given }) => {
     given(cluster);
     const before = cluster.contents;
-    await expect(restore()).rejects.toThrow('which are not the beginning of');
+    await expect(restore()).rejects.toThrow('and they are not from');
     expect([cluster.raised, cluster.contents]).toEqual([[], before]);
   });
 
@@ -160,7 +160,7 @@ describe('a restore', () => {
     const [first] = KEPT;
     cluster.put(first?.key ?? Buffer.of(), first?.value ?? Buffer.of());
     cluster.patience = Number.POSITIVE_INFINITY;
-    await expect(restore()).rejects.toThrow('which are not the beginning of');
+    await expect(restore()).rejects.toThrow('and they are not from');
   });
 
   test('notices who writes meanwhile', async () => {
@@ -170,7 +170,7 @@ describe('a restore', () => {
       if (++calls === 2) cluster.put(KEPT[100]?.key ?? Buffer.of(), Buffer.from('mine'));
       return txn(request);
     };
-    await expect(restore()).rejects.toThrow('is there already: somebody else writes');
+    await expect(restore()).rejects.toThrow('already exists: another client writes');
     expect(cluster.pairs.get(String(KEPT[100]?.key))?.value.toString()).toBe('mine');
   });
 });

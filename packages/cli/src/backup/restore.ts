@@ -64,7 +64,7 @@ export async function restoreBackup(
   const restored = { pairs: progress.pairs, leftOut: counts.leftOut, before: present, above };
   const { count } = await countKeys(client);
   if (count !== present + progress.pairs) {
-    const message = `the cluster has ${count} keys after the restore, not ${present + progress.pairs}: somebody else writes to it`;
+    const message = `the cluster has ${count} keys after the restore, not ${present + progress.pairs}: another client writes to it`;
     throw new CommandError('failed', message);
   }
   return restored;
@@ -93,8 +93,8 @@ async function skipPresent(
       const same = expected !== undefined && equalBytes(key, expected.key) && equalBytes(value, expected.value);
       if (same && version === 1 && createRevision > above) continue;
       const message =
-        `the cluster has ${present} keys, which are not the beginning of ${name}: ${printable(key)} is not from it. ` +
-        'A backup is restored into an empty cluster; a new one has a new --cluster-token and empty data directories';
+        `the cluster already has ${present} keys, and they are not from ${name}: ${printable(key)} is not in it. ` +
+        'Restore into an empty cluster: start one with a new --cluster-token and empty data directories';
       throw new CommandError('failed', message);
     }
   }
@@ -124,6 +124,6 @@ async function writeBatch(client: RestoreTarget['client'], batch: readonly KvPai
   const keys = `${printable(batch[0]?.key ?? Buffer.of())} to ${printable(batch.at(-1)?.key ?? Buffer.of())}`;
   throw new CommandError(
     'failed',
-    `one of the keys from ${keys} is there already: somebody else writes to the cluster`,
+    `one of the keys from ${keys} already exists: another client writes to the cluster. Stop it, then run this again`,
   );
 }

@@ -26,7 +26,7 @@ export async function takeBackup(client: RemoraClient, path: string, shell: Shel
     if (progress.pairs !== count) {
       throw new CommandError(
         'internal',
-        `the cluster counted ${count} keys at revision ${revision} and gave ${progress.pairs}`,
+        `the cluster counted ${count} keys at revision ${revision} but returned ${progress.pairs}`,
       );
     }
     await put(encoder.end());
@@ -58,8 +58,8 @@ async function* pagesAt(client: RemoraClient, revision: number) {
   } catch (cause) {
     if (!(cause instanceof ServiceError) || cause.code !== 'COMPACTED') throw cause;
     const message =
-      `history was compacted beyond revision ${revision} while it was read. Try again; if it happens again, ` +
-      'let the nodes keep history for longer than a backup takes (--compaction-retention)';
+      `revision ${revision} was compacted while the backup read it. Try again; if this recurs, ` +
+      'raise --compaction-retention of the nodes above the duration of a backup';
     throw new CommandError('failed', message, { cause });
   }
 }

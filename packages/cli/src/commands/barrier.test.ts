@@ -23,7 +23,7 @@ async function passing(client: Barriers): Promise<string> {
 test('who waited until all were there has passed, also when another one stays there for longer', async () => {
   expect(await passing(barriers({}))).toBe('');
   const late = barriers({ leave: new ServiceError('LOCK_TIMEOUT', 'others are still there') });
-  expect(await passing(late)).toContain('others are perhaps still at round');
+  expect(await passing(late)).toContain('could not confirm that all parties left round');
 });
 
 test('who gave up before all were there has not passed', async () => {

@@ -34,9 +34,10 @@ interface LiftFlags extends ConnectionFlags {
 
 export function barrierCommand(shell: Shell): Command {
   return new Command('barrier')
+    .summary('Waits until a task is finished, or until other parties arrive.')
     .description(
-      'Waits until something is done, or until others are there. What is done under "remora lock run NAME" holds up all ' +
-        'who wait at the barrier of that name.',
+      'Waits until a task is finished, or until other parties arrive. While a command runs under "remora lock run NAME", ' +
+        '"barrier wait NAME" waits.',
     )
     .addHelpText(
       'after',
@@ -58,15 +59,16 @@ function namespaced(command: Command, shell: Shell): Command {
 
 function waitCommand(shell: Shell): Command {
   const command = new Command('wait')
+    .summary('Waits at a barrier until it opens.')
     .description(
-      'Waits until nobody holds the lock of that name, or with --parties until so many wait: all go on together. Exit code ' +
-        '75 when that was not in time.',
+      'Waits until nobody holds the lock of that name. With --parties, waits until that many callers wait, then all ' +
+        'continue together. Exits with 75 if --wait expires first.',
     )
-    .argument('<name>', '', readLockName)
-    .option('--wait <duration>', 'how long at most; as long as it takes unless given', flagReader(durationMs()))
+    .argument('<name>', 'name of the barrier', readLockName)
+    .option('--wait <duration>', 'give up after this time (default: wait forever)', flagReader(durationMs()))
     .option(
       '--parties <number>',
-      'waits for others who do the same, so many in all',
+      'total number of callers that must wait before all continue',
       flagReader(int({ min: 1, max: SHARERS_MAX })),
     )
     .addHelpText(
@@ -92,30 +94,39 @@ export async function pass(
   // Until all have heard of it: who waits again would be counted with those who are still there.
   await stay.leave(waitOf(flags)).catch((error: unknown) => {
     shell.err(
-      `remora: others are perhaps still at ${printableText(name)}, and would be counted with who waits again: ${String(error)}`,
+      `remora: could not confirm that all parties left ${printableText(name)}; waiting again may count them: ${String(error)}`,
     );
   });
 }
 
 function runCommand(shell: Shell): Command {
   const command = new Command('run')
+    .summary('Runs a command together with other parties.')
     .description(
-      'Runs a command when so many are there, and ends when the commands of all have ended. Its exit code is the ' +
-        "command's; 75 when the others were not there in time, 76 when it was counted no longer, 126, 127 and 128+n as " +
-        `of "remora lock run". ${COMMAND_PROMISE}`,
+      "Waits for the other parties, runs a command, and returns when all parties' commands have ended. Exits with the code of " +
+        'the command; with 75 if the parties did not arrive in time, 76 if the barrier stopped counting this one, and 126, 127, ' +
+        `128+n as "remora lock run" does. ${COMMAND_PROMISE}`,
     )
-    .argument('<name>', '', readLockName)
-    .argument('<command...>', 'after "--", so that its flags are its own')
-    .requiredOption('--parties <number>', 'how many', flagReader(int({ min: 1, max: SHARERS_MAX })))
-    .option('--wait <duration>', 'how long to wait for the others to come', flagReader(durationMs()))
+    .argument('<name>', 'name of the barrier', readLockName)
+    .argument('<command...>', 'the command and its arguments, after "--"')
+    .requiredOption(
+      '--parties <number>',
+      'number of parties, including this one',
+      flagReader(int({ min: 1, max: SHARERS_MAX })),
+    )
+    .option(
+      '--wait <duration>',
+      'give up if the others have not arrived after this time (default: wait forever)',
+      flagReader(durationMs()),
+    )
     .option(
       '--ttl <duration>',
-      'how long this one is counted when its process dies (default: 10s)',
+      'how long the barrier counts this party after its process dies (default: 10s)',
       flagReader(durationMs({ min: 1000 })),
     )
     .option(
       '--kill-after <duration>',
-      'from SIGTERM to SIGKILL when it is counted no longer (default: 1s)',
+      'time from SIGTERM to SIGKILL once the barrier no longer counts this party (default: 1s)',
       flagReader(durationMs()),
     )
     .addHelpText('after', examples('remora barrier run --parties 3 round -- ./work'));
@@ -126,7 +137,7 @@ function runCommand(shell: Shell): Command {
       return runChild((signal) => inTime(enter(barrier, { ...waitOf(flags), signal }), name, flags), {
         ...{
           what: printableText(name),
-          lost: `${printableText(name)} counts it no longer`,
+          lost: `${printableText(name)} no longer counts this party`,
           argv,
           killAfterMs,
           ttlMs: flags.ttl,
@@ -152,9 +163,9 @@ async function enter(barrier: DoubleBarrier, options: Parameters<DoubleBarrier['
 
 function liftCommand(shell: Shell): Command {
   const command = new Command('lift')
-    .description('Lets all go on who wait, by taking the lock from whoever holds it, who is not asked.')
-    .argument('<name>', '', readLockName)
-    .option('--reason <text>', 'why; stays on record with the lock')
+    .description('Lets all waiters continue: takes the lock from its holders, without asking them.')
+    .argument('<name>', 'name of the barrier', readLockName)
+    .option('--reason <text>', 'reason, recorded with the lock')
     .addHelpText('after', examples('remora barrier lift --reason "the migration was given up" migration'));
   return namespaced(command, shell).action((name: string, flags: LiftFlags) =>
     withClient(flags, async (client) => {
@@ -176,7 +187,7 @@ async function inTime<T>(waiting: Promise<T>, name: string, { wait = 0 }: WaitFl
   } catch (error) {
     const late = error instanceof ServiceError && (error.code === 'LOCK_TIMEOUT' || error.code === 'LOCK_BUSY');
     if (!late) throw error;
-    throw new CommandError('lockBusy', `${printableText(name)} was not passed within ${formatDurationMs(wait)}`, {
+    throw new CommandError('lockBusy', `${printableText(name)} did not open within ${formatDurationMs(wait)}`, {
       cause: error,
     });
   }

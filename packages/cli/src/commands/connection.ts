@@ -26,11 +26,11 @@ export function addConnectionFlags(command: Command, shell: Shell): Command {
     'client addresses of nodes (or REMORA_ENDPOINTS)',
   ).default(shell.env.REMORA_ENDPOINTS || DEFAULT_ENDPOINTS);
   const limits = { min: 1, max: 60_000 };
-  const timeout = durationOption('--timeout', { desc: 'how long one request may take', defaultMs: 10_000, limits });
+  const timeout = durationOption('--timeout', { desc: 'time limit of one request', defaultMs: 10_000, limits });
   return command
     .addOption(endpoints)
     .addOption(timeout)
-    .option('--no-discover', 'use these endpoints alone, and no other gateways of their cluster')
+    .option('--no-discover', 'use only these endpoints, not the other gateways of the cluster')
     .option('--json', 'print JSON');
 }
 
@@ -73,7 +73,7 @@ async function connected(
 export function noNodeAnswers(endpoints: readonly string[], triedMs: number, cause: unknown): CommandError {
   const message =
     `no node answers at ${endpoints.join(', ')} (tried for ${formatDurationMs(triedMs)})\n` +
-    'Is the cluster running? Name other nodes with --endpoints or REMORA_ENDPOINTS; `remora dev` starts a cluster here.';
+    'Is the cluster running? Set other addresses with --endpoints or REMORA_ENDPOINTS, or start a local cluster with `remora dev`.';
   return new CommandError('unavailable', message, { cause });
 }
 
@@ -109,7 +109,7 @@ export function durationOption(name: string, { desc, defaultMs, limits }: Durati
 export function readLockName(text: string): string {
   const bytes = Buffer.byteLength(text);
   if (bytes >= 1 && bytes <= NAME_BYTES_MAX) return text;
-  throw new CommandError('usage', `a name has 1 to ${NAME_BYTES_MAX} bytes, not ${bytes}`);
+  throw new CommandError('usage', `the name has ${bytes} bytes; a name must have 1 to ${NAME_BYTES_MAX} bytes`);
 }
 
 /** Reads a flag's text by an option type, with its words for what is wrong. */

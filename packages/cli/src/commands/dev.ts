@@ -21,39 +21,39 @@ const devSchema = defineOptions({
   definitions: {
     nodes: {
       type: int({ min: 1, max: 9 }),
-      desc: `How many nodes; as many as last time, or ${DEFAULT_NODES}.`,
+      desc: `Number of nodes; by default as many as in the last run, or ${DEFAULT_NODES}.`,
     },
     dataDir: {
       type: string({ placeholder: '<path>' }),
       default: '.remora/dev',
-      desc: 'Where the cluster keeps its data and its logs between runs.',
+      desc: 'Directory for the data and logs of the cluster; kept between runs.',
     },
     basePort: {
       type: int({ min: 1, max: 65_000 }),
       default: DEFAULT_BASE_PORT,
-      desc: 'The first client port; peer and HTTP ports follow it, further nodes are ten apart.',
+      desc: 'Client port of the first node. Its other ports follow; the ports of each further node are ten higher.',
     },
     readyTimeout: {
       type: durationMs({ min: 1000 }),
       default: 60_000,
-      desc: 'How long the cluster may take to get ready.',
+      desc: 'How long to wait until the cluster is ready.',
     },
   },
 });
 
 const EXAMPLES = `
 Examples:
-  Three nodes on ports 7480, 7490 and 7500, with what they knew last time:
+  Start three nodes on ports 7480, 7490 and 7500, with the data of the last run:
     $ remora dev
 
-  A second cluster beside it:
+  Start a second cluster beside it:
     $ remora dev --data-dir .remora/other --base-port 8480
 
-A node that dies, or is killed, is started again after 500 ms. Ctrl-C stops all. To start from nothing, remove the data directory.`;
+A node that dies or is killed restarts after 500 ms. Ctrl-C stops all nodes. To start empty, remove the data directory.`;
 
 export function devCommand(shell: Shell): Command {
   const command = new Command('dev')
-    .summary('run a cluster on this machine')
+    .summary('Runs a cluster on this machine.')
     .description('Runs a cluster of real node processes on this machine, for development.')
     .addHelpText('after', EXAMPLES);
   addSchemaFlags(command, devSchema);
@@ -110,5 +110,5 @@ ${usual}  ${remora} kv put greeting hello
   etcdctl --endpoints ${first?.client ?? endpoints} put greeting hello
   curl http://${first?.health}/health
 
-A node that dies, or is killed, is started again after 500 ms. Ctrl-C stops the cluster; its data stays.`;
+A node that dies or is killed restarts after 500 ms. Ctrl-C stops the cluster; its data stays.`;
 }

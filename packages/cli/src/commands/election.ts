@@ -27,7 +27,10 @@ interface CampaignFlags
 
 export function electionCommand(shell: Shell): Command {
   return new Command('election')
-    .description('Elects leaders, and shows who leads. An election is a lock: "remora lock show" shows its candidates.')
+    .summary('Elects leaders, and shows the current leader.')
+    .description(
+      'Elects leaders, and shows the current leader. An election is a lock: "remora lock show" shows its candidates.',
+    )
     .addHelpText(
       'after',
       examples('remora election run --value "$HOSTNAME" scheduler -- ./scheduler', 'remora election observe scheduler'),
@@ -43,28 +46,33 @@ function namespaced(command: Command, shell: Shell): Command {
 
 function runCommand(shell: Shell): Command {
   const command = new Command('run')
+    .summary('Runs a command while leading an election.')
     .description(
-      "Stands as a candidate, and runs a command while leading. Its exit code is the command's; 75 when it was not " +
-        'elected in time, 76 when the leadership was lost, 126, 127 and 128+n as of "remora lock run". ' +
-        `The command sees REMORA_LOCK_VERSION, the fencing version. ${COMMAND_PROMISE}`,
+      'Joins an election as a candidate, and runs a command while leading. Exits with the code of the command; with 75 if ' +
+        'not elected in time, 76 if the leadership was lost, and 126, 127, 128+n as "remora lock run" does. ' +
+        `The environment variable REMORA_LOCK_VERSION holds the fencing version. ${COMMAND_PROMISE}`,
     )
-    .argument('<name>', '', readLockName)
-    .argument('<command...>', 'after "--", so that its flags are its own')
-    .option('--value <text>', 'what is proclaimed to those who observe')
-    .option('--wait <duration>', 'how long to stand; as long as it takes unless given', flagReader(durationMs()))
+    .argument('<name>', 'name of the election', readLockName)
+    .argument('<command...>', 'the command and its arguments, after "--"')
+    .option('--value <text>', 'value that the leader proclaims to observers')
+    .option(
+      '--wait <duration>',
+      'give up if not elected after this time (default: wait forever)',
+      flagReader(durationMs()),
+    )
     .option(
       '--ttl <duration>',
-      'how long the leadership outlives this process when it dies (default: 10s)',
+      'how long the leadership lasts after this process dies (default: 10s)',
       flagReader(durationMs({ min: 1000 })),
     )
     .option(
       '--kill-after <duration>',
-      'from SIGTERM to SIGKILL when the leadership is lost (default: 1s)',
+      'time from SIGTERM to SIGKILL after the leadership is lost (default: 1s)',
       flagReader(durationMs()),
     )
-    .option('--stop-on-revoke', 'as of "remora lock run"')
-    .option('--journal <directory>', 'as of "remora lock run"')
-    .option('--no-journal', 'as of "remora lock run"')
+    .option('--stop-on-revoke', 'as in "remora lock run"')
+    .option('--journal <directory>', 'as in "remora lock run"')
+    .option('--no-journal', 'as in "remora lock run"')
     .addHelpText('after', examples('remora election run --value "$HOSTNAME" scheduler -- ./scheduler'));
   return namespaced(command, shell).action(
     async (name: string, argv: string[], { value, ...flags }: CampaignFlags): Promise<void> => {
@@ -78,8 +86,8 @@ function runCommand(shell: Shell): Command {
 
 function observeCommand(shell: Shell): Command {
   const command = new Command('observe')
-    .description('Prints who leads and what it proclaims, now and whenever that changes, until Ctrl-C.')
-    .argument('<name>', '', readLockName)
+    .description('Prints the current leader and its value, and every change, until Ctrl-C.')
+    .argument('<name>', 'name of the election', readLockName)
     .addHelpText('after', examples('remora election observe scheduler', 'remora election observe scheduler --json'));
   return namespaced(command, shell).action((name: string, flags: ElectionFlags) =>
     withClient(flags, (client) => observe(client, { name, flags, shell })),

@@ -29,7 +29,7 @@ function succeeds(command: string, signal: AbortSignal): Promise<void> {
     child.once('error', reject);
     child.once('exit', (code, killedBy) => {
       if (code === 0) resolve();
-      else reject(new Error(code === null ? `it was ended by ${killedBy}` : `it exited with ${code}`));
+      else reject(new Error(code === null ? `it was killed by ${killedBy}` : `it exited with code ${code}`));
     });
   });
 }

@@ -47,13 +47,13 @@ export function kvCommand(shell: Shell): Command {
 
 function getCommand(shell: Shell): Command {
   const command = new Command('get')
-    .description('Prints the value of a key, or the pairs under a prefix. A key that does not exist is exit code 1.')
+    .description('Prints the value of a key, or all pairs under a prefix. Exits with 1 if the key does not exist.')
     .argument('<key>')
-    .option('--prefix', 'all keys that begin with <key>')
-    .option('--keys-only', 'no values')
-    .option('--limit <number>', 'at most so many pairs', flagReader(int({ min: 1 })))
-    .option('--revision <number>', 'as of this revision', flagReader(int({ min: 1 })))
-    .option('--serializable', 'as a replica has it, which may be older; also while nobody leads')
+    .option('--prefix', 'all keys that start with <key>')
+    .option('--keys-only', 'print keys without values')
+    .option('--limit <number>', 'maximum number of pairs', flagReader(int({ min: 1 })))
+    .option('--revision <number>', 'read as of this revision', flagReader(int({ min: 1 })))
+    .option('--serializable', 'read from any replica: the result may be stale, but works without a leader')
     .addHelpText(
       'after',
       examples(
@@ -85,18 +85,18 @@ function getCommand(shell: Shell): Command {
       // The very bytes, so that what was put from a file can be got into one.
       else shell.raw(first.value);
       if (flags.prefix && answer.more)
-        shell.err(`these are ${answer.kvs.length} of ${answer.count}: --limit ends the list here`);
+        shell.err(`shown ${answer.kvs.length} of ${answer.count} pairs; raise --limit to see more`);
     });
   });
 }
 
 function noKey(key: string): CommandError {
-  return new CommandError('failed', `there is no key ${printableText(key)}`);
+  return new CommandError('failed', `key not found: ${printableText(key)}`);
 }
 
 function putCommand(shell: Shell): Command {
   const command = new Command('put')
-    .description('Sets a key. With "-" the value is read from standard input.')
+    .description('Sets a key. Reads the value from standard input if it is "-".')
     .argument('<key>', '', readKeyText)
     .argument('<value>')
     .addHelpText(
@@ -121,13 +121,13 @@ function deleteCommand(shell: Shell): Command {
     .alias('del')
     .description('Deletes a key, or all keys under a prefix.')
     .argument('<key>')
-    .option('--prefix', 'all keys that begin with <key>')
-    .option('--all', 'with --prefix and an empty <key>: every key there is')
+    .option('--prefix', 'all keys that start with <key>')
+    .option('--all', 'with --prefix and an empty <key>: delete every key')
     .addHelpText('after', examples('remora kv delete greeting', 'remora kv delete --prefix orders/42/'));
   return writing(command, shell).action((key: string, flags: DeleteFlags) => {
     // An unset variable of a script, mostly.
     if (flags.prefix && key === '' && !flags.all) {
-      throw new CommandError('usage', 'every key begins with the empty prefix; to delete all there are, say --all');
+      throw new CommandError('usage', 'an empty prefix matches every key; add --all to delete all keys');
     }
     const selected = selector(key, flags);
     return withClient(flags, async (client) => {
@@ -140,11 +140,12 @@ function deleteCommand(shell: Shell): Command {
 /** What changes keys may require that a lock is held. */
 function writing(command: Command, shell: Shell): Command {
   command
+    .option('--lock <name>', 'write only while the grant with --lock-version holds this lock; else exit with 1')
     .option(
-      '--lock <name>',
-      'write only while this lock is held by the grant with --lock-version; exit code 1 otherwise',
+      '--lock-version <number>',
+      'fencing version of the grant: REMORA_LOCK_VERSION under `remora lock run`',
+      flagReader(int({ min: 1 })),
     )
-    .option('--lock-version <number>', 'as `remora lock run` tells its command', flagReader(int({ min: 1 })))
     .option('--namespace <name>', 'namespace of the lock', 'default');
   return addConnectionFlags(command, shell);
 }
@@ -153,15 +154,15 @@ function fenceOf({ lock, lockVersion, namespace }: WriteFlags): Pick<PutOptions,
   if (lock === undefined && lockVersion === undefined) return {};
   if (lock !== undefined && lockVersion !== undefined)
     return { fence: { name: lock, namespace, version: lockVersion } };
-  throw new CommandError('usage', '--lock and --lock-version are given together');
+  throw new CommandError('usage', '--lock and --lock-version must be given together');
 }
 
 function watchCommand(shell: Shell): Command {
   const command = new Command('watch')
     .description('Prints changes as they happen, until Ctrl-C.')
     .argument('<key>')
-    .option('--prefix', 'all keys that begin with <key>')
-    .option('--revision <number>', 'begin with this revision', flagReader(int({ min: 1 })))
+    .option('--prefix', 'all keys that start with <key>')
+    .option('--revision <number>', 'start at this revision', flagReader(int({ min: 1 })))
     .addHelpText(
       'after',
       examples('remora kv watch greeting', 'remora kv watch --prefix orders/ --revision 100 --json'),
@@ -199,7 +200,7 @@ function selector(key: string, { prefix }: { readonly prefix?: true }): KeySelec
 
 /** Refused like any argument, before anybody is asked. */
 function readKeyText(text: string): string {
-  if (text === '') throw new CommandError('usage', 'a key has at least one byte');
+  if (text === '') throw new CommandError('usage', 'the key is empty; a key must have at least one byte');
   return text;
 }
 

@@ -17,12 +17,13 @@ interface CheckFlags extends ConnectionFlags {
 
 export function lockCheckCommand(shell: Shell): Command {
   const command = new Command('check')
+    .summary('Checks if a fencing version is current.')
     .description(
-      'Says whether a fencing version is still the current one: exit code 0, or 76 when it is not. A diagnosis: the holder ' +
-        'may change before what is done next, so let what the lock protects refuse lower versions.',
+      'Checks if a fencing version is current: exits with 0 if so, with 76 if not. For diagnosis only: the holder ' +
+        'may change right after the check, so the protected resource itself must reject lower versions.',
     )
-    .argument('<name>', '', readLockName)
-    .argument('<version>', 'of a grant: REMORA_LOCK_VERSION', flagReader(int({ min: 0 })))
+    .argument('<name>', 'name of the lock', readLockName)
+    .argument('<version>', 'fencing version of a grant: REMORA_LOCK_VERSION', flagReader(int({ min: 0 })))
     .option('--namespace <name>', 'namespace of the lock', 'default')
     .addHelpText('after', examples('remora lock check orders/42 812', 'remora lock check orders/42 812 --json'));
   return addConnectionFlags(command, shell).action((name: string, version: number, flags: CheckFlags) =>

@@ -15,13 +15,14 @@ interface RevokeFlags extends ConnectionFlags {
 export function lockRevokeCommand(shell: Shell, namespaced: (command: Command, shell: Shell) => Command): Command {
   const limits = { max: 86_400_000 };
   const command = new Command('revoke')
+    .summary('Asks all holders to release a lock.')
     .description(
-      'Asks all who hold a lock to let go of it, and waits. Nobody is forced: exit code 75 when the lock is still held ' +
-        'when the time is over.',
+      'Asks all holders to release a lock, and waits until they have. Nobody is forced: exits with 75 if the lock is still ' +
+        'held after --wait.',
     )
-    .argument('<name>', '', readLockName)
-    .addOption(durationOption('--wait', { desc: 'how long to wait', defaultMs: 30_000, limits }))
-    .option('--reason <text>', 'told to the holder')
+    .argument('<name>', 'name of the lock', readLockName)
+    .addOption(durationOption('--wait', { desc: 'how long to wait for the release', defaultMs: 30_000, limits }))
+    .option('--reason <text>', 'reason, sent to the holders')
     .addHelpText('after', examples('remora lock revoke --wait 10s --reason "host goes down" orders/42'));
   return namespaced(command, shell).action((name: string, flags: RevokeFlags) =>
     withClient(flags, async (client) => {
@@ -35,10 +36,10 @@ export function lockRevokeCommand(shell: Shell, namespaced: (command: Command, s
       });
       if (flags.json) shell.out(JSON.stringify({ outcome }));
       if (outcome === 'declined') {
-        throw new CommandError('lockBusy', `${printableText(name)} was not let go of within ${formatDurationMs(wait)}`);
+        throw new CommandError('lockBusy', `${printableText(name)} was not released within ${formatDurationMs(wait)}`);
       }
       if (!flags.json)
-        shell.out(outcome === 'free' ? `nobody held ${printableText(name)}` : `${printableText(name)} was let go of`);
+        shell.out(outcome === 'free' ? `nobody held ${printableText(name)}` : `${printableText(name)} was released`);
     }),
   );
 }

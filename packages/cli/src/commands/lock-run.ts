@@ -102,7 +102,7 @@ async function refusalOf(
   const taken = error instanceof ServiceError && (error.code === 'LOCK_TIMEOUT' || error.code === 'LOCK_BUSY');
   if (!taken) return error;
   const { namespace, wait = 0 } = flags;
-  const waited = wait === 0 ? '' : ` and was not free within ${formatDurationMs(wait)}`;
+  const waited = wait === 0 ? '' : ` and did not become free within ${formatDurationMs(wait)}`;
   const held = await heldByText(client, { name, namespace }, signal);
   return new CommandError('lockBusy', `${printableText(name)} is taken${waited}${held}`, { cause: error });
 }
@@ -118,7 +118,7 @@ function hearRequests(command: RunningCommand, lock: HeldLock, { name, flags, sh
   lock.onRevoke((asked) => {
     const agrees = flags.stopOnRevoke === true;
     shell.err(
-      `remora: ${printableText(name)} is asked for${askedText(asked)}${agrees ? '; stopping the command' : ''}`,
+      `remora: release of ${printableText(name)} requested${askedText(asked)}${agrees ? '; stopping the command' : ''}`,
     );
     if (agrees) command.forward('SIGTERM');
   });

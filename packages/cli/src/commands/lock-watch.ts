@@ -17,9 +17,9 @@ interface WatchParts {
 
 export function lockWatchCommand(shell: Shell, { namespaced, jsonLock }: WatchParts): Command {
   const command = new Command('watch')
-    .description('Prints how a lock is, and what happens to it, until Ctrl-C.')
+    .description('Prints the state of a lock and every change to it, until Ctrl-C.')
     .argument('<name>')
-    .option('--prefix', 'all locks whose names begin with <name>; of those that are free nothing is said')
+    .option('--prefix', 'all locks whose names start with <name>; free locks are not printed')
     .addHelpText('after', examples('remora lock watch orders/42', 'remora lock watch --prefix orders/ --json'));
   return namespaced(command, shell).action((name: string, flags: WatchFlags) => {
     if (!flags.prefix) readLockName(name);

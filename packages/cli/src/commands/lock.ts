@@ -28,17 +28,17 @@ const readPermits = flagReader(int({ min: 1, max: PERMITS_MAX }));
 
 const EXAMPLES = `
 Examples:
-  Run a command while holding a lock; a second one waits for the first:
+  Run a command while holding a lock; a second run waits for the first:
     $ remora lock run orders/42 -- ./ship-order 42
 
-  Give up when it is taken, with exit code 75:
+  Give up with exit code 75 if the lock is taken:
     $ remora lock run --wait 0 nightly -- ./backup
 
-  Read while others read, and nobody writes; at most four builds at a time:
+  Hold a lock shared with other readers; run at most four builds at a time:
     $ remora lock run --shared config -- ./reload
     $ remora lock run --permits 1 --capacity 4 builds -- make
 
-  See who holds it and who waits:
+  Show the holders and waiters of a lock; list locks:
     $ remora lock show orders/42
     $ remora lock ls --prefix orders/`;
 
@@ -61,7 +61,7 @@ interface ReleaseFlags extends NamespaceFlags {
 export function lockCommand(shell: Shell): Command {
   return (
     new Command('lock')
-      .description('Holds locks, and shows who does.')
+      .description('Runs commands under locks, and shows, watches and revokes locks.')
       .addHelpText('after', EXAMPLES)
       // What follows the name of a lock belongs to the command that runs under it.
       .enablePositionalOptions()
@@ -83,65 +83,71 @@ function namespaced(command: Command, shell: Shell): Command {
 
 function runCommand(shell: Shell): Command {
   const command = new Command('run')
+    .summary('Runs a command while holding a lock.')
     .description(
-      "Runs a command while holding a lock. Its exit code is the command's, 128+n when signal n ended it; 75 when the lock " +
-        'was not free in time, 76 when it was lost, also when that is found out only at its release; 127 when there is no ' +
-        'such command, and 126 when it cannot be run. The command sees REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the ' +
-        'fencing version: pass it to whatever the lock protects. What an earlier holder left with the lock is in ' +
+      'Runs a command while holding a lock. Exits with the code of the command, or 128+n if signal n ended it; with 75 if the ' +
+        'lock was not free in time, 76 if it was lost, even if that is discovered only at the release, 127 if the command does ' +
+        'not exist, and 126 if it cannot be run. The command gets REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the ' +
+        'fencing version: pass it to the resource that the lock protects. Data that an earlier holder left is in ' +
         `REMORA_LOCK_PREVIOUS_DATA. ${COMMAND_PROMISE}`,
     )
-    .argument('<name>', '', readLockName)
-    .argument('<command...>', 'after "--", so that its flags are its own')
+    .argument('<name>', 'name of the lock', readLockName)
+    .argument('<command...>', 'the command and its arguments, after "--"')
     .option(
       '--wait <duration>',
-      'how long to queue, which is told on stderr; as long as it takes unless given',
+      'give up if the lock is not free after this time (default: wait forever)',
       flagReader(durationMs()),
     )
     .option(
       '--ttl <duration>',
-      'how long the lock outlives this process when it dies (default: 10s)',
+      'how long the lock stays held after this process dies (default: 10s)',
       flagReader(durationMs({ min: 1000 })),
     )
     .option(
       '--max-hold <duration>',
-      'how long the lock is held at most: then it counts as lost, and the command is stopped',
+      'maximum hold time: after it, the lock counts as lost and the command is stopped',
       flagReader(durationMs({ min: 1 })),
     )
     .option(
       '--health-cmd <command>',
-      'a shell command that is run now and then beside the command: when it has failed three times one after the other, the lock is released at once, and the command is stopped',
+      'a shell command that runs periodically beside the command: after three failures in a row, the lock is released and the command is stopped',
     )
-    .option('--health-interval <duration>', 'how often it is run (default: 5s)', flagReader(durationMs({ min: 1 })))
-    .option('--health-failures <number>', 'how often it has to fail (default: 3)', flagReader(int({ min: 1 })))
+    .option(
+      '--health-interval <duration>',
+      'time between health checks (default: 5s)',
+      flagReader(durationMs({ min: 1 })),
+    )
+    .option(
+      '--health-failures <number>',
+      'failures in a row that stop the command (default: 3)',
+      flagReader(int({ min: 1 })),
+    )
     .option(
       '--kill-after <duration>',
-      'from SIGTERM to SIGKILL when the lock is lost (default: 1s)',
+      'time from SIGTERM to SIGKILL after the lock is lost (default: 1s)',
       flagReader(durationMs()),
     )
-    .option(
-      '--stop-on-revoke',
-      'when somebody asks for the lock ("lock revoke"), the command is told to end, by SIGTERM',
-    )
-    .option('--data <text>', 'shown with the lock to whoever looks at it')
-    .option('--keep-data', 'the data stay with the lock afterwards; without --data, those that were kept before')
+    .option('--stop-on-revoke', 'send SIGTERM to the command when "lock revoke" requests the lock')
+    .option('--data <text>', 'text that "lock show" displays with this holder')
+    .option('--keep-data', 'leave the data with the lock after release; without --data, the data kept before')
     .option(
       '--lock-delay <duration>',
-      'nobody else has it for so long when this process dies without releasing it (at most 1m; default: 0)',
+      'if this process dies holding the lock, nobody else gets it for this time (default: 0, at most 1m)',
       flagReader(durationMs({ max: LOCK_DELAY_MAX_MS })),
     )
-    .option('--shared', 'together with others who ask for it shared; who does not, has it alone')
-    .option('--permits <number>', 'so many permits of a semaphore; needs --capacity', readPermits)
+    .option('--shared', 'share the lock with other --shared holders; without it, the holder is alone')
+    .option('--permits <number>', 'acquire this many permits of a semaphore; requires --capacity', readPermits)
     .option(
       '--capacity <number>',
-      'how many permits there are, if nobody uses the semaphore and "lock capacity" has not said',
+      'total permits of the semaphore, if it is unused and "lock capacity" did not set it',
       readPermits,
     )
     .option(
       '--journal <directory>',
-      'where held locks are named, so that the next run gives back what one left that was killed ' +
+      'where to record held locks, so that the next run releases the locks of a killed run ' +
         `(default: $XDG_STATE_HOME/remora/held, or ~/.local/state/remora/held)`,
     )
-    .option('--no-journal', 'names them nowhere: what a killed run leaves is freed by its TTL')
+    .option('--no-journal', 'do not record held locks: the locks of a killed run stay held until their TTL ends')
     .addHelpText(
       'after',
       examples(
@@ -163,23 +169,23 @@ function runCommand(shell: Shell): Command {
 
 function checkKind({ shared, permits, capacity }: RunFlags): void {
   if ((permits === undefined) !== (capacity === undefined)) {
-    throw new CommandError('usage', '--permits and --capacity go together: so many permits, of how many');
+    throw new CommandError(
+      'usage',
+      '--permits and --capacity must be given together: the permits to acquire, and the total',
+    );
   }
   if (shared && permits !== undefined) {
-    throw new CommandError('usage', '--shared is for locks, and --permits for semaphores');
+    throw new CommandError('usage', '--shared applies to locks and --permits to semaphores; give only one of them');
   }
 }
 
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
-    .description('Lists the locks that are held or waited for, with the first of their holders.')
-    .option(
-      '--all',
-      'also free ones with which something was left: data, a set capacity, or on record who took them by force',
-    )
-    .option('--prefix <text>', 'only names that begin with it')
-    .option('--limit <number>', 'at most so many (default: 1000)', flagReader(int({ min: 1 })))
+    .description('Lists the locks that have holders or waiters, each with its first holder.')
+    .option('--all', 'also free locks with kept data, a set capacity, or a recorded forced release')
+    .option('--prefix <text>', 'only names that start with this text')
+    .option('--limit <number>', 'maximum number of locks (default: 1000)', flagReader(int({ min: 1 })))
     .addHelpText('after', examples('remora lock ls', 'remora lock ls --all', 'remora lock ls --prefix orders/ --json'));
   return namespaced(command, shell).action((flags: ListFlags) =>
     withClient(flags, async (client) => {
@@ -193,7 +199,7 @@ function listCommand(shell: Shell): Command {
         state.waiterCount,
       ]);
       shell.out(table(['NAME', 'KIND', 'HELD', 'VERSION', 'SINCE', 'SESSION', 'DATA', 'WAITING'], rows));
-      if (more) shell.err(`there are more; see --limit and --prefix`);
+      if (more) shell.err(`there are more locks: raise --limit or narrow --prefix`);
     }),
   );
 }
@@ -227,9 +233,9 @@ function isInUse({ holderCount, waiterCount, passing }: LockState): boolean {
 function showCommand(shell: Shell): Command {
   const command = new Command('show')
     .description(
-      'Shows who holds a lock, how long each would keep it if no more were heard of it, and who waits for it.',
+      'Shows the holders of a lock, how long each would keep it if its heartbeats stopped now, and the waiters.',
     )
-    .argument('<name>', '', readLockName)
+    .argument('<name>', 'name of the lock', readLockName)
     .addHelpText('after', examples('remora lock show orders/42', 'remora lock show orders/42 --json'));
   return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
     withClient(flags, async (client) => {
@@ -242,15 +248,15 @@ function showCommand(shell: Shell): Command {
 
 function releaseCommand(shell: Shell): Command {
   const command = new Command('release')
-    .description('Takes a lock from all who hold it, who are not asked.')
-    .argument('<name>', '', readLockName)
-    .option('--force', 'yes, really: only the fencing version still protects against what the holder does next')
-    .option('--reason <text>', 'why; stays on record with the lock, with who did it')
-    .option('--by <text>', 'who does it (default: user and host)')
+    .description('Takes a lock from all its holders, without asking them.')
+    .argument('<name>', 'name of the lock', readLockName)
+    .option('--force', 'required: from then on, only the fencing version protects against writes of the old holders')
+    .option('--reason <text>', 'reason, recorded with the lock')
+    .option('--by <text>', 'who took the lock, recorded with it (default: user and host)')
     .addHelpText('after', examples('remora lock release --force --reason "its host is gone" orders/42'));
   return namespaced(command, shell).action((name: string, flags: ReleaseFlags) => {
     if (!flags.force) {
-      throw new CommandError('usage', 'a lock is released by its holder; to take it away, add --force');
+      throw new CommandError('usage', 'only its holder releases a lock; add --force to take it from all holders');
     }
     return withClient(flags, async (client) => {
       const { namespace, reason = '', by = operatorName() } = flags;
@@ -262,11 +268,11 @@ function releaseCommand(shell: Shell): Command {
 
 function capacityCommand(shell: Shell): Command {
   const command = new Command('capacity')
-    .description('Sets how many permits a semaphore has, for all clients. Nobody loses permits that it holds.')
-    .argument('<name>', '', readLockName)
+    .description('Sets the capacity of a semaphore for all clients. Current holders keep their permits.')
+    .argument('<name>', 'name of the lock', readLockName)
     .argument(
       '<permits>',
-      '0 forgets what was set: who acquires next says how many',
+      'number of permits; 0 removes the setting, and the next acquirer sets the capacity',
       flagReader(int({ min: 0, max: PERMITS_MAX })),
     )
     .addHelpText('after', examples('remora lock capacity builds 8', 'remora lock capacity builds 0'));
@@ -277,7 +283,7 @@ function capacityCommand(shell: Shell): Command {
       if (flags.json) return shell.out(JSON.stringify({ capacity: permits }));
       shell.out(
         permits === 0
-          ? `forgot the capacity of ${printableText(name)}`
+          ? `removed the capacity of ${printableText(name)}`
           : `${printableText(name)} has ${counted(permits, 'permit')}`,
       );
     }),
@@ -286,18 +292,21 @@ function capacityCommand(shell: Shell): Command {
 
 function forgetCommand(shell: Shell): Command {
   const command = new Command('forget')
+    .summary('Deletes the data and records kept with a lock.')
     .description(
-      'Forgets what earlier holders left with a lock (lock run --keep-data), and who took it by force. Who holds it ' +
-        'keeps holding it.',
+      'Deletes the data that earlier holders left with a lock (lock run --keep-data) and its recorded forced release. The ' +
+        'current holders keep the lock.',
     )
-    .argument('<name>', '', readLockName)
+    .argument('<name>', 'name of the lock', readLockName)
     .addHelpText('after', examples('remora lock forget orders/42'));
   return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
     withClient(flags, async (client) => {
       const forgotten = await client.locks.forget(name, { namespace: flags.namespace });
       if (flags.json) return shell.out(JSON.stringify({ forgotten }));
       shell.out(
-        forgotten ? `forgot what was left with ${printableText(name)}` : `nothing was left with ${printableText(name)}`,
+        forgotten
+          ? `deleted what was kept with ${printableText(name)}`
+          : `nothing was kept with ${printableText(name)}`,
       );
     }),
   );

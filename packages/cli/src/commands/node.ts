@@ -10,19 +10,19 @@ import { aborted, type Shell, stopSignal } from '../shell.ts';
 
 const EXAMPLES = `
 Examples:
-  One node on its own, for trying things out:
+  Run a single node to try things out:
     $ remora node --data-dir ./data
 
-  The first of three machines (the same on the others, with --name n2 and n3):
+  Run the first of three machines (on the others, use --name n2 and n3 and their addresses):
     $ remora node --name n1 --data-dir /var/lib/remora --listen-host 10.0.0.1 --insecure \\
         --cluster-token prod-7f3a \\
         --initial-cluster n1=10.0.0.1:7481,n2=10.0.0.2:7481,n3=10.0.0.3:7481
 
-  From a file, with one option changed by the environment:
+  Read options from a file, and override one in the environment:
     $ REMORA_LOG_LEVEL=debug remora node --config /etc/remora.yaml
 
-Every option can stand in the file under its name without dashes ("log-level: info"). A flag goes before its
-variable, the variable before the file.`;
+The file takes every option under its name without the leading dashes ("log-level: info"). A flag overrides its
+variable, and the variable overrides the file.`;
 
 export interface NodeCommandDeps {
   readonly shell: Shell;
@@ -32,12 +32,12 @@ export interface NodeCommandDeps {
 
 export function nodeCommand({ shell, loadStartNode }: NodeCommandDeps): Command {
   const command = new Command('node')
-    .summary('run one node of a cluster')
-    .description('Runs one node of a cluster until it is told to stop (SIGTERM or Ctrl-C).')
+    .summary('Runs one node of a cluster.')
+    .description('Runs one node of a cluster until SIGTERM or Ctrl-C.')
     .option('--config <file>', 'YAML or JSON file with options')
     .addHelpText('after', EXAMPLES);
   addSchemaFlags(command, nodeSchema);
-  command.option('--print-options', 'print the options that result, as YAML, and exit');
+  command.option('--print-options', 'print the resulting options as YAML and exit');
   return command.action(async (parsed: Record<string, unknown>) => {
     const options = nodeOptions(parsed, shell.env);
     if (parsed.printOptions === true) return shell.out(showOptions(options));
@@ -74,20 +74,20 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
   try {
     const node = await startNode(options, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
-      logger.info({ reason: String(signal.reason) }, 'stopped while starting');
+      logger.info({ reason: String(signal.reason) }, 'stopped during startup');
       return undefined;
     });
     if (node === undefined) return exitCode('ok');
     const failure = node.failed.catch((error: unknown) => ({ error }));
     const end = await Promise.race([failure, aborted(signal)]);
     if (typeof end === 'object') {
-      logger.error({ error: end.error }, 'the node cannot go on');
+      logger.error({ error: end.error }, 'the node cannot continue');
       // At once: its ports and timers would keep the process, and a broken node at work. The log has all that counts.
       process.exit(exitCode(end.error instanceof CommandError ? end.error.exit : 'internal'));
     }
     logger.info({ reason: String(signal.reason) }, 'stopping');
     return await stopWithin(options.shutdownTimeout, node.stop(), () =>
-      logger.error({ timeoutMs: options.shutdownTimeout }, 'did not stop in time; ending anyway'),
+      logger.error({ timeoutMs: options.shutdownTimeout }, 'did not stop within --shutdown-timeout; exiting anyway'),
     );
   } finally {
     clearInterval(alive);

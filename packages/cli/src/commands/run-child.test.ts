@@ -59,7 +59,7 @@ test('a command does not begin under what is lost by the time it is given (K1)',
   try {
     const { code, told } = await runUnder(lostAfter(0), ['sh', '-c', `trap "" TERM; : > ${begun}`]);
     expect({ code, begun: existsSync(begun) }).toEqual({ code: exitCode('lockLost'), begun: false });
-    expect(told).toBe('remora: the lock was lost (lost) before the command began');
+    expect(told).toBe('remora: the lock was lost (lost) before the command started');
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -80,7 +80,7 @@ test('a command is not begun, and not taken for one that has failed, where nobod
   });
   await expect(run).rejects.toMatchObject({
     exit: 'unavailable',
-    message: 'the session is lost (SESSION_EXPIRED); the command was not begun',
+    message: 'the session is lost (SESSION_EXPIRED); the command was not started',
   });
 });
 
@@ -121,10 +121,10 @@ describe('what is told when a command has ended and gives back what it ran under
 });
 
 test.each([
-  { name: 'is not there', program: '/no/such/program', exit: 'notFound', why: 'there is no such command' },
+  { name: 'is not there', program: '/no/such/program', exit: 'notFound', why: 'command not found' },
   { name: 'is below a file', program: `${process.execPath}/program`, exit: 'cannotRun', why: 'ENOTDIR' },
   { name: 'is a directory', program: tmpdir(), exit: 'cannotRun', why: 'it is not executable' },
-  { name: 'has no name', program: '', exit: 'notFound', why: 'there is no such command' },
+  { name: 'has no name', program: '', exit: 'notFound', why: 'command not found' },
 ])(
   'of a command that $name is said that it cannot run, and what it was to run under is given back',
   async ({ program, exit, why }) => {
@@ -166,7 +166,7 @@ test('a command that may not be sent signals keeps what it runs under until it h
         shell: {
           err: (text: string) => {
             told.push(text);
-            if (text.includes('runs on')) writeFileSync(path, '');
+            if (text.includes('it keeps running')) writeFileSync(path, '');
           },
         } as unknown as Shell,
         onStart: (started) => {
@@ -176,7 +176,9 @@ test('a command that may not be sent signals keeps what it runs under until it h
       },
     );
     expect({ code, endedBefore }).toEqual({ code: exitCode('lockLost'), endedBefore: true });
-    expect(told.filter((text) => text.includes('could not be told to stop, and runs on'))).toHaveLength(1);
+    expect(told.filter((text) => text.includes('could not signal the command to stop; it keeps running'))).toHaveLength(
+      1,
+    );
   } finally {
     rmSync(directory, { recursive: true });
   }

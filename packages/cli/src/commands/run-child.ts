@@ -56,8 +56,8 @@ export interface ChildRequest<Held> {
 
 /** For the help of commands that run others. */
 export const COMMAND_PROMISE =
-  'Signals are passed on to the command. The lock is released when the command, and every process that it has started and ' +
-  'that has not left its session, has ended; when this process dies, all of them are ended.';
+  'Signals are passed on to the command. The lock is released when the command and every process that it started ' +
+  '(except those that left its session) have ended. If this process dies, all of them are killed.';
 
 const KILL_AFTER_MS = 1_000;
 /** As the SDK has it. */
@@ -85,12 +85,16 @@ export async function runChild<Held extends Holding>(
       const run = { giveUp: giveUp.signal, onBegun: (command: RunningCommand) => (phase = command) };
       code = await runUnder(held, request, run);
     } catch (error) {
-      await wasHeld(held.release(), 'could not be released and ends with its session', request);
+      await wasHeld(held.release(), 'could not be released and stays held until its session ends', request);
       throw error;
     }
     phase = 'parting';
-    const parted = await wasHeld(held.part?.(part.signal), 'did not end together with all others', request);
-    const released = await wasHeld(held.release(), 'could not be released and ends with its session', request);
+    const parted = await wasHeld(held.part?.(part.signal), 'did not end together with all other parties', request);
+    const released = await wasHeld(
+      held.release(),
+      'could not be released and stays held until its session ends',
+      request,
+    );
     return parted && released ? code : exitCode('lockLost'); // K4
   } catch (error) {
     if (giveUp.signal.aborted) return exitCodeOf(String(giveUp.signal.reason));
@@ -119,7 +123,7 @@ async function runUnder<Held extends Holding>(
     giveUp.throwIfAborted();
     // K1. Of a process that was frozen while it waited, what it was given may be lost by now.
     if (held.signal.aborted) {
-      request.shell.err(`remora: ${request.lost} (${reasonOf(held.signal)}) before the command began`);
+      request.shell.err(`remora: ${request.lost} (${reasonOf(held.signal)}) before the command started`);
       return exitCode('lockLost');
     }
     onBegun(command);
@@ -146,7 +150,7 @@ function productionSystem(): CommandSystem {
 /** Who waits loses its session where nobody answers for as long as that lasts, or where somebody has closed it. */
 function notBegun(error: unknown): never {
   if (!(error instanceof ServiceError) || error.code !== 'SESSION_EXPIRED') throw error;
-  throw new CommandError('unavailable', `${error.message} (${error.code}); the command was not begun`, {
+  throw new CommandError('unavailable', `${error.message} (${error.code}); the command was not started`, {
     cause: error,
   });
 }
@@ -162,7 +166,7 @@ async function wasHeld(
     return true;
   } catch (error) {
     const isLost = error instanceof ServiceError && LOST.has(error.code);
-    if (isLost) shell.err(`remora: ${lost} (${error.message}), perhaps before the command had ended`);
+    if (isLost) shell.err(`remora: ${lost} (${error.message}), possibly before the command had ended`);
     else shell.err(`remora: ${printableText(what)} ${failure}: ${String(error)}`);
     return !isLost;
   }
@@ -191,6 +195,6 @@ async function watchOver(
   signal.removeEventListener('abort', onLost);
   // Looked at anew: of a process that was frozen the end of the command may be the first that it hears.
   if (!held.signal.aborted) return code ?? exitCodeOf(killedBy ?? '');
-  if (!isStopped) shell.err(`remora: ${lost} (${reasonOf(signal)}), perhaps before the command had ended`);
+  if (!isStopped) shell.err(`remora: ${lost} (${reasonOf(signal)}), possibly before the command had ended`);
   return exitCode('lockLost');
 }

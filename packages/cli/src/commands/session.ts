@@ -19,7 +19,8 @@ interface ListFlags extends ConnectionFlags {
 
 export function sessionCommand(shell: Shell): Command {
   return new Command('session')
-    .description('Shows the sessions of clients, to which their locks belong, and ends them.')
+    .summary('Shows and closes the sessions of clients.')
+    .description('Shows and closes the sessions of clients. Every lock belongs to a session.')
     .addHelpText(
       'after',
       examples(
@@ -36,13 +37,13 @@ export function sessionCommand(shell: Shell): Command {
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
-    .description("Lists sessions: leases of etcd's clients are sessions too.")
+    .description('Lists sessions, including the leases of etcd clients.')
     .option(
       '--attribute <name=text>',
-      'only those whose attribute begins with the text, such as host or pid; may be repeated',
+      'only sessions with an attribute (such as host or pid) that starts with the text; repeatable',
       readAttribute,
     )
-    .option('--limit <number>', 'at most so many', flagReader(int({ min: 1 })), 1000)
+    .option('--limit <number>', 'maximum number of sessions', flagReader(int({ min: 1 })), 1000)
     .addHelpText('after', examples('remora session ls', 'remora session ls --attribute host=worker- --json'));
   return addConnectionFlags(command, shell).action((flags: ListFlags) =>
     withClient(flags, async (client) => {
@@ -55,7 +56,7 @@ function listCommand(shell: Shell): Command {
         attributesText(session),
       ]);
       shell.out(table(['SESSION', 'TTL', 'REMAINING', 'ATTRIBUTES'], rows));
-      if (more) shell.err('there are more; see --limit and --attribute');
+      if (more) shell.err('there are more sessions: raise --limit or filter by --attribute');
     }),
   );
 }
@@ -73,8 +74,12 @@ async function listSessions(client: RemoraClient, { limit, attribute: attributes
 
 function showCommand(shell: Shell): Command {
   const command = new Command('show')
-    .description('Shows a session, the locks that it holds, and those that it waits for.')
-    .argument('<session>', 'its id, as "session ls" and "lock show" have it, or as HTTP answers it', readSession)
+    .description('Shows a session, the locks that it holds, and the locks that it waits for.')
+    .argument(
+      '<session>',
+      'id of the session, as printed by "session ls" and "lock show" or returned over HTTP',
+      readSession,
+    )
     .addHelpText('after', examples('remora session show 5f3a9c01d2e4b687 --json'));
   return addConnectionFlags(command, shell).action((ref: SessionRef, flags: ConnectionFlags) =>
     withClient(flags, async (client) => {
@@ -88,11 +93,12 @@ function showCommand(shell: Shell): Command {
 
 function closeCommand(shell: Shell): Command {
   const command = new Command('close')
+    .summary('Closes a session: releases its locks and deletes its keys.')
     .description(
-      'Ends a session: its locks are released and its keys deleted at once. Its client is not asked: only the fencing ' +
-        'version still protects against what it does next.',
+      'Closes a session: releases its locks and deletes its keys at once. Its client is not asked: from then on, only the ' +
+        'fencing version protects against its writes.',
     )
-    .argument('<session>', 'its id', readSession)
+    .argument('<session>', 'id of the session', readSession)
     .addHelpText('after', examples('remora session close 5f3a9c01d2e4b687'));
   return addConnectionFlags(command, shell).action((ref: SessionRef, flags: ConnectionFlags) =>
     withClient(flags, async (client) => {
@@ -107,7 +113,8 @@ function closeCommand(shell: Shell): Command {
 /** In hex, as is printed here, or with its incarnation behind it, as HTTP answers it; 0: whichever there is. */
 function readSession(text: string): SessionRef {
   const match = /^(?:0x)?(-?)([0-9a-f]{1,16})(?:\.(\d{1,15}))?$/i.exec(text);
-  if (match === null) throw new CommandError('usage', `${printableText(text)} is no session: expected its id in hex`);
+  if (match === null)
+    throw new CommandError('usage', `invalid session id ${printableText(text)}: expected a hexadecimal number`);
   const [, sign, hex, incarnation = '0'] = match;
   const id = BigInt.asIntN(64, BigInt(`0x${hex}`));
   return { lease: sign === '-' ? -id : id, incarnation: Number(incarnation) };
@@ -116,7 +123,7 @@ function readSession(text: string): SessionRef {
 async function sessionOf(client: RemoraClient, { lease, incarnation }: SessionRef): Promise<SessionDetails> {
   const session = await client.sessions.show(lease);
   if (session !== undefined && (incarnation === 0 || session.incarnation === incarnation)) return session;
-  throw new CommandError('failed', `there is no session ${lease.toString(16)}`);
+  throw new CommandError('failed', `session not found: ${lease.toString(16)}`);
 }
 
 function readAttribute(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
@@ -135,14 +142,14 @@ function sessionText(session: SessionDetails): string {
     printableText(lock.lock.namespace),
     printable(lock.lock.name),
     lock.mode === 'permits' ? counted(lock.permits, 'permit') : lock.mode,
-    lock.position === 0 ? 'holds' : `waits, ${lock.position}.`,
+    lock.position === 0 ? 'holds' : `waits, position ${lock.position}`,
     lock.position === 0 ? lock.version : '',
     lock.ownerId,
   ]);
   sections.push(
     rows.length === 0 ? 'no locks' : table(['NAMESPACE', 'NAME', 'MODE', 'STATE', 'VERSION', 'OWNER'], rows),
   );
-  if (more) sections.push('and more');
+  if (more) sections.push('and more locks');
   return sections.join('\n\n');
 }
 

@@ -11,9 +11,9 @@ const EXAMPLES = examples('remora status', 'remora status --endpoints 10.0.0.1:7
 
 export function statusCommand(shell: Shell): Command {
   const command = new Command('status')
-    .summary('show the nodes and ranges of a cluster')
+    .summary('Shows the nodes and ranges of a cluster.')
     .description(
-      'Shows the nodes of a cluster, its ranges and who leads them, how many log entries each replica is behind, and what is wrong.',
+      'Shows the nodes of a cluster, its ranges and their leaders, how many log entries each replica is behind, and problems.',
     )
     .addHelpText('after', EXAMPLES);
   return addConnectionFlags(command, shell).action((flags: ConnectionFlags) =>

@@ -90,14 +90,14 @@ test('a node that dies is started again', async () => {
   const first = child?.pid ?? 0;
   process.kill(first, 'SIGKILL');
   await until(() => child?.pid !== undefined && child.pid !== first);
-  expect(said.at(-1)).toBe('n1 died (SIGKILL); starting it again in 500ms');
+  expect(said.at(-1)).toBe('n1 died (SIGKILL); restarting it in 500ms');
 });
 
 test('a node that can never start ends the attempt with the end of its log', async () => {
   const cluster = await open({ nodes: 1 });
   writeFileSync(join(dir, 'dev/n1/refuse'), '3');
   await expect(cluster.start(never)).rejects.toThrow(
-    /n1 stopped for good \(exit code 3\):\n {2}\| the data directory is no good\n {2}its log: .*n1\.log/,
+    /n1 ended \(exit code 3\) and is not restarted:\n {2}\| the data directory is no good\n {2}its log: .*n1\.log/,
   );
 });
 
@@ -126,7 +126,7 @@ describe('refusals before anything is started (V2)', () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(basePort + 12, '127.0.0.1', resolve));
     await expect(open({ nodes: 2 })).rejects.toThrow(
-      `port ${basePort + 12} on 127.0.0.1 is taken; choose other ports with --base-port (now ${basePort})`,
+      `port ${basePort + 12} on 127.0.0.1 is taken; choose another --base-port (now ${basePort})`,
     );
     await new Promise((resolve) => other.close(resolve));
   });

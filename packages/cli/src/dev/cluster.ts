@@ -98,7 +98,8 @@ export class DevCluster {
   /** Stops every node (V3) and lets the directory go. */
   async stop(): Promise<void> {
     const stops = this.nodes.map(async ({ name, child }) => {
-      if (!(await child.stop(STOP_GRACE_MS))) this.#options.say(`${name} did not stop in time and was killed`);
+      if (!(await child.stop(STOP_GRACE_MS)))
+        this.#options.say(`${name} did not stop in time and was killed with SIGKILL`);
     });
     await Promise.all(stops);
     await this.#lock.release();
@@ -139,9 +140,9 @@ export class DevCluster {
     const node = this.nodes.find((candidate) => candidate.name === name);
     if (node === undefined) return;
     if (event.type === 'restarting') {
-      return say(`${name} died (${event.how}); starting it again in ${formatDurationMs(event.delayMs)}`);
+      return say(`${name} died (${event.how}); restarting it in ${formatDurationMs(event.delayMs)}`);
     }
-    const message = `${name} stopped for good (${event.how}):\n${indented(logTail(node.child.logPath, 5))}`;
+    const message = `${name} ended (${event.how}) and is not restarted:\n${indented(logTail(node.child.logPath, 5))}`;
     const error = new CommandError('failed', `${message}\n  its log: ${node.child.logPath}`);
     // While starting, one node without hope ends the attempt; later the others go on without it.
     if (!this.#ready) this.#onFatal(error);
@@ -175,8 +176,8 @@ async function checkPorts(basePort: number, nodes: number): Promise<void> {
   const ports = Array.from({ length: nodes }, (_, i) => Object.values(localPorts(basePort, i + 1))).flat();
   const taken = ports.some((port) => port > 65_535) ? 65_536 : await firstTakenPort(HOST, ports);
   if (taken === undefined) return;
-  const what = taken > 65_535 ? `ports would go beyond 65535` : `port ${taken} on ${HOST} is taken`;
-  throw new CommandError('portTaken', `${what}; choose other ports with --base-port (now ${basePort})`);
+  const what = taken > 65_535 ? `the ports would exceed 65535` : `port ${taken} on ${HOST} is taken`;
+  throw new CommandError('portTaken', `${what}; choose another --base-port (now ${basePort})`);
 }
 
 /** Asks a node whether its cluster can be used; returns the reasons when not, undefined when it does not answer. */

@@ -23,16 +23,16 @@ describe('a key on the command line', () => {
   });
 
   test.each<{ text: string; format?: KeyFormat; says: string }>([
-    { text: '', says: 'a key has at least one byte' },
-    { text: '0x', says: 'a key has at least one byte' },
+    { text: '', says: 'a key must have at least one byte' },
+    { text: '0x', says: 'a key must have at least one byte' },
     { text: '0x1', says: 'pairs of hex digits' },
     { text: '0xzz', says: 'pairs of hex digits' },
-    { text: 'orders', format: 'hex', says: '"orders" is not right' },
+    { text: 'orders', format: 'hex', says: 'invalid key "orders": expected pairs of hex digits' },
     { text: 'a_b-', format: 'base64', says: 'expected base64' },
     { text: 'AP9', format: 'base64', says: 'expected base64' },
     { text: 'A', format: 'base64', says: 'expected base64' },
-    { text: '-', says: 'the plain key of that name is key:-' },
-    { text: 'lease:5', says: 'pairs of hex digits, as in lease:5f3a; if a plain key is meant, write key:lease:5' },
+    { text: '-', says: 'for the plain key "-", write key:-' },
+    { text: 'lease:5', says: 'pairs of hex digits, as in lease:5f3a; for a plain key, write key:lease:5' },
     { text: 'lock:a\\b', says: 'a backslash itself is' },
   ])('"$text" ($format) is refused, with what would be right', ({ text, format, says }) => {
     expect(() => readKey(text, flags(format))).toThrow(says);

@@ -14,16 +14,16 @@ export interface KeyFlags {
 
 /** Gives a command that takes keys the flag that says how they are written, and a paragraph of help on it. */
 export function addKeyFormatFlag(command: Command): Command {
-  const format = new Option('--key-format <format>', 'takes keys as plain keys, written so');
+  const format = new Option('--key-format <format>', 'format of the keys given; all are plain keys then');
   return command.addOption(format.choices(FORMATS)).addHelpText(
     'after',
     `
 Keys:
   orders/42, 0x00ff        a plain key, as text or in hex
   key:orders/42            the same, as "ranges ls" prints it; \\xNN stands for a byte
-  lock:orders/42           the lock of that name; lock@jobs:orders/42 in the namespace jobs
-  lease:5f3a               the leases whose ids begin so
-  A plain key that begins with key:, lock:, lease: or raw: needs key: in front, as in key:lock:a, or --key-format text.`,
+  lock:orders/42           the lock orders/42; lock@jobs:orders/42 is in the namespace jobs
+  lease:5f3a               the leases whose ids start with 5f3a
+  Prefix a plain key that itself starts with key:, lock:, lease: or raw: with key:, as in key:lock:a, or use --key-format text.`,
   );
 }
 
@@ -32,7 +32,7 @@ export function readKey(text: string, flags: KeyFlags): Buffer {
   const read = readAsPrinted(text, flags);
   if (read === undefined) return kvRoutingKey(readPlainKey(text, flags));
   if (read.key.length > 0) return read.key;
-  throw new CommandError('usage', '"-" stands for no bound, which is no key; the plain key of that name is key:-');
+  throw new CommandError('usage', '"-" means "no bound" and is not a key; for the plain key "-", write key:-');
 }
 
 /** The span of all keys that begin so, as routed. @throws CommandError as `readKey`. */
@@ -54,13 +54,13 @@ function readAsPrinted(
   { keyFormat }: KeyFlags,
 ): { readonly key: Buffer; readonly prefix: Span } | undefined {
   const read = keyFormat === undefined ? readRoutingKey(text) : undefined;
-  if (read?.ok === false) throw malformed(text, `${read.expected}; if a plain key is meant, write key:${text}`);
+  if (read?.ok === false) throw malformed(text, `${read.expected}; for a plain key, write key:${text}`);
   return read;
 }
 
 function readPlainKey(text: string, { keyFormat }: KeyFlags): Buffer {
   const key = READERS[keyFormat ?? (text.startsWith('0x') ? 'hex' : 'text')](text);
-  if (key.length === 0) throw new CommandError('usage', 'a key has at least one byte');
+  if (key.length === 0) throw new CommandError('usage', 'the key is empty; a key must have at least one byte');
   return key;
 }
 
@@ -69,7 +69,7 @@ const READERS: Readonly<Record<KeyFormat, (text: string) => Buffer>> = {
   hex(text) {
     const digits = text.replace(/^0x/, '');
     if (/^([0-9a-fA-F]{2})*$/.test(digits)) return Buffer.from(digits, 'hex');
-    throw malformed(text, 'pairs of hex digits, as in 0x00ff; --key-format text takes it as it is');
+    throw malformed(text, 'pairs of hex digits, as in 0x00ff; for literal text, add --key-format text');
   },
   base64(text) {
     const key = Buffer.from(text, 'base64');
@@ -80,5 +80,5 @@ const READERS: Readonly<Record<KeyFormat, (text: string) => Buffer>> = {
 };
 
 function malformed(text: string, expected: string): CommandError {
-  return new CommandError('usage', `the key ${JSON.stringify(text)} is not right: expected ${expected}`);
+  return new CommandError('usage', `invalid key ${JSON.stringify(text)}: expected ${expected}`);
 }

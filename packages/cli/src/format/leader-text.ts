@@ -3,7 +3,7 @@ import type { Leader } from 'remora';
 import { printable } from './bytes-text.ts';
 
 export function leaderText(leader: Leader | undefined): string {
-  if (leader === undefined) return 'nobody leads';
+  if (leader === undefined) return 'no leader';
   const { version, value, owner, sinceMs } = leader;
   const session = owner.session.lease.toString(16);
   return `${version}  ${new Date(sinceMs).toISOString()}  session ${session}  ${printable(value)}`;

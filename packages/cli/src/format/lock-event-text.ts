@@ -29,15 +29,17 @@ function whatText(event: LockWatchEvent): string {
     case 'left':
       return `left the queue: ${ownerText(event.owner)}, ${event.code}`;
     case 'revoking':
-      return event.revocation === undefined ? 'asked for no longer' : `asked for${askedText(event.revocation)}`;
+      return event.revocation === undefined
+        ? 'release request withdrawn'
+        : `release requested${askedText(event.revocation)}`;
     case 'capacity':
-      return event.capacity === 0 ? 'no semaphore any more' : `capacity ${event.capacity}`;
+      return event.capacity === 0 ? 'capacity removed' : `capacity ${event.capacity}`;
     case 'kept':
-      return event.data === undefined ? 'no data kept any more' : `keeps ${printable(event.data)}`;
+      return event.data === undefined ? 'kept data deleted' : `keeps ${printable(event.data)}`;
     case 'recorded':
-      return event.forced === undefined ? 'no forced release on record any more' : forcedText(event.forced);
+      return event.forced === undefined ? 'record of the forced release deleted' : forcedText(event.forced);
     case 'passing':
-      return `${event.count} waiting to pass`;
+      return `${event.count} waiting at the barrier`;
     default:
       return unreachable(event);
   }
@@ -62,7 +64,7 @@ function ownerText({ id, session }: OwnerOf): string {
 
 export function forcedText({ atMs, by, reason, version }: ForcedRelease): string {
   const why = reason === '' ? '' : `: ${printable(Buffer.from(reason))}`;
-  return `taken by force from version ${version} by ${printable(Buffer.from(by)) || 'somebody'}, ${new Date(atMs).toISOString()}${why}`;
+  return `taken by force from version ${version} by ${printable(Buffer.from(by)) || 'unknown'}, ${new Date(atMs).toISOString()}${why}`;
 }
 
 export function jsonForced({ atMs, by, reason, version }: ForcedRelease): object {

@@ -3,6 +3,7 @@ import { formatDurationMs, jsonBytes } from '@remora/base';
 import type { Holder, HolderDetails, HolderState, LockDetails, LockState } from 'remora';
 import { printable } from './bytes-text.ts';
 import { askedText, forcedText, jsonForced } from './lock-event-text.ts';
+import { counted } from './sizes.ts';
 import { table } from './table.ts';
 import { conditionText, jsonTerms, leftText, timeText } from './terms-text.ts';
 
@@ -10,11 +11,11 @@ export function lockText(state: LockDetails): string {
   const { lock, kind, holders, holderCount, waiters, waiterCount, keptData, forced, passing } = state;
   const sections = [`${printable(lock.name)} in ${lock.namespace}: ${kind}, ${heldText(state)} held`];
   if (holderCount > 0) sections.push(holdersText(holders));
-  if (holders.length < holderCount) sections.push(`and ${holderCount - holders.length} more`);
-  if (keptData !== undefined) sections.push(`left by an earlier holder: ${printable(keptData)}`);
+  if (holders.length < holderCount) sections.push(`and ${counted(holderCount - holders.length, 'more holder')}`);
+  if (keptData !== undefined) sections.push(`data kept by an earlier holder: ${printable(keptData)}`);
   if (forced !== undefined) sections.push(forcedText(forced));
-  if (state.revocation !== undefined) sections.push(`asked for${askedText(state.revocation)}`);
-  if (passing > 0) sections.push(`${passing} waiting to pass`);
+  if (state.revocation !== undefined) sections.push(`release requested${askedText(state.revocation)}`);
+  if (passing > 0) sections.push(`${passing} waiting at the barrier`);
   if (waiterCount > 0) {
     const queue = waiters.map((waiter) => [
       waiter.position,
@@ -24,7 +25,7 @@ export function lockText(state: LockDetails): string {
       new Date(waiter.sinceMs).toISOString(),
     ]);
     sections.push(table(['POSITION', 'WAITER', 'MODE', 'SESSION', 'SINCE'], queue));
-    if (waiters.length < waiterCount) sections.push(`and ${waiterCount - waiters.length} more`);
+    if (waiters.length < waiterCount) sections.push(`and ${counted(waiterCount - waiters.length, 'more waiter')}`);
   }
   return sections.join('\n\n');
 }

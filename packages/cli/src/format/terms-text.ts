@@ -30,5 +30,5 @@ export function conditionText({
   holderMisses,
 }: NonNullable<SessionInfo['condition']>): string {
   const every = `a heartbeat every ${formatDurationMs(heartbeatMs)}`;
-  return `${every}; ended when ${serverMisses} are missed, its client stops after ${holderMisses}`;
+  return `${every}; the server ends the session after ${serverMisses} missed, its client stops after ${holderMisses}`;
 }

@@ -36,7 +36,7 @@ function problemOf(path: string): string | undefined {
 
 function cannotRun(program: string, code: string): CommandError {
   const text = `cannot run ${program === '' ? "''" : printableText(program)}`;
-  if (code === 'ENOENT') return new CommandError('notFound', `${text}: there is no such command`);
+  if (code === 'ENOENT') return new CommandError('notFound', `${text}: command not found`);
   if (code === 'EACCES') return new CommandError('cannotRun', `${text}: it is not executable`);
   return new CommandError('cannotRun', `${text}: ${code}`);
 }

@@ -63,12 +63,12 @@ export class Guard {
     for (let pauseMs = RESTART_MIN_MS; !this.#dismissed; pauseMs = Math.min(2 * pauseMs, RESTART_MAX_MS)) {
       try {
         const child = await startGuard(this.#request);
-        onLost('the guard of the command was killed; another one is in its place');
+        onLost('the guard process of the command was killed; a new one replaced it');
         this.#child = child;
         if (this.#dismissed) this.dismiss();
         return this.#watch(child);
       } catch (error) {
-        onLost(`the guard of the command was killed, and none could take its place yet: ${String(error)}`);
+        onLost(`the guard process of the command was killed and could not be replaced yet: ${String(error)}`);
         await sleep(clock, pauseMs);
       }
     }

@@ -135,7 +135,7 @@ export class RunningCommand {
       await command.settle();
       throw new CommandError(
         'cannotRun',
-        `cannot run ${printableText(argv[0] ?? '')}: no guard could be started for it`,
+        `cannot run ${printableText(argv[0] ?? '')}: cannot start its guard process`,
         { cause },
       );
     }
@@ -205,15 +205,15 @@ export class RunningCommand {
   }
 
   #tellRefused(why: string): void {
-    this.#request.shell.err(`remora: the command could not be told to stop, and runs on: ${why}`);
+    this.#request.shell.err(`remora: could not signal the command to stop; it keeps running: ${why}`);
   }
 
   #tellOfOthers(): void {
     if (this.#ending !== undefined) return;
     const { shell, what, system } = this.#request;
     shell.err(
-      `remora: the command has ended, and processes that it started have not${someOf(this.identity, system.table)}. ` +
-        `${printableText(what)} is given back when they have; a signal ends them`,
+      `remora: the command has ended, but processes that it started are running${someOf(this.identity, system.table)}. ` +
+        `${printableText(what)} is released when they have ended; send this process a signal to end them`,
     );
   }
 }

@@ -7,9 +7,11 @@ import { addYesFlag, confirm, print, withAdmin } from './run.ts';
 
 export function transferLeaderCommand(shell: Shell): Command {
   const command = new Command('transfer-leader')
-    .description('Hands the leadership of a range over to its replica on another node. Writers wait for a moment.')
-    .argument('<range>', 'its id', flagReader(int({ min: 1 })))
-    .argument('<node>', 'id or name of the node that is to lead')
+    .description(
+      'Transfers the leadership of a range to its replica on another node. Writes to the range pause for a moment.',
+    )
+    .argument('<range>', 'id of the range', flagReader(int({ min: 1 })))
+    .argument('<node>', 'id or name of the node that should lead')
     .addHelpText('after', examples('remora admin transfer-leader 2 n3'));
   return addConnectionFlags(command, shell).action((rangeId: number, node: string, flags: ConnectionFlags) =>
     withAdmin(flags, async (client) => {
@@ -18,8 +20,8 @@ export function transferLeaderCommand(shell: Shell): Command {
       const { fromNode } = await client.transferLeader(rangeId, to.id);
       const text =
         fromNode === to.id
-          ? `${to.name} leads range ${rangeId} already`
-          : `${to.name} leads range ${rangeId} now; before it was ${names.nameOf(fromNode)}`;
+          ? `${to.name} already leads range ${rangeId}`
+          : `${to.name} now leads range ${rangeId}; the leader was ${names.nameOf(fromNode)}`;
       print({ text, json: { range: rangeId, from: fromNode, to: to.id } }, flags, shell);
     }),
   );
@@ -32,18 +34,23 @@ interface CompactFlags extends ConnectionFlags {
 
 export function compactCommand(shell: Shell): Command {
   const command = new Command('compact')
+    .summary('Deletes the history of plain keys.')
     .description(
-      'Forgets the history of plain keys: reads and watches from before the revision end with COMPACTED. What the keys ' +
-        'are now stays. Done by itself for what is older than --compaction-retention of the nodes.',
+      'Deletes the history of plain keys: reads and watches from before the revision fail with COMPACTED. Current ' +
+        'values stay. Nodes do this automatically for history older than --compaction-retention.',
     )
-    .option('--revision <number>', 'up to this one; the newest unless given', flagReader(int({ min: 1 })))
+    .option(
+      '--revision <number>',
+      'delete history up to this revision (default: the current revision)',
+      flagReader(int({ min: 1 })),
+    )
     .addHelpText('after', examples('remora admin compact --yes', 'remora admin compact --revision 12000'));
   return addConnectionFlags(addYesFlag(command), shell).action(async (flags: CompactFlags) => {
     const upTo = flags.revision === undefined ? 'All history' : `The history up to revision ${flags.revision}`;
-    await confirm(`${upTo} is forgotten, without a way back.`, flags.yes, shell);
+    await confirm(`${upTo} will be deleted. This cannot be undone.`, flags.yes, shell);
     await withAdmin(flags, async (client) => {
       const { revision } = await client.compact(flags.revision ?? 0);
-      print({ text: `history begins at revision ${revision}`, json: { revision } }, flags, shell);
+      print({ text: `history starts at revision ${revision}`, json: { revision } }, flags, shell);
     });
   });
 }

@@ -28,7 +28,7 @@ const EXAMPLES = examples(
 
 export function adminCommand(shell: Shell): Command {
   return new Command('admin')
-    .description('Looks into a cluster and steers it.')
+    .description('Inspects and manages a cluster.')
     .addHelpText('after', EXAMPLES)
     .addCommand(nodesCommand(shell))
     .addCommand(rangesCommand(shell))

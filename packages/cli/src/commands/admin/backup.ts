@@ -14,9 +14,10 @@ interface BackupFlags extends ConnectionFlags {
 
 export function backupCommand(shell: Shell): Command {
   const command = new Command('backup')
+    .summary('Writes all plain keys to a file.')
     .description(
-      'Writes all plain keys, as they are at one revision, into a file with checksums. Clients go on reading and writing ' +
-        'meanwhile. Locks, leases and older versions of keys are not part of it.',
+      'Writes all plain keys, as of one revision, to a file with checksums. Clients keep reading and writing ' +
+        'meanwhile. The backup contains no locks, no leases and no older versions of keys.',
     )
     .argument('<file>')
     .addHelpText(
@@ -24,10 +25,10 @@ export function backupCommand(shell: Shell): Command {
       examples('remora admin backup nightly.remora', 'remora admin backup --yes nightly.remora --json'),
     );
   return addConnectionFlags(addYesFlag(command), shell).action(async (file: string, flags: BackupFlags) => {
-    if (existsSync(file)) await confirm(`${file} is there already, and is replaced.`, flags.yes, shell);
+    if (existsSync(file)) await confirm(`${file} exists and will be replaced.`, flags.yes, shell);
     await withClient(flags, async (client) => {
       const { clusterId, revision, pairs } = await takeBackup(client, file, shell);
-      const text = `${counted(pairs, 'key')} of cluster ${clusterId} at revision ${revision} are in ${file}`;
+      const text = `wrote ${counted(pairs, 'key')} of cluster ${clusterId} at revision ${revision} to ${file}`;
       print({ text, json: { file, cluster: clusterId, revision, keys: pairs } }, flags, shell);
     });
   });
@@ -35,10 +36,11 @@ export function backupCommand(shell: Shell): Command {
 
 export function restoreCommand(shell: Shell): Command {
   const command = new Command('restore')
+    .summary('Writes the keys of a backup to an empty cluster.')
     .description(
-      'Writes the keys of a backup into an empty cluster, after all of the file was verified. Keys that belonged to leases ' +
-        'are left out: sessions end with a restore. Revisions go on above all that the old cluster can have used. One that ' +
-        'broke off is gone on with by doing it again. Let clients in when it is done.',
+      'Verifies a backup file, then writes its keys to an empty cluster. Keys that belonged to leases ' +
+        'are skipped: sessions do not survive a restore. Revisions continue above every revision of the old cluster. If a ' +
+        'restore is interrupted, run it again: it resumes. Admit clients only after it has finished.',
     )
     .argument('<file>')
     .addHelpText('after', examples('remora admin restore nightly.remora --endpoints 10.0.0.9:7480'));
@@ -47,12 +49,12 @@ export function restoreCommand(shell: Shell): Command {
       withClient(flags, async (client) => {
         const { pairs, leftOut, before, above } = await restoreBackup({ client, admin }, backupFile(file), shell);
         const notes = [
-          ...(before > 0 ? [`${before} were there from an earlier attempt`] : []),
-          ...(leftOut > 0 ? [`${leftOut} that belonged to leases were left out`] : []),
-          `revisions go on above ${above}`,
+          ...(before > 0 ? [`${before} were already present from an earlier attempt`] : []),
+          ...(leftOut > 0 ? [`skipped ${leftOut} that belonged to leases`] : []),
+          `revisions continue above ${above}`,
         ];
         const json = { file, keys: pairs, before, leftOut, above };
-        print({ text: `${counted(pairs, 'key')} restored from ${file}; ${notes.join('; ')}`, json }, flags, shell);
+        print({ text: `restored ${counted(pairs, 'key')} from ${file}; ${notes.join('; ')}`, json }, flags, shell);
       }),
     ),
   );

@@ -9,11 +9,12 @@ import { addViewFlags, show, type ViewFlags } from './run.ts';
 
 export function checkCommand(shell: Shell): Command {
   const command = new Command('check')
+    .summary('Reports problems of the cluster.')
     .description(
-      'Says what is not as it should be: disks without room, keys that no range has or that two have, ranges without ' +
-        'leader or majority, masters without a majority, missing, silent and badly placed replicas, replicas that nobody ' +
-        'needs, changes that do not get on or cannot be made, silent nodes. Exit code 1 when anything is critical or a ' +
-        'warning. Some of it passes by itself, while nodes restart or ranges move.',
+      'Reports problems of the cluster: full disks, keys that no range or two ranges contain, ranges without a ' +
+        'leader or a majority, masters without a majority, missing, silent, badly placed and surplus replicas, ' +
+        'stuck or impossible changes, silent nodes. Exits with 1 if any problem is critical or a ' +
+        'warning. Some problems resolve themselves while nodes restart or ranges move.',
     )
     .addHelpText('after', examples('remora admin check', 'remora admin check --json', 'remora admin check --watch'));
   return addViewFlags(command, shell).action((flags: ViewFlags) =>
@@ -28,7 +29,7 @@ export function checkCommand(shell: Shell): Command {
 
 function checkText({ nodes, ranges, conditions }: admin.CheckClusterResponse, ok: boolean): string {
   const looked = `${counted(nodes, 'node')}, ${counted(ranges, 'range')}`;
-  const summary = ok ? 'nothing is wrong' : `${conditions.length} to look at`;
+  const summary = ok ? 'no problems found' : `${counted(conditions.length, 'problem')} found`;
   const list = conditions.length === 0 ? '' : `\n\n${conditionTable(conditions)}`;
   return `${looked}: ${summary}${list}`;
 }

@@ -9,15 +9,20 @@ import { addConnectionFlags, type ConnectionFlags, durationOption, examples } fr
 import { addYesFlag, confirm, print, withAdmin } from './run.ts';
 import { addWaitFlag, lookingOn, type WaitFlags } from './wait.ts';
 
-const WINDOW = { desc: 'how long', defaultMs: 3_600_000, limits: { min: 1_000, max: 30 * 24 * 3_600_000 } };
+const WINDOW = {
+  desc: 'how long the maintenance lasts',
+  defaultMs: 3_600_000,
+  limits: { min: 1_000, max: 30 * 24 * 3_600_000 },
+};
 
 export function drainCommand(shell: Shell): Command {
   const command = new Command('drain')
+    .summary('Transfers all leaders away from a node.')
     .description(
-      'Lets a node give its leaders away and take nothing new, until `undrain`; its replicas stay. Waits until it leads ' +
-        'nothing. For a restart, `maintenance` is better: it ends by itself, and the silence counts as planned.',
+      'Drains a node: it transfers its leaders away and accepts no new replicas or leaders until `undrain`. Its ' +
+        'replicas stay. Waits until the node leads nothing. For a restart, use `maintenance`, which ends automatically.',
     )
-    .argument('<node>', 'its id or its name')
+    .argument('<node>', 'id or name of the node')
     .addHelpText('after', examples('remora admin nodes drain n2', 'remora admin nodes drain n2 --no-wait'));
   return addConnectionFlags(addWaitFlag(command), shell).action((wanted: string, flags: WaitFlags) =>
     withNode(flags, wanted, async (client, node) => {
@@ -33,30 +38,32 @@ interface MaintenanceFlags extends WaitFlags {
 
 export function maintenanceCommand(shell: Shell): Command {
   const command = new Command('maintenance')
+    .summary('Prepares a node for a restart.')
     .description(
-      'Lets a node give its leaders away, as `drain` does, and calls its silence planned for a time: its replicas are not ' +
-        'replaced meanwhile. Waits until it leads nothing: then stop it. `undrain` ends it before its time.',
+      'Prepares a node for a restart: it transfers its leaders away, as with `drain`, and for the given time its replicas ' +
+        'are not replaced while it is down. Waits until the node leads nothing: then stop it. `undrain` ends maintenance early.',
     )
-    .argument('<node>', 'its id or its name')
+    .argument('<node>', 'id or name of the node')
     .addOption(durationOption('--for', WINDOW))
     .addHelpText('after', examples('remora admin nodes maintenance n2 --for 30m', 'remora admin nodes undrain n2'));
   return addConnectionFlags(addWaitFlag(command), shell).action((wanted: string, flags: MaintenanceFlags) =>
     withNode(flags, wanted, async (client, node) => {
       await client.setNodeDuty(node.id, 'maintenance', flags.for);
-      await untilAway(client, { node, until: leadsNothing, done: 'leads nothing, and can be stopped' }, flags, shell);
+      await untilAway(client, { node, until: leadsNothing, done: 'leads nothing; you can stop it now' }, flags, shell);
     }),
   );
 }
 
 export function undrainCommand(shell: Shell): Command {
   const command = new Command('undrain')
-    .description('Lets a node take replicas and leaders again: ends drain, maintenance and decommissioning alike.')
-    .argument('<node>', 'its id or its name')
+    .summary('Lets a node accept replicas and leaders again.')
+    .description('Lets a node accept replicas and leaders again. Ends drain, maintenance and decommissioning.')
+    .argument('<node>', 'id or name of the node')
     .addHelpText('after', examples('remora admin nodes undrain n2'));
   return addConnectionFlags(command, shell).action((wanted: string, flags: ConnectionFlags) =>
     withNode(flags, wanted, async (client, node) => {
       await client.setNodeDuty(node.id, 'serving');
-      await printNode(client, node, 'takes replicas and leaders again', flags, shell);
+      await printNode(client, node, 'accepts replicas and leaders again', flags, shell);
     }),
   );
 }
@@ -67,16 +74,17 @@ interface DestructiveFlags extends WaitFlags {
 
 export function decommissionCommand(shell: Shell): Command {
   const command = new Command('decommission')
+    .summary('Moves all replicas away from a node.')
     .description(
-      'Empties a node for good: its replicas move to others, one by one, each with a new one in place before the old one ' +
-        'goes. Waits until it has none; then it can be stopped and removed. `undrain` takes it back.',
+      'Empties a node permanently: its replicas move to other nodes one by one, and each new replica is in place before the ' +
+        'old one is removed. Waits until the node is empty; then stop and remove it. `undrain` reverts this.',
     )
-    .argument('<node>', 'its id or its name')
+    .argument('<node>', 'id or name of the node')
     .addHelpText('after', examples('remora admin nodes decommission n2', 'remora admin nodes decommission n2 --yes'));
   return addConnectionFlags(addWaitFlag(addYesFlag(command)), shell).action((wanted: string, flags: DestructiveFlags) =>
     withNode(flags, wanted, async (client, node) => {
       const { name } = node;
-      await confirm(`All replicas of ${name}, ${node.replicas}, move to other nodes.`, flags.yes, shell);
+      await confirm(`${counted(node.replicas, 'replica')} will move from ${name} to other nodes.`, flags.yes, shell);
       await client.setNodeDuty(node.id, 'decommissioning');
       const done = `is empty. Stop it, then: remora admin nodes remove ${name}`;
       await untilAway(client, { node, until: isEmpty, done }, flags, shell);
@@ -86,19 +94,21 @@ export function decommissionCommand(shell: Shell): Command {
 
 export function removeCommand(shell: Shell): Command {
   const command = new Command('remove')
+    .summary('Removes a node from the cluster.')
     .description(
-      'Strikes a node off: it never comes back under this id, and replicas that it still has are replaced at once, without ' +
-        'waiting for it. For nodes that are empty, or down for good. Its machine can join again, with an empty data directory.',
+      'Removes a node from the cluster: it can never return under this id, and its remaining replicas are replaced at once, ' +
+        'without waiting for it. For nodes that are empty or permanently down. Its machine can rejoin with an empty data directory.',
     )
-    .argument('<node>', 'its id or its name')
+    .argument('<node>', 'id or name of the node')
     .addHelpText('after', examples('remora admin nodes remove n2', 'remora admin nodes remove n2 --yes'));
   return addConnectionFlags(addYesFlag(command), shell).action(
     (wanted: string, flags: ConnectionFlags & { readonly yes?: true }) =>
       withNode(flags, wanted, async (client, node) => {
-        const left = node.replicas === 0 ? '' : ` What it has, ${counted(node.replicas, 'replica')}, is given up.`;
-        await confirm(`${node.name} is removed for good.${left}`, flags.yes, shell);
+        const left =
+          node.replicas === 0 ? '' : ` It still has ${counted(node.replicas, 'replica')}, which will be lost.`;
+        await confirm(`${node.name} will be removed permanently.${left}`, flags.yes, shell);
         await client.setNodeDuty(node.id, 'removed');
-        await printNode(client, node, 'is removed', flags, shell);
+        await printNode(client, node, 'was removed', flags, shell);
       }),
   );
 }
@@ -123,7 +133,7 @@ async function untilAway(
   flags: WaitFlags,
   shell: Shell,
 ): Promise<void> {
-  if (!flags.wait) return printNode(client, node, 'gives up what it has', flags, shell);
+  if (!flags.wait) return printNode(client, node, 'is being emptied', flags, shell);
   const last = await lookingOn(shell, (follower) => awaitNode(client, { node, until }, follower));
   if (last !== undefined) print({ text: `${node.name} ${done}`, json: last }, flags, shell);
 }

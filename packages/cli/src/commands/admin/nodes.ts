@@ -17,7 +17,7 @@ import { addViewFlags, show, type View, type ViewFlags } from './run.ts';
 
 export function nodesCommand(shell: Shell): Command {
   return new Command('nodes')
-    .description('Shows the nodes of a cluster, and says what each is there for.')
+    .description('Shows the nodes of a cluster, and drains, decommissions or removes them.')
     .addHelpText(
       'after',
       examples('remora admin nodes', 'remora admin nodes show n2', 'remora admin nodes maintenance n2 --for 30m'),
@@ -34,15 +34,15 @@ export function nodesCommand(shell: Shell): Command {
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
-    .description('Lists the nodes: their state, since when nothing was heard of them, and what they hold.')
+    .description('Lists the nodes: their state, when they last reported, and what they hold.')
     .addHelpText('after', examples('remora admin nodes', 'remora admin nodes ls --watch 5s'));
   return addViewFlags(command, shell).action((flags: ViewFlags) => show(flags, shell, nodesView));
 }
 
 function showCommand(shell: Shell): Command {
   const command = new Command('show')
-    .description('Shows all there is to know about one node.')
-    .argument('<node>', 'its id or its name')
+    .description('Shows the details of one node.')
+    .argument('<node>', 'id or name of the node')
     .addHelpText('after', examples('remora admin nodes show n2', 'remora admin nodes show 2 --json'));
   return addViewFlags(command, shell).action((node: string, flags: ViewFlags) =>
     show(flags, shell, (client) => nodeView(client, node)),
@@ -101,7 +101,7 @@ function nodeText(node: admin.Node): string {
       ['duty', dutyText(node)],
       ['labels', labelsText(node) || 'none'],
       ['disk', diskText(node)],
-      ['heard', node.silentMs < 0 ? 'never by the present master' : `${agoText(node.silentMs)} ago`],
+      ['heard', node.silentMs < 0 ? 'not heard by the current master' : `${agoText(node.silentMs)} ago`],
       ['roles', node.roles.join(',')],
       ['one of the masters', node.isMaster ? 'yes' : 'no'],
       ['client', node.clientAddress],
@@ -118,7 +118,7 @@ function nodeText(node: admin.Node): string {
 /** What it is there for, and how long a maintenance window lasts yet. */
 function dutyText({ duty, maintenanceLeftMs }: admin.Node): string {
   if (duty !== 'maintenance') return duty;
-  return maintenanceLeftMs > 0 ? `maintenance for ${agoText(maintenanceLeftMs)}` : 'maintenance, over its time';
+  return maintenanceLeftMs > 0 ? `maintenance for ${agoText(maintenanceLeftMs)}` : 'maintenance, overdue';
 }
 
 function diskText({ capacityBytes, availableBytes }: admin.Node): string {

@@ -16,9 +16,10 @@ const readLimit = flagReader(int({ min: 1, max: LIMIT_MAX }));
 
 export function operatorsCommand(shell: Shell): Command {
   return new Command('operators')
+    .summary('Shows operators: changes that the masters make to ranges.')
     .description(
-      'What the masters do to ranges, in steps: repairs, moves, balance, and what people asked for. One range takes part in ' +
-        'one operator at a time.',
+      'Shows operators: changes that the masters make to ranges, step by step (repairs, moves, balancing, and requests by ' +
+        'administrators). A range is part of at most one operator at a time.',
     )
     .addHelpText('after', examples('remora admin operators', 'remora admin operators history --range 2'))
     .addCommand(listCommand(shell), { isDefault: true })
@@ -29,9 +30,10 @@ export function operatorsCommand(shell: Shell): Command {
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
-    .description('Lists the operators under way, oldest first, with the step that each is at and what that waits for.')
-    .option('--range <range>', 'only of this one', readId)
-    .option('--limit <number>', 'at most so many', readLimit, LIMIT_MAX)
+    .summary('Lists the running operators.')
+    .description('Lists the running operators, oldest first, with the current step of each and what it waits for.')
+    .option('--range <range>', 'only operators of this range', readId)
+    .option('--limit <number>', 'maximum number of operators', readLimit, LIMIT_MAX)
     .addHelpText('after', examples('remora admin operators', 'remora admin operators ls --watch'));
   return addViewFlags(command, shell).action((flags: ListFlags) =>
     show(flags, shell, async (client) => {
@@ -43,12 +45,13 @@ function listCommand(shell: Shell): Command {
 
 function historyCommand(shell: Shell): Command {
   const command = new Command('history')
+    .summary('Lists the operators that have ended.')
     .description(
-      "Lists the operators that have ended, newest first, and why they ended so. The masters' leader keeps the last ones of " +
-        'its own time.',
+      "Lists the operators that have ended, newest first, and how they ended. The masters' leader keeps only the most " +
+        'recent ones since its election.',
     )
-    .option('--range <range>', 'only of this one', readId)
-    .option('--limit <number>', 'at most so many', readLimit, 50)
+    .option('--range <range>', 'only operators of this range', readId)
+    .option('--limit <number>', 'maximum number of operators', readLimit, 50)
     .addHelpText(
       'after',
       examples('remora admin operators history', 'remora admin operators history --range 2 --json'),
@@ -67,16 +70,17 @@ function wanted({ range, limit }: ListFlags): { readonly rangeId: number; readon
 
 function cancelCommand(shell: Shell): Command {
   const command = new Command('cancel')
+    .summary('Cancels an operator.')
     .description(
-      'Ends an operator. What its steps have done stays, and a learner that is left behind is tidied up. What the masters ' +
-        'find wrong they begin again: pause a scheduler to keep it from that.',
+      'Cancels an operator. Completed steps are not undone; a learner left behind is removed later. If the masters still see ' +
+        'the problem, they start a new operator: pause the scheduler to prevent that.',
     )
-    .argument('<operator>', 'its id', readId)
+    .argument('<operator>', 'id of the operator', readId)
     .addHelpText('after', examples('remora admin operators cancel 3000017'));
   return addConnectionFlags(command, shell).action((id: number, flags: ConnectionFlags) =>
     withAdmin(flags, async (client) => {
       const ended = await client.cancelOperator(id);
-      print({ text: `operator ${id} (${ended.reason}) is cancelled`, json: ended }, flags, shell);
+      print({ text: `cancelled operator ${id} (${ended.reason})`, json: ended }, flags, shell);
     }),
   );
 }

@@ -20,13 +20,14 @@ interface SplitFlags extends WaitFlags, KeyFlags {
 
 export function splitCommand(shell: Shell): Command {
   const command = new Command('split')
+    .summary('Splits a range in two.')
     .description(
-      'Splits a range in two, in the middle or at a key, which becomes the first one of the new range. No data moves, and ' +
-        'clients go on. Ranges split by themselves when they grow, unless the setting auto-split is false; by hand it is for load ' +
-        'that is to come.',
+      'Splits a range in two, in the middle or at a key, which becomes the first key of the new range. No data moves, and ' +
+        'clients are not interrupted. Ranges that grow are split automatically unless the setting auto-split is false; split ' +
+        'manually to prepare for load.',
     )
-    .argument('[range]', 'its id; the one that has the key unless given', readId)
-    .option('--key <key>', 'where; in the middle unless given')
+    .argument('[range]', 'id of the range (default: the range that contains --key)', readId)
+    .option('--key <key>', 'the first key of the new range (default: a key in the middle)')
     .addHelpText(
       'after',
       examples('remora admin split 2', 'remora admin split --key orders/5000', 'remora admin split --key lock:orders/'),
@@ -39,7 +40,7 @@ export function splitCommand(shell: Shell): Command {
       const change = { $case: 'split', value: { at: key ?? Buffer.of() } } as const;
       await carryOut(
         client,
-        { range, change, done: `range ${range.id} is split${key === undefined ? '' : ` at ${routingKeyText(key)}`}` },
+        { range, change, done: `split range ${range.id}${key === undefined ? '' : ` at ${routingKeyText(key)}`}` },
         flags,
         shell,
       );
@@ -49,19 +50,20 @@ export function splitCommand(shell: Shell): Command {
 
 export function mergeCommand(shell: Shell): Command {
   const command = new Command('merge')
+    .summary('Merges two adjacent ranges.')
     .description(
-      'Makes one range of two neighbours: the one with the smaller keys goes on with the keys of both, the other one ends. ' +
-        'Both have to be on the same nodes, all of which are up; `move` brings them there. Neighbours that have become ' +
-        'small and quiet are merged by themselves, unless the setting auto-merge is false.',
+      'Merges two adjacent ranges: the range with the smaller keys takes over the keys of the other, which is removed. ' +
+        'Both must have replicas on the same nodes, and all of these must be up; use `move` to get there. Adjacent ranges that ' +
+        'became small and quiet are merged automatically unless the setting auto-merge is false.',
     )
-    .argument('<range>', 'one of them, by its id', readId)
-    .argument('<neighbour>', 'the other one', readId)
+    .argument('<range>', 'id of one range', readId)
+    .argument('<neighbour>', 'id of the other range', readId)
     .addHelpText('after', examples('remora admin merge 2 9'));
   return addConnectionFlags(addWaitFlag(command), shell).action((one: number, other: number, flags: WaitFlags) =>
     withAdmin(flags, async (client) => {
       const { target, source } = await neighbours(client, one, other);
       const change = { $case: 'merge', value: { source: BigInt(source.id) } } as const;
-      const done = `range ${target.id} has the keys of range ${source.id} too`;
+      const done = `merged range ${source.id} into range ${target.id}`;
       await carryOut(client, { range: target, change, done }, flags, shell);
     }),
   );
@@ -69,13 +71,14 @@ export function mergeCommand(shell: Shell): Command {
 
 export function moveCommand(shell: Shell): Command {
   const command = new Command('move')
+    .summary('Moves a replica from one node to another.')
     .description(
-      'Moves a replica of a range from node to node. The new one is there, and has caught up, before the old one goes; a ' +
-        'leader hands over first.',
+      'Moves a replica of a range from one node to another. The new replica catches up before the old one is removed. A ' +
+        'leader transfers its leadership first.',
     )
-    .argument('<range>', 'its id', readId)
-    .argument('<from>', 'id or name of the node that has it')
-    .argument('<to>', 'id or name of the node that is to have it')
+    .argument('<range>', 'id of the range', readId)
+    .argument('<from>', 'id or name of the node that has the replica')
+    .argument('<to>', 'id or name of the node that should get the replica')
     .addHelpText('after', examples('remora admin move 2 n1 n4', 'remora admin move 2 n1 n4 --no-wait --json'));
   return addConnectionFlags(addWaitFlag(command), shell).action(
     (rangeId: number, fromNode: string, toNode: string, flags: WaitFlags) =>
@@ -83,7 +86,7 @@ export function moveCommand(shell: Shell): Command {
         const [range, names] = await rangeAndNodes(client, rangeId);
         const [from, to] = [names.find(fromNode), names.find(toNode)];
         const change = { $case: 'move', value: { fromNode: BigInt(from.id), toNode: BigInt(to.id) } } as const;
-        const done = `${to.name} has a replica of range ${rangeId} now, and ${from.name} has none`;
+        const done = `moved the replica of range ${rangeId} from ${from.name} to ${to.name}`;
         await carryOut(client, { range, change, done }, flags, shell);
       }),
   );
@@ -91,19 +94,25 @@ export function moveCommand(shell: Shell): Command {
 
 export function addReplicaCommand(shell: Shell): Command {
   const command = new Command('add-replica')
+    .summary('Adds a replica of a range.')
     .description(
-      'Gives a range that has too few replicas one more, on a node of your choice. Without being told, the masters do so on ' +
-        'a node of theirs, once the old one was silent for long enough.',
+      'Adds a replica on the given node to a range that has too few. Otherwise, the masters add it on a node that they ' +
+        'choose, after the old replica was silent for the time set by down-after.',
     )
-    .argument('<range>', 'its id', readId)
-    .argument('<node>', 'id or name of the node that is to have it')
+    .argument('<range>', 'id of the range', readId)
+    .argument('<node>', 'id or name of the node that should get the replica')
     .addHelpText('after', examples('remora admin add-replica 2 n4'));
   return addConnectionFlags(addWaitFlag(command), shell).action((rangeId: number, wanted: string, flags: WaitFlags) =>
     withAdmin(flags, async (client) => {
       const [range, names] = await rangeAndNodes(client, rangeId);
       const node = names.find(wanted);
       const change = { $case: 'addReplica', value: { node: BigInt(node.id) } } as const;
-      await carryOut(client, { range, change, done: `${node.name} has a replica of range ${rangeId}` }, flags, shell);
+      await carryOut(
+        client,
+        { range, change, done: `added a replica of range ${rangeId} on ${node.name}` },
+        flags,
+        shell,
+      );
     }),
   );
 }
@@ -114,21 +123,22 @@ interface RemoveFlags extends WaitFlags {
 
 export function removeReplicaCommand(shell: Shell): Command {
   const command = new Command('remove-replica')
+    .summary('Removes a replica of a range.')
     .description(
-      'Takes one replica of a range away. If too few are left, the masters make a new one where they see fit: to have it on ' +
-        'a certain node, use `move`.',
+      'Removes one replica of a range. If too few remain, the masters add one on a node that they choose. To choose the ' +
+        'node yourself, use `move`.',
     )
-    .argument('<range>', 'its id', readId)
-    .argument('<node>', 'id or name of the node that has it')
+    .argument('<range>', 'id of the range', readId)
+    .argument('<node>', 'id or name of the node that has the replica')
     .addHelpText('after', examples('remora admin remove-replica 2 n1', 'remora admin remove-replica 2 n1 --yes'));
   return addConnectionFlags(addWaitFlag(addYesFlag(command)), shell).action(
     (rangeId: number, wanted: string, flags: RemoveFlags) =>
       withAdmin(flags, async (client) => {
         const [range, names] = await rangeAndNodes(client, rangeId);
         const node = names.find(wanted);
-        await confirm(`The replica of range ${rangeId} on ${node.name} is deleted.`, flags.yes, shell);
+        await confirm(`The replica of range ${rangeId} on ${node.name} will be deleted.`, flags.yes, shell);
         const change = { $case: 'removeReplica', value: { node: BigInt(node.id) } } as const;
-        const done = `${node.name} has no replica of range ${rangeId} any more`;
+        const done = `removed the replica of range ${rangeId} from ${node.name}`;
         await carryOut(client, { range, change, done }, flags, shell);
       }),
   );
@@ -144,7 +154,7 @@ interface Wish {
 /** Begins it, and follows it to its end unless told otherwise. */
 async function carryOut(client: AdminClient, wish: Wish, flags: WaitFlags, shell: Shell): Promise<void> {
   const begun = await client.changeRange(wish.range, wish.change);
-  if (!flags.wait) return print({ text: `operator ${begun.id} is under way`, json: begun }, flags, shell);
+  if (!flags.wait) return print({ text: `operator ${begun.id} is running`, json: begun }, flags, shell);
   const ended = await lookingOn(shell, (follower) => awaitOperator(client, begun, follower));
   if (ended !== undefined) print({ text: wish.done, json: ended }, flags, shell);
 }

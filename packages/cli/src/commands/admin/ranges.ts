@@ -36,7 +36,7 @@ const readLimit = flagReader(int({ min: 1 }));
 
 export function rangesCommand(shell: Shell): Command {
   return new Command('ranges')
-    .description('Shows the ranges of a cluster: which keys they have, who leads them, how far their replicas are.')
+    .description('Shows the ranges of a cluster: their keys, their leaders, and how far their replicas lag.')
     .addHelpText('after', examples('remora admin ranges', 'remora admin ranges ls --key orders/42'))
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(showCommand(shell));
@@ -45,12 +45,13 @@ export function rangesCommand(shell: Shell): Command {
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
+    .summary('Lists the ranges in key order.')
     .description(
-      'Lists the ranges in the order of their keys. Of the replicas, the leader is marked *, a learner ~, and +N says ' +
-        'how many entries one is behind.',
+      'Lists the ranges in key order. Among the replicas, * marks the leader, ~ a learner, and +N the number of ' +
+        'log entries that a replica is behind.',
     )
-    .option('--key <key>', 'only the range that has this key')
-    .option('--limit <number>', `at most so many`, readLimit, LIST_LIMIT)
+    .option('--key <key>', 'only the range that contains this key')
+    .option('--limit <number>', `maximum number of ranges`, readLimit, LIST_LIMIT)
     .addHelpText(
       'after',
       examples(
@@ -69,9 +70,9 @@ function listCommand(shell: Shell): Command {
 
 function showCommand(shell: Shell): Command {
   const command = new Command('show')
-    .description('Shows all there is to know about one range.')
-    .argument('[range]', 'its id', readId)
-    .option('--key <key>', 'the range that has this key')
+    .description('Shows the details of one range.')
+    .argument('[range]', 'id of the range', readId)
+    .option('--key <key>', 'the range that contains this key')
     .addHelpText('after', examples('remora admin ranges show 2 --watch', 'remora admin ranges show --key orders/42'));
   return addViewFlags(addKeyFormatFlag(command), shell).action((rangeId: number | undefined, flags: ShowFlags) =>
     show(flags, shell, async (client) => {
@@ -83,11 +84,11 @@ function showCommand(shell: Shell): Command {
 
 /** `remora admin hot` */
 export function hotCommand(shell: Shell): Command {
-  const by = new Option('--by <measure>', 'what counts; requests of both kinds unless given');
+  const by = new Option('--by <measure>', 'load to sort by (default: read and write requests)');
   const command = new Command('hot')
-    .description('Lists the ranges with the most load, by requests or bytes per second over about ten seconds.')
+    .description('Lists the ranges with the highest load, in requests or bytes per second over about ten seconds.')
     .addOption(by.choices(['reads', 'read_bytes', 'writes', 'write_bytes']))
-    .option('--limit <number>', 'at most so many', readLimit, HOT_LIMIT)
+    .option('--limit <number>', 'maximum number of ranges', readLimit, HOT_LIMIT)
     .addHelpText('after', examples('remora admin hot', 'remora admin hot --by write_bytes --limit 5 --watch'));
   return addViewFlags(command, shell).action((flags: HotFlags) =>
     show(flags, shell, async (client) => {
@@ -102,7 +103,7 @@ function rangeOf(client: AdminClient, rangeId: number | undefined, flags: ShowFl
   const { key } = flags;
   if (rangeId !== undefined && key === undefined) return client.range(rangeId);
   if (rangeId === undefined && key !== undefined) return rangeWithKey(client, key, flags);
-  throw new CommandError('usage', 'name either a range or a --key');
+  throw new CommandError('usage', 'give either a range id or a --key');
 }
 
 function rangeWithKey(client: AdminClient, key: string, flags: KeyFlags): Promise<admin.Range> {
@@ -158,7 +159,7 @@ function hotView({ ranges, more }: Found, names: NodeNames): View {
 }
 
 function withMore(text: string, more: boolean): string {
-  return more ? `${text}\nand more; see --limit` : text;
+  return more ? `${text}\nThere are more ranges: raise --limit to see them.` : text;
 }
 
 /** As the replicas told the master, for want of a leader's word. */

@@ -40,7 +40,7 @@ const WATCH_DEFAULT_MS = 2_000;
 /** Gives a command that shows something the flags to find a cluster, and to look again and again. */
 export function addViewFlags(command: Command, shell: Shell): Command {
   const reader = flagReader(durationMs({ min: 100, max: 3_600_000 }));
-  const watch = new Option('--watch [interval]', 'look again at this interval, until Ctrl-C')
+  const watch = new Option('--watch [interval]', 'refresh at this interval until Ctrl-C')
     .preset(formatDurationMs(WATCH_DEFAULT_MS))
     .argParser(reader);
   return addConnectionFlags(command, shell).addOption(watch);
@@ -113,13 +113,13 @@ export async function pauseOrStop(ms: number, signal: AbortSignal): Promise<void
 
 /** Gives a command that destroys something the flag that spares the question. */
 export function addYesFlag(command: Command): Command {
-  return command.option('--yes', 'do it without asking');
+  return command.option('--yes', 'do not ask for confirmation');
 }
 
 /** Asks before something is destroyed. @throws CommandError when the answer is not yes, or nobody can be asked. */
 export async function confirm(what: string, yes: true | undefined, shell: Shell): Promise<void> {
   if (yes) return;
-  const answer = shell.terminal ? await shell.ask(`${what}\nType yes to go on: `) : undefined;
-  if (answer === undefined) throw new CommandError('usage', `${what} Add --yes if that is what you want.`);
-  if (answer.trim().toLowerCase() !== 'yes') throw new CommandError('failed', 'nothing was changed');
+  const answer = shell.terminal ? await shell.ask(`${what}\nType yes to continue: `) : undefined;
+  if (answer === undefined) throw new CommandError('usage', `${what} Add --yes to confirm.`);
+  if (answer.trim().toLowerCase() !== 'yes') throw new CommandError('failed', 'not confirmed; nothing was changed');
 }

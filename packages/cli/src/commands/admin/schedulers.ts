@@ -8,12 +8,17 @@ import type { Shell } from '../../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, durationOption, examples } from '../connection.ts';
 import { addViewFlags, print, show, type View, type ViewFlags, withAdmin } from './run.ts';
 
-const PAUSE = { desc: 'how long', defaultMs: 3_600_000, limits: { min: 1_000, max: 30 * 24 * 3_600_000 } };
+const PAUSE = {
+  desc: 'how long the scheduler is paused',
+  defaultMs: 3_600_000,
+  limits: { min: 1_000, max: 30 * 24 * 3_600_000 },
+};
 
 export function schedulersCommand(shell: Shell): Command {
   return new Command('schedulers')
+    .summary('Shows and pauses the schedulers.')
     .description(
-      'What balances the cluster: each scheduler spreads one thing over the nodes. Repairs are none of them.',
+      'Shows and pauses schedulers. Each scheduler balances one aspect of the cluster. Schedulers do not perform repairs.',
     )
     .addHelpText('after', examples('remora admin schedulers', 'remora admin schedulers pause leader-load --for 30m'))
     .addCommand(listCommand(shell), { isDefault: true })
@@ -25,7 +30,7 @@ export function schedulersCommand(shell: Shell): Command {
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
-    .description('Lists the schedulers: whether they run, and what each said when it ran last.')
+    .description('Lists the schedulers: whether they are active, and what each reported on its last run.')
     .addHelpText('after', examples('remora admin schedulers', 'remora admin schedulers ls --watch'));
   return addViewFlags(command, shell).action((flags: ViewFlags) =>
     show(flags, shell, async (client) => schedulersView(await client.schedulers())),
@@ -38,10 +43,9 @@ interface PauseFlags extends ConnectionFlags {
 
 function pauseCommand(shell: Shell): Command {
   const command = new Command('pause')
-    .description(
-      'Keeps a scheduler from beginning anything for a time; what it has begun goes on. Repairs go on in any case.',
-    )
-    .argument('<scheduler>', 'its name, or all')
+    .summary('Pauses a scheduler.')
+    .description('Pauses a scheduler: it starts no operators for a time. Running operators and repairs continue.')
+    .argument('<scheduler>', 'name of the scheduler, or all')
     .addOption(durationOption('--for', PAUSE))
     .addHelpText(
       'after',
@@ -54,8 +58,8 @@ function pauseCommand(shell: Shell): Command {
 
 function resumeCommand(shell: Shell): Command {
   const command = new Command('resume')
-    .description('Lets a scheduler run again.')
-    .argument('<scheduler>', 'its name, or all')
+    .description('Resumes a paused scheduler.')
+    .argument('<scheduler>', 'name of the scheduler, or all')
     .addHelpText('after', examples('remora admin schedulers resume leader-load', 'remora admin schedulers resume all'));
   return addConnectionFlags(command, shell).action((name: string, flags: ConnectionFlags) =>
     pause(name, 0, flags, shell),
@@ -73,9 +77,10 @@ function pause(name: string, forMs: number, flags: ConnectionFlags, shell: Shell
 
 function setCommand(shell: Shell): Command {
   const command = new Command('set')
+    .summary('Changes a setting that a scheduler uses.')
     .description(
-      "Changes one of the settings that a scheduler goes by. They are the cluster's settings: `settings describe` explains " +
-        'them, and several schedulers may go by one.',
+      'Changes a setting that a scheduler uses. These are settings of the cluster, which several schedulers may share: ' +
+        '`settings describe` explains them.',
     )
     .argument('<scheduler>')
     .argument('<setting>')
@@ -86,7 +91,7 @@ function setCommand(shell: Shell): Command {
       withAdmin(flags, async (client) => {
         const { settings } = find(await client.schedulers(), name);
         if (!settings.includes(setting)) {
-          throw new CommandError('failed', `${name} does not go by "${setting}"; it goes by ${settings.join(', ')}`);
+          throw new CommandError('failed', `${name} has no setting "${setting}"; it uses ${settings.join(', ')}`);
         }
         const changed = (await client.setSetting(setting, value)).find((each) => each.name === setting);
         print({ text: `${setting} = ${changed?.value ?? value}`, json: changed ?? null }, flags, shell);
@@ -102,7 +107,7 @@ function find(schedulers: readonly admin.Scheduler[], name: string): admin.Sched
   const hint = meant === undefined ? '.' : `, did you mean ${meant}?`;
   throw new CommandError(
     'failed',
-    `there is no scheduler "${printableText(name)}"${hint} There are: ${names.join(', ')}`,
+    `unknown scheduler "${printableText(name)}"${hint} The schedulers are: ${names.join(', ')}`,
   );
 }
 

@@ -10,7 +10,10 @@ import { addViewFlags, print, show, type View, type ViewFlags, withAdmin } from 
 
 export function settingsCommand(shell: Shell): Command {
   return new Command('settings')
-    .description("Shows and changes the cluster's settings: they hold for all nodes, at once, and outlive restarts.")
+    .summary("Shows and changes the cluster's settings.")
+    .description(
+      "Shows and changes the cluster's settings. A change applies to all nodes at once and survives restarts.",
+    )
     .addHelpText('after', examples('remora admin settings', 'remora admin settings set down-after 5m'))
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(getCommand(shell))
@@ -22,7 +25,7 @@ export function settingsCommand(shell: Shell): Command {
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
-    .description('Lists all settings with their values.')
+    .description('Lists all settings and their values.')
     .addHelpText('after', examples('remora admin settings', 'remora admin settings --json'));
   return addViewFlags(command, shell).action((flags: ViewFlags) =>
     show(flags, shell, async (client) => settingsView(await client.settings())),
@@ -49,14 +52,15 @@ function setCommand(shell: Shell): Command {
     .argument('<value>')
     .addHelpText('after', examples('remora admin settings set down-after 5m'));
   return addConnectionFlags(command, shell).action((name: string, value: string, flags: ConnectionFlags) => {
-    if (value === '') throw new CommandError('usage', 'a value is missing; `settings reset` goes back to the default');
+    if (value === '')
+      throw new CommandError('usage', 'the value is empty; use `settings reset` to restore the default');
     return change(name, value, flags, shell);
   });
 }
 
 function resetCommand(shell: Shell): Command {
   const command = new Command('reset')
-    .description('Gives one setting its default again.')
+    .description('Resets one setting to its default.')
     .argument('<name>')
     .addHelpText('after', examples('remora admin settings reset down-after'));
   return addConnectionFlags(command, shell).action((name: string, flags: ConnectionFlags) =>
@@ -93,7 +97,7 @@ function find(settings: readonly admin.Setting[], name: string): admin.Setting {
   const hint = meant === undefined ? '.' : `, did you mean ${meant}?`;
   throw new CommandError(
     'failed',
-    `there is no setting "${printableText(name)}"${hint} There are: ${names.join(', ')}`,
+    `unknown setting "${printableText(name)}"${hint} The settings are: ${names.join(', ')}`,
   );
 }
 
@@ -107,5 +111,5 @@ function settingsView(settings: readonly admin.Setting[]): View {
 }
 
 function describe({ name, value, defaultValue, placeholder, description }: admin.Setting): string {
-  return `${name} ${placeholder}\n  ${description}\n  Now ${value}, by default ${defaultValue}.`;
+  return `${name} ${placeholder}\n  ${description}\n  Value: ${value}. Default: ${defaultValue}.`;
 }

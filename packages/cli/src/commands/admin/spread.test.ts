@@ -19,10 +19,10 @@ describe('which ranges are scattered', () => {
   });
 
   test.each([
-    { flags: {}, says: 'say which ranges, in one way' },
-    { flags: { all: true as const, prefix: 'a' }, says: 'say which ranges, in one way' },
-    { flags: { prefix: 'a', to: 'b' }, says: 'say which ranges, in one way' },
-    { flags: { from: 'b', to: 'b' }, says: '--to has to lie behind --from' },
+    { flags: {}, says: 'select the ranges in exactly one way' },
+    { flags: { all: true as const, prefix: 'a' }, says: 'select the ranges in exactly one way' },
+    { flags: { prefix: 'a', to: 'b' }, says: 'select the ranges in exactly one way' },
+    { flags: { from: 'b', to: 'b' }, says: '--to must be greater than --from' },
   ])('is refused: $flags', ({ flags, says }) => {
     expect(() => spanOf(flags)).toThrow(says);
   });
@@ -35,7 +35,7 @@ test('the plan of a rebalance is a table of changes, and what each scheduler say
   const change = { rangeId: 2, kind: 'balanceLeaders', reason: 'n1 leads more', steps: ['transfer the leader'] };
   expect(rebalanceText({ changes: [change], schedulers }, true)).toBe(
     [
-      'would begin: 1 change',
+      'would start: 1 change',
       '',
       'RANGE  KIND            STEPS                WHY',
       '2      balanceLeaders  transfer the leader  n1 leads more',

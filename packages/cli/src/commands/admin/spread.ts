@@ -18,13 +18,14 @@ interface ScatterFlags extends ConnectionFlags, KeyFlags {
 
 export function scatterCommand(shell: Shell): Command {
   const command = new Command('scatter')
+    .summary('Spreads ranges evenly over the nodes.')
     .description(
-      'Spreads the replicas and leaders of some ranges evenly over the nodes, as one group: what belongs together is ' +
-        'mostly used together. Goes on by itself; what cannot be moved within ten minutes stays where it is.',
+      'Spreads the replicas and leaders of the given ranges evenly over the nodes, as one group, because such ranges are ' +
+        'often used together. Runs in the background; replicas that cannot be moved within ten minutes stay where they are.',
     )
-    .option('--prefix <prefix>', 'ranges that have keys with this prefix')
-    .option('--from <key>', 'ranges that have keys from this one on')
-    .option('--to <key>', 'and before this one')
+    .option('--prefix <prefix>', 'ranges that contain keys with this prefix')
+    .option('--from <key>', 'ranges that contain keys at or after this key')
+    .option('--to <key>', 'ranges that contain keys before this key')
     .option('--all', 'all ranges')
     .addHelpText(
       'after',
@@ -38,7 +39,7 @@ export function scatterCommand(shell: Shell): Command {
     const span = spanOf(flags);
     return withAdmin(flags, async (client) => {
       const { ranges } = await client.scatter(span);
-      const text = `${counted(ranges, 'range')} to spread; see: remora admin operators ls --watch`;
+      const text = `spreading ${counted(ranges, 'range')}; to follow it: remora admin operators ls --watch`;
       print({ text, json: { ranges } }, flags, shell);
     });
   });
@@ -49,13 +50,13 @@ export function spanOf(flags: KeyFlags & Pick<ScatterFlags, 'prefix' | 'from' | 
   const { prefix, from, to, all } = flags;
   const ways = [prefix, from ?? to, all].filter((way) => way !== undefined);
   if (ways.length !== 1) {
-    throw new CommandError('usage', 'say which ranges, in one way: --prefix, --from and --to, or --all');
+    throw new CommandError('usage', 'select the ranges in exactly one way: --prefix, --from and --to, or --all');
   }
   if (all) return { start: new Uint8Array(0), end: new Uint8Array(0) };
   if (prefix !== undefined) return readPrefix(prefix, flags);
   const span = { start: readBound(from, flags), end: readBound(to, flags) };
   if (span.end.length > 0 && Buffer.compare(span.start, span.end) >= 0) {
-    throw new CommandError('usage', '--to has to lie behind --from');
+    throw new CommandError('usage', '--to must be greater than --from');
   }
   return span;
 }
@@ -66,11 +67,12 @@ interface RebalanceFlags extends ConnectionFlags {
 
 export function rebalanceCommand(shell: Shell): Command {
   const command = new Command('rebalance')
+    .summary('Runs all schedulers now.')
     .description(
-      'Lets all schedulers look for work at once, rather than within the next second, and shows what they have begun. ' +
-        'With --dry-run nothing is begun: it shows what would be, and what each scheduler says for itself.',
+      'Runs all schedulers now, rather than within the next second, and shows the operators that they started. ' +
+        'With --dry-run, shows what they would start and what each scheduler reports, and starts nothing.',
     )
-    .option('--dry-run', 'only show the plan')
+    .option('--dry-run', 'show the plan only')
     .addHelpText('after', examples('remora admin rebalance --dry-run', 'remora admin rebalance --json'));
   return addConnectionFlags(command, shell).action((flags: RebalanceFlags) =>
     withAdmin(flags, async (client) => {
@@ -88,6 +90,6 @@ export function rebalanceText({ changes, schedulers }: admin.RebalanceResponse, 
   );
   if (changes.length === 0) return `nothing to do\n\n${words}`;
   const rows = changes.map(({ rangeId, kind, reason, steps }) => [rangeId, kind, steps.join(', then '), reason]);
-  const title = `${dryRun ? 'would begin' : 'begun'}: ${counted(changes.length, 'change')}`;
+  const title = `${dryRun ? 'would start' : 'started'}: ${counted(changes.length, 'change')}`;
   return `${title}\n\n${table(['RANGE', 'KIND', 'STEPS', 'WHY'], rows)}\n\n${words}`;
 }

@@ -22,29 +22,30 @@ const PAUSE_MS = 1_000;
 const TRIES_MAX = 120;
 
 const WARNING = `\
-Of each of these one replica goes on alone, the one that holds most; replicas are added to it afterwards. What only the
-dead nodes had is lost: writes that were acknowledged, locks that were granted, sessions. Not guaranteed any more:
-  - that a write, a lock or a session that was acknowledged is there; a lock that is lost may have a holder who believes in it
+In each of these groups, the replica with the longest log continues alone; replicas are added to it afterwards. Data that
+only the dead nodes had is lost: acknowledged writes, granted locks, sessions. These guarantees no longer hold:
+  - that an acknowledged write, lock or session still exists; the holder of a lost lock may still believe that it holds it
   - that a transaction over several ranges took effect in all of them, or in none
-  - that a request that is sent again is applied once
-  - that a key goes when its lease ends, if the lease was lost
-Revisions and fencing versions go on far above all that were used. The history before is compacted: watches that go on
-from there end with COMPACTED, and their clients read anew.
-The dead nodes must never be started again: two of them that come back at once may serve what is past, until they reach one
-that is left, and are refused. Wipe their data.`;
+  - that a request that is sent again is applied only once
+  - that a key is deleted when its lease ends, if the lease was lost
+Revisions and fencing versions continue far above all that were used. Older history is compacted: watches that resume
+from it end with COMPACTED, and their clients must read again.
+Never start the dead nodes again: two of them that come back together may serve stale data until they reach a surviving
+node, which refuses them. Wipe their data.`;
 
 export function unsafeRecoverCommand(shell: Shell): Command {
   const command = new Command('unsafe-recover')
+    .summary('Recovers from a permanently lost majority: LOSES DATA.')
     .description(
-      'Gets ranges, and the masters, going again that have lost their majority for good, with what is left of them: LOSES ' +
-        'DATA. For disks that are gone; a node that may come back with its data is brought back instead. All other nodes ' +
-        'have to run. Says first what is concerned, what is lost and what is not guaranteed any more, and asks.',
+      'Recovers ranges, and the masters, that have permanently lost their majority, from the replicas that are left: LOSES ' +
+        'DATA. Use it only if disks are gone; if a node can come back with its data, bring it back instead. All other nodes ' +
+        'must be running. Shows what is affected, what is lost and which guarantees no longer hold, then asks for confirmation.',
     )
     .addOption(
-      new Option('--dead <node,...>', 'the nodes that are gone for good, by id or by name').makeOptionMandatory(),
+      new Option('--dead <node,...>', 'ids or names of the nodes that are permanently lost').makeOptionMandatory(),
     )
-    .option('--dry-run', 'only say what would be done')
-    .option('--yes-i-lose-data', 'do it without asking')
+    .option('--dry-run', 'show what would be done, change nothing')
+    .option('--yes-i-lose-data', 'do not ask for confirmation')
     .addHelpText(
       'after',
       examples(
@@ -65,17 +66,16 @@ async function recover(client: AdminClient, flags: RecoverFlags, shell: Shell): 
   await confirmLoss(flags, shell);
   const did = await untilDone(client, dead, shell);
   const text =
-    did.length === 0 ? 'nothing was left to do' : 'done: replicas are added by themselves, see `remora admin check`';
+    did.length === 0 ? 'nothing to recover' : 'done: replicas are now added automatically; see `remora admin check`';
   print({ text, json: { ...jsonPlan(plan), did } }, flags, shell);
 }
 
 /** @throws CommandError when the answer is another one, or nobody can be asked. */
 async function confirmLoss({ yesILoseData }: RecoverFlags, shell: Shell): Promise<void> {
   if (yesILoseData) return;
-  const answer = shell.terminal ? await shell.ask(`Type "${PHRASE}" to go on: `) : undefined;
-  if (answer === undefined)
-    throw new CommandError('usage', 'Data is lost by this. Add --yes-i-lose-data if you mean it.');
-  if (answer.trim().toLowerCase() !== PHRASE) throw new CommandError('failed', 'nothing was changed');
+  const answer = shell.terminal ? await shell.ask(`Type "${PHRASE}" to continue: `) : undefined;
+  if (answer === undefined) throw new CommandError('usage', 'This loses data. Add --yes-i-lose-data to confirm.');
+  if (answer.trim().toLowerCase() !== PHRASE) throw new CommandError('failed', 'not confirmed; nothing was changed');
 }
 
 /** Step by step; what cannot be done yet is tried again. */
@@ -97,7 +97,7 @@ async function untilDone(client: AdminClient, dead: string[], shell: Shell): Pro
   } finally {
     stop.dispose();
   }
-  throw new CommandError('failed', 'not done; the same command goes on with it');
+  throw new CommandError('failed', 'recovery is not finished; run the same command again to resume it');
 }
 
 function isPassing(error: unknown): error is ServiceError {
@@ -118,9 +118,9 @@ function planView(plan: admin.RecoverMajorityResponse): View {
   ]);
   const gone = plan.unrecoverable.map(
     ({ rangeId, start, end, reason }) =>
-      `NOTHING CAN BE DONE for range ${rangeId}, from ${routingKeyText(start)} to ${routingKeyText(end)}: ${reason}.`,
+      `CANNOT RECOVER range ${rangeId}, ${routingKeyText(start)} to ${routingKeyText(end)}: ${reason}.`,
   );
-  const head = ['RANGE', 'START', 'END', 'VOTERS, BY NODE', 'GOES ON WITH', 'GIVEN UP'];
+  const head = ['RANGE', 'START', 'END', 'VOTERS, BY NODE', 'SURVIVOR', 'ABANDONED'];
   return { text: [table(head, rows), ...gone, '', WARNING].join('\n'), json: jsonPlan(plan) };
 }
 

@@ -14,7 +14,10 @@ const LOOK_MS = 500;
 
 /** Gives a command that begins something long the flag not to wait for its end. */
 export function addWaitFlag(command: Command): Command {
-  return command.option('--no-wait', 'only begin it; it goes on by itself, also after Ctrl-C');
+  return command.option(
+    '--no-wait',
+    'return once the change has started; it continues in the background, as it also does after Ctrl-C',
+  );
 }
 
 /** Does something while the person looks on; Ctrl-C ends the looking, nothing else. */

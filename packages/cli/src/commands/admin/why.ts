@@ -7,11 +7,12 @@ import { addViewFlags, show, type ViewFlags } from './run.ts';
 
 export function whyCommand(shell: Shell): Command {
   const command = new Command('why')
+    .summary('Explains the state of a range or a node.')
     .description(
-      'Says why nothing happens to a range or a node, or what does: what is wrong with it, what keeps it from being mended ' +
-        'or moved, what was tried, and what each scheduler says for itself.',
+      'Explains the state of a range or a node: what is wrong with it, what prevents a repair ' +
+        'or a move, what was tried, and what each scheduler reports about it.',
     )
-    .argument('<range|node>', 'a range by its id; a node by its name, or as node:ID')
+    .argument('<range|node>', 'the id of a range, the name of a node, or node:ID')
     .addHelpText('after', examples('remora admin why 2', 'remora admin why n3', 'remora admin why node:3 --watch'));
   return addViewFlags(command, shell).action((what: string, flags: ViewFlags) =>
     show(flags, shell, async (client) => {
