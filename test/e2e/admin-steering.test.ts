@@ -102,7 +102,7 @@ describe('ranges', () => {
       `key:z is not in range ${left?.id} (from - to key:m); range ${right?.id} contains it`,
     );
     expect(await refused('split', String(left?.id), '--key', 'm')).toContain(`range ${right?.id} has it`);
-    expect(await refused('split', '77')).toContain('there is no range 77');
+    expect(await refused('split', '77')).toContain('unknown range 77');
     expect(await refused('split', '--key', '0x6')).toContain('expected pairs of hex digits');
     for (const key of ['a', 'm', 'z']) expect((await kv('get', key)).out).toBe(`value of ${key}`);
   });
@@ -156,7 +156,7 @@ describe('ranges', () => {
       const operator = String(one?.id);
       await eventually('the learner is there', async () => (await rangeOf('m')).replicas.length === 4);
       expect(await done('operators', 'ls')).toMatch(new RegExp(`^${operator} +${id} +admin .*requested: move`, 'm'));
-      expect(await done('why', String(id))).toContain(`operator ${operator} (admin) is under way, step`);
+      expect(await done('why', String(id))).toContain(`operator ${operator} (admin) is running, step`);
       expect(await refused('merge', String((await rangeOf('a')).id), String(id))).toMatch(
         /changing|under way|on other/,
       );
@@ -189,7 +189,7 @@ describe('ranges', () => {
 
   test('do not move where that is not possible: the refusal says what would be right', async () => {
     const { id } = await rangeOf('m');
-    expect(await refused('move', String(id), 'n2', 'n4')).toContain('has a replica already; node 1 can take it');
+    expect(await refused('move', String(id), 'n2', 'n4')).toContain('already has a replica; node 1 can receive it');
     expect(await refused('move', String(id), 'n1', 'n4')).toContain(
       'has no voter on node 1; it has them on nodes 2, 3',
     );
@@ -205,9 +205,9 @@ describe('ranges', () => {
 
   test('say why nothing happens to them', async () => {
     const { id } = await rangeOf('a');
-    expect(await done('why', String(id))).toContain('nothing is wrong with it');
+    expect(await done('why', String(id))).toContain('it has no problems');
     expect(await done('why', 'n4')).toMatch(/^it has 1 replica and leads [01]$/m);
-    expect(await refused('why', '77')).toContain('there is no range 77');
+    expect(await refused('why', '77')).toContain('unknown range 77');
   });
 });
 
@@ -218,7 +218,7 @@ describe('operators and schedulers', () => {
       const { id } = await rangeOf('a');
       const { id: operator } = (await json('move', String(id), 'n1', 'n4', '--no-wait')) as { id: number };
       expect(await refused('move', String(id), 'n2', 'n4')).toMatch(
-        new RegExp(`operator ${operator} is under way|has a replica already|changing`),
+        new RegExp(`operator ${operator} is running|already has a replica|changing`),
       );
       const look = async (): Promise<string | undefined> => {
         const { operators } = (await json('operators', 'history')) as OperatorsJson;

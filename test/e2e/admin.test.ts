@@ -56,7 +56,7 @@ describe('looking', () => {
     expect((await admin('ranges', 'show', String(range.id))).out).toMatch(/^data +\d+ keys?/m);
     expect(await admin('ranges', 'show', '77')).toMatchObject({
       code: 1,
-      err: `remora: there is no range 77; there are ${range.id} (RANGE_NOT_FOUND)\n`,
+      err: `remora: unknown range 77; the ranges are ${range.id} (RANGE_NOT_FOUND)\n`,
     });
   });
 
@@ -109,7 +109,7 @@ describe('steering', () => {
     expect((await admin('transfer-leader', String(id), `n${to}`)).out).toBe(`n${to} already leads range ${id}\n`);
     expect(await settledRange()).toMatchObject({ leaderNode: to });
     expect((await admin('transfer-leader', String(id), 'n9')).code).toBe(1);
-    expect((await admin('transfer-leader', '99', 'n1')).err).toContain('there is no range 99');
+    expect((await admin('transfer-leader', '99', 'n1')).err).toContain('unknown range 99');
   });
 
   test('settings are changed, explained, and given their defaults again', async () => {

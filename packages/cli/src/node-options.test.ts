@@ -70,7 +70,7 @@ describe('relations', () => {
     {
       name: 'all addresses without an advertised one',
       given: { listenHost: '0.0.0.0', insecure: 'true' },
-      says: '--advertise-peer must be given',
+      says: '--advertise-peer must be set',
     },
     {
       name: 'founding and joining at once',
@@ -85,7 +85,7 @@ describe('relations', () => {
     {
       name: 'a member named twice',
       given: { initialCluster: 'n1=a:1,n1=b:1' },
-      says: 'must name every member and every address once',
+      says: 'must name every member and every address only once',
     },
     {
       name: 'a founding member that is no master',
@@ -195,7 +195,7 @@ describe('the command line', () => {
 describe('the configuration file', () => {
   test('a wrong value is named with its line', () => {
     const file = parseConfig('remora.yaml', '# a node\nname: n1\nlog-level: loud\n');
-    expect(() => parseOptions(nodeSchema, { file })).toThrow('remora.yaml:3 (log-level): "loud" is not right');
+    expect(() => parseOptions(nodeSchema, { file })).toThrow('remora.yaml:3 (log-level): invalid value "loud"');
   });
 
   test('JSON works as well, with lists', () => {

@@ -11,13 +11,13 @@ export const rangeOptions = {
   preSplit: {
     type: list(key(), { maxLength: PRE_SPLIT_MAX }),
     default: [],
-    desc: 'Keys at which the first ranges of a new cluster begin, beside the one before all keys: text, hex behind 0x, or as "admin ranges ls" prints them, such as lock:orders/. The same on all founding members; it means nothing later.',
+    desc: 'Keys at which a new cluster splits its key space into ranges: text, hex after 0x, or as "admin ranges ls" prints them, such as lock:orders/. Identical on all founding members; has no effect on an existing cluster.',
     group,
   },
   preSplitCount: {
     type: int({ min: 1, max: PRE_SPLIT_MAX }),
     default: 1,
-    desc: 'How many ranges a new cluster begins with, each with an equal part of all keys: for keys that begin with random bytes. Instead of --pre-split.',
+    desc: 'Number of equal ranges into which a new cluster splits its key space; for keys that start with random bytes. Cannot be combined with --pre-split.',
     group,
   },
   ...RANGE_SETTINGS,
@@ -25,7 +25,7 @@ export const rangeOptions = {
 
 /** Stays text, as options are frozen and bytes cannot be. */
 function key(): OptionType<string> {
-  const expected = 'a key as text, as pairs of hex digits behind 0x, or as "ranges ls" prints it, such as lock:orders/';
+  const expected = 'a key as text, as pairs of hex digits after 0x, or as "ranges ls" prints it, such as lock:orders/';
   const parse = (text: string) =>
     keyOfOption(text) === undefined ? ({ ok: false, expected } as const) : ({ ok: true, value: text } as const);
   return {

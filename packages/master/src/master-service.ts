@@ -130,7 +130,7 @@ export class MasterService {
     const { state } = this.#deps;
     if (nodeId !== 0) {
       if (!presents(caller, nodeId)) {
-        return new ServiceError('UNAVAILABLE', `the caller has not shown that it is node ${nodeId}`);
+        return new ServiceError('UNAVAILABLE', `the caller has not proved that it is node ${nodeId}`);
       }
       if (state.node(nodeId) !== undefined) return undefined;
       if (caller.kind === 'joiner' && nodeId < FIRST_ALLOCATED_NODE) {
@@ -147,7 +147,7 @@ export class MasterService {
     const { founderNames, state } = this.#deps;
     const isOwn = nodeId !== 0 && founderNames[nodeId - 1] === name;
     if (isOwn || !founderNames.includes(name) || state.nodes().some((node) => node.name === name)) return undefined;
-    return new ServiceError('NODE_CONFLICT', `"${name}" is the name of a founding member; choose another --name`);
+    return new ServiceError('NODE_CONFLICT', `the name "${name}" belongs to a founding member; choose another --name`);
   }
 
   /** SV3. Registrations under way count: a caller may send any number before the first one is applied. */
@@ -156,7 +156,7 @@ export class MasterService {
     const registered = state.nodes().filter((node) => !state.isRemoved(node.nodeId)).length;
     const there = registered + this.#registering;
     if (there < NODES_MAX) return undefined;
-    const message = `the cluster has ${there} nodes, and takes ${NODES_MAX} at most; remove those that are gone`;
+    const message = `the cluster has ${there} nodes, the maximum is ${NODES_MAX}; remove nodes that are gone`;
     return new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 
@@ -193,7 +193,7 @@ export class MasterService {
       this.#registering -= 1;
       if (isStranger) this.#strangers.ended();
       if (result?.type !== 'registerNode') return done(error ?? notLeader(), undefined);
-      logger.info({ node: result.nodeId, name: descriptor.name }, 'registered a node');
+      logger.info({ node: result.nodeId, name: descriptor.name }, 'node registered');
       done(undefined, { nodeId: result.nodeId, clusterId });
     });
   }

@@ -276,7 +276,7 @@ describe('a master', () => {
     },
   );
 
-  test('proposes few registrations of strangers at a time and per second, and says when to ask again (SV4)', () => {
+  test('proposes few registrations of strangers at a time and per second, and says when to try again (SV4)', () => {
     const bed = ready(new MasterBed());
     bed.commit();
     let count = 0;
@@ -288,7 +288,7 @@ describe('a master', () => {
     const first = flood();
     expect(bed.proposed).toHaveLength(20);
     expect(first.filter(({ code }) => code === 'RESOURCE_EXHAUSTED')).toHaveLength(180);
-    expect(first.at(-1)?.error?.message).toMatch('ask again');
+    expect(first.at(-1)?.error?.message).toMatch('try again');
     bed.commit();
     flood();
     expect(bed.proposed).toHaveLength(20);
@@ -589,13 +589,17 @@ describe('a master', () => {
   });
 
   const edits: readonly { name: string; edit: (stream: Buffer) => Buffer; says: string }[] = [
-    { name: 'is cut', edit: (stream) => stream.subarray(0, -1), says: 'not complete' },
-    { name: 'goes on behind its end', edit: (stream) => Buffer.concat([stream, Buffer.of(0)]), says: 'behind its end' },
+    { name: 'is cut', edit: (stream) => stream.subarray(0, -1), says: 'truncated' },
+    { name: 'goes on behind its end', edit: (stream) => Buffer.concat([stream, Buffer.of(0)]), says: 'after its end' },
     { name: 'is empty', edit: () => Buffer.alloc(0), says: 'ends too early' },
-    { name: 'is another thing', edit: (stream) => Buffer.from(stream).fill('x', 0, 5), says: 'none of a master' },
+    {
+      name: 'is another thing',
+      edit: (stream) => Buffer.from(stream).fill('x', 0, 5),
+      says: 'not a snapshot of a master',
+    },
     { name: 'has a newer format', edit: (stream) => Buffer.from(stream).fill(9, 7, 8), says: 'format 9' },
     { name: 'is damaged', edit: (stream) => Buffer.from(stream).fill(0xfe, 30, 31), says: 'damaged' },
-    { name: 'is of another position', edit: (stream) => stream, says: 'another position' },
+    { name: 'is of another position', edit: (stream) => stream, says: 'another log position' },
     { name: 'is too large', edit: () => Buffer.alloc(65 * 1024 * 1024), says: 'larger than' },
   ];
   test.each(edits)('keeps its state when a snapshot $name', async ({ name, edit, says }) => {

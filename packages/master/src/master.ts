@@ -221,7 +221,7 @@ export class Master implements StateMachine {
     this.#term = term === 0 ? undefined : this.#newTerm(term);
     if (this.#term === undefined) return;
     this.orders.directBy(this.#term.care);
-    this.#deps.logger.info({ term }, 'leads the master group');
+    this.#deps.logger.info({ term }, 'this node now leads the master group');
   }
 
   snapshot(): StateMachineSnapshot {

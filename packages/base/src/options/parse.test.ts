@@ -86,17 +86,17 @@ describe('errors', () => {
     {
       name: 'a wrong flag is named with its value and what would be right',
       given: { flags: { ...flags, logLevel: 'loud' } },
-      expect: ['--log-level: "loud" is not right: expected one of debug, info'],
+      expect: ['--log-level: invalid value "loud": expected one of debug, info'],
     },
     {
       name: 'a wrong variable is named as a variable',
       given: { flags, env: { REMORA_HEARTBEAT: '5' } },
-      expect: ['REMORA_HEARTBEAT: "5" is not right: expected a length of time such as 100ms, 5s or 2m, at least 1ms'],
+      expect: ['REMORA_HEARTBEAT: invalid value "5": expected a duration such as 100ms, 5s or 2m, at least 1ms'],
     },
     {
       name: 'a wrong line of a file is named with its number',
       given: { flags, file: { path: 'r.yaml', values: { workers: 'two' }, lines: { workers: 4 } } },
-      expect: ['r.yaml:4 (workers): "two" is not right: expected a whole number'],
+      expect: ['r.yaml:4 (workers): invalid value "two": expected a whole number'],
     },
     {
       name: 'an unknown key of a file is refused with a suggestion',
@@ -134,8 +134,8 @@ describe('errors', () => {
       given: { flags: { logLevel: 'loud', workers: 'x' } },
       expect: [
         '--data-dir: is required (or set REMORA_DATA_DIR)',
-        '--log-level: "loud" is not right: expected one of debug, info',
-        '--workers: "x" is not right: expected a whole number',
+        '--log-level: invalid value "loud": expected one of debug, info',
+        '--workers: invalid value "x": expected a whole number',
       ],
     },
   ];

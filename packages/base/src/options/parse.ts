@@ -63,7 +63,7 @@ export function parseOptions<D extends Definitions>(schema: OptionsSchema<D>, so
       values[option] = given.reading.value;
       origins[option] = given.source;
     } else {
-      const message = `${JSON.stringify(given.written)} is not right: expected ${given.reading.expected}`;
+      const message = `invalid value ${JSON.stringify(given.written)}: expected ${given.reading.expected}`;
       problems.push({ source: given.source, message });
     }
   }
@@ -133,7 +133,7 @@ function* unknownKeys<D extends Definitions>(
 }
 
 function unknown(source: string, kind: string, meant: string | undefined, prefix: string): OptionProblem {
-  const hint = meant === undefined ? 'see --help for what there is' : `did you mean ${prefix}${meant}?`;
+  const hint = meant === undefined ? 'see --help for the options' : `did you mean ${prefix}${meant}?`;
   return { source, message: `unknown ${kind}; ${hint}` };
 }
 

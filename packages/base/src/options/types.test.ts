@@ -84,6 +84,6 @@ describe('reading a file', () => {
 test('a refusal says what would be right, with the limits in the unit of the option', () => {
   expect(durationMs({ min: 10, max: 60_000 }).parse('5m')).toEqual({
     ok: false,
-    expected: 'a length of time such as 100ms, 5s or 2m from 10ms to 1m',
+    expected: 'a duration such as 100ms, 5s or 2m from 10ms to 1m',
   });
 });

@@ -70,7 +70,7 @@ export interface StringRules {
 /** Text that is not empty. */
 export function string(rules: StringRules = {}): OptionType<string> {
   const { maxLength = 4096, pattern } = rules;
-  const expected = `${pattern?.says ?? 'text that is not empty'}, at most ${maxLength} characters`;
+  const expected = `${pattern?.says ?? 'non-empty text'}, at most ${maxLength} characters`;
   const parse = (text: string): Reading<string> =>
     text.length > 0 && text.length <= maxLength && (pattern === undefined || pattern.regex.test(text))
       ? { ok: true, value: text }
@@ -111,7 +111,7 @@ export function list<T>(type: OptionType<T>, rules: ListRules = {}): OptionType<
     const values: T[] = [];
     for (const item of items) {
       const reading = read(item);
-      if (!reading.ok) return { ok: false, expected: `${reading.expected}, for ${JSON.stringify(item)}` };
+      if (!reading.ok) return { ok: false, expected: `${reading.expected} instead of ${JSON.stringify(item)}` };
       values.push(reading.value);
     }
     if (values.length >= minLength && values.length <= maxLength) return { ok: true, value: values };
@@ -147,9 +147,9 @@ const DURATION_UNITS = [
   ['ms', 1],
 ] as const;
 
-/** A length of time in milliseconds, written with a unit: 100ms, 5s, 1.5h, 1m30s. Only 0 needs none. */
+/** A duration in milliseconds, written with a unit: 100ms, 5s, 1.5h, 1m30s. Only 0 needs none. */
 export function durationMs(limits: Limits = {}): OptionType<number> {
-  const expected = `a length of time such as 100ms, 5s or 2m${limitsText(limits, formatDurationMs)}`;
+  const expected = `a duration such as 100ms, 5s or 2m${limitsText(limits, formatDurationMs)}`;
   return numeric('<duration>', expected, limits, formatDurationMs, parseDurationMs, false);
 }
 
@@ -219,7 +219,7 @@ export function address(): OptionType<Address> {
   const parse = (text: string): Reading<Address> => {
     const value = parseAddress(text);
     if (value !== undefined) return { ok: true, value };
-    return { ok: false, expected: text.includes('://') ? `${expected}; without a scheme` : expected };
+    return { ok: false, expected: text.includes('://') ? `${expected}, without a scheme` : expected };
   };
   return {
     placeholder: '<host:port>',

@@ -106,8 +106,8 @@ describe('a change of a range', () => {
   });
 
   test('that the master refuses is not asked for again', async () => {
-    answers = [new ServiceError('INVALID_ARGUMENT', 'node 4 is down; nodes 5, 6 can take it')];
-    await expect(wish(move, { confVersion: 1n, version: 1n })).rejects.toThrow('nodes 5, 6 can take it');
+    answers = [new ServiceError('INVALID_ARGUMENT', 'node 4 is down; nodes 5, 6 can receive it')];
+    await expect(wish(move, { confVersion: 1n, version: 1n })).rejects.toThrow('nodes 5, 6 can receive it');
     expect(asked).toHaveLength(1);
   });
 });
@@ -167,8 +167,8 @@ describe('other wishes', () => {
     for (const [rangeId, nodeId] of [[0n, 0n] as const, [2n, 4n] as const]) {
       await expect(api.why({ rangeId, nodeId }, CALL)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     }
-    answers = [{ lines: ['nothing is wrong with it'] }];
-    expect(await api.why({ rangeId: 2n, nodeId: 0n }, CALL)).toEqual({ lines: ['nothing is wrong with it'] });
+    answers = [{ lines: ['it has no problems'] }];
+    expect(await api.why({ rangeId: 2n, nodeId: 0n }, CALL)).toEqual({ lines: ['it has no problems'] });
   });
 
   test('operators are listed up to the limit that the master takes', async () => {

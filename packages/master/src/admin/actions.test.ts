@@ -48,7 +48,7 @@ function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } =
       ...{ isMaster: (nodeId) => [1, 8].includes(nodeId), isHeard: (nodeId) => nodeId === 8 },
       ...{ staysBecause: () => undefined, why: () => [] },
       missedBecause: (nodeId) =>
-        nodeId === 2 ? 'the masters would lose their majority while node 2 is away: node 9 is silent' : undefined,
+        nodeId === 2 ? 'the masters would lose their majority while node 2 is down: node 9 is silent' : undefined,
     },
     scheduling,
     monotonicMs: () => nowMs,
@@ -127,7 +127,7 @@ describe('a change of a range', () => {
     const error = refusal(() => steer({ type: 'move', from: 3, to: 5 }));
     expect(error.code).toBe('RESOURCE_EXHAUSTED');
     expect(error.message).toBe(
-      `not now: operator ${operatorId} is under way for range 1 (requested: move from node 3 to node 4: add a learner on ` +
+      `not possible now: operator ${operatorId} is running for range 1 (requested: move from node 3 to node 4: add a learner on ` +
         'node 4); wait until it has ended, or cancel it',
     );
   });
@@ -148,7 +148,7 @@ describe('a change of a range', () => {
       code: 'UNAVAILABLE',
       says: 'has not reported its last change yet; try again',
     },
-    { name: 'of no range', ask: () => steer(MOVE, 9), code: 'RANGE_NOT_FOUND', says: 'there is no range 9' },
+    { name: 'of no range', ask: () => steer(MOVE, 9), code: 'RANGE_NOT_FOUND', says: 'unknown range 9' },
     {
       name: 'of a range that ended',
       ask: () => steer(MOVE, 8),
@@ -165,7 +165,7 @@ describe('a change of a range', () => {
       name: 'that is not possible',
       ask: () => steer({ type: 'move', from: 3, to: 2 }),
       code: 'INVALID_ARGUMENT',
-      says: 'node 2 has a replica already; nodes 4, 5 can take it',
+      says: 'node 2 already has a replica; nodes 4, 5 can receive it',
     },
   ])('$name is refused', ({ ask, code, says }) => {
     expect(refusal(ask)).toMatchObject({ code, message: expect.stringContaining(says) });
@@ -198,10 +198,10 @@ describe('operators', () => {
   test('that there are not, or that have ended otherwise, are not cancelled', () => {
     const { operatorId } = steer({ type: 'split', at: undefined });
     expect(refusal(() => actions.cancelOperator(999)).message).toBe(
-      `there is no operator 999; under way are ${operatorId}`,
+      `unknown operator 999; the running operators are ${operatorId}`,
     );
     report(rangeInfo(1, { voters: [1, 2, 3], end: 'f', version: 2 }));
-    expect(refusal(() => actions.cancelOperator(operatorId)).message).toContain('has ended as success already');
+    expect(refusal(() => actions.cancelOperator(operatorId)).message).toContain('has already ended as success');
   });
 });
 
@@ -247,7 +247,7 @@ test('nothing is balanced, nor rehearsed, while scheduling rests', () => {
   for (const dryRun of [true, false]) {
     expect(refusal(() => actions.rebalance({ dryRun }))).toMatchObject({
       code: 'RESOURCE_EXHAUSTED',
-      message: 'not now: scheduling is off',
+      message: 'not possible now: scheduling is off',
     });
   }
 });
@@ -265,20 +265,22 @@ describe('schedulers', () => {
 
   test('that there are not cannot rest', () => {
     const error = refusal(() => actions.pauseScheduler({ name: 'colour', forMs: 1 }, () => {}));
-    expect(error.message).toMatch(/there is no scheduler "colour"; there are scatter, merge, space/);
+    expect(error.message).toMatch(/unknown scheduler "colour"; the schedulers are scatter, merge, space/);
   });
 });
 
 describe('why', () => {
   test('is told of ranges and nodes, also of those that were not heard or store nothing', () => {
-    expect(actions.why({ rangeId: 1, nodeId: 0 }).lines).toContain('nothing is wrong with it');
+    expect(actions.why({ rangeId: 1, nodeId: 0 }).lines).toContain('it has no problems');
     expect(actions.why({ rangeId: 0, nodeId: 1 }).lines[0]).toBe('it has 2 replicas and leads 1');
     expect(actions.why({ rangeId: 0, nodeId: 6 }).lines).toEqual([expect.stringContaining('stores no data')]);
-    expect(actions.why({ rangeId: 0, nodeId: 7 }).lines).toEqual([expect.stringContaining('nothing was heard of it')]);
-    expect(refusal(() => actions.why({ rangeId: 0, nodeId: 9 })).message).toContain('there is no node 9; there are');
+    expect(actions.why({ rangeId: 0, nodeId: 7 }).lines).toEqual([expect.stringContaining('it has not reported')]);
+    expect(refusal(() => actions.why({ rangeId: 0, nodeId: 9 })).message).toContain('unknown node 9; the nodes are');
     expect(refusal(() => actions.why({ rangeId: 3, nodeId: 0 })).code).toBe('UNAVAILABLE');
     rests = 'scheduling is off';
-    expect(actions.why({ rangeId: 1, nodeId: 0 }).lines[0]).toContain('nobody asks for: scheduling is off');
+    expect(actions.why({ rangeId: 1, nodeId: 0 }).lines[0]).toContain(
+      'no operator starts automatically: scheduling is off',
+    );
   });
 });
 
@@ -309,7 +311,7 @@ describe('the duty of a node', () => {
   });
 
   test.each<{ name: string; odd?: readonly NodeInfo[]; nodeId: number; duty: NodeDuty; says: string }>([
-    { name: 'an unknown node', nodeId: 9, duty: 'draining', says: 'there is no node 9; there are' },
+    { name: 'an unknown node', nodeId: 9, duty: 'draining', says: 'unknown node 9; the nodes are' },
     { name: 'a node without data', nodeId: 6, duty: 'draining', says: 'node 6 stores no data' },
     {
       name: 'the last one that serves',
@@ -323,13 +325,13 @@ describe('the duty of a node', () => {
       odd: [away(2)],
       nodeId: 1,
       duty: 'maintenance',
-      says: 'range 1 would lose its quorum while node 1 is away: its replica on node 2 is down, silent or in maintenance',
+      says: 'range 1 would lose its quorum while node 1 is down: its replica on node 2 is down, silent or in maintenance',
     },
     {
       name: 'maintenance of one that the masters cannot miss now',
       nodeId: 2,
       duty: 'maintenance',
-      says: 'the masters would lose their majority while node 2 is away: node 9 is silent; wait until it is back',
+      says: 'the masters would lose their majority while node 2 is down: node 9 is silent; wait until it is back',
     },
     {
       name: 'decommissioning below the number of replicas',
@@ -361,15 +363,15 @@ describe('the duty of a node', () => {
       name: 'removal of a master that lives',
       nodeId: 1,
       duty: 'removed',
-      says: 'node 1 is one of the masters, and up',
+      says: 'node 1 is a master and is up',
     },
     {
       name: 'removal of a master that lives, and has no other role',
       nodeId: 8,
       duty: 'removed',
-      says: 'node 8 is one of the masters, and up',
+      says: 'node 8 is a master and is up',
     },
-    { name: 'anything of a node that was removed', nodeId: 7, duty: 'serving', says: 'node 7 was removed for good' },
+    { name: 'anything of a node that was removed', nodeId: 7, duty: 'serving', says: 'node 7 was removed permanently' },
   ])('is refused: $name', ({ odd, nodeId, duty, says }) => {
     bed(odd === undefined ? {} : { odd });
     expect(refusal(() => ask(nodeId, duty)).message).toContain(says);

@@ -74,8 +74,8 @@ export class Actions implements SteeringActions {
     const admission = scheduling.request({ ...this.#planFor(request), reason }, nowMs);
     const operator = 'admitted' in admission ? admission.admitted[0] : undefined;
     if (operator !== undefined) return operatorInfo(operator, nowMs);
-    const refused = 'refused' in admission ? admission.refused : 'nothing is to be done';
-    throw new ServiceError('RESOURCE_EXHAUSTED', `not now: ${refused}; wait until it has ended, or cancel it`);
+    const refused = 'refused' in admission ? admission.refused : 'nothing needs to be done';
+    throw new ServiceError('RESOURCE_EXHAUSTED', `not possible now: ${refused}; wait until it has ended, or cancel it`);
   }
 
   /** The operator that does, or did, what is asked for. */
@@ -100,7 +100,7 @@ export class Actions implements SteeringActions {
     if (known === undefined) throw this.#notReported(rangeId);
     const order = compareEpochs(epoch, known.epoch);
     if (order < 0) {
-      throw wrong(`range ${rangeId} has changed since you looked at it; look again, and ask again`);
+      throw wrong(`range ${rangeId} has changed since you looked at it; look again, then repeat the request`);
     }
     if (order > 0) {
       const message = `the leader of range ${rangeId} has not reported its last change yet; try again`;
@@ -145,7 +145,7 @@ export class Actions implements SteeringActions {
   rebalance({ dryRun }: RebalanceRequest): RebalanceReply {
     const { scheduling, monotonicMs } = this.#deps;
     const rests = this.#deps.restsBecause();
-    if (rests !== undefined) throw new ServiceError('RESOURCE_EXHAUSTED', `not now: ${rests}`);
+    if (rests !== undefined) throw new ServiceError('RESOURCE_EXHAUSTED', `not possible now: ${rests}`);
     if (dryRun) {
       const { plans, said } = scheduling.rehearse(monotonicMs());
       const schedulers = this.schedulers().map((each) => ({ ...each, last: said.get(each.name) ?? each.last }));
@@ -171,9 +171,10 @@ export class Actions implements SteeringActions {
     const nowMs = this.#deps.monotonicMs();
     controller.cancel(operatorId, 'cancelled by request', nowMs);
     const ended = controller.history().find((record) => record.operatorId === operatorId);
-    if (ended === undefined) throw wrong(`there is no operator ${operatorId}; under way are ${this.#activeIds()}`);
+    if (ended === undefined)
+      throw wrong(`unknown operator ${operatorId}; the running operators are ${this.#activeIds()}`);
     if (ended.status === 'cancelled') return operatorInfo(ended, nowMs);
-    throw wrong(`operator ${operatorId} has ended as ${ended.status} already: ${ended.outcome}`);
+    throw wrong(`operator ${operatorId} has already ended as ${ended.status}: ${ended.outcome}`);
   }
 
   #activeIds(): string {
@@ -191,7 +192,7 @@ export class Actions implements SteeringActions {
   pauseScheduler(request: PauseSchedulerRequest, done: Done<readonly SchedulerInfo[]>): void {
     const names = this.schedulers().map(({ name }) => name);
     if (!names.includes(request.name)) {
-      throw wrong(`there is no scheduler "${request.name}"; there are ${names.join(', ')}`);
+      throw wrong(`unknown scheduler "${request.name}"; the schedulers are ${names.join(', ')}`);
     }
     this.#deps.pauseScheduler(request, (error) =>
       error === undefined ? done(undefined, this.schedulers()) : done(error, undefined),
@@ -201,7 +202,7 @@ export class Actions implements SteeringActions {
   why({ rangeId, nodeId }: WhyRequest): WhyReply {
     const lines = rangeId === 0 ? this.#whyNode(nodeId) : this.#whyRange(rangeId);
     const rests = this.#deps.restsBecause();
-    return { lines: rests === undefined ? lines : [`nothing is begun that nobody asks for: ${rests}`, ...lines] };
+    return { lines: rests === undefined ? lines : [`no operator starts automatically: ${rests}`, ...lines] };
   }
 
   #whyRange(rangeId: number): readonly string[] {
@@ -215,9 +216,9 @@ export class Actions implements SteeringActions {
     const { scheduling, monotonicMs } = this.#deps;
     const { roles } = this.#node(nodeId);
     const lines = this.#deps.masters.why(nodeId);
-    if (!roles.includes('data')) return [...lines, 'it stores no data, so no replica is moved to it or from it'];
+    if (!roles.includes('data')) return [...lines, 'it stores no data, so no replicas are moved to or from it'];
     const node = scheduling.model.node(nodeId);
-    if (node === undefined) return [...lines, "nothing was heard of it since the masters' leader leads"];
+    if (node === undefined) return [...lines, "it has not reported since the masters' leader was elected"];
     return [...lines, ...whyNode(scheduling, node, monotonicMs())];
   }
 
@@ -231,19 +232,21 @@ export class Actions implements SteeringActions {
     const { roles } = this.#node(nodeId);
     if (this.#deps.state.isRemoved(nodeId) && duty !== 'removed') {
       throw wrong(
-        `node ${nodeId} was removed for good; its machine can join as a new node, with an empty data directory`,
+        `node ${nodeId} was removed permanently; its machine can join as a new node with an empty data directory`,
       );
     }
     const view = this.#deps.scheduling.view(this.#deps.monotonicMs());
     // The model has those with data only.
     const up = view.model.node(nodeId)?.info.liveness === 'up' || this.#deps.masters.isHeard(nodeId);
     if (duty === 'removed' && this.#deps.masters.isMaster(nodeId) && up) {
-      throw wrong(`node ${nodeId} is one of the masters, and up: stop it first, if the others are a majority`);
+      throw wrong(
+        `node ${nodeId} is a master and is up: stop it first, provided that the other masters are a majority`,
+      );
     }
     if (!roles.includes('data')) {
       if (duty === 'removed' || duty === 'serving') return;
       if (duty === 'decommissioning' && roles.includes('master')) return this.#requireReplaceableMaster(nodeId);
-      throw wrong(`node ${nodeId} stores no data: there is nothing to move; stop it, or remove it, as it is`);
+      throw wrong(`node ${nodeId} stores no data, so there is nothing to move; stop or remove it directly`);
     }
     switch (duty) {
       case 'serving':
@@ -294,7 +297,7 @@ export class Actions implements SteeringActions {
     const node = nodes.find((each) => each.nodeId === nodeId);
     if (node !== undefined) return node;
     throw wrong(
-      `there is no node ${nodeId}; there are ${listed(nodes.map((each) => `${each.name} (${each.nodeId})`))}`,
+      `unknown node ${nodeId}; the nodes are ${listed(nodes.map((each) => `${each.name} (${each.nodeId})`))}`,
     );
   }
 
@@ -302,11 +305,10 @@ export class Actions implements SteeringActions {
     const { state } = this.#deps;
     if (state.range(rangeId) === undefined) {
       const into = state.mergedInto(rangeId);
-      const why =
-        into === undefined ? `there is no range ${rangeId}` : `range ${rangeId} was merged into range ${into}`;
+      const why = into === undefined ? `unknown range ${rangeId}` : `range ${rangeId} was merged into range ${into}`;
       return new ServiceError('RANGE_NOT_FOUND', `${why}; see the list of ranges`);
     }
-    const message = `no leader of range ${rangeId} has reported since the masters' leader leads; nothing can be done to it`;
+    const message = `no leader of range ${rangeId} has reported since the masters' leader was elected; it cannot be changed until one does`;
     return new ServiceError('UNAVAILABLE', message);
   }
 }

@@ -76,8 +76,8 @@ function coverage(descriptors: readonly RangeDescriptor[]): readonly HealthCondi
     const keys = `the keys from ${keyText(start, 'the first')} to ${keyText(end, 'the last')}`;
     const about = { rangeId: rangeIds.at(-1) ?? 0 };
     return type === 'hole'
-      ? healthCondition('hole', about, `no range has ${keys}, beside range ${rangeIds.join(' and ')}`)
-      : healthCondition('overlap', about, `ranges ${rangeIds.join(' and ')} both have ${keys}`);
+      ? healthCondition('hole', about, `no range contains ${keys}, next to range ${rangeIds.join(' and ')}`)
+      : healthCondition('overlap', about, `ranges ${rangeIds.join(' and ')} both contain ${keys}`);
   });
 }
 
@@ -94,11 +94,11 @@ function* ranges({ ranges, nodes, replicas, unheard }: CheckInput): Generator<He
     const isUnheard = voters.some(({ nodeId }) => unheard(nodeId));
     const named = (list: readonly ReplicaDescriptor[]) => list.map(({ nodeId }) => nodeName(byId, nodeId)).join(', ');
     if (present.length <= voters.length / 2) {
-      const text = `range ${rangeId}: only ${present.length} of its ${voters.length} voters are there; its keys cannot be used`;
+      const text = `range ${rangeId}: only ${present.length} of its ${voters.length} voters are up; its keys are unavailable`;
       yield healthCondition('quorumLost', { rangeId }, text);
     } else if (!isUnheard && byId.get(range.leaderNode)?.state !== 'up') {
       // CK2
-      yield healthCondition('noLeader', { rangeId }, `range ${rangeId} has no leader; its keys cannot be used`);
+      yield healthCondition('noLeader', { rangeId }, `range ${rangeId} has no leader; its keys are unavailable`);
     }
     if (voters.length < replicas) {
       const text = `range ${rangeId} has ${voters.length} voters, not ${replicas}: on ${named(voters)}`;
@@ -106,18 +106,18 @@ function* ranges({ ranges, nodes, replicas, unheard }: CheckInput): Generator<He
     }
     for (const voter of voters) {
       if (present.includes(voter)) continue;
-      const text = `range ${rangeId}: nothing is heard of its replica ${voter.replicaId} on ${nodeName(byId, voter.nodeId)}`;
+      const text = `range ${rangeId}: its replica ${voter.replicaId} on ${nodeName(byId, voter.nodeId)} does not respond`;
       yield healthCondition('silentReplica', { rangeId, nodeId: voter.nodeId }, text);
     }
     const sizeRemark = leaderReport(range)?.sizeRemark ?? '';
     if (sizeRemark !== '') yield healthCondition('rangeTooLarge', { rangeId }, `range ${rangeId}: ${sizeRemark}`);
     if (leaderReport(range)?.joint === true) {
-      const text = `range ${rangeId} is between two memberships: a change is under way, or was left so`;
+      const text = `range ${rangeId} is in a joint configuration: a membership change is running or was left unfinished`;
       yield healthCondition('joint', { rangeId }, text);
     }
     for (const { replicaId, nodeId, type } of range.descriptor.replicas) {
       if (type !== 'learner') continue;
-      const text = `range ${rangeId}: its replica ${replicaId} on ${nodeName(byId, nodeId)} is a learner: it joins, or was left so`;
+      const text = `range ${rangeId}: its replica ${replicaId} on ${nodeName(byId, nodeId)} is a learner: it is joining or was left behind`;
       yield healthCondition('learner', { rangeId, nodeId }, text);
     }
   }
@@ -136,7 +136,7 @@ function* nodes({ nodes, unheard, reported }: CheckInput): Generator<HealthCondi
     const { nodeId, name } = descriptor;
     if (duty === 'removed') continue;
     if (duty !== 'serving') {
-      const text = `node ${nodeId} (${name}) takes nothing new and gives its leaders away: its duty is ${duty}`;
+      const text = `node ${nodeId} (${name}) accepts nothing new and transfers its leaders away: its duty is ${duty}`;
       yield healthCondition('draining', { nodeId }, text);
     }
     if (unheard(nodeId)) missing.push(`${nodeId} (${name})`);
@@ -144,8 +144,10 @@ function* nodes({ nodes, unheard, reported }: CheckInput): Generator<HealthCondi
       yield* reported.filter((condition) => condition.nodeId === nodeId); // CK3
     else {
       const since =
-        silentMs < 0 ? 'since this master leads' : `for ${formatDurationMs(Math.round(silentMs / 1_000) * 1_000)}`;
-      const text = `node ${nodeId} (${name}) is ${state}: nothing was heard of it ${since}`;
+        silentMs < 0
+          ? 'since this master was elected'
+          : `for ${formatDurationMs(Math.round(silentMs / 1_000) * 1_000)}`;
+      const text = `node ${nodeId} (${name}) is ${state}: it has not reported ${since}`;
       yield healthCondition('silentNode', { nodeId }, text);
     }
   }
@@ -165,7 +167,7 @@ function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<He
     if (byId.get(nodeId)?.duty === 'removed') continue;
     if (!report.silent) continue; // It is about to be cleared away, or finds out soon.
     if (into === undefined && (range === undefined || !wasRemoved(range, report))) continue;
-    const since = into === undefined ? 'the range goes on without it' : `that was merged into range ${into}`;
+    const since = into === undefined ? 'the range continues without it' : `that range was merged into range ${into}`;
     const text = `${nodeName(byId, nodeId)} still holds replica ${replicaId} of range ${rangeId}: ${since}`;
     yield healthCondition('orphan', { rangeId, nodeId }, text);
   }

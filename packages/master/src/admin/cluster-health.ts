@@ -95,6 +95,6 @@ function worthTelling({ worst, count }: Found, nodeId: number): readonly HealthC
     makesUnready(condition) === undefined ? 2 : condition.nodeId === nodeId ? 0 : 1;
   const byNeed = [0, 1, 2].flatMap((wanted) => worst.filter((each) => need(each) === wanted));
   const kept = new Set(byNeed.slice(0, CONDITIONS_TOLD_MAX - 1));
-  const text = `${count - kept.size} more conditions are not listed here; remora admin check lists them`;
+  const text = `${count - kept.size} more conditions are not listed here; run: remora admin check`;
   return [...worst.filter((each) => kept.has(each)), healthCondition('notListed', {}, text)];
 }

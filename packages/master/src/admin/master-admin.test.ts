@@ -216,7 +216,7 @@ describe('the master tells operators', () => {
       more: false,
     });
     const unknown = bed.call(masterRanges, page('', 1, 8));
-    expect(unknown).toMatchObject({ code: 'RANGE_NOT_FOUND', message: 'there is no range 8; there are 2' });
+    expect(unknown).toMatchObject({ code: 'RANGE_NOT_FOUND', message: 'unknown range 8; the ranges are 2' });
   });
 
   test('of the hottest ranges first, by the measure that is asked for', () => {

@@ -113,7 +113,7 @@ export class MasterAdmin {
 
   #unknownRange(rangeId: number): ServiceError {
     const known = this.#deps.knowledge().ranges.map((range) => range.rangeId);
-    return new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}; there are ${listed(known)}`, {
+    return new ServiceError('RANGE_NOT_FOUND', `unknown range ${rangeId}; the ranges are ${listed(known)}`, {
       details: { rangeId },
     });
   }

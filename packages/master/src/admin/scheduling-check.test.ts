@@ -18,12 +18,12 @@ describe('the scheduling finds', () => {
     {
       name: 'a lost replica that no node can take',
       given: { nodes: noRoom, ranges: [rangeInfo(1, { voters: [1, 2, 3], silent })] },
-      expect: [/^stuck range 1 cannot be mended now: the replica on node 3 is lost, and no node can take a replica/],
+      expect: [/^stuck range 1 cannot be repaired now: the replica on node 3 is lost, and no node can take a replica/],
     },
     {
       name: 'replicas in one zone, of which there are more',
       given: { nodes: zones, ranges: [WHOLE] },
-      expect: [/^misplaced range 1: its replicas on nodes 1, 2, 3 could be further apart/],
+      expect: [/^misplaced range 1: its replicas on nodes 1, 2, 3 could be placed further apart/],
     },
     {
       name: 'nothing misplaced while there are fewer nodes to choose from than replicas',
@@ -55,7 +55,7 @@ describe('the scheduling finds', () => {
         name: 'stuckOperator',
         rangeId: 1,
         text:
-          'operator 1 of range 1 (requested: move from node 3 to node 4) is at "add a learner on node 4" for 30s: refused so ' +
+          'operator 1 of range 1 (requested: move from node 3 to node 4) has been at step "add a learner on node 4" for 30s: refused so ' +
           'far: its disk is full',
       },
     ]);

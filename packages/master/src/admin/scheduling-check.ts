@@ -24,10 +24,10 @@ function* rangeConditions(range: RangeInfo, view: SchedulingView): Generator<Hea
   if (range.leader === undefined || !hasLiveQuorum(view.model, range, voters)) return;
   const verdict = checkRange(range, view);
   if (verdict.type === 'stuck' && !range.changePending) {
-    yield healthCondition('stuck', { rangeId }, `range ${rangeId} cannot be mended now: ${verdict.reason}`);
+    yield healthCondition('stuck', { rangeId }, `range ${rangeId} cannot be repaired now: ${verdict.reason}`);
   }
   if (isolationCost(view.model, voters, view.settings.isolationLevels) > view.bestIsolation(voters.length)) {
-    const text = `range ${rangeId}: its replicas on nodes ${voters.join(', ')} could be further apart, by their labels`;
+    const text = `range ${rangeId}: its replicas on nodes ${voters.join(', ')} could be placed further apart, according to the node labels`;
     yield healthCondition('misplaced', { rangeId }, text);
   }
 }
@@ -41,6 +41,6 @@ function* operatorConditions(operator: OperatorRecord, view: SchedulingView): Ge
   if (2 * atMs < stepTimeoutMs(step, view.model.range(rangeId), view.settings)) return;
   const waits = outcome === '' ? '' : `: ${outcome}`;
   const since = formatDurationMs(Math.round(atMs / 1_000) * 1_000);
-  const text = `operator ${operatorId} of range ${rangeId} (${reason}) is at "${describeStep(step)}" for ${since}${waits}`;
+  const text = `operator ${operatorId} of range ${rangeId} (${reason}) has been at step "${describeStep(step)}" for ${since}${waits}`;
   yield healthCondition('stuckOperator', { rangeId }, text);
 }

@@ -27,13 +27,13 @@ describe('checking a setting', () => {
   });
 
   const wrong: readonly { name: string; value: string; set?: Record<string, string>; says: string }[] = [
-    { name: 'down-afer', value: '5m', says: 'there is no setting "down-afer", did you mean down-after?' },
+    { name: 'down-afer', value: '5m', says: 'unknown setting "down-afer", did you mean down-after?' },
     {
       name: 'colour',
       value: 'red',
-      says: 'There are: suspect-after, down-after, scheduling, isolation-levels, auto-split,',
+      says: 'The settings are: suspect-after, down-after, scheduling, isolation-levels, auto-split,',
     },
-    { name: 'down-after', value: '5', says: '"5" is not right: expected a length of time such as' },
+    { name: 'down-after', value: '5', says: 'invalid value "5": expected a duration such as' },
     { name: 'down-after', value: '0', says: 'from 3s to 30d' },
     // Nodes report every second: with less, each would be down again and again, and masters lose their places for good.
     { name: 'down-after', value: '1s', set: { 'suspect-after': '500ms' }, says: 'from 3s to 30d' },

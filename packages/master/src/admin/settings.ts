@@ -65,25 +65,25 @@ const DEFINITIONS = {
   suspectAfter: {
     type: durationMs({ min: 500, max: DAY }),
     default: 3 * SECOND,
-    desc: 'Silence after which a node is shown as suspect, and not counted on for anything new. Nodes report every second.',
+    desc: 'Silence after which a node is shown as suspect and gets nothing new. Nodes report every second.',
   },
   downAfter: {
     // Three reports: after less, nodes would be down between two of them, and give their replicas and their seats away.
     type: durationMs({ min: 3 * SECOND, max: 30 * DAY }),
     default: DEFAULT_SETTINGS.replicaDownAfterMs,
-    desc: 'Silence after which a node counts as down, and its replicas are replaced. Keep it above the time that a restart takes.',
+    desc: 'Silence after which a node counts as down and its replicas are replaced. Keep it above the duration of a restart.',
   },
   scheduling: {
     type: bool(),
     default: true,
-    desc: 'Whether replicas and leaders are repaired, moved and balanced. false: nothing moves but what is asked for of a single range.',
+    desc: 'Repair, move and balance replicas and leaders. false: only changes requested for a single range are made.',
   },
   isolationLevels: {
     type: list(string({ placeholder: '<level>', pattern: LEVEL, maxLength: 64 }), {
       ...{ minLength: 1, maxLength: 8 },
     }),
     default: DEFAULT_SETTINGS.isolationLevels,
-    desc: 'Labels of nodes that keep the replicas of a range apart, from wide to narrow.',
+    desc: 'Node labels across which the replicas of a range are spread, from widest to narrowest.',
   },
   ...RANGE_SETTINGS,
   ...NUMBER_DEFINITIONS,
@@ -129,7 +129,7 @@ export class SettingsSchema {
         {
           between: ['targetSpacePercent', 'lowSpacePercent'],
           holds: ({ targetSpacePercent, lowSpacePercent }) => targetSpacePercent > lowSpacePercent,
-          must: 'be above low-space-percent, or replicas would go back and forth',
+          must: 'be above low-space-percent, or replicas would move back and forth',
         },
         ...RANGE_RELATIONS,
       ],
@@ -168,7 +168,7 @@ export class SettingsSchema {
     const { type, default: byDefault } = this.#definition(option);
     const reading = value === '' ? ({ ok: true, value: byDefault } as const) : type.parse(value);
     if (!reading.ok) {
-      const message = `${name}: ${JSON.stringify(value)} is not right: expected ${reading.expected}`;
+      const message = `${name}: invalid value ${JSON.stringify(value)}: expected ${reading.expected}`;
       throw new ServiceError('INVALID_ARGUMENT', message);
     }
     this.#checkRelations({ ...this.effective(texts), [option]: reading.value }, name);
@@ -204,7 +204,7 @@ function unknownSetting(name: string): ServiceError {
   const meant = suggest(name, NAMES.keys());
   const hint = meant === undefined ? '.' : `, did you mean ${meant}?`;
   const known = [...NAMES.keys()].join(', ');
-  return new ServiceError('INVALID_ARGUMENT', `there is no setting "${name}"${hint} There are: ${known}`);
+  return new ServiceError('INVALID_ARGUMENT', `unknown setting "${name}"${hint} The settings are: ${known}`);
 }
 
 /** What scheduling goes by. */

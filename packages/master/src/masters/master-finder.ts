@@ -29,7 +29,7 @@ export interface MastersSilence {
 /** The node that was asked did not say these itself: nothing was heard of it. */
 const NOT_HEARD: ReadonlySet<ErrorCode> = new Set(['UNAVAILABLE', 'UNKNOWN_OUTCOME', 'DEADLINE_EXCEEDED']);
 
-const NO_MASTER = new ServiceError('UNAVAILABLE', 'the node that was asked is no master');
+const NO_MASTER = new ServiceError('UNAVAILABLE', 'the called node is not a master');
 
 /** Where a node's calls to the master go: to its leader as far as known, otherwise to one master after the other. */
 export class MasterFinder {

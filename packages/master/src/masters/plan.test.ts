@@ -36,7 +36,7 @@ describe('the next step of the masters', () => {
     {
       name: 'and is waited for',
       of: view(confOf([1, 2, 3], [4]), FOURTH, { progress: [progress(2, true), progress(4, true, false)] }),
-      expect: "node 4 copies the masters' state",
+      expect: "node 4 is still copying the masters' state",
     },
     {
       name: 'then votes in its place, in one change (MS1)',
@@ -92,7 +92,7 @@ describe('the next step of the masters', () => {
     {
       name: 'not when too few would be heard (MS2)',
       of: view(confOf([1, 2, 3, 4, 5]), [up(1), up(2), silent(3), silent(4), leaving(5)], { wanted: 5 }),
-      expect: 'too few of the masters are heard for: node 5 leaves the masters, and nobody takes its place',
+      expect: 'too few masters respond for: node 5 leaves the masters without a replacement',
     },
     {
       name: 'a master that is alone gets two more, not one (MS5)',
@@ -113,7 +113,7 @@ describe('the next step of the masters', () => {
     {
       name: 'nothing while a change is under way',
       of: view(THREE, FOURTH, { changePending: true }),
-      expect: 'another change of the masters is under way',
+      expect: 'another change of the masters is in progress',
     },
   ];
   test.each(rows)('$name', (row) => expect(told(row.of)).toBe(row.expect));

@@ -51,7 +51,7 @@ const WELL: MastersStep = { type: 'none', why: '' };
 
 export function nextMastersStep(view: MastersView): MastersStep {
   const { conf, changePending } = view;
-  if (changePending || isJoint(conf)) return wait('another change of the masters is under way');
+  if (changePending || isJoint(conf)) return wait('another change of the masters is in progress');
   const away = conf.learners.filter((nodeId) => goes(view, nodeId));
   if (away.length > 0) return change(removals(away), `${named(away)} leaves the masters`);
   const leaving = conf.voters.filter((nodeId) => goes(view, nodeId));
@@ -87,7 +87,7 @@ export function missedBecause(view: MastersView, nodeId: number): string | undef
   if (!voters.includes(nodeId) || away.length === 0) return undefined;
   if (2 * (voters.length - 1 - away.length) > voters.length) return undefined;
   const how = `${named(away)} ${away.length === 1 ? 'is' : 'are'} silent or in maintenance as well`;
-  return `the masters would lose their majority while node ${nodeId} is away: ${how}`;
+  return `the masters would lose their majority while node ${nodeId} is down: ${how}`;
 }
 
 function candidatesOf(view: MastersView): readonly number[] {
@@ -111,9 +111,9 @@ function replacement(view: MastersView, leaving: readonly number[], missing: num
   }
   const joining = conf.learners.slice(0, within);
   const behind = joining.find((nodeId) => !isCaughtUp(view, nodeId));
-  if (behind !== undefined) return wait(`node ${behind} copies the masters' state`);
+  if (behind !== undefined) return wait(`node ${behind} is still copying the masters' state`);
   const promoted = joining.map((replica): ConfStep => ({ type: 'addVoter', replica }));
-  return swap(view, leaving, promoted, `${named(joining)} decides with the masters`);
+  return swap(view, leaving, promoted, `${named(joining)} votes with the masters`);
 }
 
 /** How many of those that could join do (MS5): no number of voters that is even, unless it is as many as there were. */
@@ -131,7 +131,7 @@ function demotion(view: MastersView, leaving: readonly number[]): MastersStep {
   if (view.conf.voters.length - leaving.length < enough(view)) {
     return wait(`no other node can take the place of ${named(leaving)} among the masters`);
   }
-  return swap(view, leaving, [], `${named(leaving)} leaves the masters, and nobody takes its place`);
+  return swap(view, leaving, [], `${named(leaving)} leaves the masters without a replacement`);
 }
 
 /** Masters that bear the loss of one, if there were ever so many. */
@@ -149,7 +149,7 @@ function swap(view: MastersView, leaving: readonly number[], joining: readonly C
   const stay = view.conf.voters.filter((nodeId) => !leaving.includes(nodeId));
   const voters = [...stay, ...joining.map(({ replica }) => replica)];
   const heard = voters.filter((nodeId) => isHeard(view, nodeId));
-  if (2 * heard.length <= voters.length) return wait(`too few of the masters are heard for: ${why}`); // MS2
+  if (2 * heard.length <= voters.length) return wait(`too few masters respond for: ${why}`); // MS2
   if (!leaving.includes(view.self)) return change(steps, why);
   // A leader that is alone lets others vote first.
   if (stay.length === 0 && joining.length > 0) return change(joining, why);
@@ -161,7 +161,9 @@ function swap(view: MastersView, leaving: readonly number[], joining: readonly C
 
 /** Learners that nobody needs, as who was to be replaced has come back: no harm is done by another that has caught up. */
 function dropSpares({ conf }: MastersView): MastersStep {
-  return conf.learners.length === 0 ? WELL : change(removals(conf.learners), 'as many masters as there should be vote');
+  return conf.learners.length === 0
+    ? WELL
+    : change(removals(conf.learners), 'the masters have their full number of voters');
 }
 
 function removals(nodeIds: readonly number[]): readonly ConfStep[] {

@@ -104,7 +104,7 @@ describe('what a range says of its membership', () => {
     state.apply({ type: 'bootstrapRange', nodeIds: [1] });
     const [first] = state.ranges();
     if (first === undefined) throw new Error('there is a range');
-    expect(() => state.apply({ type: 'changeRange', descriptor: { ...first, rangeId: 9 } })).toThrow('no range 9');
+    expect(() => state.apply({ type: 'changeRange', descriptor: { ...first, rangeId: 9 } })).toThrow('unknown range 9');
     expect(state.ranges()).toEqual([first]);
   });
 });
@@ -204,8 +204,8 @@ describe('what a node is there for', () => {
     const state = new MasterState(CONF);
     for (const id of [1, 2]) register(state, descriptor(id));
     state.apply(duty(2, 'removed'));
-    expect(() => state.apply(duty(2, 'serving'))).toThrow('node 2 was removed already');
-    expect(() => state.apply(duty(7, 'draining'))).toThrow('there is no node 7');
+    expect(() => state.apply(duty(2, 'serving'))).toThrow('node 2 was already removed');
+    expect(() => state.apply(duty(7, 'draining'))).toThrow('unknown node 7');
     expect(register(state, descriptor(2))).toBe('NODE_CONFLICT');
     expect(register(state, descriptor(0, { name: 'x', incarnation: 'dir2' }))).toBe('NODE_CONFLICT');
     expect(register(state, descriptor(0, { name: 'n2', incarnation: 'new' }))).toBe(1_001);

@@ -236,10 +236,7 @@ export class MasterState {
     }
     if (byId === undefined && descriptor.nodeId >= FIRST_ALLOCATED_NODE && !this.#isForgotten(descriptor.nodeId)) {
       // M1. Taking it would let the id be given to another node later.
-      return new ServiceError(
-        'NODE_CONFLICT',
-        `node id ${descriptor.nodeId} was never given to a node of this cluster`,
-      );
+      return new ServiceError('NODE_CONFLICT', `node id ${descriptor.nodeId} was never assigned in this cluster`);
     }
     const byName = this.nodes().find((node) => node.name === descriptor.name && !this.isRemoved(node.nodeId));
     if (byName !== undefined && byName.incarnation !== descriptor.incarnation) {
@@ -338,8 +335,8 @@ export class MasterState {
 
   /** M9. */
   #setDuty({ nodeId, duty, untilMs }: Extract<MasterCommand, { type: 'setDuty' }>): MasterResult {
-    if (!this.#nodes.has(nodeId)) throw new ServiceError('INVALID_ARGUMENT', `there is no node ${nodeId}`);
-    if (this.isRemoved(nodeId)) throw new ServiceError('INVALID_ARGUMENT', `node ${nodeId} was removed already`);
+    if (!this.#nodes.has(nodeId)) throw new ServiceError('INVALID_ARGUMENT', `unknown node ${nodeId}`);
+    if (this.isRemoved(nodeId)) throw new ServiceError('INVALID_ARGUMENT', `node ${nodeId} was already removed`);
     if (duty === 'serving') this.#duties.delete(nodeId);
     else this.#duties.set(nodeId, { nodeId, duty, untilMs });
     return { type: 'setDuty' };
@@ -355,7 +352,8 @@ export class MasterState {
   /** M8. */
   #changeSetting({ expected, name, text }: Extract<MasterCommand, { type: 'changeSetting' }>): MasterResult {
     const { version, texts } = this.#settings;
-    if (version !== expected) throw new ServiceError('UNAVAILABLE', 'another setting was changed meanwhile; try again');
+    if (version !== expected)
+      throw new ServiceError('UNAVAILABLE', 'another setting was changed concurrently; try again');
     const changed = new Map(texts);
     if (text === '') changed.delete(name);
     else changed.set(name, text);

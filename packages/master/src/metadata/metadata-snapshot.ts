@@ -22,7 +22,7 @@ export function encodeMasterSnapshot(image: MasterImage): Buffer {
   const body = encodeMasterImage(image);
   assert(
     body.length <= IMAGE_BYTES_MAX,
-    `the master's state has ${body.length} bytes; at most ${IMAGE_BYTES_MAX} travel`,
+    `the master's state has ${body.length} bytes; a snapshot holds at most ${IMAGE_BYTES_MAX}`,
   );
   const header = Buffer.alloc(HEADER_BYTES);
   MAGIC.copy(header);
@@ -48,7 +48,7 @@ export function receiveMasterSnapshot(
       const image = decode(Buffer.concat(parts));
       parts = [];
       if (image.applied.index !== meta.index || image.applied.term !== meta.term) {
-        throw broken('stands for another position than it names');
+        throw broken('has another log position than its header says');
       }
       await install(image);
     },
@@ -60,12 +60,13 @@ export function receiveMasterSnapshot(
 
 function decode(stream: Buffer): MasterImage {
   if (stream.length < HEADER_BYTES) throw broken('ends too early');
-  if (MAGIC.compare(stream, 0, MAGIC.length - 1, 0, MAGIC.length - 1) !== 0) throw broken('is none of a master');
+  if (MAGIC.compare(stream, 0, MAGIC.length - 1, 0, MAGIC.length - 1) !== 0)
+    throw broken('is not a snapshot of a master');
   const version = stream[MAGIC.length - 1];
   if (version !== FORMAT) throw broken(`has format ${version}; this version reads ${FORMAT}`);
   const body = stream.subarray(HEADER_BYTES);
-  if (body.length !== stream.readUInt32BE(MAGIC.length)) throw broken('is not complete, or goes on behind its end');
-  if (crc32(body) !== stream.readUInt32BE(MAGIC.length + 4)) throw broken('is damaged: its checksum is wrong');
+  if (body.length !== stream.readUInt32BE(MAGIC.length)) throw broken('is truncated, or has data after its end');
+  if (crc32(body) !== stream.readUInt32BE(MAGIC.length + 4)) throw broken('is damaged: its checksum does not match');
   try {
     return decodeMasterImage(body);
   } catch (error) {

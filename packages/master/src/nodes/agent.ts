@@ -187,7 +187,7 @@ export class NodeAgent {
         seconds: Math.round((nowMs - this.#silence.sinceMs) / 1_000),
         error: error?.message,
       },
-      'no master takes this node; trying on',
+      'no master accepts this node yet; retrying',
     );
   }
 

@@ -20,10 +20,10 @@ export class JoinRate {
   /** Counts a registration, until `ended`; returns why it may not be proposed now. */
   begin(nowMs: number): ServiceError | undefined {
     if (this.#underWay >= STRANGERS_JOINING_MAX) {
-      return tooMany(`${STRANGERS_JOINING_MAX} registrations of new nodes are under way`);
+      return tooMany(`${STRANGERS_JOINING_MAX} new nodes are already being registered`);
     }
     if (!this.#bucket.tryTake(nowMs)) {
-      return tooMany(`the masters register ${JOINS_OF_STRANGERS.ratePerSecond} new nodes a second at most`);
+      return tooMany(`the masters register at most ${JOINS_OF_STRANGERS.ratePerSecond} new nodes per second`);
     }
     this.#underWay++;
     return undefined;
@@ -35,5 +35,5 @@ export class JoinRate {
 }
 
 function tooMany(what: string): ServiceError {
-  return new ServiceError('RESOURCE_EXHAUSTED', `${what}; nothing was changed, ask again in a moment`);
+  return new ServiceError('RESOURCE_EXHAUSTED', `${what}; nothing was changed, try again in a moment`);
 }

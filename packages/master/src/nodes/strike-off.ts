@@ -22,7 +22,7 @@ export function strikeOff(nodeIds: readonly number[], deps: StrikeOffDeps, done:
   const left = nodeIds.filter((nodeId) => state.node(nodeId) !== undefined && !state.isRemoved(nodeId));
   const alive = left.find((nodeId) => !isSilent(nodeId));
   if (alive !== undefined) {
-    const message = `node ${alive} may have been up a moment ago; if it is dead, try again in some seconds`;
+    const message = `node ${alive} may have been up a moment ago; if it is dead, try again in a few seconds`;
     return done(new ServiceError('UNAVAILABLE', message), undefined);
   }
   const [nodeId, ...others] = left;

@@ -72,7 +72,7 @@ export class RangeOrders {
     if (this.#lastId.get(rangeId) === result.orderId) this.#lastId.delete(rangeId);
     if (result.outcome === 'refused') {
       const { type } = instruction;
-      this.#logger.info({ range: rangeId, instruction: type, reason: result.reason }, 'an instruction was refused');
+      this.#logger.info({ range: rangeId, instruction: type, reason: result.reason }, 'a range refused an instruction');
     }
     this.#director?.ended(rangeId, instruction, result);
   }

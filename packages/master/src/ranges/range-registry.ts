@@ -94,7 +94,7 @@ export class RangeRegistry {
   /** RR1: of the members alone. */
   changeMembers({ rangeId, epoch, replicas }: RangeDescriptor): void {
     const known = this.#ranges.get(rangeId);
-    if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}`);
+    if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `unknown range ${rangeId}`);
     if (epoch.confVersion <= known.epoch.confVersion) return;
     const { version } = known.epoch;
     this.#ranges.set(rangeId, { ...known, epoch: { confVersion: epoch.confVersion, version }, replicas });

@@ -163,7 +163,7 @@ describe('an operator', () => {
     const merge: Plan = { ...plan(1, [{ type: 'merge', source: 2, version: 1, bytesMax: 0 }], 'admin'), partner: 2 };
     expect(scheduling.request(merge, NOW_MS)).toEqual(admitted);
     expect(scheduling.request(plan(2, transfer(2), 'admin'), NOW_MS)).toEqual(
-      refused(/operator 1 is under way for range 2/),
+      refused(/operator 1 is running for range 2/),
     );
     const [first, second] = pair;
     if (first === undefined) throw new Error('there is a pair');
@@ -179,14 +179,14 @@ describe('admission', () => {
   test('takes one operator per range (K1)', () => {
     const { admit } = controllerBed();
     admit(plan(1));
-    expect(admit(plan(1))).toEqual(refused(/operator 1 is under way for range 1/));
+    expect(admit(plan(1))).toEqual(refused(/operator 1 is running for range 1/));
     expect(admit(plan(2), plan(2))).toEqual(refused(/two ways at once/));
   });
 
   test('ends an operator for a more urgent one, and only for that', () => {
     const { admit, controller } = controllerBed();
     admit(plan(1, addSteps(3), 'evacuate'));
-    expect(admit(plan(1, addSteps(4), 'balanceReplicas'))).toEqual(refused(/under way/));
+    expect(admit(plan(1, addSteps(4), 'balanceReplicas'))).toEqual(refused(/is running/));
     expect(admit(plan(1, addSteps(4), 'repair'))).toEqual(admitted);
     expect(controller.history()).toEqual([expect.objectContaining({ kind: 'evacuate', status: 'replaced' })]);
     expect(controller.active()).toEqual([expect.objectContaining({ kind: 'repair' })]);
@@ -235,28 +235,28 @@ describe('admission', () => {
     const { admit, report } = controllerBed();
     report(rangeInfo(1, { voters: [1, 2], confVersion: 2 }));
     expect(admit(plan(1))).toEqual(refused(/has changed since/));
-    expect(admit(plan(99))).toEqual(refused(/there is no range 99/));
+    expect(admit(plan(99))).toEqual(refused(/unknown range 99/));
   });
 
   test('keeps to the limits per node, and leaves balancing less than repair', () => {
     const { admit } = controllerBed({ receivesPerNodeMax: 2, sendsPerNodeMax: 10 });
     expect(admit(plan(1))).toEqual(admitted);
-    expect(admit(plan(2))).toEqual(refused(/node 3 is receiving 1 replicas/));
+    expect(admit(plan(2))).toEqual(refused(/node 3 is already receiving 1 replicas/));
     expect(admit(plan(2, addSteps(4)))).toEqual(admitted);
     expect(admit(plan(3, addSteps(3), 'repair'))).toEqual(admitted);
-    expect(admit(plan(4, addSteps(3), 'repair'))).toEqual(refused(/node 3 is receiving 2 replicas/));
+    expect(admit(plan(4, addSteps(3), 'repair'))).toEqual(refused(/node 3 is already receiving 2 replicas/));
   });
 
   test('counts what a leader has to send', () => {
     const { admit } = controllerBed({ sendsPerNodeMax: 3 });
     expect(admit(plan(1, addSteps(3)), plan(2, addSteps(4)))).toEqual(admitted);
-    expect(admit(plan(3, addSteps(5)))).toEqual(refused(/node 1 is sending 2 replicas/));
+    expect(admit(plan(3, addSteps(5)))).toEqual(refused(/node 1 is already sending 2 replicas/));
   });
 
   test('keeps to the limits of transfers, of a kind, and of all', () => {
     const { admit } = controllerBed({ transfersPerNodeMax: 2, balanceOperatorsMax: 3, operatorsMax: 4 });
     expect(admit(plan(1, transfer(2), 'balanceLeaders'), plan(2, transfer(2), 'balanceLeaders'))).toEqual(admitted);
-    expect(admit(plan(3, transfer(2), 'balanceLeaders'))).toEqual(refused(/node 2 is taking over 2/));
+    expect(admit(plan(3, transfer(2), 'balanceLeaders'))).toEqual(refused(/node 2 is already taking over 2/));
     expect(admit(plan(3, addSteps(3)), plan(4, addSteps(4)))).toEqual(admitted);
     expect(admit(plan(5, addSteps(5), 'repair'))).toEqual(refused(/operators-max \(4\)/));
   });
@@ -273,7 +273,7 @@ describe('admission', () => {
     admit(plan(1));
     expect(controller.cancel(1, 'by hand', nowMs())).toBe(true);
     expect(controller.cancel(1, 'by hand', nowMs())).toBe(false);
-    expect(admit(plan(1))).toEqual(refused(/rests for 120 s/));
+    expect(admit(plan(1))).toEqual(refused(/left alone for another 120 s/));
     expect(admit(plan(1, addSteps(3), 'repair'))).toEqual(admitted);
     controller.cancel(2, 'by hand', nowMs());
     later(120_000);

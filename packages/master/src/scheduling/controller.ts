@@ -184,7 +184,7 @@ export class Controller {
   /** Why a plan cannot be admitted for its range; undefined when it can. */
   #conflict(plan: Plan, nowMs: number): string | undefined {
     const range = this.#deps.model.range(plan.rangeId);
-    if (range === undefined) return `there is no range ${plan.rangeId}`;
+    if (range === undefined) return `unknown range ${plan.rangeId}`;
     const { confVersion, version } = range.descriptor.epoch;
     if (confVersion !== plan.epoch.confVersion || version !== plan.epoch.version) {
       return `range ${plan.rangeId} has changed since this was planned`;
@@ -192,13 +192,13 @@ export class Controller {
     for (const rangeId of rangesOf(plan)) {
       const other = this.#running.get(rangeId)?.operator;
       if (other !== undefined && URGENCY[plan.kind] >= URGENCY[other.kind]) {
-        return `operator ${other.operatorId} is under way for range ${rangeId} (${other.describe()})`;
+        return `operator ${other.operatorId} is running for range ${rangeId} (${other.describe()})`;
       }
     }
     if (!respectsRest(plan.kind)) return undefined;
     const untilMs = this.memory.restsUntil(plan.rangeId, this.#deps.settings());
     if (untilMs <= nowMs) return undefined;
-    return `range ${plan.rangeId} was moved lately and rests for ${Math.ceil((untilMs - nowMs) / 1_000)} s`;
+    return `range ${plan.rangeId} was moved recently and is left alone for another ${Math.ceil((untilMs - nowMs) / 1_000)} s`;
   }
 
   #add(plan: Plan, influence: OperatorInfluence | undefined, group: Group, nowMs: number): OperatorRecord {
@@ -206,7 +206,8 @@ export class Controller {
     assert(range !== undefined && influence !== undefined, 'what is admitted has a range');
     for (const rangeId of rangesOf(plan)) {
       const before = this.#running.get(rangeId);
-      if (before !== undefined) this.#end(before, 'replaced', `a more urgent operator: ${plan.reason}`, nowMs);
+      if (before !== undefined)
+        this.#end(before, 'replaced', `replaced by a more urgent operator: ${plan.reason}`, nowMs);
     }
     const operator = new Operator(this.#nextOperatorId++, plan, range, nowMs);
     const running: Running = { operator, influence, group };

@@ -68,14 +68,14 @@ function nodeLimitReached(
   const receivesMax = placesFor(kind, settings.receivesPerNodeMax);
   const receiver = receives.find((node) => influenceSum.receives.of(node) + wanted.receives.of(node) > receivesMax);
   if (receiver !== undefined)
-    return `node ${receiver} is receiving ${influenceSum.receives.of(receiver)} replicas already`;
+    return `node ${receiver} is already receiving ${influenceSum.receives.of(receiver)} replicas`;
   const sendsMax = placesFor(kind, settings.sendsPerNodeMax);
   const sender = sends.find((node) => influenceSum.sends.of(node) + wanted.sends.of(node) > sendsMax);
-  if (sender !== undefined) return `node ${sender} is sending ${influenceSum.sends.of(sender)} replicas already`;
+  if (sender !== undefined) return `node ${sender} is already sending ${influenceSum.sends.of(sender)} replicas`;
   const leader = transfers.find(
     (node) => influenceSum.transfers.of(node) + wanted.transfers.of(node) > settings.transfersPerNodeMax,
   );
-  if (leader !== undefined) return `node ${leader} is taking over ${influenceSum.transfers.of(leader)} ranges already`;
+  if (leader !== undefined) return `node ${leader} is already taking over ${influenceSum.transfers.of(leader)} ranges`;
   return undefined;
 }
 

@@ -188,7 +188,7 @@ export class Operator {
       // The id is drawn when the step is reached, so that one that is never reached costs none.
       if (step.type === 'addLearner' && this.#replicaId === 0) this.#replicaId = context.nextReplicaId() ?? 0;
       if (step.type === 'addLearner' && this.#replicaId === 0)
-        return { type: 'wait', reason: 'no replica id is at hand' };
+        return { type: 'wait', reason: 'no replica id is allocated yet' };
       const status = this.#statusOf(step, range, context);
       if (status.type !== 'finished') return status;
       this.#members = membersAfter(step, this.#members);
@@ -246,7 +246,7 @@ export class Operator {
     }
     const version = range.descriptor.epoch.version;
     if (version !== this.epoch.version && step.type !== 'split' && step.type !== 'merge') {
-      return { type: 'impossible', reason: 'the range was split or merged meanwhile' };
+      return { type: 'impossible', reason: 'the range was split or merged in the meantime' };
     }
     return status;
   }

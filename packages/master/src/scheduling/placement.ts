@@ -29,7 +29,7 @@ export function place(view: SchedulingView, range: RangeInfo, wanted: Wanted): P
     const own = costOfJoining(view.model, info.nodeId, wanted.beside, view.settings.isolationLevels);
     if (unfit !== undefined) refusals.add(unfit, info.nodeId);
     else if (wanted.costBelow !== undefined && own >= wanted.costBelow) {
-      refusals.add('would not keep the replicas further apart', info.nodeId);
+      refusals.add('would not place the replicas further apart', info.nodeId);
     } else if (own < cost) [candidates, cost] = [[info.nodeId], own];
     else if (own === cost) candidates.push(info.nodeId);
   }
@@ -48,10 +48,10 @@ export function unfitFor(
   nodeId: number,
   kind: OperatorKind,
 ): string | undefined {
-  if (replicaOn(range, nodeId) !== undefined) return 'has a replica already';
+  if (replicaOn(range, nodeId) !== undefined) return 'already has a replica';
   const unfit = notServing(view.model, nodeId);
   if (unfit !== undefined) return unfit;
-  if (view.isAvoided(range.descriptor.rangeId, nodeId)) return 'failed to take it lately';
+  if (view.isAvoided(range.descriptor.rangeId, nodeId)) return 'recently failed to receive it';
   const { settings } = view;
   const freePercent = isBalancing(kind) ? settings.targetSpacePercent : settings.lowSpacePercent;
   return hasSpace(view, nodeId, range.bytes, freePercent) ? undefined : 'has too little free space';
@@ -86,7 +86,7 @@ class Refusals {
   }
 
   describe(): string {
-    if (this.#nodes.size === 0) return 'there is no node that stores data';
+    if (this.#nodes.size === 0) return 'no node stores data';
     const parts = [...this.#nodes].map(([reason, nodes]) => `${nodeList(nodes)} ${reason}`);
     return `no node can take a replica: ${parts.join('; ')}`;
   }

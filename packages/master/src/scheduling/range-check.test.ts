@@ -43,7 +43,7 @@ describe('a range that', () => {
     {
       name: 'is changing is left alone',
       range: { ...THREE, changePending: true, silent: { 3: LOST_MS } },
-      expected: stuck(/being applied/),
+      expected: stuck(/in progress/),
     },
     {
       name: 'was left joint leaves that',
@@ -189,7 +189,7 @@ describe('nodes that give things away', () => {
       name: 'a leader that nobody can follow is explained',
       range: { ...THREE, behind: [2, 3] },
       odd: [nodeInfo(1, { duty: 'draining' })],
-      expected: stuck(/shall leave node 1, and no voter can lead/),
+      expected: stuck(/must leave node 1, but no other voter can lead/),
     },
     {
       name: 'where nobody can follow, a decommissioned leader moves: its replacement leads before it goes',

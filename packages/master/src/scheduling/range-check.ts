@@ -55,12 +55,12 @@ function checkLeader(range: RangeInfo, { model }: SchedulingView): Verdict | und
 }
 
 function checkChangePending(range: RangeInfo): Verdict | undefined {
-  return range.changePending ? stuck('a membership change is being applied') : undefined;
+  return range.changePending ? stuck('a membership change is in progress') : undefined;
 }
 
 function checkJoint(range: RangeInfo): Verdict | undefined {
   if (!range.joint) return undefined;
-  return plan(range, 'repair', [{ type: 'leaveJoint' }], 'a joint configuration was left behind');
+  return plan(range, 'repair', [{ type: 'leaveJoint' }], 'it was left in a joint configuration');
 }
 
 /** R2. */
@@ -116,7 +116,7 @@ function checkLearners(range: RangeInfo, view: SchedulingView): Verdict | undefi
     return plan(range, 'repair', [promote], `it has ${voters.length} voters and a learner on node ${nodeId}`);
   }
   const remove: Step = { type: 'changeVoters', promote: [], remove: [nodeId] };
-  return plan(range, 'repair', [remove], `nobody needs the learner on node ${nodeId}`);
+  return plan(range, 'repair', [remove], `the learner on node ${nodeId} is not needed`);
 }
 
 function checkTooFew(range: RangeInfo, view: SchedulingView): Verdict | undefined {
@@ -178,9 +178,14 @@ function checkLeaderPlace(range: RangeInfo, view: SchedulingView): Verdict | und
     // A decommissioned node's replica moves; the new one leads then.
     return duty === 'decommissioning'
       ? undefined
-      : stuck(`its leader shall leave node ${leader}, and no voter can lead`);
+      : stuck(`its leader must leave node ${leader}, but no other voter can lead`);
   }
-  return plan(range, 'evacuate', [{ type: 'transferLeader', nodeId: heir }], `node ${leader} gives its leaders away`);
+  return plan(
+    range,
+    'evacuate',
+    [{ type: 'transferLeader', nodeId: heir }],
+    `node ${leader} transfers its leaders away`,
+  );
 }
 
 function checkEvacuation(range: RangeInfo, view: SchedulingView): Verdict | undefined {
@@ -207,7 +212,7 @@ function checkIsolation(range: RangeInfo, view: SchedulingView): Verdict | undef
     const placement = place(view, range, { kind: 'place', beside, costBelow });
     if ('refused' in placement) refused ||= placement.refused;
     else {
-      const reason = `its replicas would be further apart with node ${placement.nodeId} in place of node ${from}`;
+      const reason = `its replicas would be further apart on node ${placement.nodeId} than on node ${from}`;
       return plan(range, 'place', moveSteps(view, range, { from, to: placement.nodeId }), reason);
     }
   }

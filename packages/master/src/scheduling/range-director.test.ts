@@ -87,7 +87,7 @@ test('what a leader says of the size of its range is told to who asks why nothin
   director.reported({ descriptor, report: report() });
   const [range] = scheduling.model.ranges();
   const lines = range === undefined ? [] : whyRange(scheduling, range, NOW_MS);
-  expect(lines).toContain('its leader says: it is too large');
+  expect(lines).toContain('its leader reports: it is too large');
 });
 
 test('the report of a follower says nothing about the range', () => {

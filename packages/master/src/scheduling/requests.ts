@@ -38,13 +38,13 @@ export function requestRemove(view: SchedulingView, rangeId: number, nodeId: num
   requireOthersThere(view, range, nodeId);
   const steps = removeSteps(view, range, nodeId);
   if (steps === undefined)
-    throw wrong(`node ${nodeId} leads range ${rangeId}, and no other voter can; try again later`);
+    throw wrong(`node ${nodeId} leads range ${rangeId}, and no other voter can lead it; try again later`);
   return admin(range, steps, `remove the replica on node ${nodeId}`);
 }
 
 export function requestTransfer(view: SchedulingView, rangeId: number, nodeId: number): Plan {
   const range = steadyRange(view, rangeId);
-  if (range.leader === nodeId) throw wrong(`node ${nodeId} leads range ${rangeId} already`);
+  if (range.leader === nodeId) throw wrong(`node ${nodeId} already leads range ${rangeId}`);
   const refused = refusesLeader(range, nodeId, view);
   if (refused !== undefined) throw wrong(`${refused}; voters are on ${nodesText(voterNodes(range))}`);
   return admin(range, [{ type: 'transferLeader', nodeId }], `transfer the leader to node ${nodeId}`);
@@ -63,7 +63,9 @@ export function requestMerge(view: SchedulingView, rangeId: number, into: number
   const source = steadyRange(view, rangeId);
   const target = steadyRange(view, into);
   if (view.model.neighbour(rangeId) === target) {
-    throw wrong(`of two neighbours the first one goes on: merge range ${into} into range ${rangeId} instead`);
+    throw wrong(
+      `of two adjacent ranges, the one with the smaller keys remains: merge range ${into} into range ${rangeId} instead`,
+    );
   }
   const step: Step = { type: 'merge', source: rangeId, version: target.descriptor.epoch.version, bytesMax: 0 };
   requirePossible(view, target, step);
@@ -73,7 +75,7 @@ export function requestMerge(view: SchedulingView, rangeId: number, into: number
 /** Throws when too few nodes would be left for the replicas of each range. */
 export function requireDecommissionable(view: SchedulingView, nodeId: number): void {
   const node = requireNode(view, nodeId);
-  if (node.info.duty === 'removed') throw wrong(`node ${nodeId} was removed already`);
+  if (node.info.duty === 'removed') throw wrong(`node ${nodeId} was already removed`);
   const { model, settings } = view;
   const left = [...model.nodes()].filter(
     ({ info }) => info.nodeId !== nodeId && notServing(model, info.nodeId) === undefined,
@@ -98,7 +100,7 @@ export function requireRemovable(view: SchedulingView, nodeId: number): void {
   if (info.liveness === 'up') {
     throw wrong(
       `node ${nodeId} is up and holds ${ranges.size} replicas; decommission it, and remove it when it is empty; or stop it, ` +
-        'if what it holds may be given up',
+        'if its data may be lost',
     );
   }
   for (const rangeId of ranges) {
@@ -119,7 +121,7 @@ export function requireOthersServing(view: SchedulingView, nodeId: number): void
   const { model } = view;
   const others = [...model.nodes()].filter(({ info }) => info.nodeId !== nodeId);
   if (others.some(({ info }) => notServing(model, info.nodeId) === undefined)) return;
-  throw wrong(`no other node is up and serving: what node ${nodeId} leads has nowhere to go`);
+  throw wrong(`no other node is up and serving, so the leaders of node ${nodeId} cannot be transferred`);
 }
 
 /**
@@ -139,7 +141,7 @@ export function requireMaintainable(view: SchedulingView, nodeId: number): void 
         ? `it has only ${voters.length} voters`
         : `${awayText(away)} down, silent or in maintenance as well`;
     throw wrong(
-      `range ${rangeId} would lose its quorum while node ${nodeId} is away: ${because}; wait until it is whole`,
+      `range ${rangeId} would lose its quorum while node ${nodeId} is down: ${because}; wait until all its replicas are up`,
     );
   }
 }
@@ -167,9 +169,8 @@ function othersAway(view: SchedulingView, range: RangeInfo, nodeId: number): str
 
 function steadyRange(view: SchedulingView, rangeId: number): RangeInfo {
   const range = view.model.range(rangeId);
-  if (range === undefined) throw wrong(`there is no range ${rangeId}`);
-  if (range.leader === undefined)
-    throw wrong(`range ${rangeId} has no leader; nothing can be changed until it has one`);
+  if (range === undefined) throw wrong(`unknown range ${rangeId}`);
+  if (range.leader === undefined) throw wrong(`range ${rangeId} has no leader; it cannot be changed until it has one`);
   if (range.joint || range.changePending)
     throw wrong(`the membership of range ${rangeId} is changing; try again later`);
   return range;
@@ -177,14 +178,14 @@ function steadyRange(view: SchedulingView, rangeId: number): RangeInfo {
 
 function requireNode(view: SchedulingView, nodeId: number): NodeView {
   const node = view.model.node(nodeId);
-  if (node === undefined) throw wrong(`there is no node ${nodeId} that stores data`);
+  if (node === undefined) throw wrong(`unknown node ${nodeId}, or it stores no data`);
   return node;
 }
 
 function requireVoter(range: RangeInfo, nodeId: number): void {
   if (replicaOn(range, nodeId)?.type === 'voter') return;
   const { rangeId } = range.descriptor;
-  throw wrong(`range ${rangeId} has no voter on node ${nodeId}; it has them on ${nodesText(voterNodes(range))}`);
+  throw wrong(`range ${rangeId} has no voter on node ${nodeId}; its voters are on ${nodesText(voterNodes(range))}`);
 }
 
 function requireFit(view: SchedulingView, range: RangeInfo, nodeId: number): void {
@@ -194,7 +195,7 @@ function requireFit(view: SchedulingView, range: RangeInfo, nodeId: number): voi
   const fit = [...view.model.nodes()]
     .map(({ info }) => info.nodeId)
     .filter((id) => unfitFor(view, range, id, 'admin') === undefined);
-  const others = fit.length === 0 ? 'no other node can take it now' : `${nodesText(fit)} can take it`;
+  const others = fit.length === 0 ? 'no other node can receive it now' : `${nodesText(fit)} can receive it`;
   throw wrong(`node ${nodeId} ${unfit}; ${others}`);
 }
 
@@ -212,7 +213,7 @@ function requireQuorum(
 function requirePossible(view: SchedulingView, range: RangeInfo, step: Step): void {
   const status = stepStatus(step, range, view, 0);
   if (status.type !== 'impossible') return;
-  throw wrong(`range ${range.descriptor.rangeId} cannot be changed so: ${status.reason}`);
+  throw wrong(`range ${range.descriptor.rangeId} cannot be changed this way: ${status.reason}`);
 }
 
 function admin(range: RangeInfo, steps: readonly Step[], reason: string): Plan {

@@ -87,7 +87,7 @@ describe('changing voters', () => {
       name: 'waits where those that would be left lag: what they lack, only the leader and who goes have (S6)',
       step: { type: 'changeVoters', promote: [], remove: [3] },
       range: { voters: [1, 2, 3], behind: [2] },
-      expected: because('wait', /voters that stay, on nodes 2, have not caught up/),
+      expected: because('wait', /remaining voters, on nodes 2, have not caught up/),
     },
     {
       name: 'goes on with one voter that lags',
@@ -250,7 +250,7 @@ describe('splitting', () => {
       name: 'is impossible when its key has gone to another range (S5)',
       step: at('f'),
       range: { ...range, end: 'd', version: 2 },
-      expected: because('impossible', /another one now/),
+      expected: because('impossible', /now in another range/),
     },
     { name: 'is impossible at the start', step: at('c'), range, expected: because('impossible', /border/) },
     { name: 'is impossible at the end', step: at('m'), range, expected: because('impossible', /border/) },
@@ -286,20 +286,20 @@ describe('merging', () => {
   });
   test('is impossible with the neighbour before: of two the first one goes on', () => {
     const second = rangeInfo(1, { voters: [1, 2, 3], start: 'c', end: 't' });
-    expect(merge({ voters: [1, 2, 3], end: 'c' }, second)).toEqual(because('impossible', /does not begin where/));
+    expect(merge({ voters: [1, 2, 3], end: 'c' }, second)).toEqual(because('impossible', /does not start where/));
   });
   test('is impossible with a range that is not beside it', () => {
-    expect(merge(behind, target, 3)).toEqual(because('impossible', /does not begin where/));
+    expect(merge(behind, target, 3)).toEqual(because('impossible', /does not start where/));
   });
   test('is impossible with a range on other nodes', () => {
     expect(merge({ ...behind, voters: [1, 2, 4] })).toEqual(because('impossible', /other nodes: 1, 2, 4, not 1, 2, 3/));
   });
   test('is impossible with a range that went elsewhere', () => {
-    expect(merge(behind, target, 9)).toEqual(because('impossible', /does not exist/));
+    expect(merge(behind, target, 9)).toEqual(because('impossible', /no longer exists/));
   });
   test('is impossible when the range was changed by something else', () => {
     const split = rangeInfo(1, { voters: [1, 2, 3], end: 'm', version: 2 });
-    expect(merge(behind, split)).toEqual(because('impossible', /meanwhile/));
+    expect(merge(behind, split)).toEqual(because('impossible', /in the meantime/));
   });
   test('waits while the members of the other one change', () => {
     expect(merge({ ...behind, joint: true })).toEqual(because('wait', /changing/));

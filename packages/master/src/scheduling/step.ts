@@ -50,7 +50,7 @@ const FINISHED: StepStatus = { type: 'finished' };
 
 /** How a step stands. `replicaId` is the one that was drawn for the replica that the step adds. */
 export function stepStatus(step: Step, range: RangeInfo, context: StepContext, replicaId: number): StepStatus {
-  if (range.joint && step.type !== 'leaveJoint') return wait('the joint configuration has to be left first');
+  if (range.joint && step.type !== 'leaveJoint') return wait('the range must leave its joint configuration first');
   switch (step.type) {
     case 'addLearner':
       return addLearnerStatus(step.nodeId, range, context, replicaId);
@@ -72,7 +72,7 @@ export function stepStatus(step: Step, range: RangeInfo, context: StepContext, r
 function addLearnerStatus(nodeId: number, range: RangeInfo, context: StepContext, replicaId: number): StepStatus {
   const there = replicaOn(range, nodeId);
   if (there !== undefined) {
-    return there.replicaId === replicaId ? FINISHED : impossible(`node ${nodeId} has another replica already`);
+    return there.replicaId === replicaId ? FINISHED : impossible(`node ${nodeId} already has another replica`);
   }
   const unfit = notServing(context.model, nodeId);
   return unfit === undefined ? tell({ type: 'addLearner', nodeId, replicaId }) : impossible(`node ${nodeId} ${unfit}`);
@@ -127,7 +127,7 @@ function lagProblem(range: RangeInfo, { promote, remove }: VoterChange): string 
   const lagging = left.filter((nodeId) => nodeId !== range.leader && !hasCaughtUp(range, nodeId));
   const after = left.length + promote.filter((nodeId) => !voters.includes(nodeId)).length;
   if (after - lagging.length > after / 2) return undefined;
-  return `too many of the voters that stay, on nodes ${lagging.join(', ')}, have not caught up`;
+  return `too many of the remaining voters, on nodes ${lagging.join(', ')}, have not caught up`;
 }
 
 /** That no more than half of the voters are as they would have to be. */
@@ -167,7 +167,7 @@ function unableToLead(range: RangeInfo, nodeId: number, { model }: StepContext):
 /** What keeps a node from taking anything new, as in "node 4 is draining"; undefined when nothing does. */
 export function notServing(model: ClusterView, nodeId: number): string | undefined {
   const info = model.node(nodeId)?.info;
-  if (info === undefined) return 'is not known';
+  if (info === undefined) return 'is unknown';
   if (info.duty !== 'serving') return info.duty === 'maintenance' ? 'is in maintenance' : `is ${info.duty}`;
   return info.liveness === 'up' ? undefined : `is ${info.liveness}`;
 }
@@ -184,10 +184,12 @@ function splitStatus(
   if (at === undefined) return changed ? FINISHED : tell({ type: 'split', at });
   if (compareBytes(start, at) < 0 && (end.length === 0 || compareBytes(at, end) < 0))
     return tell({ type: 'split', at });
-  if (!changed) return impossible('the split key lies outside of the range or on its border');
+  if (!changed) return impossible('the split key is outside the range or on its border');
   const begins = [...model.ranges()].some(({ descriptor }) => compareBytes(descriptor.start, at) === 0);
   if (begins || compareBytes(end, at) === 0) return FINISHED;
-  return impossible('the range was split or merged meanwhile, and the split key is in another one now: ask again');
+  return impossible(
+    'the range was split or merged in the meantime, and the split key is now in another range: try again',
+  );
 }
 
 function mergeStatus(
@@ -197,10 +199,10 @@ function mergeStatus(
 ): StepStatus {
   const source = model.range(step.source);
   const grew = range.descriptor.epoch.version > step.version;
-  if (source === undefined) return grew ? FINISHED : impossible(`range ${step.source} does not exist any more`);
-  if (grew) return impossible('the range was split or merged meanwhile');
+  if (source === undefined) return grew ? FINISHED : impossible(`range ${step.source} no longer exists`);
+  if (grew) return impossible('the range was split or merged in the meantime');
   if (model.neighbour(range.descriptor.rangeId) !== source) {
-    return impossible(`range ${step.source} does not begin where range ${range.descriptor.rangeId} ends`);
+    return impossible(`range ${step.source} does not start where range ${range.descriptor.rangeId} ends`);
   }
   const [mine, theirs] = [voterNodes(range), voterNodes(source)];
   if (mine.length !== theirs.length || !mine.every((nodeId) => theirs.includes(nodeId))) {

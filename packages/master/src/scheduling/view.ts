@@ -66,13 +66,14 @@ export class SchedulingView {
     const { rangeId } = range.descriptor;
     const restMs = this.#inFlight.memory.restsUntil(rangeId, this.settings) - this.nowMs;
     return (
-      this.notChangeable(range) ?? (restMs > 0 ? `it was moved lately, and rests for ${restText(restMs)}` : undefined)
+      this.notChangeable(range) ??
+      (restMs > 0 ? `it was moved recently and is left alone for ${restText(restMs)}` : undefined)
     );
   }
 
   /** What keeps anybody from changing a range now. */
   notChangeable(range: RangeInfo): string | undefined {
-    if (this.isBusy(range.descriptor.rangeId)) return 'an operator is under way';
+    if (this.isBusy(range.descriptor.rangeId)) return 'an operator is running';
     if (range.leader === undefined) return 'it has no leader';
     return range.joint || range.changePending ? 'its membership is changing' : undefined;
   }
@@ -81,7 +82,7 @@ export class SchedulingView {
   notWhole(range: RangeInfo): string | undefined {
     const { replicas } = range.descriptor;
     if (replicas.length !== voterNodes(range).length) return 'it has a learner';
-    if (replicas.length !== this.settings.replicas) return 'it does not have its number of replicas';
+    if (replicas.length !== this.settings.replicas) return 'it has too many or too few replicas';
     const silent = replicas.find(({ nodeId }) => !isLive(this.model, range, nodeId));
     return silent === undefined ? undefined : `its replica on node ${silent.nodeId} is silent`;
   }

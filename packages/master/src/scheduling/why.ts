@@ -17,20 +17,20 @@ export function whyRange(scheduling: Scheduling, range: RangeInfo, nowMs: number
   if (operator !== undefined) {
     const step = Math.min(operator.step + 1, operator.steps.length);
     lines.push(
-      `operator ${operator.operatorId} (${operator.kind}) is under way, step ${step} of ${operator.steps.length}: ${operator.reason}`,
+      `operator ${operator.operatorId} (${operator.kind}) is running, step ${step} of ${operator.steps.length}: ${operator.reason}`,
     );
   }
   const verdict = checkRange(range, view);
-  if (verdict.type === 'stuck') lines.push(`it cannot be mended now: ${verdict.reason}`);
-  if (verdict.type === 'plan' && operator === undefined) lines.push(`it is to be mended: ${verdict.plan.reason}`);
-  if (verdict.type === 'fine') lines.push('nothing is wrong with it');
-  if (range.sizeRemark) lines.push(`its leader says: ${range.sizeRemark}`);
+  if (verdict.type === 'stuck') lines.push(`it cannot be repaired now: ${verdict.reason}`);
+  if (verdict.type === 'plan' && operator === undefined) lines.push(`it needs a repair: ${verdict.plan.reason}`);
+  if (verdict.type === 'fine') lines.push('it has no problems');
+  if (range.sizeRemark) lines.push(`its leader reports: ${range.sizeRemark}`);
   const notMovable = view.notMovable(range);
   if (notMovable !== undefined) lines.push(`balancing leaves it alone: ${notMovable}`);
   lines.push(...whyApart(scheduling, range));
   const past = controller.history().filter((record) => record.rangeId === rangeId);
   for (const { operatorId, kind, reason, status, outcome } of past.slice(0, PAST_SHOWN)) {
-    lines.push(`before: operator ${operatorId} (${kind}, ${reason}) ended as ${status}: ${outcome}`);
+    lines.push(`earlier: operator ${operatorId} (${kind}, ${reason}) ended as ${status}: ${outcome}`);
   }
   return [...lines, ...whySchedulers(scheduling, nowMs)];
 }
@@ -41,7 +41,7 @@ function whyApart({ model, settings }: Scheduling, target: RangeInfo): readonly 
   if (source === undefined || !settings.merging.enabled) return [];
   const apart = mergeObstacle({ target, source }, settings.merging);
   const { rangeId } = source.descriptor;
-  return [`with range ${rangeId} behind it: ${apart ?? 'they are to be merged when they stay small and quiet'}`];
+  return [`merge with the next range, ${rangeId}: ${apart ?? 'will happen if both stay small and quiet'}`];
 }
 
 export function whyNode(scheduling: Scheduling, { info, totals }: NodeView, nowMs: number): readonly string[] {
@@ -52,14 +52,14 @@ export function whyNode(scheduling: Scheduling, { info, totals }: NodeView, nowM
     `it has ${totals.replicas} ${totals.replicas === 1 ? 'replica' : 'replicas'} and leads ${totals.leaders}`,
   ];
   const unfit = notServing(view.model, nodeId);
-  if (unfit !== undefined) lines.push(`it gets nothing: it ${unfit}`);
+  if (unfit !== undefined) lines.push(`it receives nothing: it ${unfit}`);
   else if (nowMs - info.livenessSinceMs < settings.nodeSettleMs) {
-    lines.push(`balancing gives it nothing yet: it is up for less than ${settings.nodeSettleMs / 1_000} s`);
+    lines.push(`balancing moves nothing to it yet: it has been up for less than ${settings.nodeSettleMs / 1_000} s`);
   }
   if (!hasSpace(view, nodeId, 0, settings.targetSpacePercent)) {
-    lines.push(`balancing gives it no replicas: less than ${settings.targetSpacePercent} % of its space is free`);
+    lines.push(`balancing moves no replicas to it: less than ${settings.targetSpacePercent} % of its space is free`);
   }
-  if (!view.mayReceive(nodeId, 'balanceReplicas')) lines.push('it is receiving as many replicas as it may');
+  if (!view.mayReceive(nodeId, 'balanceReplicas')) lines.push('it is receiving the maximum number of replicas');
   return [...lines, ...whySchedulers(scheduling, nowMs)];
 }
 

@@ -59,15 +59,18 @@ export function refusal(refused: Refusal): ServiceError | undefined {
     case 'notLeader':
       return undefined;
     case 'queueFull':
-      return new ServiceError('RESOURCE_EXHAUSTED', 'the master has too much to replicate');
+      return new ServiceError(
+        'RESOURCE_EXHAUSTED',
+        'the master is overloaded: too many commands wait to be replicated; try again later',
+      );
     case 'transferring':
-      return new ServiceError('UNAVAILABLE', 'the master is handing over');
+      return new ServiceError('UNAVAILABLE', 'the master is transferring its leadership; try again');
     case 'noOwnTermCommit':
     case 'confPending':
-      return new ServiceError('UNAVAILABLE', 'another change of the masters is under way');
+      return new ServiceError('UNAVAILABLE', 'another change of the masters is in progress');
     case 'confInvalid':
     case 'notVoter':
-      return new ServiceError('INVALID_ARGUMENT', 'the change of the masters is not possible');
+      return new ServiceError('INVALID_ARGUMENT', 'the requested change of the masters is not possible');
     default:
       return unreachable(refused);
   }

@@ -151,5 +151,5 @@ export class RevisionIssuer {
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError('RESOURCE_EXHAUSTED', 'too many wait for revisions; try again later');
+  return new ServiceError('RESOURCE_EXHAUSTED', 'too many requests wait for revisions; try again later');
 }

@@ -133,7 +133,7 @@ describe('the care of a new leader', () => {
     const bed = new CoordinatorBed();
     bed.lose(3);
     expect(bed.seconds(13)).toBeUndefined();
-    expect(bed.care.restsBecause).toMatch('has not heard of all nodes');
+    expect(bed.care.restsBecause).toMatch('has not heard from all nodes');
     expect(bed.setDuty(2, 'removed')?.code).toBe('UNAVAILABLE');
     expect(bed.seconds(4)).toEqual({ type: 'addLearner', nodeId: 4, replicaId: 5_000 });
   });
@@ -232,7 +232,7 @@ describe('what nodes are there for', () => {
   test.each([0, 31 * 24 * 3_600_000])('a window of %i ms is refused', (forMs) => {
     const bed = new CoordinatorBed();
     bed.seconds(2);
-    expect(bed.setDuty(3, 'maintenance', forMs)?.message).toMatch('30d at most');
+    expect(bed.setDuty(3, 'maintenance', forMs)?.message).toMatch('at most 30d');
   });
 });
 
@@ -304,7 +304,7 @@ describe('ids for a split', () => {
         bed.silentMs.set(3, 3_600_000);
         bed.seconds(2);
       },
-      says: 'is under way for it',
+      says: 'is running for it',
       admin: true,
     },
   ];

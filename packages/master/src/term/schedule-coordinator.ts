@@ -48,7 +48,7 @@ export interface ScheduleCoordinatorDeps {
 /** How long the reports of all nodes and ranges are waited for (CC1). */
 const INFORMED_WITHIN_MS = 15_000;
 const NOT_INFORMED =
-  "the masters' leader is new, and has not heard of all nodes and ranges yet; try again in some seconds";
+  "the masters' leader is new and has not heard from all nodes and ranges yet; try again in a few seconds";
 const MAINTENANCE_MAX_MS = 30 * 24 * 3_600_000;
 /** Splits that were asked for and have not shown after so long are given up on. */
 const SPLIT_SHOWN_WITHIN_MS = 60_000;
@@ -79,7 +79,7 @@ export class ScheduleCoordinator implements RangeDirector {
 
   /** Why it begins nothing by itself now; undefined when it does. */
   get restsBecause(): string | undefined {
-    if (!this.#deps.settings().scheduling) return 'scheduling is off, by the setting "scheduling"';
+    if (!this.#deps.settings().scheduling) return 'scheduling is off: the setting "scheduling" is false';
     if (this.#informed) return undefined;
     return NOT_INFORMED;
   }
@@ -119,7 +119,10 @@ export class ScheduleCoordinator implements RangeDirector {
     if (duty === 'maintenance' && (forMs === 0 || forMs > MAINTENANCE_MAX_MS)) {
       const most = formatDurationMs(MAINTENANCE_MAX_MS);
       return done(
-        new ServiceError('INVALID_ARGUMENT', `a maintenance window lasts for some time, and ${most} at most`),
+        new ServiceError(
+          'INVALID_ARGUMENT',
+          `invalid maintenance window: it must be longer than 0 and at most ${most}`,
+        ),
         undefined,
       );
     }
@@ -127,7 +130,7 @@ export class ScheduleCoordinator implements RangeDirector {
     if (stays && this.#dutiesInFlight.length === 0) return done(undefined, undefined); // CC4
     // CC1: whoever is missed cannot be told yet.
     if ((duty === 'decommissioning' || duty === 'removed') && !this.#informed) {
-      return done(new ServiceError('UNAVAILABLE', `not now: ${NOT_INFORMED}`), undefined);
+      return done(new ServiceError('UNAVAILABLE', `not possible now: ${NOT_INFORMED}`), undefined);
     }
     const other = this.#dutiesInFlight.find((each) => each !== nodeId);
     if (duty !== 'serving' && other !== undefined) {
@@ -169,10 +172,10 @@ export class ScheduleCoordinator implements RangeDirector {
     if (known?.joint === true || known?.changePending === true) return later(rangeId, 'its membership is changing');
     if (cause === 'admin') return undefined;
     const { scheduling, splitsUnderWayMax } = this.#deps.settings();
-    if (!scheduling) return later(rangeId, 'scheduling is off, by the setting "scheduling"');
-    if (splitsUnderWayMax === 0) return later(rangeId, 'splits are paused, by the setting "splits-under-way-max"');
+    if (!scheduling) return later(rangeId, 'scheduling is off: the setting "scheduling" is false');
+    if (splitsUnderWayMax === 0) return later(rangeId, 'splits are paused: the setting "splits-under-way-max" is 0');
     const operator = this.scheduling.controller.operatorOf(rangeId);
-    if (operator !== undefined) return later(rangeId, `operator ${operator.operatorId} is under way for it`);
+    if (operator !== undefined) return later(rangeId, `operator ${operator.operatorId} is running for it`);
     this.#forgetSplits();
     if (this.#splitting.has(rangeId) || this.#splitting.size < splitsUnderWayMax) return undefined;
     return later(rangeId, `${splitsUnderWayMax} others are being split ("splits-under-way-max")`);
@@ -234,7 +237,7 @@ export class ScheduleCoordinator implements RangeDirector {
     for (const { nodeId } of this.#deps.state.nodes()) {
       const { duty, untilMs } = this.#deps.state.dutyOf(nodeId);
       if (duty !== 'maintenance' || wallMs < untilMs) continue;
-      this.#deps.logger.info({ node: nodeId }, 'the maintenance window of a node is over');
+      this.#deps.logger.info({ node: nodeId }, 'the maintenance window of a node has ended');
       this.#deps.propose({ type: 'setDuty', nodeId, duty: 'serving', untilMs: 0 }, () => {});
     }
   }

@@ -10,7 +10,7 @@ import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './schedule
 export const leaderCount: Scheduler = {
   name: 'leader-count',
   settings: ['countTolerancePercent'],
-  desc: 'spreads leaders over the nodes, by their number',
+  desc: 'balances the number of leaders per node',
   propose: (view) => new LeaderCountRound(view).propose(),
 };
 
@@ -46,7 +46,7 @@ class LeaderCountRound {
       }
       this.#graph.use(path);
       if (yield plansOf(path, `leaders are spread unevenly, ${least} to ${most} per node`)) this.#move(path);
-      else if (++refusals === REFUSALS_MAX) return 'more transfers are to come: limits are reached';
+      else if (++refusals === REFUSALS_MAX) return 'more transfers will follow: limits are reached';
     }
   }
 
@@ -72,11 +72,11 @@ class LeaderCountRound {
 
   #summary(): string {
     const counts = [...this.#counts.values()];
-    if (counts.length < 2) return 'there are no two nodes to choose from';
+    if (counts.length < 2) return 'fewer than two nodes are eligible';
     const [least, most] = [Math.min(...counts), Math.max(...counts)];
     const spread = `the nodes have ${least} to ${most} leaders`;
     return most - least < this.#gap
-      ? `${spread}, which is even enough`
-      : `${spread}; no transfer makes it more even now`;
+      ? `${spread}, which is within the tolerance`
+      : `${spread}; no transfer improves the balance now`;
   }
 }

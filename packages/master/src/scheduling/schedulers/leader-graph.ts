@@ -109,7 +109,7 @@ export function plansOf(path: Path, reason: string): readonly Plan[] {
     planFor(range, {
       kind: 'balanceLeaders',
       steps: [{ type: 'transferLeader', nodeId: to }],
-      reason: `${reason}: one goes from node ${from} to node ${to}`,
+      reason: `${reason}: one moves from node ${from} to node ${to}`,
     }),
   );
 }

@@ -14,7 +14,7 @@ import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './schedule
 export const leaderLoad: Scheduler = {
   name: 'leader-load',
   settings: ['loadTolerancePercent', 'loadGapMin'],
-  desc: 'spreads requests over the nodes, by moving leaders',
+  desc: 'balances requests per node by transferring leaders',
   propose: (view) => new LeaderLoadRound(view).propose(),
 };
 
@@ -42,7 +42,7 @@ class LeaderLoadRound {
     for (let path = this.#search(); path !== undefined; path = this.#search()) {
       this.#graph.use(path);
       if (yield plansOf(path, 'requests are spread unevenly')) this.#move(path);
-      else if (++refusals === REFUSALS_MAX) return 'more transfers are to come: limits are reached';
+      else if (++refusals === REFUSALS_MAX) return 'more transfers will follow: limits are reached';
     }
     return this.#summary();
   }
@@ -124,11 +124,11 @@ class LeaderLoadRound {
 
   #summary(): string {
     const loads = [...this.#loads.values()];
-    if (loads.length < 2) return 'there are no two nodes to choose from';
+    if (loads.length < 2) return 'fewer than two nodes are eligible';
     const [least, most] = [Math.min(...loads), Math.max(...loads)];
     const spread = `the nodes have ${Math.round(least)} to ${Math.round(most)} requests per second`;
     return most - least < this.#gap
-      ? `${spread}, which is even enough`
-      : `${spread}; no transfer makes it more even now`;
+      ? `${spread}, which is within the tolerance`
+      : `${spread}; no transfer improves the balance now`;
   }
 }

@@ -22,7 +22,7 @@ describe('two neighbours', () => {
   test.each<{ name: string; given: Partial<RangeInfo>; policy?: Partial<MergePolicy>; says: string | undefined }>([
     { name: 'fit together when they are small and quiet', given: {}, says: undefined },
     { name: 'do not when they have too much', given: { bytes: 15 * MIB + 600_000 }, says: 'bytes' },
-    { name: 'do not when people chose the border', given: { chosen: true }, says: 'people chose' },
+    { name: 'do not when people chose the border', given: { chosen: true }, says: 'chosen manually' },
     {
       name: 'do when that counts for nothing',
       given: { chosen: true },
@@ -128,7 +128,10 @@ describe('merging', () => {
   test('begins when the two were small for the quiet time; whoever only asks what would be done begins nothing', () => {
     const { scheduling, kinds, said } = bed();
     scheduling.tick(NOW_MS);
-    expect([kinds(), said(NOW_MS)]).toEqual([[], '1 pairs of neighbours are small, and not quiet for long enough yet']);
+    expect([kinds(), said(NOW_MS)]).toEqual([
+      [],
+      '1 pairs of adjacent ranges are small, but not quiet for long enough yet',
+    ]);
     const dueMs = NOW_MS + 5_000;
     for (let i = 0; i < 2; i++) {
       expect(scheduling.rehearse(dueMs).plans).toMatchObject([{ rangeId: 1, kind: 'merge', partner: 2 }]);
@@ -198,7 +201,7 @@ describe('merging', () => {
   });
 
   test.each([
-    { name: 'what lacks a replica', given: { voters: [1, 2] }, says: 'it does not have its number of replicas' },
+    { name: 'what lacks a replica', given: { voters: [1, 2] }, says: 'it has too many or too few replicas' },
     { name: 'what is silent', given: { silent: { 3: NOW_MS - 5_000 } }, says: 'its replica on node 3 is silent' },
   ])('leaves $name alone, and says so', ({ given, says }) => {
     const { scheduling, kinds, said } = bed(given as Partial<RangeInfo>);
@@ -207,13 +210,13 @@ describe('merging', () => {
     const merges = (): readonly string[] => kinds().filter((kind) => kind.includes('merge'));
     scheduling.tick(NOW_MS + 5_000);
     expect(merges()).toEqual([]);
-    expect(said(NOW_MS)).toMatch(new RegExp(`${says}|repair comes first|an operator is under way`));
+    expect(said(NOW_MS)).toMatch(new RegExp(`${says}|repair comes first|an operator is running`));
   });
 
   test('is explained to who asks about the first of the two', () => {
     const { scheduling, target } = bed({ chosen: true });
     expect(whyRange(scheduling, target, NOW_MS)).toContain(
-      'with range 2 behind it: people chose the border between them',
+      'merge with the next range, 2: the border between them was chosen manually',
     );
   });
 });

@@ -50,7 +50,7 @@ const TRIED_AGAIN_AFTER_MAX_MS = 24 * 3_600_000;
 
 export class Merge implements Scheduler {
   readonly name = 'merge';
-  readonly desc = 'merges neighbours that are small and quiet, and brings them together for that';
+  readonly desc = 'merges adjacent ranges that are small and quiet, and moves their replicas together first';
   readonly settings = [
     'autoMerge',
     'mergeSizePercent',
@@ -68,7 +68,7 @@ export class Merge implements Scheduler {
 
   *propose(view: SchedulingView): Proposals {
     const { merging } = view.settings;
-    if (!merging.enabled) return 'it is off, by the setting "auto-merge"';
+    if (!merging.enabled) return 'off: the setting "auto-merge" is false';
     this.#look(view);
     let [waiting, refusals, hindrance] = [0, 0, ''];
     for (const [sourceId, watched] of this.#watched) {
@@ -77,12 +77,12 @@ export class Merge implements Scheduler {
         const plan = planOf(view, pairOf(view, sourceId, watched), watched);
         if (typeof plan === 'string') hindrance ||= plan;
         else if (yield [plan]) this.#tried(watched, plan, view);
-        else if (++refusals === REFUSALS_MAX) return 'more merges are to come: limits are reached';
+        else if (++refusals === REFUSALS_MAX) return 'more merges will follow: limits are reached';
       }
     }
-    if (hindrance !== '') return `neighbours that are to be merged are not: ${hindrance}`;
-    if (waiting > 0) return `${waiting} pairs of neighbours are small, and not quiet for long enough yet`;
-    return 'no neighbours are small and quiet';
+    if (hindrance !== '') return `adjacent ranges cannot be merged: ${hindrance}`;
+    if (waiting > 0) return `${waiting} pairs of adjacent ranges are small, but not quiet for long enough yet`;
+    return 'no adjacent ranges are small and quiet';
   }
 
   /** MN2. */
@@ -122,11 +122,11 @@ function pairOf(view: SchedulingView, sourceId: number, { targetId }: Watched): 
 
 /** MN1, MN4: why two neighbours are not to be merged as they are, for people; undefined when they fit. */
 export function mergeObstacle({ target, source }: Pair, merging: MergePolicy): string | undefined {
-  if (source.chosen && !merging.chosenBorders) return 'people chose the border between them';
+  if (source.chosen && !merging.chosenBorders) return 'the border between them was chosen manually';
   const { splits, bytesMax, quietMs } = merging;
   const sum = (of: (range: RangeInfo) => number): number => of(target) + of(source);
   const bytes = sum((range) => range.bytes);
-  if (bytes >= bytesMax) return `together they have ${bytes} bytes, and ${bytesMax} is too many`;
+  if (bytes >= bytesMax) return `together they have ${bytes} bytes; merging requires fewer than ${bytesMax}`;
   const grown = bytes + (sum(({ writeBytesPerS }) => writeBytesPerS) * quietMs) / 1_000;
   if (grown >= splits.bytes) return 'together they grow so fast that they would soon be split again';
   const requests = sum(({ readsPerS, writesPerS }) => readsPerS + writesPerS);
@@ -135,7 +135,7 @@ export function mergeObstacle({ target, source }: Pair, merging: MergePolicy): s
     { load: requests, limit: splits.requestsPerS },
     { load: asked, limit: splits.bytesPerS },
   ].some(({ load, limit }) => limit > 0 && load >= LOAD_SHARE_MAX * limit);
-  return hot ? 'together they have half of the load at which a range is split, or more' : undefined;
+  return hot ? 'together they have at least half of the load at which a range is split' : undefined;
 }
 
 /** What is to be done about a pair that was quiet for long enough, or what keeps it from being done now. */
@@ -149,7 +149,7 @@ function planOf(view: SchedulingView, pair: Pair | undefined, { nextMoveMs, next
     if (away !== undefined) return `of range ${range.descriptor.rangeId}: node ${away} ${notServing(view.model, away)}`;
   }
   const together = voterNodes(source).every((nodeId) => replicaOn(target, nodeId) !== undefined);
-  if (view.nowMs < (together ? nextMergeMs : nextMoveMs)) return 'it came to nothing lately, and is tried again later';
+  if (view.nowMs < (together ? nextMergeMs : nextMoveMs)) return 'a recent attempt failed; it is retried later';
   return together ? mergePlan(view, pair) : movePlan(view, pair);
 }
 
@@ -157,7 +157,7 @@ function mergePlan({ settings }: SchedulingView, { target, source }: Pair): Plan
   const { rangeId } = source.descriptor;
   const { version } = target.descriptor.epoch;
   const step = { type: 'merge', source: rangeId, version, bytesMax: settings.merging.bytesMax } as const;
-  const reason = `range ${rangeId} behind it is small and quiet, and so is it`;
+  const reason = `it and the next range, ${rangeId}, are small and quiet`;
   return { ...planFor(target, { kind: 'merge', steps: [step], reason }), partner: rangeId };
 }
 
@@ -176,6 +176,6 @@ function movePlan(view: SchedulingView, { target, source }: Pair): Plan | string
   }
   if (leader === undefined) return `of range ${stays.descriptor.rangeId}: it has no leader`;
   const steps = relocateSteps(view, goes, { voters, leader });
-  const reason = `it goes to the nodes of range ${stays.descriptor.rangeId}, to be merged with it`;
+  const reason = `it moves to the nodes of range ${stays.descriptor.rangeId}, to be merged with it`;
   return { ...planFor(goes, { kind: 'merge', steps, reason }), partner: stays.descriptor.rangeId };
 }

@@ -62,7 +62,7 @@ export class MetricScheduler implements Scheduler {
       const admitted = yield round.plansFor(search.exchange);
       round.use(search.exchange, admitted);
       if (admitted) this.#skipPairs = 0;
-      else if (++refusals === REFUSALS_MAX) return 'more moves are to come: limits are reached';
+      else if (++refusals === REFUSALS_MAX) return 'more moves will follow: limits are reached';
     }
   }
 }
@@ -154,11 +154,11 @@ class Round {
 
   summary(exhausted: boolean): string {
     const { metric } = this.#balance;
-    if (this.#sources.length < 2) return 'there are no two nodes to choose from';
+    if (this.#sources.length < 2) return 'fewer than two nodes are eligible';
     const { least, most } = this.#extremes(metric);
     const spread = `the nodes have ${Math.round(least)} to ${Math.round(most)} ${metric.what}`;
-    if (most - least < this.#gap(metric)) return `${spread}, which is even enough`;
-    return exhausted ? `${spread}; no move makes it more even now` : `${spread}; still looking for a move`;
+    if (most - least < this.#gap(metric)) return `${spread}, which is within the tolerance`;
+    return exhausted ? `${spread}; no move improves the balance now` : `${spread}; still searching for a move`;
   }
 
   #plan(range: RangeInfo, move: { readonly from: number; readonly to: number }, reason: string): Plan {

@@ -31,7 +31,7 @@ const GIVE_UP_AFTER_MS = 600_000;
 
 export class Scatter implements Scheduler {
   readonly name = 'scatter';
-  readonly desc = 'spreads groups of ranges when asked to';
+  readonly desc = 'spreads groups of ranges on request';
   readonly settings = [];
   #groups: readonly Group[] = [];
 
@@ -71,7 +71,7 @@ export class Scatter implements Scheduler {
       }
     }
     const left = this.#groups.reduce((sum, { waiting }) => sum + waiting.size, 0);
-    return left === 0 ? 'nothing is to be scattered' : `${left} ranges are still to be scattered`;
+    return left === 0 ? 'no scatter is requested' : `${left} ranges remain to be scattered`;
   }
 }
 
@@ -119,5 +119,7 @@ function mayStay(view: SchedulingView, range: RangeInfo, nodeId: number): boolea
 
 function planTo(view: SchedulingView, range: RangeInfo, target: Target): Plan | undefined {
   const steps = relocateSteps(view, range, target);
-  return steps.length === 0 ? undefined : planFor(range, { kind: 'scatter', steps, reason: 'it is being scattered' });
+  return steps.length === 0
+    ? undefined
+    : planFor(range, { kind: 'scatter', steps, reason: 'it is part of a requested scatter' });
 }

@@ -17,14 +17,14 @@ describe('schedulers', () => {
     const listed = schedulers.list(NOW_MS);
     expect(listed.map(({ name }) => name)).toEqual(NAMES);
     expect(Object.fromEntries(listed.map(({ name, last }) => [name, last]))).toEqual({
-      scatter: 'nothing is to be scattered',
-      merge: 'no neighbours are small and quiet',
-      space: 'every node has 10 % of its space free',
-      'replica-count': 'the nodes have 6 to 6 replicas, which is even enough',
-      bytes: 'the nodes have 6000000 to 6000000 bytes, which is even enough',
-      'replica-load': 'the nodes have 0 to 0 requests per second, which is even enough',
-      'leader-count': 'the nodes have 2 to 2 leaders, which is even enough',
-      'leader-load': 'it waits while leader-count finds work',
+      scatter: 'no scatter is requested',
+      merge: 'no adjacent ranges are small and quiet',
+      space: 'every node has at least 10 % of its space free',
+      'replica-count': 'the nodes have 6 to 6 replicas, which is within the tolerance',
+      bytes: 'the nodes have 6000000 to 6000000 bytes, which is within the tolerance',
+      'replica-load': 'the nodes have 0 to 0 requests per second, which is within the tolerance',
+      'leader-count': 'the nodes have 2 to 2 leaders, which is within the tolerance',
+      'leader-load': 'waiting while leader-count finds work',
     });
   });
 
@@ -35,7 +35,7 @@ describe('schedulers', () => {
     expect(controller.active()).toEqual([]);
     expect(schedulers.list(NOW_MS + 9_999).find(({ name }) => name === 'leader-count')).toMatchObject({
       pausedUntilMs: NOW_MS + 10_000,
-      last: 'it is paused',
+      last: 'paused',
     });
     tick(NOW_MS + 10_000);
     expect(controller.active()).toHaveLength(4);
@@ -48,8 +48,10 @@ describe('schedulers', () => {
 
   test('have names, and others are refused', () => {
     const { schedulers } = skewed();
-    expect(() => schedulers.pause('balance', NOW_MS)).toThrow(/there is no scheduler "balance"; there are scatter, /);
-    expect(() => schedulers.resume('balance')).toThrow(/there is no scheduler "balance"/);
+    expect(() => schedulers.pause('balance', NOW_MS)).toThrow(
+      /unknown scheduler "balance"; the schedulers are scatter, /,
+    );
+    expect(() => schedulers.resume('balance')).toThrow(/unknown scheduler "balance"/);
   });
 
   test('that balance rest while ranges are scattered', () => {
@@ -65,7 +67,7 @@ describe('schedulers', () => {
     scheduling.tick(NOW_MS);
     expect(scheduling.controller.active()).toMatchObject([{ kind: 'repair' }]);
     expect(scheduling.schedulers.list(NOW_MS).find(({ name }) => name === 'replica-count')?.last).toBe(
-      'repair comes first: 5 ranges wait for it',
+      'waiting for repairs: 5 ranges need one',
     );
   });
 });
@@ -82,16 +84,16 @@ describe('why', () => {
     };
     expect(lines(second?.rangeId ?? 0)).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^operator 2 \(balanceLeaders\) is under way, step 1 of 1: leaders are spread unevenly/),
-        'balancing leaves it alone: an operator is under way',
-        'leader-count: the nodes have 2 to 2 leaders, which is even enough',
+        expect.stringMatching(/^operator 2 \(balanceLeaders\) is running, step 1 of 1: leaders are spread unevenly/),
+        'balancing leaves it alone: an operator is running',
+        'leader-count: the nodes have 2 to 2 leaders, which is within the tolerance',
       ]),
     );
     expect(lines(first?.rangeId ?? 0)).toEqual(
       expect.arrayContaining([
-        'nothing is wrong with it',
-        'balancing leaves it alone: it was moved lately, and rests for 2m',
-        expect.stringMatching(/^before: operator 1 .* ended as cancelled: cancelled by hand$/),
+        'it has no problems',
+        'balancing leaves it alone: it was moved recently and is left alone for 2m',
+        expect.stringMatching(/^earlier: operator 1 .* ended as cancelled: cancelled by hand$/),
       ]),
     );
   });
@@ -100,7 +102,7 @@ describe('why', () => {
     const range = rangeInfo(1, { voters: [1, 2] });
     const lines = whyRange(schedulingBed({ nodes: upNodes(2), ranges: [range] }), range, NOW_MS);
     expect(lines[0]).toBe(
-      'it cannot be mended now: it has 2 of 3 replicas, and no node can take a replica: each of nodes 1, 2 has a replica already',
+      'it cannot be repaired now: it has 2 of 3 replicas, and no node can take a replica: each of nodes 1, 2 already has a replica',
     );
   });
 
@@ -113,13 +115,13 @@ describe('why', () => {
     };
     expect(told({})[0]).toBe('it has 1 replica and leads 1');
     expect(told({ livenessSinceMs: NOW_MS - 1 })[1]).toBe(
-      'balancing gives it nothing yet: it is up for less than 30 s',
+      'balancing moves nothing to it yet: it has been up for less than 30 s',
     );
     const [, node] = [...scheduling.model.nodes()];
     if (node !== undefined) scheduling.nodeReported({ ...node.info, duty: 'draining' });
     const drained = scheduling.model.node(2);
     expect(drained === undefined ? [] : whyNode(scheduling, drained, NOW_MS)[1]).toBe(
-      'it gets nothing: it is draining',
+      'it receives nothing: it is draining',
     );
   });
 });

@@ -77,7 +77,7 @@ export class SchedulerSet {
     const slot = this.#slots().find(({ scheduler }) => scheduler.name === name);
     if (slot !== undefined) return slot;
     const names = this.#slots().map(({ scheduler }) => scheduler.name);
-    throw new ServiceError('INVALID_ARGUMENT', `there is no scheduler "${name}"; there are ${names.join(', ')}`);
+    throw new ServiceError('INVALID_ARGUMENT', `unknown scheduler "${name}"; the schedulers are ${names.join(', ')}`);
   }
 
   #slots(): readonly Slot[] {
@@ -102,11 +102,11 @@ interface Chains {
 }
 
 function runBalance({ replicas, leaders, merges }: Chains, { view, admit, scattering, repairsWait }: Round): void {
-  if (scattering) return rest([...replicas, ...leaders, ...merges], 'it waits until all is scattered');
+  if (scattering) return rest([...replicas, ...leaders, ...merges], 'waiting for the end of a scatter');
   if (repairsWait === 0) {
     runChain(merges, view, admit);
     runChain(replicas, view, admit);
-  } else rest([...merges, ...replicas], `repair comes first: ${repairsWait} ranges wait for it`);
+  } else rest([...merges, ...replicas], `waiting for repairs: ${repairsWait} ranges need one`);
   runChain(leaders, view, admit);
 }
 
@@ -115,7 +115,7 @@ function copied(slots: readonly Slot[]): readonly Slot[] {
 }
 
 function slotsFor(schedulers: readonly Scheduler[]): readonly Slot[] {
-  return schedulers.map((scheduler) => ({ scheduler, pausedUntilMs: undefined, last: 'it has not run yet' }));
+  return schedulers.map((scheduler) => ({ scheduler, pausedUntilMs: undefined, last: 'has not run yet' }));
 }
 
 function rest(slots: readonly Slot[], why: string): void {
@@ -125,8 +125,8 @@ function rest(slots: readonly Slot[], why: string): void {
 function runChain(chain: readonly Slot[], view: SchedulingView, admit: Admit): void {
   let working: string | undefined;
   for (const slot of chain) {
-    if (slot.pausedUntilMs !== undefined && view.nowMs < slot.pausedUntilMs) slot.last = 'it is paused';
-    else if (working !== undefined) slot.last = `it waits while ${working} finds work`;
+    if (slot.pausedUntilMs !== undefined && view.nowMs < slot.pausedUntilMs) slot.last = 'paused';
+    else if (working !== undefined) slot.last = `waiting while ${working} finds work`;
     else if (runOne(slot, view, admit)) working = slot.scheduler.name;
   }
 }
@@ -145,7 +145,7 @@ function runOne(slot: Slot, view: SchedulingView, admit: Admit): boolean {
 }
 
 function replicaCount(): Scheduler {
-  const desc = 'spreads replicas over the nodes, by their number';
+  const desc = 'balances the number of replicas per node';
   return new MetricScheduler({
     name: 'replica-count',
     desc,
@@ -157,7 +157,7 @@ function replicaCount(): Scheduler {
 }
 
 function bytes(): Scheduler {
-  const desc = 'spreads stored bytes over the nodes';
+  const desc = 'balances stored bytes per node';
   return new MetricScheduler({
     name: 'bytes',
     desc,
@@ -169,7 +169,7 @@ function bytes(): Scheduler {
 }
 
 function replicaLoad(): Scheduler {
-  const desc = 'spreads requests over the nodes, by moving replicas';
+  const desc = 'balances requests per node by moving replicas';
   return new MetricScheduler({
     name: 'replica-load',
     desc,

@@ -23,7 +23,7 @@ const FREED_WITHIN_MS = 3_600_000;
  */
 export class Space implements Scheduler {
   readonly name = 'space';
-  readonly desc = 'takes replicas off nodes that are nearly full';
+  readonly desc = 'moves replicas off nodes that are nearly full';
   readonly settings = ['lowSpacePercent', 'targetSpacePercent'] as const;
   #low = new Map<number, Low>();
 
@@ -43,7 +43,7 @@ export class Space implements Scheduler {
         if (!this.#isLow(view, node)) break;
         const plan = relieve(view, range, node.info.nodeId);
         if (typeof plan === 'string') refused ||= plan;
-        else if (!(yield [plan]) && ++refusals === REFUSALS_MAX) return 'more moves are to come: limits are reached';
+        else if (!(yield [plan]) && ++refusals === REFUSALS_MAX) return 'more moves will follow: limits are reached';
       }
     }
     const names = low.map(({ info }) => info.nodeId).join(', ');
@@ -73,8 +73,8 @@ export class Space implements Scheduler {
   }
 
   #summary(view: SchedulingView): string {
-    if (this.#low.size === 0) return `every node has ${view.settings.lowSpacePercent} % of its space free`;
-    return `enough leaves the nodes that are nearly full (${[...this.#low.keys()].join(', ')}), or is not off their disks yet`;
+    if (this.#low.size === 0) return `every node has at least ${view.settings.lowSpacePercent} % of its space free`;
+    return `enough replicas are leaving the nearly full nodes (${[...this.#low.keys()].join(', ')}), or are not deleted there yet`;
   }
 }
 
