@@ -1,5 +1,5 @@
 import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
-import { asBytes, asCount, asText, decodeStored, encodeStored, type StoredFormat } from '@remora/protocol';
+import { schema, storedRow } from '@remora/protocol';
 import type { LogPosition } from '@remora/raft';
 
 /**
@@ -18,27 +18,33 @@ export interface InstallMarker {
   readonly bytes: number;
 }
 
-const MARKER: StoredFormat = { what: 'the marker of a snapshot', version: 1, fields: 6 };
-/** With the bounds of the span, which the first format lacks: there the span is all keys. */
-const BOUNDED: StoredFormat = { ...MARKER, version: 2, fields: 8 };
+const { added, bytes, field, flat, struct, text, uint } = schema;
+const UNBOUNDED = { since: '0.1.0', absent: EMPTY_BYTES };
 
-export function encodeMarker({ rangeId, replicaId, applied, file, bytes, span }: InstallMarker): Buffer {
-  const fields = [rangeId, replicaId, applied.index, applied.term, file, bytes];
-  if (span.start.length === 0 && span.end.length === 0) return encodeStored(MARKER, fields);
-  return encodeStored(BOUNDED, [...fields, span.start, span.end]);
+/** Version 2 has the bounds of the span, which version 1 lacks: there the span is all keys. */
+const MARKER_ROW = storedRow(
+  'the marker of a snapshot',
+  struct('marker of a snapshot', {
+    rangeId: field(uint, 'The range.'),
+    replicaId: field(uint, 'The replica.'),
+    applied: flat(
+      struct('position', { index: field(uint, 'The index.'), term: field(uint, 'The term.') }),
+      'The position of the snapshot.',
+    ),
+    file: field(text, 'The staged file.'),
+    bytes: field(uint, 'The length of the file.'),
+    start: added(field(bytes, 'The first key whose rows go.'), UNBOUNDED),
+    end: added(field(bytes, 'The key behind the last; empty: unbounded.'), UNBOUNDED),
+  }),
+  { 1: 6, 2: 8 },
+);
+
+export function encodeMarker({ span, ...marker }: InstallMarker): Buffer {
+  return MARKER_ROW.encode({ ...marker, ...span });
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeMarker(value: Bytes): InstallMarker {
-  return decodeStored([MARKER, BOUNDED], value, ([rangeId, replicaId, index, term, file, bytes, ...bounds]) => {
-    const [start = EMPTY_BYTES, end = EMPTY_BYTES] = bounds;
-    return {
-      rangeId: asCount(rangeId, 'rangeId'),
-      replicaId: asCount(replicaId, 'replicaId'),
-      applied: { index: asCount(index, 'applied.index'), term: asCount(term, 'applied.term') },
-      file: asText(file, 'file'),
-      bytes: asCount(bytes, 'bytes'),
-      span: { start: asBytes(start, 'start'), end: asBytes(end, 'end') },
-    };
-  });
+  const { start, end, ...marker } = MARKER_ROW.decode(value);
+  return { ...marker, span: { start, end } };
 }

@@ -1,5 +1,5 @@
 import type { Bytes, Engine, Row } from '@remora/base';
-import { asBool, asCount, decodeStored, encodeStored, type StoredFormat } from '@remora/protocol';
+import { schema, storedRow } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
 import { allHeldSpan, heldFloorKey, heldKey, rangeIdOfOwnKey, stateKey } from '../state/keys.ts';
 
@@ -10,7 +10,16 @@ export interface HeldReplica {
   readonly ended: boolean;
 }
 
-const HELD: StoredFormat = { what: 'which replica of a range is held', version: 1, fields: 2 };
+const { bool, field, struct, uint } = schema;
+
+const HELD_ROW = storedRow(
+  'which replica of a range is held',
+  struct('held replica', {
+    replicaId: field(uint, 'The replica.'),
+    ended: field(bool, 'It is held no longer.'),
+  }),
+  { 1: 2 },
+);
 
 export const ENDED_MAX = 10_000;
 
@@ -59,7 +68,7 @@ export class HeldReplicas {
     if (last === undefined) return;
     for (const { key } of gone) this.#engine.delete(key);
     const replicaId = Math.max(last.replicaId, this.#floor);
-    this.#engine.put(heldFloorKey(), encodeStored(HELD, [replicaId, true]));
+    this.#engine.put(heldFloorKey(), HELD_ROW.encode({ replicaId, ended: true }));
   }
 
   /** The state row is the last that goes (HR4). The rows of the masters' group and of the floor stay for good. */
@@ -92,13 +101,10 @@ export class HeldReplicas {
 }
 
 function rowOf(rangeId: number, { replicaId, ended }: HeldReplica): Row {
-  return { key: heldKey(rangeId), value: encodeStored(HELD, [replicaId, ended]) };
+  return { key: heldKey(rangeId), value: HELD_ROW.encode({ replicaId, ended }) };
 }
 
 /** Throws an `InvariantError` for anything else. */
 function decodeHeld(row: Bytes): HeldReplica {
-  return decodeStored(HELD, row, ([replicaId, ended]) => ({
-    replicaId: asCount(replicaId, 'replicaId'),
-    ended: asBool(ended, 'ended'),
-  }));
+  return HELD_ROW.decode(row);
 }

@@ -1,20 +1,6 @@
-import type { Bytes } from '@remora/base';
-import {
-  asCount,
-  asFields,
-  asList,
-  asMs,
-  decodeConfFields,
-  decodeRangeDescriptor,
-  decodeStored,
-  encodeConfFields,
-  encodeRangeDescriptor,
-  encodeStored,
-  type RangeDescriptor,
-  type StoredFormat,
-} from '@remora/protocol';
+import { ConfFields, RangeDescriptor, type Row, schema, storedRow } from '@remora/protocol';
 import type { ConfState, LogPosition } from '@remora/raft';
-import { type Merging, NEVER_MERGED, type Seal } from './reshape/merging.ts';
+import { type Merging, NEVER_MERGED } from './reshape/merging.ts';
 
 /** What a range's state row holds: everything of a range that is not a row of its own. */
 export interface RangeMeta {
@@ -34,70 +20,69 @@ export interface RangeMeta {
   readonly merging: Merging;
 }
 
-const META: StoredFormat = { what: "a range's state", version: 1, fields: 4 };
-/** With what is known of merges, in ranges that have taken part in one. */
-const MERGING_META: StoredFormat = { ...META, version: 2, fields: 5 };
-/** With counts that are estimates: for about a second after a split. */
-const ESTIMATED_META: StoredFormat = { ...META, version: 3, fields: 6 };
+const { added, field, flat, list, mapped, ms, optional, spread, struct, uint } = schema;
+const SINCE = '0.1.0';
 
-export function encodeRangeMeta(meta: RangeMeta): Buffer {
-  const { applied } = meta;
-  const fields = [
-    [applied.index, applied.term, meta.appliedAhead],
-    encodeConfFields(meta.conf),
-    encodeRangeDescriptor(meta.descriptor),
-    [meta.revision, meta.compactRevision, meta.rangeTimeMs, meta.wallMs, meta.keys, meta.bytes],
-  ];
-  const merging = meta.merging === NEVER_MERGED ? undefined : encodeMerging(meta.merging);
-  if (meta.estimatedSince > 0) return encodeStored(ESTIMATED_META, [...fields, merging ?? null, meta.estimatedSince]);
-  if (merging === undefined) return encodeStored(META, fields);
-  return encodeStored(MERGING_META, [...fields, merging]);
-}
+const MergingKind = struct('merging', {
+  seal: field(
+    optional(
+      struct('seal', {
+        targetId: field(uint, 'The range that takes its keys.'),
+        round: field(uint, 'The round of the merge.'),
+        index: field(uint, 'The index of the seal.'),
+      }),
+    ),
+    'The seal that the range is under.',
+  ),
+  round: field(uint, 'The last round that it decided.'),
+  absorbed: field(list(uint), 'The ranges whose keys it took over.'),
+});
 
-/** Throws an `InvariantError` for anything else. */
-export function decodeRangeMeta(bytes: Bytes): RangeMeta {
-  return decodeStored(
-    [META, MERGING_META, ESTIMATED_META],
-    bytes,
-    ([position, conf, descriptor, sizes, merging, estimatedSince]) => {
-      const applied = asFields(position, 3, 'applied');
-      const numbers = asFields(sizes, 6, 'numbers');
-      return {
-        applied: { index: asCount(applied[0], 'applied.index'), term: asCount(applied[1], 'applied.term') },
-        appliedAhead: asCount(applied[2], 'appliedAhead'),
-        conf: decodeConfFields(conf),
-        descriptor: decodeRangeDescriptor(descriptor),
-        revision: asCount(numbers[0], 'revision'),
-        compactRevision: asCount(numbers[1], 'compactRevision'),
-        rangeTimeMs: asMs(numbers[2], 'rangeTimeMs'),
-        wallMs: asMs(numbers[3], 'wallMs'),
-        keys: asCount(numbers[4], 'keys'),
-        bytes: asCount(numbers[5], 'bytes'),
-        estimatedSince: estimatedSince === undefined ? 0 : asCount(estimatedSince, 'estimatedSince'),
-        merging: merging === undefined || merging === null ? NEVER_MERGED : decodeMerging(merging),
-      };
-    },
-  );
-}
+/** Version 2 is of a range that took part in a merge, version 3 of one whose counts are estimates. */
+const META_ROW: Row<RangeMeta> = storedRow(
+  "a range's state",
+  struct('state of a range', {
+    position: spread(
+      struct('position', {
+        applied: flat(
+          struct('applied', { index: field(uint, 'The index.'), term: field(uint, 'The term.') }),
+          'The last entry that is applied.',
+        ),
+        appliedAhead: field(uint, 'How many commands of the next entry are applied.'),
+      }),
+      'Where it stands in its log.',
+    ),
+    conf: field(ConfFields, 'The configuration of its group.'),
+    descriptor: field(RangeDescriptor, 'The range.'),
+    numbers: spread(
+      struct('numbers', {
+        revision: field(uint, 'The last revision.'),
+        compactRevision: field(uint, 'The revision of the last compaction.'),
+        rangeTimeMs: field(ms, 'The time of the range.'),
+        wallMs: field(ms, 'The wall time that its leader stamped last.'),
+        keys: field(uint, 'How many plain keys it has.'),
+        bytes: field(uint, 'How many bytes they have.'),
+      }),
+      'What is counted.',
+    ),
+    merging: added(
+      field(
+        mapped<schema.Infer<typeof MergingKind> | undefined, Merging>(
+          optional(MergingKind),
+          (merging) => merging ?? NEVER_MERGED,
+          (merging) => (merging === NEVER_MERGED ? undefined : merging),
+        ),
+        'What is known of merges.',
+      ),
+      { since: SINCE, absent: NEVER_MERGED },
+    ),
+    estimatedSince: added(field(uint, 'The entry since which the counts are estimates; 0: they are exact.'), {
+      since: SINCE,
+      absent: 0,
+    }),
+  }),
+  { 1: 4, 2: 5, 3: 6 },
+);
 
-function encodeMerging({ seal, round, absorbed }: Merging): unknown[] {
-  return [seal === undefined ? null : [seal.targetId, seal.round, seal.index], round, absorbed];
-}
-
-function decodeMerging(raw: unknown): Merging {
-  const f = asFields(raw, 3, 'merging');
-  return {
-    seal: f[0] === null ? undefined : decodeSeal(f[0]),
-    round: asCount(f[1], 'merging.round'),
-    absorbed: asList(f[2], 'merging.absorbed', (id) => asCount(id, 'absorbed range')),
-  };
-}
-
-function decodeSeal(raw: unknown): Seal {
-  const f = asFields(raw, 3, 'seal');
-  return {
-    targetId: asCount(f[0], 'seal.targetId'),
-    round: asCount(f[1], 'seal.round'),
-    index: asCount(f[2], 'seal.index'),
-  };
-}
+/** Throw an `InvariantError` for anything else. */
+export const { encode: encodeRangeMeta, decode: decodeRangeMeta } = META_ROW;

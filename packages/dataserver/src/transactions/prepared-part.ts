@@ -1,29 +1,21 @@
 import { type Bytes, compareBytes, copyBytes, keyAfter, type Span, spanContains } from '@remora/base';
 import { lockPrefix, lockSpan } from '@remora/lock';
 import {
-  asBytes,
-  asCount,
-  asMs,
-  asText,
-  asTxnId,
   type Compare,
-  decodeSpans,
-  decodeStored,
-  decodeTxnCommit,
-  decodeTxnPart,
-  encodeSpans,
-  encodeStored,
-  encodeTxnCommit,
-  encodeTxnPart,
   isLockCompare,
   type KeyRange,
   KV_SPACE,
   kvRoutingKey,
   type PartOp,
-  type StoredFormat,
-  type TxnCommit,
+  type Row,
+  schema,
+  storedRow,
+  TXN_PART,
+  TxnCommit,
+  TxnId,
   type TxnPart,
   type TxnPrepare,
+  TxnSpans,
 } from '@remora/protocol';
 import { hullOf, lowerEnd, type RangeBounds } from '../state/bounds.ts';
 
@@ -58,9 +50,6 @@ export interface HandedTransactions {
   readonly parts: readonly PreparedPart[];
   readonly records: readonly TxnRecord[];
 }
-
-const PART: StoredFormat = { what: 'a prepared part', version: 1, fields: 9 };
-const RECORD: StoredFormat = { what: 'a record of a transaction', version: 1, fields: 6 };
 
 /** What is retained of a command, whose bytes belong to a log entry. */
 export function preparedPart(command: TxnPrepare, deadlineMs: number, floor: number): PreparedPart {
@@ -152,41 +141,35 @@ function routedSpan(range: KeyRange): Span {
 
 const AFTER_KEYS = Buffer.from([KV_SPACE + 1]);
 
-export function encodePart(part: PreparedPart): Buffer {
-  const { txnId, requestId, primaryKey, deadlineMs, expiresMs, floor } = part;
-  return encodeStored(PART, [
-    ...[txnId, part.part, requestId, primaryKey, deadlineMs, expiresMs, floor],
-    ...encodeTxnPart(part),
-  ]);
-}
+const { bytes, field, ms, optional, struct, text, uint } = schema;
 
-/** Throws an `InvariantError` for anything else. */
-export function decodePart(bytes: Bytes): PreparedPart {
-  return decodeStored(PART, bytes, (f) => ({
-    txnId: asTxnId(f[0]),
-    part: asCount(f[1], 'part'),
-    requestId: asText(f[2], 'request id'),
-    primaryKey: asBytes(f[3], 'primary key'),
-    deadlineMs: asMs(f[4], 'deadline'),
-    expiresMs: asMs(f[5], 'expiry'),
-    floor: asCount(f[6], 'floor'),
-    ...decodeTxnPart(f[7], f[8]),
-  }));
-}
+const PART_ROW = storedRow(
+  'a prepared part',
+  struct('prepared part', {
+    txnId: field(TxnId, 'The attempt at the transaction.'),
+    part: field(uint, 'The number of the part.'),
+    requestId: field(text, "The id of the client's request."),
+    primaryKey: field(bytes, 'A routing key of part 0.'),
+    deadlineMs: field(ms, "The deadline of the client's request, in the time of the range."),
+    expiresMs: field(ms, 'From when on anybody may settle it.'),
+    floor: field(uint, 'The last revision of the range when it was prepared.'),
+    ...TXN_PART,
+  }),
+  { 1: 9 },
+);
+/** Throw an `InvariantError` for anything else. */
+export const { encode: encodePart, decode: decodePart } = PART_ROW satisfies Row<PreparedPart>;
 
-export function encodeRecord({ txnId, primaryKey, requestId, expiresMs, spans, commit }: TxnRecord): Buffer {
-  const decided = commit === undefined ? null : encodeTxnCommit(commit);
-  return encodeStored(RECORD, [txnId, primaryKey, requestId, expiresMs, encodeSpans(spans), decided]);
-}
-
-/** Throws an `InvariantError` for anything else. */
-export function decodeRecord(bytes: Bytes): TxnRecord {
-  return decodeStored(RECORD, bytes, (f) => ({
-    txnId: asTxnId(f[0]),
-    primaryKey: asBytes(f[1], 'primary key'),
-    requestId: asText(f[2], 'request id'),
-    expiresMs: asMs(f[3], 'expiry'),
-    spans: decodeSpans(f[4]),
-    commit: f[5] === null ? undefined : decodeTxnCommit(f[5]),
-  }));
-}
+const RECORD_ROW = storedRow(
+  'a record of a transaction',
+  struct('record of a transaction', {
+    txnId: field(TxnId, 'The attempt at the transaction.'),
+    primaryKey: field(bytes, 'A routing key of part 0.'),
+    requestId: field(text, "The id of the client's request."),
+    expiresMs: field(ms, 'From when on anybody may abort it.'),
+    spans: field(TxnSpans, 'Where each part may lie; only part 0 until it is committed.'),
+    commit: field(optional(TxnCommit), 'What it committed with; absent while it is pending.'),
+  }),
+  { 1: 6 },
+);
+export const { encode: encodeRecord, decode: decodeRecord } = RECORD_ROW satisfies Row<TxnRecord>;

@@ -1,249 +1,186 @@
+/**
+ * Log entries and checkpoints of the masters. A program stops at a command of a type that it does not know: new types are
+ * written only once something asks for what they do.
+ */
 import type { Bytes } from '@remora/base';
 import {
-  asBytes,
-  asCount,
-  asFields,
-  asList,
-  asText,
-  asTextMap,
-  decodeConfFields,
-  decodeEpoch,
-  decodeNodeDescriptor,
-  decodeRangeDescriptor,
-  decodeReplica,
-  decodeStored,
-  encodeConfFields,
-  encodeEpoch,
-  encodeNodeDescriptor,
-  encodeRangeDescriptor,
-  encodeReplica,
-  encodeStored,
-  invalid,
-  NODE_DUTIES,
-  type StoredFormat,
-  textMapToWire,
+  ConfFields,
+  Epoch,
+  NodeDescriptor,
+  NodeDuty,
+  RangeDescriptor,
+  ReplicaDescriptor,
+  type Row,
+  schema,
+  storedRow,
 } from '@remora/protocol';
-import type { AskedSplit, EndedRange } from '../ranges/range-registry.ts';
-import type { FirstRangePlan, MasterCommand } from './master-commands.ts';
-import type { DutyRecord, IdGap, MasterImage, PauseRecord, SettingsImage } from './master-state.ts';
+import type { MasterCommand } from './master-commands.ts';
+import type { MasterImage, SettingsImage } from './master-state.ts';
 
-/**
- * Log entries and checkpoints of the master, each with a format number in front. A program stops at a command of a type
- * that it does not know: new types are written only once something asks for what they do.
- */
-const COMMAND: StoredFormat = { what: 'a master command', version: 1, fields: 2 };
-const IMAGE: StoredFormat = { what: "the master's state", version: 1, fields: 5 };
-/** With the bound of revisions; written once there is one, so that programs that do not know it can read all before. */
-const REVISIONS_IMAGE: StoredFormat = { ...IMAGE, version: 2, fields: 6 };
-/** With settings as well; written once one was set. */
-const SETTINGS_IMAGE: StoredFormat = { ...IMAGE, version: 3, fields: 7 };
-/**
- * With what is kept of nodes (duties), schedulers (pauses), splits (ids given out) and merges (what has ended); written
- * once there is any of it.
- */
-const CARE_IMAGE: StoredFormat = { ...IMAGE, version: 4, fields: 11 };
-/** With the gaps that a master left in ids when it went on alone; written once there is one. */
-const GAPS_IMAGE: StoredFormat = { ...IMAGE, version: 5, fields: 12 };
-/** With the ranges that begin where people chose; written once there is one. */
-const CHOSEN_IMAGE: StoredFormat = { ...IMAGE, version: 6, fields: 13 };
-/** With who left the masters, and how many there should be; written once they are not those that founded the cluster. */
-const MASTERS_IMAGE: StoredFormat = { ...IMAGE, version: 7, fields: 15 };
-const OLDER_IMAGES = [IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE, CARE_IMAGE, GAPS_IMAGE, CHOSEN_IMAGE] as const;
-const IMAGES = [...OLDER_IMAGES, MASTERS_IMAGE] as const;
-const REGISTER_NODE = 1;
-const BOOTSTRAP_RANGE = 2;
-const CHANGE_RANGE = 3;
-const LIFT_REVISIONS = 4;
-const ALLOCATE_REPLICAS = 5;
-const CHANGE_SETTING = 6;
-const SET_DUTY = 7;
-const PAUSE_SCHEDULER = 8;
-const DESCRIBE_RANGE = 9;
-const ASK_SPLIT = 10;
-const BOOTSTRAP_RANGES = 11;
-const ASK_SPLIT_BY_HAND = 12;
+const { added, bytes, field, flatSpread, list, mapped, optional, spread, struct, text, textMap, uint, union, variant } =
+  schema;
+const SINCE = '0.1.0';
 
-export function encodeMasterCommand(command: MasterCommand): Buffer {
-  switch (command.type) {
-    case 'registerNode':
-      return encodeStored(COMMAND, [REGISTER_NODE, encodeNodeDescriptor(command.descriptor)]);
-    case 'bootstrapRange':
-      return encodeStored(COMMAND, [BOOTSTRAP_RANGE, command.nodeIds]);
-    case 'bootstrapRanges': {
-      const plans = command.ranges.map(({ start, nodeIds }) => [start, nodeIds]);
-      return encodeStored(COMMAND, [BOOTSTRAP_RANGES, plans]);
-    }
-    case 'changeRange':
-      return encodeStored(COMMAND, [CHANGE_RANGE, encodeRangeDescriptor(command.descriptor)]);
-    case 'describeRange':
-      return encodeStored(COMMAND, [DESCRIBE_RANGE, encodeRangeDescriptor(command.descriptor)]);
+const DutyRecord = struct('duty', {
+  nodeId: field(uint, 'The node.'),
+  duty: field(NodeDuty, 'Its duty.'),
+  untilMs: field(uint, 'Wall time at which a window of maintenance ends.'),
+});
+
+const PauseRecord = struct('pause', {
+  name: field(text, 'The scheduler.'),
+  untilMs: field(uint, 'Wall time at which the pause ends.'),
+});
+
+const DESCRIPTOR = { descriptor: field(RangeDescriptor, 'The range.') };
+const NODE_IDS = field(list(uint), 'Nodes.');
+
+/** Each command travels as its tag and one field. */
+const Command = union('master command', 'type', {
+  registerNode: variant(1, { descriptor: field(NodeDescriptor, 'The node.') }),
+  bootstrapRange: variant(2, { nodeIds: NODE_IDS }),
+  changeRange: variant(3, DESCRIPTOR),
+  liftRevisions: variant(4, { upTo: field(uint, 'The bound of revisions.') }),
+  allocateReplicas: variant(5, { count: field(uint, 'How many ids of replicas.') }),
+  changeSetting: variant(6, {
+    change: spread(
+      struct('change of a setting', {
+        expected: field(uint, 'The version of the settings that it is meant for.'),
+        name: field(text, 'The setting.'),
+        text: field(text, 'Its value as people write it.'),
+      }),
+      'The change.',
+    ),
+  }),
+  setDuty: variant(7, { duty: spread(DutyRecord, 'The duty.') }),
+  pauseScheduler: variant(8, { pause: spread(PauseRecord, 'The pause.') }),
+  describeRange: variant(9, DESCRIPTOR),
+  askSplit: variant(10, DESCRIPTOR),
+  bootstrapRanges: variant(11, {
+    ranges: field(
+      list(struct('first range', { start: field(bytes, 'Its first routing key.'), nodeIds: NODE_IDS })),
+      'The first ranges.',
+    ),
+  }),
+  askSplitByHand: variant(12, DESCRIPTOR),
+});
+const COMMAND_ROW = storedRow(
+  'a master command',
+  struct('master command', {
+    command: flatSpread(
+      mapped(Command, toCommand, (command: MasterCommand) => fromCommand(command)),
+      'The command.',
+    ),
+  }),
+  { 1: 2 },
+) as Row<MasterCommand>;
+
+function toCommand(stored: schema.Infer<typeof Command>): MasterCommand {
+  switch (stored.type) {
     case 'askSplit':
-      return encodeStored(COMMAND, [
-        command.byHand ? ASK_SPLIT_BY_HAND : ASK_SPLIT,
-        encodeRangeDescriptor(command.descriptor),
-      ]);
-    case 'setDuty':
-      return encodeStored(COMMAND, [SET_DUTY, encodeDuty(command)]);
-    case 'pauseScheduler':
-      return encodeStored(COMMAND, [PAUSE_SCHEDULER, encodePause(command)]);
-    case 'liftRevisions':
-      return encodeStored(COMMAND, [LIFT_REVISIONS, command.upTo]);
-    case 'allocateReplicas':
-      return encodeStored(COMMAND, [ALLOCATE_REPLICAS, command.count]);
-    case 'changeSetting':
-      return encodeStored(COMMAND, [CHANGE_SETTING, [command.expected, command.name, command.text]]);
+      return { ...stored, byHand: false };
+    case 'askSplitByHand':
+      return { ...stored, type: 'askSplit', byHand: true };
+    // The bytes of a log entry go with it, and first ranges are kept.
+    case 'bootstrapRanges':
+      return { ...stored, ranges: stored.ranges.map(({ start, nodeIds }) => ({ start: Buffer.from(start), nodeIds })) };
+    default:
+      return stored;
   }
 }
 
-/** Throws an `InvariantError` for anything else. */
-export function decodeMasterCommand(bytes: Bytes): MasterCommand {
-  return decodeStored(COMMAND, bytes, ([type, body]) => {
-    switch (type) {
-      case REGISTER_NODE:
-        return { type: 'registerNode', descriptor: decodeNodeDescriptor(body) };
-      case BOOTSTRAP_RANGE:
-        return { type: 'bootstrapRange', nodeIds: decodeNodeIds(body) };
-      case BOOTSTRAP_RANGES:
-        return { type: 'bootstrapRanges', ranges: asList(body, 'first ranges', decodeFirstRange) };
-      case CHANGE_RANGE:
-        return { type: 'changeRange', descriptor: decodeRangeDescriptor(body) };
-      case DESCRIBE_RANGE:
-        return { type: 'describeRange', descriptor: decodeRangeDescriptor(body) };
-      case ASK_SPLIT:
-        return { type: 'askSplit', descriptor: decodeRangeDescriptor(body), byHand: false };
-      case ASK_SPLIT_BY_HAND:
-        return { type: 'askSplit', descriptor: decodeRangeDescriptor(body), byHand: true };
-      case SET_DUTY:
-        return { type: 'setDuty', ...decodeDuty(body) };
-      case PAUSE_SCHEDULER:
-        return { type: 'pauseScheduler', ...decodePause(body) };
-      case LIFT_REVISIONS:
-        return { type: 'liftRevisions', upTo: asCount(body, 'bound of revisions') };
-      case ALLOCATE_REPLICAS:
-        return { type: 'allocateReplicas', count: asCount(body, 'count of replica ids') };
-      case CHANGE_SETTING: {
-        const f = asFields(body, 3, 'change of a setting');
-        const [name, text] = [asText(f[1], 'setting'), asText(f[2], 'setting')];
-        return { type: 'changeSetting', expected: asCount(f[0], 'version of settings'), name, text };
-      }
-      default:
-        throw invalid(`the unknown type ${String(type)}`);
-    }
-  });
+function fromCommand(command: MasterCommand): schema.Infer<typeof Command> {
+  return command.type === 'askSplit' && command.byHand ? { ...command, type: 'askSplitByHand' } : command;
 }
 
-function decodeNodeIds(raw: unknown): readonly number[] {
-  return asList(raw, 'node ids', (id) => asCount(id, 'node id'));
-}
+/** Throw an `InvariantError` for anything else. */
+export const { encode: encodeMasterCommand, decode: decodeMasterCommand } = COMMAND_ROW;
 
-function decodeFirstRange(raw: unknown): FirstRangePlan {
-  const f = asFields(raw, 2, 'first range');
-  return { start: Buffer.from(asBytes(f[0], 'start')), nodeIds: decodeNodeIds(f[1]) };
-}
+const RANGE_ID = field(uint, 'The range.');
+const later = <T>(absent: T): { readonly since: string; readonly absent: T } => ({ since: SINCE, absent });
+const NONE: readonly never[] = [];
+const FIRST_SETTINGS: SettingsImage = { version: 0, texts: new Map() };
+
+const SettingsKind: schema.Kind<SettingsImage> = mapped(
+  struct('settings', { version: field(uint, 'Grows with every change.'), texts: field(textMap, 'Values by name.') }),
+  ({ version, texts }) => ({ version, texts: new Map(Object.entries(texts)) }),
+  ({ version, texts }) => ({ version, texts: Object.fromEntries(texts) }),
+);
+
+/**
+ * What came later is written once there is any of it: the bound of revisions (version 2), settings (3), duties, pauses,
+ * splits and merges (4), gaps in the ids of nodes (5), ranges that begin where people chose (6), and masters that are not
+ * those that founded the cluster (7).
+ */
+const Image = struct('state of the masters', {
+  applied: field(
+    struct('applied', { index: field(uint, 'The index.'), term: field(uint, 'The term.') }),
+    'The last entry that is applied.',
+  ),
+  conf: field(ConfFields, 'The configuration of the group of the masters.'),
+  next: spread(
+    struct('next ids', {
+      nextNodeId: field(uint, 'The next id of a node.'),
+      nextRangeId: field(uint, 'The next id of a range.'),
+      nextReplicaId: field(uint, 'The next id of a replica.'),
+    }),
+    'Ids that are given out next.',
+  ),
+  nodes: field(list(NodeDescriptor), 'The nodes.'),
+  ranges: field(list(RangeDescriptor), 'The ranges.'),
+  revisionBound: added(field(uint, 'No revision above it was given out.'), later(0)),
+  settings: added(field(SettingsKind, 'The settings of the cluster.'), { since: SINCE, absent: FIRST_SETTINGS }),
+  duties: added(field(list(DutyRecord), 'Duties of nodes that do not just serve.'), later(NONE)),
+  pauses: added(field(list(PauseRecord), 'Pauses of schedulers.'), later(NONE)),
+  asked: added(
+    field(
+      list(
+        struct('asked split', {
+          rangeId: RANGE_ID,
+          epoch: field(Epoch, 'Its epoch when it asked.'),
+          childId: field(uint, 'The id of the child.'),
+          replicas: field(list(ReplicaDescriptor), 'The replicas of the child.'),
+        }),
+      ),
+      'Ids that were given out for splits.',
+    ),
+    later(NONE),
+  ),
+  ended: added(
+    field(
+      list(struct('ended range', { rangeId: RANGE_ID, into: field(uint, 'The range that has its keys.') })),
+      'Ranges that were merged away.',
+    ),
+    later(NONE),
+  ),
+  forgottenNodes: added(
+    field(
+      list(struct('gap in ids', { from: field(uint, 'The first id.'), to: field(uint, 'The last id.') })),
+      'Ids of nodes that may have been given out without being known.',
+    ),
+    later(NONE),
+  ),
+  chosen: added(field(list(uint), 'Ranges that begin where people chose.'), later(NONE)),
+  formerMasters: added(field(list(uint), 'Nodes that have left the group of the masters.'), later(NONE)),
+  mastersWanted: added(
+    field(optional(uint), 'How many masters there should be; absent: as many as there are.'),
+    later(undefined),
+  ),
+});
+const IMAGE_ROW = storedRow("the master's state", Image, { 1: 5, 2: 6, 3: 7, 4: 11, 5: 12, 6: 13, 7: 15 });
 
 export function encodeMasterImage(image: MasterImage): Buffer {
-  const { applied, revisionBound, settings, duties, pauses, asked, ended, forgottenNodes, chosen } = image;
-  const { conf, formerMasters, mastersWanted } = image;
-  const fields = [
-    [applied.index, applied.term],
-    encodeConfFields(image.conf),
-    [image.nextNodeId, image.nextRangeId, image.nextReplicaId],
-    image.nodes.map(encodeNodeDescriptor),
-    image.ranges.map(encodeRangeDescriptor),
-  ];
-  const set = [settings.version, textMapToWire(Object.fromEntries(settings.texts))];
-  const care = [duties.map(encodeDuty), pauses.map(encodePause), asked.map(encodeAsked), ended.map(encodeEnded)];
-  const gaps = forgottenNodes.map(({ from, to }) => [from, to]);
-  if (formerMasters.length > 0 || mastersWanted !== conf.voters.length) {
-    const masters = [formerMasters, mastersWanted];
-    return encodeStored(MASTERS_IMAGE, [...fields, revisionBound, set, ...care, gaps, chosen, ...masters]);
-  }
-  if (chosen.length > 0) return encodeStored(CHOSEN_IMAGE, [...fields, revisionBound, set, ...care, gaps, chosen]);
-  if (gaps.length > 0) return encodeStored(GAPS_IMAGE, [...fields, revisionBound, set, ...care, gaps]);
-  if (duties.length + pauses.length + asked.length + ended.length > 0) {
-    return encodeStored(CARE_IMAGE, [...fields, revisionBound, set, ...care]);
-  }
-  if (settings.version > 0) return encodeStored(SETTINGS_IMAGE, [...fields, revisionBound, set]);
-  return revisionBound === 0 ? encodeStored(IMAGE, fields) : encodeStored(REVISIONS_IMAGE, [...fields, revisionBound]);
+  const { conf, formerMasters, mastersWanted, settings } = image;
+  const asFounded = formerMasters.length === 0 && mastersWanted === conf.voters.length;
+  return IMAGE_ROW.encode({
+    ...image,
+    settings: settings.version === 0 ? FIRST_SETTINGS : settings,
+    mastersWanted: asFounded ? undefined : mastersWanted,
+  });
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeMasterImage(bytes: Bytes): MasterImage {
-  return decodeStored(IMAGES, bytes, (fields) => {
-    const [position, rawConf, ids, nodes, ranges, revisionBound = 0, settings = [0, []], ...care] = fields;
-    const [duties = [], pauses = [], asked = [], ended = [], gaps = [], chosen = [], former = [], wanted] = care;
-    const conf = decodeConfFields(rawConf);
-    const applied = asFields(position, 2, 'applied');
-    const next = asFields(ids, 3, 'next ids');
-    return {
-      applied: { index: asCount(applied[0], 'applied.index'), term: asCount(applied[1], 'applied.term') },
-      conf,
-      nextNodeId: asCount(next[0], 'nextNodeId'),
-      nextRangeId: asCount(next[1], 'nextRangeId'),
-      nextReplicaId: asCount(next[2], 'nextReplicaId'),
-      revisionBound: asCount(revisionBound, 'revisionBound'),
-      settings: decodeSettingsImage(settings),
-      nodes: asList(nodes, 'nodes', decodeNodeDescriptor),
-      ranges: asList(ranges, 'ranges', decodeRangeDescriptor),
-      duties: asList(duties, 'duties', decodeDuty),
-      pauses: asList(pauses, 'pauses', decodePause),
-      asked: asList(asked, 'asked splits', decodeAsked),
-      ended: asList(ended, 'ended ranges', decodeEnded),
-      forgottenNodes: asList(gaps, 'gaps in the ids of nodes', decodeGap),
-      chosen: asList(chosen, 'chosen ranges', (id) => asCount(id, 'range id')),
-      formerMasters: decodeNodeIds(former),
-      mastersWanted: wanted === undefined ? conf.voters.length : asCount(wanted, 'masters wanted'),
-    };
-  });
-}
-
-function encodeDuty({ nodeId, duty, untilMs }: DutyRecord): unknown[] {
-  return [nodeId, NODE_DUTIES.encode(duty), untilMs];
-}
-
-function decodeDuty(raw: unknown): DutyRecord {
-  const f = asFields(raw, 3, 'duty');
-  return { nodeId: asCount(f[0], 'node id'), duty: NODE_DUTIES.decode(f[1]), untilMs: asCount(f[2], 'untilMs') };
-}
-
-function encodePause({ name, untilMs }: PauseRecord): unknown[] {
-  return [name, untilMs];
-}
-
-function decodePause(raw: unknown): PauseRecord {
-  const f = asFields(raw, 2, 'pause');
-  return { name: asText(f[0], 'scheduler'), untilMs: asCount(f[1], 'untilMs') };
-}
-
-function encodeAsked({ rangeId, epoch, childId, replicas }: AskedSplit): unknown[] {
-  return [rangeId, encodeEpoch(epoch), childId, replicas.map(encodeReplica)];
-}
-
-function decodeAsked(raw: unknown): AskedSplit {
-  const f = asFields(raw, 4, 'asked split');
-  return {
-    rangeId: asCount(f[0], 'range id'),
-    epoch: decodeEpoch(f[1]),
-    childId: asCount(f[2], 'child id'),
-    replicas: asList(f[3], 'replicas', decodeReplica),
-  };
-}
-
-function encodeEnded({ rangeId, into }: EndedRange): unknown[] {
-  return [rangeId, into];
-}
-
-function decodeEnded(raw: unknown): EndedRange {
-  const f = asFields(raw, 2, 'ended range');
-  return { rangeId: asCount(f[0], 'range id'), into: asCount(f[1], 'range id') };
-}
-
-function decodeGap(raw: unknown): IdGap {
-  const f = asFields(raw, 2, 'gap in ids');
-  return { from: asCount(f[0], 'node id'), to: asCount(f[1], 'node id') };
-}
-
-function decodeSettingsImage(raw: unknown): SettingsImage {
-  const f = asFields(raw, 2, 'settings');
-  return { version: asCount(f[0], 'version of settings'), texts: new Map(Object.entries(asTextMap(f[1], 'settings'))) };
+  const { mastersWanted, ...image } = IMAGE_ROW.decode(bytes);
+  return { ...image, mastersWanted: mastersWanted ?? image.conf.voters.length };
 }

@@ -1,5 +1,6 @@
-import type { Method } from '../rpc/rpc.ts';
-import type {
+import { method } from '../rpc/method.ts';
+import { list, nothing } from '../schema/kinds.ts';
+import {
   CheckReport,
   HotRangesRequest,
   NodesOverview,
@@ -9,103 +10,61 @@ import type {
   SettingInfo,
   TransferLeaderRequest,
 } from './admin-api.ts';
-import {
-  decodeCheckReport,
-  decodeHotRangesRequest,
-  decodeNodesOverview,
-  decodeRangesOverview,
-  decodeRangesRequest,
-  decodeSetSetting,
-  decodeSettings,
-  decodeTransferLeader,
-  encodeCheckReport,
-  encodeHotRangesRequest,
-  encodeNodesOverview,
-  encodeRangesOverview,
-  encodeRangesRequest,
-  encodeSetSetting,
-  encodeSettings,
-  encodeTransferLeader,
-} from './codec/admin.ts';
-import { decodeRangeStatus, encodeRangeStatus } from './codec/query.ts';
-import { decodeRangeInfoRequest, encodeRangeInfoRequest } from './codec/range.ts';
-import type { RangeStatus } from './command.ts';
-import type { RangeInfoRequest } from './range-api.ts';
+import { RangeStatus } from './query.ts';
+import { RangeInfoRequest } from './range-api.ts';
 
-const NOTHING = { encode: (): null => null, decode: (): undefined => undefined };
-
-/** Answered by the master's leader, as the other `master.` methods are. */
-export const masterNodes: Method<undefined, NodesOverview> = {
-  name: 'master.nodes',
+export const masterNodes = method('master.nodes', {
+  meaning: 'Lists the nodes, as the leader of the masters knows them.',
   callers: 'nodes',
-  encodeRequest: NOTHING.encode,
-  decodeRequest: NOTHING.decode,
-  encodeReply: encodeNodesOverview,
-  decodeReply: decodeNodesOverview,
-};
+  request: nothing,
+  reply: NodesOverview,
+});
 
-export const masterRanges: Method<RangesRequest, RangesOverview> = {
-  name: 'master.ranges',
+export const masterRanges = method('master.ranges', {
+  meaning: 'Lists a page of the ranges.',
   callers: 'nodes',
-  encodeRequest: encodeRangesRequest,
-  decodeRequest: decodeRangesRequest,
-  encodeReply: encodeRangesOverview,
-  decodeReply: decodeRangesOverview,
-};
+  request: RangesRequest,
+  reply: RangesOverview,
+});
 
-export const masterHotRanges: Method<HotRangesRequest, RangesOverview> = {
-  name: 'master.hotRanges',
+export const masterHotRanges = method('master.hotRanges', {
+  meaning: 'Lists the ranges with the most load.',
   callers: 'nodes',
-  encodeRequest: encodeHotRangesRequest,
-  decodeRequest: decodeHotRangesRequest,
-  encodeReply: encodeRangesOverview,
-  decodeReply: decodeRangesOverview,
-};
+  request: HotRangesRequest,
+  reply: RangesOverview,
+});
 
-export const masterCheck: Method<undefined, CheckReport> = {
-  name: 'master.check',
+export const masterCheck = method('master.check', {
+  meaning: 'Lists what is wrong with the cluster.',
   callers: 'nodes',
-  encodeRequest: NOTHING.encode,
-  decodeRequest: NOTHING.decode,
-  encodeReply: encodeCheckReport,
-  decodeReply: decodeCheckReport,
-};
+  request: nothing,
+  reply: CheckReport,
+});
 
-export const masterSettings: Method<undefined, readonly SettingInfo[]> = {
-  name: 'master.settings',
+export const masterSettings = method('master.settings', {
+  meaning: 'Lists the settings of the cluster.',
   callers: 'nodes',
-  encodeRequest: NOTHING.encode,
-  decodeRequest: NOTHING.decode,
-  encodeReply: encodeSettings,
-  decodeReply: decodeSettings,
-};
+  request: nothing,
+  reply: list(SettingInfo),
+});
 
-/** Answered when it is replicated, with all settings as they are then. */
-export const masterSetSetting: Method<SetSettingRequest, readonly SettingInfo[]> = {
-  name: 'master.setSetting',
+export const masterSetSetting = method('master.setSetting', {
+  meaning: 'Changes a setting; answered when the change is replicated, with all settings as they are then.',
   callers: 'nodes',
-  encodeRequest: encodeSetSetting,
-  decodeRequest: decodeSetSetting,
-  encodeReply: encodeSettings,
-  decodeReply: decodeSettings,
-};
+  request: SetSettingRequest,
+  reply: list(SettingInfo),
+});
 
-/** Answered by any replica, of itself; only its leader knows the others. */
-export const rangeStatus: Method<RangeInfoRequest, RangeStatus> = {
-  name: 'range.status',
+export const rangeStatus = method('range.status', {
+  meaning: 'Reports how the replica of the node stands; only the leader knows the other replicas.',
   callers: 'nodes',
-  encodeRequest: encodeRangeInfoRequest,
-  decodeRequest: decodeRangeInfoRequest,
-  encodeReply: encodeRangeStatus,
-  decodeReply: decodeRangeStatus,
-};
+  request: RangeInfoRequest,
+  reply: RangeStatus,
+});
 
-/** Answered by the leader as it begins to hand over; whether another one leads then is seen there. */
-export const rangeTransferLeader: Method<TransferLeaderRequest, undefined> = {
-  name: 'range.transferLeader',
+export const rangeTransferLeader = method('range.transferLeader', {
+  meaning: 'Begins to hand the range over; answered by its leader at the beginning.',
   callers: 'nodes',
-  encodeRequest: encodeTransferLeader,
-  decodeRequest: decodeTransferLeader,
-  encodeReply: NOTHING.encode,
-  decodeReply: NOTHING.decode,
-};
+  request: TransferLeaderRequest,
+  reply: nothing,
+});

@@ -8,6 +8,8 @@
  *      the whole cluster makes no node unready: a load balancer would remove all of them.
  * HC4. Some texts name keys of clients. Probes may come from anywhere, so `/ready` shows these conditions without the keys.
  */
+import { field, mapped, names, struct, textOf, uint } from '../schema/kinds.ts';
+import type { Kind } from '../schema/shape.ts';
 
 /** `critical`: clients are refused or kept waiting. `warning`: clients are served. `info`: somebody wants it so. */
 export type ConditionSeverity = 'critical' | 'warning' | 'info';
@@ -76,17 +78,33 @@ export type ConditionName = keyof typeof HEALTH_CONDITIONS;
 export const CONDITIONS_OF_NODE_MAX = 8;
 export const CONDITIONS_TOLD_MAX = 100;
 
-/** Something that is not as it should be. Some of it passes by itself: while a range splits, moves or elects. */
+/** A problem. Some pass by themselves: while a range splits, moves or elects. */
 export interface HealthCondition {
   readonly name: ConditionName;
   readonly severity: ConditionSeverity;
   readonly scope: ConditionScope;
-  /** 0: it concerns no single one. */
+  /** 0: it concerns no single range. */
   readonly rangeId: number;
+  /** 0: it concerns no single node. */
   readonly nodeId: number;
   /** For people. */
   readonly text: string;
 }
+
+/** A sentence or two. */
+const TEXT_CHARACTERS_MAX = 2_000;
+
+/** Severity and scope do not travel (HC1). */
+export const HealthCondition: Kind<HealthCondition> = mapped(
+  struct('condition', {
+    name: field(names('condition', Object.keys(HEALTH_CONDITIONS) as ConditionName[]), 'Which condition it is.'),
+    rangeId: field(uint, 'The range that it concerns; 0: no single one.'),
+    nodeId: field(uint, 'The node that it concerns; 0: no single one.'),
+    text: field(textOf({ max: TEXT_CHARACTERS_MAX }), 'What is wrong, for people.'),
+  }),
+  ({ name, text, ...about }) => healthCondition(name, about, text),
+  (condition) => condition,
+);
 
 /** HC1. */
 export function healthCondition(

@@ -1,28 +1,50 @@
-import type { Span } from '@remora/base';
-
-/** Which lease: an id may be granted again, its incarnation never is. */
-interface LeaseRef {
-  readonly id: bigint;
-  readonly incarnation: number;
-}
-
 /**
- * How ranges keep a lease together whose keys and locks are in several of them (docs/decisions/0025). Its home is the range
- * that has its record. All of these are for ranges alone; their leaders propose them.
+ * How ranges keep a lease together whose keys and locks are in several of them (docs/decisions/0025). Its home is the
+ * range that has its record. These commands are for ranges alone; their leaders propose them.
  */
-export type LeaseCommand =
-  /** To the home: a range is about to hold keys or locks of the lease in this span. `incarnation` 0: of whichever is there. */
-  | ({ readonly type: 'leaseRegister'; readonly span: Span } & LeaseRef)
-  /** In that range, once the home has it: keys and locks in this span may belong to the lease from now on. */
-  | ({ readonly type: 'leaseRefer'; readonly span: Span } & LeaseRef)
-  /** From the home, after the lease has ended: nothing in this span belongs to it any more. */
-  | ({ readonly type: 'leaseEnd'; readonly span: Span } & LeaseRef)
-  /** At the home: the range that has this span has done so. */
-  | ({ readonly type: 'leaseSettle'; readonly span: Span } & LeaseRef);
+import { bool, bytes, field, int64, struct, uint, union, variant } from '../schema/kinds.ts';
+import type { Infer } from '../schema/shape.ts';
 
-export type LeaseCommandResult =
-  | { readonly type: 'leaseRegister'; readonly incarnation: number }
-  | { readonly type: 'leaseRefer' }
-  /** `covered`: the part of the span that the range has. `more`: something in it belongs to the lease yet; ask again. */
-  | { readonly type: 'leaseEnd'; readonly covered: Span; readonly more: boolean }
-  | { readonly type: 'leaseSettle' };
+export const SpanKind = struct('span', {
+  start: field(bytes, 'The first routing key.'),
+  end: field(bytes, 'The routing key behind the last; empty: unbounded.'),
+});
+
+/** An id may be granted again, an incarnation never is. */
+const LEASE = {
+  id: field(int64, 'The id of the lease.'),
+  incarnation: field(uint, 'Tells it from earlier leases of the same id.'),
+};
+
+export const LEASE_COMMANDS = {
+  leaseRegister: variant(20, {
+    ...LEASE,
+    span: field(SpanKind, 'To the home: a range is about to hold keys or locks of the lease here. Incarnation 0: any.'),
+  }),
+  leaseRefer: variant(21, {
+    ...LEASE,
+    span: field(SpanKind, 'In that range, once the home knows: what is here may belong to the lease from now on.'),
+  }),
+  leaseEnd: variant(22, {
+    ...LEASE,
+    span: field(SpanKind, 'From the home, after the lease has ended: nothing here belongs to it any more.'),
+  }),
+  leaseSettle: variant(23, {
+    ...LEASE,
+    span: field(SpanKind, 'At the home: the range that has this span has done so.'),
+  }),
+};
+export const LeaseCommand = union('lease command', 'type', LEASE_COMMANDS);
+export type LeaseCommand = Infer<typeof LeaseCommand>;
+
+export const LEASE_COMMAND_RESULTS = {
+  leaseRegister: variant(20, { incarnation: field(uint, 'The incarnation of the lease.') }),
+  leaseRefer: variant(21, {}),
+  leaseEnd: variant(22, {
+    covered: field(SpanKind, 'The part of the span that the range has.'),
+    more: field(bool, 'Something in it still belongs to the lease; ask again.'),
+  }),
+  leaseSettle: variant(23, {}),
+};
+export const LeaseCommandResult = union('result of a lease command', 'type', LEASE_COMMAND_RESULTS);
+export type LeaseCommandResult = Infer<typeof LeaseCommandResult>;

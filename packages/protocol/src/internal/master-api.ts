@@ -1,189 +1,214 @@
-import type { Bytes } from '@remora/base';
-import type { Epoch, NodeDescriptor, NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
-import type { HealthCondition } from './health.ts';
+import {
+  bool,
+  bytes,
+  field,
+  list,
+  ms,
+  optional,
+  pair,
+  spread,
+  struct,
+  text,
+  textMap,
+  uint,
+  union,
+  variant,
+  words,
+} from '../schema/kinds.ts';
+import type { Infer } from '../schema/shape.ts';
+import { Epoch, JoiningNode, NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
+import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from './health.ts';
 
 /** A node that is not in the initial cluster asks for an id; a known one confirms itself. */
-export interface JoinRequest {
-  /** 0: please allocate. */
-  readonly nodeId: number;
-  readonly descriptor: Omit<NodeDescriptor, 'nodeId'>;
-}
-export interface JoinReply {
-  readonly nodeId: number;
-  /** By which nodes identify themselves to each other. */
-  readonly clusterId: string;
-}
+export const JoinRequest = struct('join request', {
+  nodeId: field(uint, 'The id of the node; 0: the masters allocate one.'),
+  descriptor: field(JoiningNode, 'What the node says of itself.'),
+});
+export interface JoinRequest extends Infer<typeof JoinRequest> {}
+
+export const JoinReply = struct('join reply', {
+  nodeId: field(uint, 'The id of the node.'),
+  clusterId: field(text, 'The id by which nodes identify themselves to each other.'),
+});
+export interface JoinReply extends Infer<typeof JoinReply> {}
 
 /** How a leader sees another replica of its range. */
-export interface PeerReport {
-  readonly replicaId: number;
-  /** How it is being sent to (raft, `ProgressStatus`). */
-  readonly state: 'probe' | 'replicate' | 'snapshot';
-  /** The highest index known to be durable there; 0: it has not been heard of in this term. */
-  readonly match: number;
-  readonly lagEntries: number;
-  readonly lagBytes: number;
-  /** It answers and lags so little that it may become a voter. */
-  readonly caughtUp: boolean;
-  /** For how long the leader has not heard of it, in ms; 0 while it answers. */
-  readonly silentMs: number;
-}
+export const PeerReport = struct('peer report', {
+  replicaId: field(uint, 'The other replica.'),
+  state: field(words('peer state', ['probe', 'replicate', 'snapshot']), 'How the leader sends to it.'),
+  match: field(uint, 'The highest index known to be durable there; 0: not heard of in this term.'),
+  lagEntries: field(uint, 'How many entries it lacks.'),
+  lagBytes: field(uint, 'How many bytes of entries it lacks.'),
+  caughtUp: field(bool, 'It answers and lags so little that it may become a voter.'),
+  silentMs: field(ms, 'Milliseconds that the leader has not heard of it; 0 while it answers.'),
+});
+export interface PeerReport extends Infer<typeof PeerReport> {}
 
-/** What only a range's leader knows. Rates are per second, over about the last ten seconds. */
-export interface LeaderReport {
-  readonly keys: number;
-  /** Entries in its log since the last snapshot: what lag is measured by. */
-  readonly logEntries: number;
-  /** The configuration is joint. */
-  readonly joint: boolean;
-  /** A membership change is in the log and not applied. */
-  readonly changePending: boolean;
-  readonly readsPerS: number;
-  readonly readBytesPerS: number;
-  readonly writesPerS: number;
-  readonly writeBytesPerS: number;
-  readonly peers: readonly PeerReport[];
-  /** What is the matter with its size, for people; empty: nothing. */
-  readonly sizeRemark: string;
-}
+const Rates = struct('rates', {
+  readsPerS: field(ms, 'Reads per second, over about the last ten seconds.'),
+  readBytesPerS: field(ms, 'Bytes read per second.'),
+  writesPerS: field(ms, 'Writes per second.'),
+  writeBytesPerS: field(ms, 'Bytes written per second.'),
+});
 
-export interface RangeReport {
-  readonly rangeId: number;
-  readonly replicaId: number;
-  /** Of the descriptor, as this replica has it. */
-  readonly epoch: Epoch;
-  readonly term: number;
-  readonly applied: number;
-  readonly bytes: number;
-  /** It has heard no leader for long: does it still belong to its range? Answered by `removeReplica`, if not. */
-  readonly silent: boolean;
-  readonly lead: LeaderReport | undefined;
-}
+/** What only a range's leader knows. */
+export const LeaderReport = struct('leader report', {
+  keys: field(uint, 'About how many plain keys the range has.'),
+  logEntries: field(uint, 'Entries in its log since the last snapshot: lag is measured by them.'),
+  joint: field(bool, 'The configuration is joint.'),
+  changePending: field(bool, 'A membership change is in the log and not applied.'),
+  rates: spread(Rates, 'The load of the range.'),
+  peers: field(list(PeerReport), 'The other replicas.'),
+  sizeRemark: field(text, 'What is wrong with its size, for people; empty: nothing.'),
+});
+export interface LeaderReport extends Infer<typeof LeaderReport> {}
 
-/** What a range's leader is to do, by the ids of replicas. Doing it twice is doing it once. */
-export type RangeInstruction =
-  | { readonly type: 'addLearner'; readonly nodeId: number; readonly replicaId: number }
-  /**
-   * Learners become voters as voters become learners, in one change, jointly if it takes more than one voter; then those
-   * to be removed, learners by then, go.
-   */
-  | { readonly type: 'changeVoters'; readonly promote: readonly number[]; readonly remove: readonly number[] }
-  | { readonly type: 'demote'; readonly replicaId: number }
-  | { readonly type: 'leaveJoint' }
-  | { readonly type: 'transferLeader'; readonly replicaId: number }
-  /** At a routing key, or in the middle. Its leader asks for ids (`masterAskSplit`) and proposes the split. */
-  | { readonly type: 'split'; readonly at: Bytes | undefined }
-  /**
-   * Takes over the keys of a neighbour, which ends by it: it goes to the leader of the range that stays. Refused when the
-   * two have more bytes than this, as splits count them; 0: however many.
-   */
-  | { readonly type: 'merge'; readonly source: RangeDescriptor; readonly bytesMax: number };
+export const RangeReport = struct('range report', {
+  rangeId: field(uint, 'The range.'),
+  replicaId: field(uint, 'The replica of the node.'),
+  epoch: field(Epoch, 'The epoch of the descriptor that this replica has.'),
+  term: field(uint, 'Its term.'),
+  applied: field(uint, 'The index of the last entry that it applied.'),
+  bytes: field(uint, 'About how many bytes its rows have.'),
+  silent: field(
+    bool,
+    'It has heard no leader for long and asks whether it still belongs to its range; `removeReplica` says no.',
+  ),
+  lead: field(optional(LeaderReport), 'What it knows as the leader; absent on other replicas.'),
+});
+export interface RangeReport extends Infer<typeof RangeReport> {}
+
+const ReplicaIds = list(uint);
+
+/** What a range's leader should do, by the ids of replicas. Doing it twice is doing it once. */
+export const RangeInstruction = union('instruction', 'type', {
+  addLearner: variant(0, {
+    nodeId: field(uint, 'The node that gets the learner.'),
+    replicaId: field(uint, 'The id of the learner.'),
+  }),
+  changeVoters: variant(1, {
+    promote: field(ReplicaIds, 'Learners that become voters, in one change with the demotions.'),
+    remove: field(ReplicaIds, 'Voters that become learners in the same change, and are then removed.'),
+  }),
+  demote: variant(2, { replicaId: field(uint, 'The voter that becomes a learner.') }),
+  leaveJoint: variant(3, {}),
+  transferLeader: variant(4, { replicaId: field(uint, 'The replica that leads from now on.') }),
+  split: variant(5, {
+    at: field(optional(bytes), 'A routing key; absent: the middle. The leader asks for ids and proposes the split.'),
+  }),
+  merge: variant(6, {
+    source: field(RangeDescriptor, 'The neighbour that ends. The order goes to the leader of the range that stays.'),
+    bytesMax: field(uint, 'Refused when the two have more bytes than this, as splits count them; 0: any size.'),
+  }),
+});
+export type RangeInstruction = Infer<typeof RangeInstruction>;
 
 /** An instruction on its way to the leader of a range. */
-export interface RangeOrder {
-  /** Chosen by the master's leader; the result names it. */
-  readonly orderId: number;
-  readonly rangeId: number;
-  /** Of the membership that the instruction is meant for; with another one it is refused. */
-  readonly confVersion: number;
-  readonly instruction: RangeInstruction;
-}
+export const RangeOrder = struct('order', {
+  orderId: field(uint, "Chosen by the masters' leader; the result names it."),
+  rangeId: field(uint, 'The range.'),
+  confVersion: field(uint, 'The version of the membership that it is meant for; refused with another one.'),
+  instruction: field(RangeInstruction, 'What to do.'),
+});
+export interface RangeOrder extends Infer<typeof RangeOrder> {}
 
-export interface OrderResult {
-  readonly orderId: number;
-  /** `underWay`: begun, or to be told again. `refused`: not possible, or not by this node; nothing was changed. */
-  readonly outcome: 'done' | 'underWay' | 'refused';
-  /** Of a refusal or of what has to be waited for, for people. */
-  readonly reason: string;
-}
+export const OrderResult = struct('order result', {
+  orderId: field(uint, 'The order.'),
+  outcome: field(
+    words('outcome of an order', ['done', 'underWay', 'refused']),
+    '`underWay`: begun, or should be repeated. `refused`: not possible, or not by this node; nothing was changed.',
+  ),
+  reason: field(text, 'Of a refusal or of what it waits for, for people.'),
+});
+export interface OrderResult extends Infer<typeof OrderResult> {}
 
-/** Of the disk that a node keeps its data on. */
-export interface NodeSpace {
-  readonly capacityBytes: number;
-  readonly availableBytes: number;
-}
+/** The disk of a node's data. */
+export const NodeSpace = struct('space', {
+  capacityBytes: field(uint, 'The size of the disk.'),
+  availableBytes: field(uint, 'How much of it is free.'),
+});
+export interface NodeSpace extends Infer<typeof NodeSpace> {}
 
-/** Sent by every node at an interval to the master's leader. */
-export interface NodeHeartbeat {
-  readonly nodeId: number;
-  readonly incarnation: string;
-  readonly space: NodeSpace;
-  /** Where it stands, by the name of the level: `{ zone: 'a', rack: 'a3' }`. */
-  readonly labels: Readonly<Record<string, string>>;
-  /** It runs a replica of the masters' group. */
-  readonly hasMaster: boolean;
-  readonly ranges: readonly RangeReport[];
-  /** Of what the answer to the last heartbeat asked for. */
-  readonly results: readonly OrderResult[];
-  /** What the node finds wrong with itself; at most `CONDITIONS_OF_NODE_MAX`. */
-  readonly conditions: readonly HealthCondition[];
-}
+/** Sent by every node at an interval to the masters' leader. */
+export const NodeHeartbeat = struct('node heartbeat', {
+  nodeId: field(uint, 'The node.'),
+  incarnation: field(text, 'The credential of the node.'),
+  space: field(NodeSpace, 'The disk of its data.'),
+  labels: field(textMap, 'Its place, by the name of the level: `zone` a, `rack` a3.'),
+  hasMaster: field(bool, "It runs a replica of the masters' group."),
+  ranges: field(list(RangeReport), 'Its replicas.'),
+  results: field(list(OrderResult), 'How the orders of the last answer came out.'),
+  conditions: field(list(HealthCondition, CONDITIONS_OF_NODE_MAX), 'What the node finds wrong with itself.'),
+});
+export interface NodeHeartbeat extends Infer<typeof NodeHeartbeat> {}
 
-/** What a node is to do; repeated until its reports show it done. */
-export type NodeTask =
-  | { readonly type: 'createReplica'; readonly descriptor: RangeDescriptor; readonly replicaId: number }
-  /** The replica is no member of its range any more, as of this version of the membership. */
-  | {
-      readonly type: 'removeReplica';
-      readonly rangeId: number;
-      readonly replicaId: number;
-      readonly confVersion: number;
-    }
-  | { readonly type: 'order'; readonly order: RangeOrder }
-  /** The node is a member of the masters' group. */
-  | { readonly type: 'becomeMaster' }
-  /** It has left that group, for good. */
-  | { readonly type: 'ceaseMaster' };
+/** What a node should do; repeated until its reports show it done. */
+export const NodeTask = union('node task', 'type', {
+  createReplica: variant(0, {
+    descriptor: field(RangeDescriptor, 'The range.'),
+    replicaId: field(uint, 'The replica to create.'),
+  }),
+  removeReplica: variant(1, {
+    rangeId: field(uint, 'The range.'),
+    replicaId: field(uint, 'The replica that is no member of it any more.'),
+    confVersion: field(uint, 'The version of the membership that says so.'),
+  }),
+  order: variant(2, { order: field(RangeOrder, 'An order for the leader of a range.') }),
+  becomeMaster: variant(3, {}),
+  ceaseMaster: variant(4, {}),
+});
+export type NodeTask = Infer<typeof NodeTask>;
 
-export interface NodeEntry {
-  readonly descriptor: PublicNode;
-  readonly state: NodeState;
-}
+export const NodeEntry = struct('node entry', {
+  descriptor: field(PublicNode, 'The node.'),
+  state: field(NodeState, 'Whether it is heard.'),
+});
+export interface NodeEntry extends Infer<typeof NodeEntry> {}
 
-export interface ClusterView {
-  /** The id that the cluster shows: nodes identify themselves to each other by another one. */
-  readonly clusterId: string;
-  readonly nodes: readonly NodeEntry[];
-  readonly ranges: readonly RangeDescriptor[];
-  /** Last known leader node by range id. */
-  readonly leaders: readonly (readonly [rangeId: number, nodeId: number])[];
-  readonly masterLeader: number;
-}
+export const ClusterView = struct('cluster view', {
+  clusterId: field(text, 'The id that the cluster shows: nodes identify themselves to each other by another one.'),
+  nodes: field(list(NodeEntry), 'All nodes.'),
+  ranges: field(list(RangeDescriptor), 'All ranges.'),
+  leaders: field(list(pair('leader', uint, uint)), 'Range id and last known leader node.'),
+  masterLeader: field(uint, 'The node that leads the masters; 0: unknown.'),
+});
+export interface ClusterView extends Infer<typeof ClusterView> {}
 
-/** At what sizes a range is looked at, and split: bytes of rows with their keys, older versions included. */
-export interface SplitSizes {
-  /** From here on its size is measured rather than counted. */
-  readonly checkBytes: number;
-  /** A range of this size asks to be split. */
-  readonly splitBytes: number;
-  /** Who would write to a range of this size waits for its split. */
-  readonly maxBytes: number;
-}
+/** The sizes at which a range is measured and split: bytes of rows with their keys, older versions included. */
+export const SplitSizes = struct('split sizes', {
+  checkBytes: field(uint, 'From here on the size is measured instead of counted.'),
+  splitBytes: field(uint, 'A range of this size asks to be split.'),
+  maxBytes: field(uint, 'Writes to a range of this size wait for its split.'),
+});
+export interface SplitSizes extends Infer<typeof SplitSizes> {}
 
-/** How much is asked of a range before its load is a reason to split it. */
-export interface SplitLoads {
-  /** Reads and writes; 0: however many. */
-  readonly requestsPerS: number;
-  /** Read and written; 0: however many. */
-  readonly bytesPerS: number;
-  /** For how long. */
-  readonly holdMs: number;
-}
+/** The load that is a reason to split a range. */
+export const SplitLoads = struct('split loads', {
+  requestsPerS: field(uint, 'Reads and writes per second; 0: any number.'),
+  bytesPerS: field(uint, 'Bytes read and written per second; 0: any number.'),
+  holdMs: field(ms, 'Milliseconds that the load must last.'),
+});
+export interface SplitLoads extends Infer<typeof SplitLoads> {}
 
-/** When leaders have their ranges split: those of the cluster's settings that nodes go by. */
-export interface SplitPolicy {
-  /** Whether they do at all without being asked to. */
-  readonly automatic: boolean;
-  readonly sizes: SplitSizes;
-  readonly loads: SplitLoads;
-}
+/** When leaders have their ranges split: the settings of the cluster that nodes read. */
+export const SplitPolicy = struct('split policy', {
+  automatic: field(bool, 'Whether ranges are split without an order.'),
+  sizes: field(SplitSizes, 'By size.'),
+  loads: field(SplitLoads, 'By load.'),
+});
+export interface SplitPolicy extends Infer<typeof SplitPolicy> {}
 
-export interface NodeHeartbeatReply {
-  readonly tasks: readonly NodeTask[];
-  readonly view: ClusterView;
-  /** Of all nodes that were not removed. Only nodes that have proved their own incarnation get these. */
-  readonly incarnations: readonly (readonly [nodeId: number, incarnation: string])[];
-  readonly splits: SplitPolicy;
-  /** What is wrong with the cluster, the worst first; at most `CONDITIONS_TOLD_MAX`, of which what makes nodes unready is kept. */
-  readonly conditions: readonly HealthCondition[];
-}
+export const NodeHeartbeatReply = struct('heartbeat reply', {
+  tasks: field(list(NodeTask), 'What the node should do.'),
+  view: field(ClusterView, 'The cluster.'),
+  incarnations: field(
+    list(pair('incarnation', uint, text)),
+    'Node id and incarnation of all nodes that were not removed. Only nodes that have proved their own incarnation get these.',
+  ),
+  splits: field(SplitPolicy, 'When ranges are split.'),
+  conditions: field(
+    list(HealthCondition, CONDITIONS_TOLD_MAX),
+    'What is wrong with the cluster, the worst first; conditions that make nodes unready are kept before others.',
+  ),
+});
+export interface NodeHeartbeatReply extends Infer<typeof NodeHeartbeatReply> {}

@@ -1,21 +1,6 @@
-import type { Method } from '../rpc/rpc.ts';
+import { method } from '../rpc/method.ts';
+import { nothing } from '../schema/kinds.ts';
 import {
-  decodeDecideMergeRequest,
-  decodeMergeRound,
-  decodeMergeVerdict,
-  decodeSealedRange,
-  decodeSealRequest,
-  decodeSettleRequest,
-  decodeUnsealRequest,
-  encodeDecideMergeRequest,
-  encodeMergeRound,
-  encodeMergeVerdict,
-  encodeSealedRange,
-  encodeSealRequest,
-  encodeSettleRequest,
-  encodeUnsealRequest,
-} from './codec/merge.ts';
-import type {
   DecideMergeRequest,
   MergeRound,
   MergeVerdict,
@@ -25,55 +10,40 @@ import type {
   UnsealRequest,
 } from './merge-api.ts';
 
-/** Answered by the leader of the source of a merge, asked by that of the target. */
-export const rangeSeal: Method<SealRequest, SealedRange> = {
-  name: 'range.seal',
+export const rangeSeal = method('range.seal', {
+  meaning: "Seals the source of a merge; answered by its leader, asked by the target's.",
   callers: 'nodes',
-  encodeRequest: encodeSealRequest,
-  decodeRequest: decodeSealRequest,
-  encodeReply: encodeSealedRange,
-  decodeReply: decodeSealedRange,
-};
+  request: SealRequest,
+  reply: SealedRange,
+});
 
-/** The same the other way. */
-export const rangeUnseal: Method<UnsealRequest, undefined> = {
-  name: 'range.unseal',
+export const rangeUnseal = method('range.unseal', {
+  meaning: 'Unseals the source of a merge that was refused; answered by its leader.',
   callers: 'nodes',
-  encodeRequest: encodeUnsealRequest,
-  decodeRequest: decodeUnsealRequest,
-  encodeReply: () => null,
-  decodeReply: () => undefined,
-};
+  request: UnsealRequest,
+  reply: nothing,
+});
 
-/** Answered by the node of the replica, leader or not, once it is so: `UNAVAILABLE` if it is not yet. */
-export const rangeSettle: Method<SettleRequest, undefined> = {
-  name: 'range.settle',
+export const rangeSettle = method('range.settle', {
+  meaning:
+    'Answered by the node of the replica, leader or not, once the replica has applied so much; UNAVAILABLE before.',
   callers: 'nodes',
-  encodeRequest: encodeSettleRequest,
-  decodeRequest: decodeSettleRequest,
-  encodeReply: () => null,
-  decodeReply: () => undefined,
-};
+  request: SettleRequest,
+  reply: nothing,
+});
 
-/**
- * Answered by the leader of the target of a merge, once it is refused or was decided already; asked by a node that sees
- * that nobody drives the round any more.
- */
-export const rangeRefuseMerge: Method<MergeRound, undefined> = {
-  name: 'range.refuseMerge',
+export const rangeRefuseMerge = method('range.refuseMerge', {
+  meaning:
+    'Refuses an open round; answered by the leader of the target once it is decided, asked by a node that finds no driver of the round.',
   callers: 'nodes',
-  encodeRequest: encodeMergeRound,
-  decodeRequest: decodeMergeRound,
-  encodeReply: () => null,
-  decodeReply: () => undefined,
-};
+  request: MergeRound,
+  reply: nothing,
+});
 
-/** Answered by any replica whose state says it; an open round only by the target's leader, asked by that of the source. */
-export const rangeDecideMerge: Method<DecideMergeRequest, MergeVerdict> = {
-  name: 'range.decideMerge',
+export const rangeDecideMerge = method('range.decideMerge', {
+  meaning:
+    "Tells the decision on a round; answered by any replica that knows it, for an open round by the target's leader alone.",
   callers: 'nodes',
-  encodeRequest: encodeDecideMergeRequest,
-  decodeRequest: decodeDecideMergeRequest,
-  encodeReply: encodeMergeVerdict,
-  decodeReply: decodeMergeVerdict,
-};
+  request: DecideMergeRequest,
+  reply: MergeVerdict,
+});

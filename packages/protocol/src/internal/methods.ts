@@ -1,43 +1,9 @@
-import { decodeLockNews, encodeLockNews, type LockNews } from '@remora/lock';
-import type { Method } from '../rpc/rpc.ts';
-import { decodeAskSplit, decodeAskSplitReply, encodeAskSplit, encodeAskSplitReply } from './codec/ask-split.ts';
-import { decodeRangeDescriptor, encodeRangeDescriptor } from './codec/descriptor.ts';
+import { method } from '../rpc/method.ts';
+import { nothing } from '../schema/kinds.ts';
+import { RangeDescriptor } from './descriptor.ts';
+import { LockNewsKind } from './lock-kinds.ts';
+import { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
 import {
-  decodeClusterView,
-  decodeJoinReply,
-  decodeJoinRequest,
-  decodeNodeHeartbeat,
-  decodeNodeHeartbeatReply,
-  encodeClusterView,
-  encodeJoinReply,
-  encodeJoinRequest,
-  encodeNodeHeartbeat,
-  encodeNodeHeartbeatReply,
-} from './codec/master.ts';
-import {
-  decodeAwaitLeader,
-  decodeLockWatch,
-  decodeRangeInfo,
-  decodeRangeInfoRequest,
-  decodeRangeReply,
-  decodeRangeRequest,
-  decodeRemovedReplica,
-  decodeWatchMessage,
-  decodeWatchRequest,
-  encodeAwaitLeader,
-  encodeLockWatch,
-  encodeRangeInfo,
-  encodeRangeInfoRequest,
-  encodeRangeReply,
-  encodeRangeRequest,
-  encodeRemovedReplica,
-  encodeWatchMessage,
-  encodeWatchRequest,
-} from './codec/range.ts';
-import { decodeDrawReply, decodeDrawRequest, encodeDrawReply, encodeDrawRequest } from './codec/revisions.ts';
-import type { RangeDescriptor } from './descriptor.ts';
-import type { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
-import type {
   AwaitLeaderRequest,
   LockWatchRequest,
   RangeInfo,
@@ -48,136 +14,102 @@ import type {
   WatchMessage,
   WatchRequest,
 } from './range-api.ts';
-import type { DrawRevisionsReply, DrawRevisionsRequest } from './revision-api.ts';
-import type { AskSplitReply, AskSplitRequest } from './split-api.ts';
+import { DrawRevisionsReply, DrawRevisionsRequest } from './revision-api.ts';
+import { AskSplitReply, AskSplitRequest } from './split-api.ts';
 
-/** Executes a command or a query on a range; answered by its leader. */
-export const rangeExecute: Method<RangeRequest, RangeReply> = {
-  name: 'range.execute',
+export const rangeExecute = method('range.execute', {
+  meaning: 'Executes a command or a query on a range; answered by its leader.',
   callers: 'nodes',
-  encodeRequest: encodeRangeRequest,
-  decodeRequest: decodeRangeRequest,
-  encodeReply: encodeRangeReply,
-  decodeReply: decodeRangeReply,
+  request: RangeRequest,
+  reply: RangeReply,
   changes: ({ body }) => body.kind === 'command',
-};
+});
 
-/** One stream per pair of nodes; it carries any number of watches, each under the id that the caller chose. */
-export const rangeWatch: Method<WatchRequest, WatchMessage> = {
-  name: 'range.watch',
+export const rangeWatch = method('range.watch', {
+  meaning: 'One stream per pair of nodes; it carries any number of watches, each under the id that the caller chose.',
   callers: 'nodes',
-  encodeRequest: encodeWatchRequest,
-  decodeRequest: decodeWatchRequest,
-  encodeReply: encodeWatchMessage,
-  decodeReply: decodeWatchMessage,
-};
+  request: WatchRequest,
+  reply: WatchMessage,
+  stream: true,
+});
 
-/** A stream: what happens to locks of one range. */
-export const rangeLockWatch: Method<LockWatchRequest, readonly LockNews[]> = {
-  name: 'range.lockWatch',
+export const rangeLockWatch = method('range.lockWatch', {
+  meaning: 'What happens to locks of one range.',
   callers: 'nodes',
-  encodeRequest: encodeLockWatch,
-  decodeRequest: decodeLockWatch,
-  encodeReply: encodeLockNews,
-  decodeReply: decodeLockNews,
-};
+  request: LockWatchRequest,
+  reply: LockNewsKind,
+  stream: true,
+});
 
-export const rangeInfo: Method<RangeInfoRequest, RangeInfo> = {
-  name: 'range.info',
+export const rangeInfo = method('range.info', {
+  meaning: 'Reports who leads a range, and its time.',
   callers: 'nodes',
-  encodeRequest: encodeRangeInfoRequest,
-  decodeRequest: decodeRangeInfoRequest,
-  encodeReply: encodeRangeInfo,
-  decodeReply: decodeRangeInfo,
-};
+  request: RangeInfoRequest,
+  reply: RangeInfo,
+});
 
-/** Answered as `range.info`, once the node that is asked leads the range or knows where its keys went, or the time is over. */
-export const rangeAwaitLeader: Method<AwaitLeaderRequest, RangeInfo> = {
-  name: 'range.awaitLeader',
+export const rangeAwaitLeader = method('range.awaitLeader', {
+  meaning: 'The same, once the node that is asked leads the range, or knows where its keys went, or the time is over.',
   callers: 'nodes',
-  encodeRequest: encodeAwaitLeader,
-  decodeRequest: decodeAwaitLeader,
-  encodeReply: encodeRangeInfo,
-  decodeReply: decodeRangeInfo,
-};
+  request: AwaitLeaderRequest,
+  reply: RangeInfo,
+});
 
-/** A node of a range writes what waits in its memory; answered when that is durable. It changes nothing but times. */
-export const rangeCheckpoint: Method<RangeInfoRequest, undefined> = {
-  name: 'range.checkpoint',
+export const rangeCheckpoint = method('range.checkpoint', {
+  meaning:
+    'Writes what a replica of the range has in memory; answered when it is durable. It changes nothing but times.',
   callers: 'nodes',
-  encodeRequest: encodeRangeInfoRequest,
-  decodeRequest: decodeRangeInfoRequest,
-  encodeReply: () => null,
-  decodeReply: () => undefined,
-};
+  request: RangeInfoRequest,
+  reply: nothing,
+});
 
-/** A member of a range tells a replica that it was removed: one that knows of a later membership stays. */
-export const rangeRemoved: Method<RemovedReplica, undefined> = {
-  name: 'range.removed',
+export const rangeRemoved = method('range.removed', {
+  meaning: 'A member of a range tells a replica that it was removed: one that knows of a later membership stays.',
   callers: 'nodes',
-  encodeRequest: encodeRemovedReplica,
-  decodeRequest: decodeRemovedReplica,
-  encodeReply: () => null,
-  decodeReply: () => undefined,
-};
+  request: RemovedReplica,
+  reply: nothing,
+});
 
-export const masterJoin: Method<JoinRequest, JoinReply> = {
-  name: 'master.join',
+export const masterJoin = method('master.join', {
+  meaning: 'A node asks for its id, or confirms itself.',
   callers: 'joiners',
-  encodeRequest: encodeJoinRequest,
-  decodeRequest: decodeJoinRequest,
-  encodeReply: encodeJoinReply,
-  decodeReply: decodeJoinReply,
-};
+  request: JoinRequest,
+  reply: JoinReply,
+});
 
-export const masterHeartbeat: Method<NodeHeartbeat, NodeHeartbeatReply> = {
-  name: 'master.heartbeat',
+export const masterHeartbeat = method('master.heartbeat', {
+  meaning: 'A node reports how it is, and hears what to do.',
   callers: 'nodes',
-  encodeRequest: encodeNodeHeartbeat,
-  decodeRequest: decodeNodeHeartbeat,
-  encodeReply: encodeNodeHeartbeatReply,
-  decodeReply: decodeNodeHeartbeatReply,
-};
+  request: NodeHeartbeat,
+  reply: NodeHeartbeatReply,
+});
 
-/** A replica of a range says that the range has changed: its membership, or its bounds. Answered when the master knows it. */
-export const masterRangeChanged: Method<RangeDescriptor, undefined> = {
-  name: 'master.rangeChanged',
+export const masterRangeChanged = method('master.rangeChanged', {
+  meaning:
+    'A replica reports that the membership or the bounds of its range changed; answered when the masters know it.',
   callers: 'nodes',
-  encodeRequest: encodeRangeDescriptor,
-  decodeRequest: decodeRangeDescriptor,
-  encodeReply: () => null,
-  decodeReply: () => undefined,
-};
+  request: RangeDescriptor,
+  reply: nothing,
+});
 
-/**
- * Answered when the ids are replicated. Refused with `STALE_EPOCH` when the master knows a later epoch, with
- * `RANGE_NOT_FOUND` when the range has ended, and with `UNAVAILABLE`, saying why, when it is not to be split now.
- */
-export const masterAskSplit: Method<AskSplitRequest, AskSplitReply> = {
-  name: 'master.askSplit',
+export const masterAskSplit = method('master.askSplit', {
+  meaning:
+    'Gives out the ids for a split; answered when they are replicated. STALE_EPOCH when the masters know a later epoch, RANGE_NOT_FOUND when the range has ended, UNAVAILABLE, saying why, when it should not be split now.',
   callers: 'nodes',
-  encodeRequest: encodeAskSplit,
-  decodeRequest: decodeAskSplit,
-  encodeReply: encodeAskSplitReply,
-  decodeReply: decodeAskSplitReply,
-};
+  request: AskSplitRequest,
+  reply: AskSplitReply,
+});
 
-/** The request says nothing: whoever asks wants everything. */
-export const masterView: Method<undefined, ClusterView> = {
-  name: 'master.view',
+export const masterView = method('master.view', {
+  meaning: 'Returns the whole cluster.',
   callers: 'joiners',
-  encodeRequest: () => null,
-  decodeRequest: () => undefined,
-  encodeReply: encodeClusterView,
-  decodeReply: decodeClusterView,
-};
+  request: nothing,
+  reply: ClusterView,
+});
 
-/** Blocks of revisions for ranges that the master numbers; one request of a node is under way at a time. */
-export const masterDrawRevisions: Method<DrawRevisionsRequest, DrawRevisionsReply> = {
-  name: 'master.drawRevisions',
+export const masterDrawRevisions = method('master.drawRevisions', {
+  meaning: 'Gives out blocks of revisions for ranges that the masters number; a node has one such request in flight.',
   callers: 'nodes',
-  encodeRequest: encodeDrawRequest,
-  decodeRequest: decodeDrawRequest,
-  encodeReply: encodeDrawReply,
-  decodeReply: decodeDrawReply,
-};
+  request: DrawRevisionsRequest,
+  reply: DrawRevisionsReply,
+});

@@ -1,127 +1,194 @@
-import type { Bytes, Span } from '@remora/base';
-import type { Command, CommandResult, Query, QueryResult } from './command.ts';
-import type { Epoch, RangeDescriptor } from './descriptor.ts';
-import type { KvEvent } from './kv-types.ts';
+import type { Bytes } from '@remora/base';
+import {
+  added,
+  bool,
+  bytes,
+  choice,
+  field,
+  flags,
+  flat,
+  list,
+  maybe,
+  ms,
+  sealed,
+  spread,
+  struct,
+  text,
+  textOf,
+  uint,
+  union,
+  unionWith,
+  variant,
+} from '../schema/kinds.ts';
+import type { Infer, Kind } from '../schema/shape.ts';
+import { Command } from './command.ts';
+import { COMMAND_RESULTS, type CommandResult, KV_RESULTS } from './command-result.ts';
+import { Epoch, RangeDescriptor } from './descriptor.ts';
+import { KvEvent } from './kv-types.ts';
+import { SpanKind } from './lease-api.ts';
+import { LOCK_QUERY_RESULT, QUERY_RESULTS, Query, type QueryResult } from './query.ts';
 
-/** Where a request goes and what identifies it. */
-export interface RangeRequest {
-  readonly rangeId: number;
-  readonly epoch: Epoch;
-  /** A command is applied once per request id, however often it is sent (design §7). Empty for queries. At most 64 characters. */
-  readonly requestId: string;
-  /**
-   * Range time in ms after which apply refuses the command; fixed by the gateway when the request begins and the
-   * same in each retry. 0 for queries.
-   */
-  readonly deadlineMs: number;
-  /**
-   * `notBefore`: a revision that was given out before the gateway sent the query, or 0. The answer shows every change up to
-   * it, and carries a revision that is at least as high. Only gateways set it, never their clients.
-   */
-  readonly body:
-    | { readonly kind: 'command'; readonly command: Command }
-    | { readonly kind: 'query'; readonly query: Query; readonly notBefore: number };
-}
-
-/** Every reply of a range. An acquire that joined a queue is answered `queued` at once; `lockAwait` waits for the rest. */
-export interface RangeReply {
-  readonly revision: number;
-  readonly raftTerm: number;
-  /**
-   * The range's time when it answered: what gateways reckon deadlines from (`deadlineMs`). 0 from a replica that does not
-   * lead, as may answer what need not be current: it knows of no time.
-   */
-  readonly rangeTimeMs: number;
-  readonly result: CommandResult | QueryResult;
-}
-
-export interface WatchCreate {
-  readonly kind: 'create';
-  readonly watchId: number;
-  readonly rangeId: number;
-  readonly epoch: Epoch;
-  readonly span: Span;
-  /** First revision to report; 0: from now on (the reply `created` says which). */
-  readonly startRevision: number;
-  readonly noPut: boolean;
-  readonly noDelete: boolean;
-  readonly prevKv: boolean;
-}
-export type WatchRequest =
-  | WatchCreate
-  | { readonly kind: 'cancel'; readonly watchId: number }
-  /** Asks every watch of the stream how far it is. `question` grows with each request of a stream. */
-  | { readonly kind: 'progress'; readonly question: number };
-
-export type WatchMessage =
-  | { readonly kind: 'created'; readonly watchId: number; readonly revision: number }
-  /** All events of the watch with revisions in (previous message's `revision`, `revision`]; may be empty. */
-  | {
-      readonly kind: 'events';
-      readonly watchId: number;
-      readonly revision: number;
-      readonly events: readonly KvEvent[];
-    }
-  /**
-   * Answers a question and all before it: everything up to `revision` was sent, and `revision` is at least that of every
-   * write that was acknowledged, by any range, before the question arrived.
-   */
-  | {
-      readonly kind: 'progress';
-      readonly watchId: number;
-      readonly revision: number;
-      readonly question: number;
-    }
-  /** `COMPACTED` with the compact revision, NOT_LEADER, STALE_EPOCH, … The watch is over; resume after the last revision. */
-  | {
-      readonly kind: 'ended';
-      readonly watchId: number;
-      readonly code: string;
-      readonly message: string;
-      readonly compactRevision: number;
-      /** Of STALE_EPOCH: ranges as they are now, as with an answer that refuses a request (stale-epoch.ts). */
-      readonly ranges?: readonly RangeDescriptor[];
-    };
-
-/** To be told what happens to locks of a range, for as long as its leader is the same and it has all of them. */
-export interface LockWatchRequest {
-  readonly rangeId: number;
-  readonly epoch: Epoch;
-  readonly namespace: string;
-  /** The name of one lock (`single`), or what the names of all begin with. */
-  readonly name: Bytes;
-  readonly single: boolean;
-  /** Where they lie, in routing keys: what the range has of them. */
-  readonly span: Span;
-}
-
-/** Asked before the first request to a range: who leads it, and its time. */
-export interface RangeInfoRequest {
-  readonly rangeId: number;
-}
-
-/** Asked while nobody is known to lead the range: answered when the node that is asked does, and at latest after the time. */
-export interface AwaitLeaderRequest extends RangeInfoRequest {
-  readonly waitMs: number;
-}
-
-export interface RangeInfo {
-  readonly rangeId: number;
-  /** 0: unknown at the moment. */
-  readonly leaderNode: number;
-  readonly rangeTimeMs: number;
-  readonly revision: number;
-  readonly term: number;
-}
-
-/** Longest time a command may have before its deadline, as reckoned by the range that applies it. */
+/** Longest request id, in characters. */
+export const REQUEST_ID_LENGTH_MAX = 64;
+export const RequestId = textOf({ max: REQUEST_ID_LENGTH_MAX });
+/** Longest time that a command may have before its deadline, as reckoned by the range that applies it. */
 export const COMMAND_DEADLINE_MAX_MS = 120_000;
 
 export type RoutingKey = Bytes;
 
-/** A replica that is no member of its range any more, as of this version of the membership. */
-export interface RemovedReplica {
-  readonly rangeId: number;
-  readonly replicaId: number;
-  readonly confVersion: number;
+/** Where a request goes and what identifies it. */
+export const RangeRequest = struct('range request', {
+  rangeId: field(uint, 'The range.'),
+  epoch: flat(Epoch, 'Its epoch, as the caller knows it.'),
+  requestId: field(
+    RequestId,
+    'A command is applied once per request id, however often it is sent (design §7). Empty for queries.',
+  ),
+  deadlineMs: field(
+    ms,
+    'Range time in milliseconds after which apply refuses the command; fixed by the gateway when the request begins and the same in each retry. 0 for queries.',
+  ),
+  body: field(
+    union('body of a range request', 'kind', {
+      command: variant(0, { command: field(sealed(Command), 'The command. Unknown fields are refused.') }),
+      query: variant(1, {
+        query: field(sealed(Query), 'The query. Unknown fields are refused.'),
+        notBefore: field(
+          uint,
+          'A revision that was given out before the gateway sent the query, or 0. The answer shows every change up to it, and its revision is at least as high. Only gateways set it.',
+        ),
+      }),
+    }),
+    'The command or the query.',
+  ),
+});
+export interface RangeRequest extends Infer<typeof RangeRequest> {}
+
+type LockAnswer = Extract<CommandResult | QueryResult, { readonly type: 'lock' }>;
+
+function isLockQueryResult({ result }: LockAnswer): boolean {
+  return result.type === 'show' || result.type === 'list' || result.type === 'check';
 }
+
+/** Below are the tags of commands' results. */
+const QUERY_TAG_MIN = 32;
+
+/**
+ * A reply does not say what it answers: results that only a query has are told by their tag, all others travel as a
+ * command's.
+ */
+export const Result: Kind<CommandResult | QueryResult> = choice(
+  unionWith('result', 'type', { ...COMMAND_RESULTS, ...QUERY_RESULTS, lock: COMMAND_RESULTS.lock }, KV_RESULTS),
+  union('result of another query', 'type', { ...QUERY_RESULTS, lock: LOCK_QUERY_RESULT }),
+  {
+    ofValue: (result) => (result.type === 'lock' && isLockQueryResult(result) ? 1 : 0),
+    ofRaw: ([tag]) => (typeof tag === 'number' && tag >= QUERY_TAG_MIN ? 1 : 0),
+  },
+) as Kind<CommandResult | QueryResult>;
+
+/** Every reply of a range. An acquire that joined a queue is answered `queued` at once; `lockAwait` waits for the rest. */
+export const RangeReply = struct('range reply', {
+  revision: field(uint, 'The last revision of the range, or of the cluster.'),
+  raftTerm: field(uint, 'The term of the replica.'),
+  rangeTimeMs: field(
+    ms,
+    'The time of the range when it answered: gateways reckon deadlines from it. 0 from a replica that does not lead, which knows no time.',
+  ),
+  result: field(Result, 'The result.'),
+});
+export interface RangeReply extends Infer<typeof RangeReply> {}
+
+/** What a watch reports. */
+export const WATCH_FLAGS = spread(
+  flags(['noPut', 'noDelete', 'prevKv']),
+  'Leaves out puts; leaves out deletes; adds the pairs before the changes.',
+);
+
+const WATCH_ID = field(uint, 'The watch, under the id that the caller chose.');
+
+/** One stream per pair of nodes carries any number of watches. */
+export const WatchRequest = union('watch request', 'kind', {
+  create: variant(0, {
+    watchId: WATCH_ID,
+    rangeId: field(uint, 'The range.'),
+    epoch: flat(Epoch, 'Its epoch, as the caller knows it.'),
+    span: flat(SpanKind, 'The keys.'),
+    startRevision: field(uint, 'First revision to report; 0: from now on, and `created` says which.'),
+    flags: WATCH_FLAGS,
+  }),
+  cancel: variant(1, { watchId: WATCH_ID }),
+  /** Asks every watch of the stream how far it is. */
+  progress: variant(2, { question: field(uint, 'Grows with each request of a stream.') }),
+});
+export type WatchRequest = Infer<typeof WatchRequest>;
+export type WatchCreate = Extract<WatchRequest, { readonly kind: 'create' }>;
+
+export const WatchMessage = union('watch message', 'kind', {
+  created: variant(0, { watchId: WATCH_ID, revision: field(uint, 'The revision that it begins behind.') }),
+  events: variant(1, {
+    watchId: WATCH_ID,
+    revision: field(uint, 'Everything up to it was sent.'),
+    events: field(list(KvEvent), "All events after the previous message's revision, up to this one; may be empty."),
+  }),
+  /** `COMPACTED`, NOT_LEADER, STALE_EPOCH, … The watch is over; resume after the last revision. */
+  ended: variant(2, {
+    watchId: WATCH_ID,
+    code: field(text, 'The code of the error.'),
+    message: field(text, 'The text of the error.'),
+    compactRevision: field(uint, 'With COMPACTED: the revision of the last compaction.'),
+    ranges: added(maybe(list(RangeDescriptor), 'With STALE_EPOCH: ranges as they are now (stale-epoch.ts).'), {
+      since: '0.1.0',
+      absent: undefined,
+      skippable: 'an answer: the reader asks for the ranges instead',
+    }),
+  }),
+  /** Answers a question and all before it. */
+  progress: variant(3, {
+    watchId: WATCH_ID,
+    revision: field(
+      uint,
+      'Everything up to it was sent; it is at least that of every write that any range acknowledged before the question arrived.',
+    ),
+    question: field(uint, 'The question.'),
+  }),
+});
+export type WatchMessage = Infer<typeof WatchMessage>;
+
+/** Reports what happens to locks of a range, for as long as its leader is the same and it has all of them. */
+export const LockWatchRequest = struct('lock watch', {
+  rangeId: field(uint, 'The range.'),
+  epoch: flat(Epoch, 'Its epoch, as the caller knows it.'),
+  namespace: field(text, 'The namespace of the locks.'),
+  name: field(bytes, 'The name of one lock (`single`), or what the names of all begin with.'),
+  single: field(bool, 'Whether it is about one lock.'),
+  span: flat(SpanKind, 'The part of them that the range has, in routing keys.'),
+});
+export interface LockWatchRequest extends Infer<typeof LockWatchRequest> {}
+
+/** Asked before the first request to a range: who leads it, and its time. */
+export const RangeInfoRequest = struct('range info request', { rangeId: field(uint, 'The range.') });
+export interface RangeInfoRequest extends Infer<typeof RangeInfoRequest> {}
+
+/** Asked while no leader of the range is known: answered when the asked node leads it, at latest after the time. */
+export const AwaitLeaderRequest = struct('wait for a leader', {
+  rangeId: field(uint, 'The range.'),
+  waitMs: field(ms, 'The most milliseconds to wait.'),
+});
+export interface AwaitLeaderRequest extends Infer<typeof AwaitLeaderRequest> {}
+
+export const RangeInfo = struct('range info', {
+  rangeId: field(uint, 'The range.'),
+  leaderNode: field(uint, 'The node that leads it; 0: unknown at the moment.'),
+  rangeTimeMs: field(ms, 'The time of the range.'),
+  revision: field(uint, 'The last revision.'),
+  term: field(uint, 'The term of the replica.'),
+});
+export interface RangeInfo extends Infer<typeof RangeInfo> {}
+
+/** A replica that is no member of its range any more, as of this version of the membership. */
+export const RemovedReplica = struct('removed replica', {
+  rangeId: field(uint, 'The range.'),
+  replicaId: field(uint, 'The replica.'),
+  confVersion: field(uint, 'The version of the membership.'),
+});
+export interface RemovedReplica extends Infer<typeof RemovedReplica> {}

@@ -1,46 +1,46 @@
-import type { Epoch, RangeDescriptor } from './descriptor.ts';
+import { bool, field, list, optional, struct, uint } from '../schema/kinds.ts';
+import type { Infer } from '../schema/shape.ts';
+import { Epoch, RangeDescriptor } from './descriptor.ts';
 
 /**
- * Getting over the loss of a majority: who is left tells what it holds, and of each group one replica goes on alone
- * (raft/core/forced.ts; docs/decisions/0031-life-after-a-lost-majority.md).
+ * Recovery from the loss of a majority: the surviving nodes report what they hold, and one replica of each group goes on
+ * alone (raft/core/forced.ts; docs/decisions/0031-life-after-a-lost-majority.md).
  */
 
 /** The group of the masters, among groups of ranges. */
 export const MASTERS = 1;
 
 /** What a node holds of one group: of a range, or of the masters. */
-export interface HeldGroup {
-  /** The id of the range, or `MASTERS`. */
-  readonly groupId: number;
-  readonly replicaId: number;
-  /** As the replica has it; undefined for the masters. */
-  readonly range: RangeDescriptor | undefined;
-  /** The nodes whose replicas vote, as the replica knows them; `votersOutgoing` of a joint configuration. */
-  readonly voters: readonly number[];
-  readonly votersOutgoing: readonly number[];
-  /** The last entry of its log: how much it holds. */
-  readonly lastTerm: number;
-  readonly lastIndex: number;
-  /** It leads, or has heard a leader within two election timeouts. */
-  readonly led: boolean;
-}
+export const HeldGroup = struct('group that a node holds', {
+  groupId: field(uint, 'The id of the range, or 1: the masters.'),
+  replicaId: field(uint, 'The replica of the node.'),
+  range: field(optional(RangeDescriptor), 'The range as the replica has it; absent for the masters.'),
+  voters: field(list(uint), 'The nodes whose replicas vote, as the replica knows them.'),
+  votersOutgoing: field(list(uint), 'The outgoing voters of a joint configuration.'),
+  lastTerm: field(uint, 'The term of the last entry of its log.'),
+  lastIndex: field(uint, 'The index of the last entry of its log.'),
+  led: field(bool, 'It leads, or has heard a leader within two election timeouts.'),
+});
+export interface HeldGroup extends Infer<typeof HeldGroup> {}
 
-export interface NodeGroups {
-  readonly nodeId: number;
-  readonly groups: readonly HeldGroup[];
-}
+export const NodeGroups = struct('groups of a node', {
+  nodeId: field(uint, 'The node that answers.'),
+  groups: field(list(HeldGroup), 'The groups that it has replicas of.'),
+});
+export interface NodeGroups extends Infer<typeof NodeGroups> {}
 
-/** Has a replica go on as the only one of its group, if it is still as it was seen. Answered when that has begun. */
-export interface GoOnAloneRequest {
-  readonly groupId: number;
-  readonly replicaId: number;
-  readonly lastTerm: number;
-  readonly lastIndex: number;
-  /** The latest epoch of the range that anybody who is left knows. */
-  readonly epoch: Epoch;
-}
+/** Makes a replica the only one of its group, if it has not changed since it was seen. Answered when that has begun. */
+export const GoOnAloneRequest = struct('request to go on alone', {
+  groupId: field(uint, 'The group.'),
+  replicaId: field(uint, 'The replica that goes on.'),
+  lastTerm: field(uint, 'The term of its last entry when it was seen.'),
+  lastIndex: field(uint, 'The index of its last entry when it was seen.'),
+  epoch: field(Epoch, 'The latest epoch of the range that any surviving node knows.'),
+});
+export interface GoOnAloneRequest extends Infer<typeof GoOnAloneRequest> {}
 
 /** Nodes that are dead for good: none of them is taken back, and their replicas are given up. */
-export interface StrikeOffRequest {
-  readonly nodeIds: readonly number[];
-}
+export const StrikeOffRequest = struct('dead nodes', {
+  nodeIds: field(list(uint), 'The nodes that are dead for good.'),
+});
+export interface StrikeOffRequest extends Infer<typeof StrikeOffRequest> {}

@@ -1,40 +1,24 @@
-import type { Method } from '../rpc/rpc.ts';
-import {
-  decodeGoOnAlone,
-  decodeNodeGroups,
-  decodeStrikeOff,
-  encodeGoOnAlone,
-  encodeNodeGroups,
-  encodeStrikeOff,
-} from './codec/recovery.ts';
-import type { GoOnAloneRequest, NodeGroups, StrikeOffRequest } from './recovery-api.ts';
+import { method } from '../rpc/method.ts';
+import { nothing } from '../schema/kinds.ts';
+import { GoOnAloneRequest, NodeGroups, StrikeOffRequest } from './recovery-api.ts';
 
-/** What a node holds of every group; any node answers for itself. */
-export const nodeGroups: Method<undefined, NodeGroups> = {
-  name: 'node.groups',
+export const nodeGroups = method('node.groups', {
+  meaning: 'Reports what the node holds of every group; any node answers for itself.',
   callers: 'nodes',
-  encodeRequest: () => null,
-  decodeRequest: () => undefined,
-  encodeReply: encodeNodeGroups,
-  decodeReply: decodeNodeGroups,
-};
+  request: nothing,
+  reply: NodeGroups,
+});
 
-/** Refused with `UNAVAILABLE` when the replica is not as it was seen, or has heard a leader lately. */
-export const nodeGoOnAlone: Method<GoOnAloneRequest, undefined> = {
-  name: 'node.goOnAlone',
+export const nodeGoOnAlone = method('node.goOnAlone', {
+  meaning: 'Makes a replica the only one of its group; UNAVAILABLE if it has changed, or heard a leader lately.',
   callers: 'nodes',
-  encodeRequest: encodeGoOnAlone,
-  decodeRequest: decodeGoOnAlone,
-  encodeReply: () => null,
-  decodeReply: () => undefined,
-};
+  request: GoOnAloneRequest,
+  reply: nothing,
+});
 
-/** Answered when it is replicated; `INVALID_ARGUMENT` when one of the nodes is heard. */
-export const masterStrikeOff: Method<StrikeOffRequest, undefined> = {
-  name: 'master.strikeOff',
+export const masterStrikeOff = method('master.strikeOff', {
+  meaning: 'Gives nodes up for dead; answered when that is replicated, INVALID_ARGUMENT if one of them is heard.',
   callers: 'nodes',
-  encodeRequest: encodeStrikeOff,
-  decodeRequest: decodeStrikeOff,
-  encodeReply: () => null,
-  decodeReply: () => undefined,
-};
+  request: StrikeOffRequest,
+  reply: nothing,
+});

@@ -1,7 +1,9 @@
 import { ServiceError } from '@remora/base';
-import { asList } from './codec/check.ts';
-import { decodeRangeDescriptor, encodeRangeDescriptor } from './codec/descriptor.ts';
-import type { RangeDescriptor } from './descriptor.ts';
+import { openCodec } from '../schema/codec.ts';
+import { list } from '../schema/kinds.ts';
+import { RangeDescriptor } from './descriptor.ts';
+
+const descriptors = openCodec(list(RangeDescriptor));
 
 /** Most descriptors that go with one refusal: whoever needs more asks the master. */
 const DESCRIPTORS_MAX = 8;
@@ -11,7 +13,7 @@ const DESCRIPTORS_MAX = 8;
  * caller looked. `current` are descriptors as they are now, the asked range's first; they travel with the error.
  */
 export function staleEpoch(current: readonly RangeDescriptor[]): ServiceError {
-  const ranges = current.slice(0, DESCRIPTORS_MAX).map(encodeRangeDescriptor);
+  const ranges = descriptors.encode(current.slice(0, DESCRIPTORS_MAX));
   return new ServiceError('STALE_EPOCH', 'the range has been split or merged since', { details: { ranges } });
 }
 
@@ -19,7 +21,7 @@ export function staleEpoch(current: readonly RangeDescriptor[]): ServiceError {
 export function currentRanges({ code, details }: ServiceError): readonly RangeDescriptor[] {
   if (code !== 'STALE_EPOCH' || details?.ranges === undefined) return [];
   try {
-    return asList(details.ranges, 'current ranges', decodeRangeDescriptor);
+    return descriptors.decode(details.ranges);
   } catch (error) {
     if (error instanceof ServiceError) return [];
     throw error;

@@ -1,137 +1,152 @@
-import type { Bytes } from '@remora/base';
-import type { Epoch } from './descriptor.ts';
+import {
+  bool,
+  bytes,
+  field,
+  list,
+  ms,
+  optional,
+  struct,
+  text,
+  uint,
+  uintBetween,
+  union,
+  variant,
+  words,
+} from '../schema/kinds.ts';
+import type { Infer } from '../schema/shape.ts';
+import { Epoch } from './descriptor.ts';
 
 /**
- * What operators of a cluster ask the master's leader to do, and what it tells them of its own doings. An answer says that
- * something was begun; what came of it is seen in `OperatorInfo`.
+ * What operators of a cluster ask the masters' leader to do, and what it reports of its own work. An answer says that
+ * something was begun; `OperatorInfo` shows how it ends.
  *
- * ST1. All of it may be asked twice, as answers get lost: a change of a range names the epoch that it is meant for, and
- *      asking again for what is under way, or done, since that epoch is answered with the operator that does it.
+ * ST1. Every request may be repeated, as answers get lost: a change of a range names the epoch that it is meant for.
+ *      Asking again for what is in progress, or done, since that epoch returns the operator that does it.
  */
-export type RangeChange =
-  | { readonly type: 'move'; readonly from: number; readonly to: number }
-  | { readonly type: 'addReplica'; readonly nodeId: number }
-  | { readonly type: 'removeReplica'; readonly nodeId: number }
-  /** At a routing key, which becomes the first one of the new range; undefined: in the middle. */
-  | { readonly type: 'split'; readonly at: Bytes | undefined }
-  /** The next range, `source`, ends, and this one takes its keys. */
-  | { readonly type: 'merge'; readonly source: number };
+export const RangeChange = union('change of a range', 'type', {
+  move: variant(0, {
+    from: field(uint, 'The node that gives its replica away.'),
+    to: field(uint, 'The node that takes it.'),
+  }),
+  addReplica: variant(1, { nodeId: field(uint, 'The node that gets a replica.') }),
+  removeReplica: variant(2, { nodeId: field(uint, 'The node that loses its replica.') }),
+  split: variant(3, {
+    at: field(optional(bytes), 'A routing key, which becomes the first one of the new range; absent: the middle.'),
+  }),
+  merge: variant(4, { source: field(uint, 'The next range. It ends, and this one takes its keys.') }),
+});
+export type RangeChange = Infer<typeof RangeChange>;
 
-export interface SteerRangeRequest {
-  readonly rangeId: number;
-  /** Of the descriptor that the asker saw. */
-  readonly epoch: Epoch;
-  readonly change: RangeChange;
-}
+export const SteerRangeRequest = struct('change request', {
+  rangeId: field(uint, 'The range to change.'),
+  epoch: field(Epoch, 'The epoch of the descriptor that the caller saw.'),
+  change: field(RangeChange, 'What to do.'),
+});
+export interface SteerRangeRequest extends Infer<typeof SteerRangeRequest> {}
 
-/** Something that is being done to a range, or was: as its steps, in words. */
-export interface OperatorInfo {
-  readonly operatorId: number;
-  readonly rangeId: number;
-  /** What it is for: `repair`, `admin`, `balanceLeaders`, … */
-  readonly kind: string;
-  /** `created` or `started` while it is under way, then `success`, `failed`, `cancelled`, `timedOut` or `replaced`. */
-  readonly status: string;
-  /** Why it was begun. */
-  readonly reason: string;
-  readonly steps: readonly string[];
-  /** Steps that are done. */
-  readonly step: number;
-  /** Since it was admitted, in ms. */
-  readonly ageMs: number;
-  /** Since it ended, in ms; -1: it has not. */
-  readonly endedMs: number;
-  /** What it waits for, or why it ended so. */
-  readonly outcome: string;
-}
-
-/** Operators under way, oldest first; or those that ended under this leader of the masters, newest first. */
-export interface OperatorsRequest {
-  readonly ended: boolean;
-  /** Only those of this range; 0: all. */
-  readonly rangeId: number;
-  /** From 1 to `OPERATORS_MAX`. */
-  readonly limit: number;
-}
+/** A change of a range in progress, or one that has ended, as its steps in words. */
+export const OperatorInfo = struct('operator', {
+  operatorId: field(uint, 'The id of the operator.'),
+  rangeId: field(uint, 'The range that it changes.'),
+  kind: field(text, 'Its purpose: `repair`, `admin`, `balanceLeaders`, …'),
+  status: field(
+    text,
+    '`created` or `started` while it is in progress, then `success`, `failed`, `cancelled`, `timedOut` or `replaced`.',
+  ),
+  reason: field(text, 'Why it was begun.'),
+  steps: field(list(text), 'Its steps.'),
+  step: field(uint, 'How many steps are done.'),
+  ageMs: field(ms, 'Milliseconds since it was admitted.'),
+  endedMs: field(ms, 'Milliseconds since it ended; -1: it is in progress.'),
+  outcome: field(text, 'What it waits for, or why it ended so.'),
+});
+export interface OperatorInfo extends Infer<typeof OperatorInfo> {}
 
 /** Most operators in one answer. */
 export const OPERATORS_MAX = 1_000;
 
-export interface CancelOperatorRequest {
-  readonly operatorId: number;
-}
+/** Operators in progress, oldest first; or those that ended under this leader of the masters, newest first. */
+export const OperatorsRequest = struct('request for operators', {
+  ended: field(bool, 'Lists those that have ended instead of those in progress.'),
+  rangeId: field(uint, 'Only those of this range; 0: all.'),
+  limit: field(uintBetween(1, OPERATORS_MAX), 'The most operators to return.'),
+});
+export interface OperatorsRequest extends Infer<typeof OperatorsRequest> {}
 
-/** Ranges that have keys from `start` to before `end` (empty: unbounded) are spread over the nodes, as one group. */
-export interface ScatterRequest {
-  readonly start: Bytes;
-  readonly end: Bytes;
-}
+export const CancelOperatorRequest = struct('cancellation', {
+  operatorId: field(uint, 'The operator to cancel.'),
+});
+export interface CancelOperatorRequest extends Infer<typeof CancelOperatorRequest> {}
 
-export interface ScatterReply {
-  readonly ranges: number;
-}
+/** Spreads the ranges that have keys of the span over the nodes, as one group. */
+export const ScatterRequest = struct('request to scatter', {
+  start: field(bytes, 'The first routing key.'),
+  end: field(bytes, 'The routing key behind the last; empty: unbounded.'),
+});
+export interface ScatterRequest extends Infer<typeof ScatterRequest> {}
 
-export interface RebalanceRequest {
-  /** Only tells what would be begun now. */
-  readonly dryRun: boolean;
-}
+export const ScatterReply = struct('scattered ranges', { ranges: field(uint, 'How many ranges are spread.') });
+export interface ScatterReply extends Infer<typeof ScatterReply> {}
 
-/** What a scheduler or a checker wants done. */
-export interface PlannedChange {
-  readonly rangeId: number;
-  readonly kind: string;
-  readonly reason: string;
-  readonly steps: readonly string[];
-}
+export const RebalanceRequest = struct('request to rebalance', {
+  dryRun: field(bool, 'Only reports what would be begun now.'),
+});
+export interface RebalanceRequest extends Infer<typeof RebalanceRequest> {}
 
-export interface RebalanceReply {
-  /** Begun, or of a dry run what would be. */
-  readonly changes: readonly PlannedChange[];
-  /** What each scheduler says for itself. */
-  readonly schedulers: readonly SchedulerInfo[];
-}
+/** What a scheduler or a checker proposes. */
+export const PlannedChange = struct('planned change', {
+  rangeId: field(uint, 'The range that it changes.'),
+  kind: field(text, 'Its purpose, as of an operator.'),
+  reason: field(text, 'Why it is proposed.'),
+  steps: field(list(text), 'Its steps.'),
+});
+export interface PlannedChange extends Infer<typeof PlannedChange> {}
 
-export interface SchedulerInfo {
-  readonly name: string;
-  readonly description: string;
-  /** Left of its pause, in ms; -1: it runs. */
-  readonly pausedMs: number;
-  /** What it said when it ran last: why it does nothing more. */
-  readonly last: string;
-  /** Names of the cluster's settings that it goes by. */
-  readonly settings: readonly string[];
-}
+export const SchedulerInfo = struct('scheduler', {
+  name: field(text, 'The name of the scheduler.'),
+  description: field(text, 'What it does.'),
+  pausedMs: field(ms, 'Milliseconds until its pause ends; -1: it runs.'),
+  last: field(text, 'What it reported when it last ran: why it does nothing more.'),
+  settings: field(list(text), 'The settings of the cluster that it reads.'),
+});
+export interface SchedulerInfo extends Infer<typeof SchedulerInfo> {}
 
-export interface PauseSchedulerRequest {
-  readonly name: string;
-  /** From now on, in ms; 0: it runs again. */
-  readonly forMs: number;
-}
+export const RebalanceReply = struct('rebalanced ranges', {
+  changes: field(list(PlannedChange), 'The changes that were begun, or for a dry run would be.'),
+  schedulers: field(list(SchedulerInfo), 'What each scheduler reports.'),
+});
+export interface RebalanceReply extends Infer<typeof RebalanceReply> {}
+
+export const PauseSchedulerRequest = struct('pause of a scheduler', {
+  name: field(text, 'The scheduler to pause.'),
+  forMs: field(uint, 'Milliseconds from now on; 0: it runs again.'),
+});
+export interface PauseSchedulerRequest extends Infer<typeof PauseSchedulerRequest> {}
 
 /**
- * What a node is there for, as its operators want it.
+ * What operators want of a node.
  *  - `serving`: takes replicas and leaders.
  *  - `draining`: gives its leaders away and takes nothing new; keeps its replicas.
  *  - `maintenance`: as `draining`; until the end of the window its silence counts as planned.
  *  - `decommissioning`: gives everything away.
  *  - `removed`: gone for good; its replicas count as lost.
  */
-export type NodeDuty = 'serving' | 'draining' | 'maintenance' | 'decommissioning' | 'removed';
+export const NodeDuty = words('duty of a node', ['serving', 'draining', 'maintenance', 'decommissioning', 'removed']);
+export type NodeDuty = Infer<typeof NodeDuty>;
 
-export interface SetNodeDutyRequest {
-  readonly nodeId: number;
-  readonly duty: NodeDuty;
-  /** How long the window of `maintenance` is, in ms; 0 for any other duty. */
-  readonly forMs: number;
-}
+export const SetNodeDutyRequest = struct('change of duty', {
+  nodeId: field(uint, 'The node.'),
+  duty: field(NodeDuty, 'Its new duty.'),
+  forMs: field(uint, 'How long the window of `maintenance` is, in milliseconds; 0 for any other duty.'),
+});
+export interface SetNodeDutyRequest extends Infer<typeof SetNodeDutyRequest> {}
 
-/** Of one of them; the other id is 0. */
-export interface WhyRequest {
-  readonly rangeId: number;
-  readonly nodeId: number;
-}
+/** Asks about a range or a node; the other id is 0. */
+export const WhyRequest = struct('question why', {
+  rangeId: field(uint, 'The range; 0: the question is about a node.'),
+  nodeId: field(uint, 'The node; 0: the question is about a range.'),
+});
+export interface WhyRequest extends Infer<typeof WhyRequest> {}
 
-export interface WhyReply {
-  /** One statement each. */
-  readonly lines: readonly string[];
-}
+export const WhyReply = struct('reasons', { lines: field(list(text), 'One statement each.') });
+export interface WhyReply extends Infer<typeof WhyReply> {}

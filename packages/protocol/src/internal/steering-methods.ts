@@ -1,35 +1,6 @@
-import type { Method } from '../rpc/rpc.ts';
+import { method } from '../rpc/method.ts';
+import { list, nothing } from '../schema/kinds.ts';
 import {
-  decodeCancelOperator,
-  decodeOperator,
-  decodeOperators,
-  decodeOperatorsRequest,
-  decodePauseScheduler,
-  decodeRebalance,
-  decodeRebalanceReply,
-  decodeScatter,
-  decodeScatterReply,
-  decodeSchedulers,
-  decodeSetNodeDuty,
-  decodeSteerRange,
-  decodeWhy,
-  decodeWhyReply,
-  encodeCancelOperator,
-  encodeOperator,
-  encodeOperators,
-  encodeOperatorsRequest,
-  encodePauseScheduler,
-  encodeRebalance,
-  encodeRebalanceReply,
-  encodeScatter,
-  encodeScatterReply,
-  encodeSchedulers,
-  encodeSetNodeDuty,
-  encodeSteerRange,
-  encodeWhy,
-  encodeWhyReply,
-} from './codec/steering.ts';
-import type {
   CancelOperatorRequest,
   OperatorInfo,
   OperatorsRequest,
@@ -45,88 +16,65 @@ import type {
   WhyRequest,
 } from './steering-api.ts';
 
-const NOTHING = { encode: (): null => null, decode: (): undefined => undefined };
-
-/** Answered with the operator that does it. What is not possible is INVALID_ARGUMENT, with what would be right. */
-export const masterSteerRange: Method<SteerRangeRequest, OperatorInfo> = {
-  name: 'master.steerRange',
+export const masterSteerRange = method('master.steerRange', {
+  meaning: 'Begins a change of a range; INVALID_ARGUMENT says why it is not possible.',
   callers: 'nodes',
-  encodeRequest: encodeSteerRange,
-  decodeRequest: decodeSteerRange,
-  encodeReply: encodeOperator,
-  decodeReply: decodeOperator,
-};
+  request: SteerRangeRequest,
+  reply: OperatorInfo,
+});
 
-export const masterScatter: Method<ScatterRequest, ScatterReply> = {
-  name: 'master.scatter',
+export const masterScatter = method('master.scatter', {
+  meaning: 'Spreads the ranges of a span over the nodes.',
   callers: 'nodes',
-  encodeRequest: encodeScatter,
-  decodeRequest: decodeScatter,
-  encodeReply: encodeScatterReply,
-  decodeReply: decodeScatterReply,
-};
+  request: ScatterRequest,
+  reply: ScatterReply,
+});
 
-export const masterRebalance: Method<RebalanceRequest, RebalanceReply> = {
-  name: 'master.rebalance',
+export const masterRebalance = method('master.rebalance', {
+  meaning: 'Runs all schedulers now.',
   callers: 'nodes',
-  encodeRequest: encodeRebalance,
-  decodeRequest: decodeRebalance,
-  encodeReply: encodeRebalanceReply,
-  decodeReply: decodeRebalanceReply,
-};
+  request: RebalanceRequest,
+  reply: RebalanceReply,
+});
 
-export const masterOperators: Method<OperatorsRequest, readonly OperatorInfo[]> = {
-  name: 'master.operators',
+export const masterOperators = method('master.operators', {
+  meaning: 'Lists changes of ranges.',
   callers: 'nodes',
-  encodeRequest: encodeOperatorsRequest,
-  decodeRequest: decodeOperatorsRequest,
-  encodeReply: encodeOperators,
-  decodeReply: decodeOperators,
-};
+  request: OperatorsRequest,
+  reply: list(OperatorInfo),
+});
 
-/** Answered with the operator as it ended. */
-export const masterCancelOperator: Method<CancelOperatorRequest, OperatorInfo> = {
-  name: 'master.cancelOperator',
+export const masterCancelOperator = method('master.cancelOperator', {
+  meaning: 'Cancels a change of a range; answered with the operator as it ended.',
   callers: 'nodes',
-  encodeRequest: encodeCancelOperator,
-  decodeRequest: decodeCancelOperator,
-  encodeReply: encodeOperator,
-  decodeReply: decodeOperator,
-};
+  request: CancelOperatorRequest,
+  reply: OperatorInfo,
+});
 
-export const masterSchedulers: Method<undefined, readonly SchedulerInfo[]> = {
-  name: 'master.schedulers',
+export const masterSchedulers = method('master.schedulers', {
+  meaning: 'Lists the schedulers.',
   callers: 'nodes',
-  encodeRequest: NOTHING.encode,
-  decodeRequest: NOTHING.decode,
-  encodeReply: encodeSchedulers,
-  decodeReply: decodeSchedulers,
-};
+  request: nothing,
+  reply: list(SchedulerInfo),
+});
 
-export const masterPauseScheduler: Method<PauseSchedulerRequest, readonly SchedulerInfo[]> = {
-  name: 'master.pauseScheduler',
+export const masterPauseScheduler = method('master.pauseScheduler', {
+  meaning: 'Pauses a scheduler, or lets it run again; answered with all schedulers.',
   callers: 'nodes',
-  encodeRequest: encodePauseScheduler,
-  decodeRequest: decodePauseScheduler,
-  encodeReply: encodeSchedulers,
-  decodeReply: decodeSchedulers,
-};
+  request: PauseSchedulerRequest,
+  reply: list(SchedulerInfo),
+});
 
-/** Answered when it is replicated. */
-export const masterSetNodeDuty: Method<SetNodeDutyRequest, undefined> = {
-  name: 'master.setNodeDuty',
+export const masterSetNodeDuty = method('master.setNodeDuty', {
+  meaning: 'Changes the duty of a node; answered when the change is replicated.',
   callers: 'nodes',
-  encodeRequest: encodeSetNodeDuty,
-  decodeRequest: decodeSetNodeDuty,
-  encodeReply: NOTHING.encode,
-  decodeReply: NOTHING.decode,
-};
+  request: SetNodeDutyRequest,
+  reply: nothing,
+});
 
-export const masterWhy: Method<WhyRequest, WhyReply> = {
-  name: 'master.why',
+export const masterWhy = method('master.why', {
+  meaning: 'Explains why a range or a node is where it is.',
   callers: 'nodes',
-  encodeRequest: encodeWhy,
-  decodeRequest: decodeWhy,
-  encodeReply: encodeWhyReply,
-  decodeReply: decodeWhyReply,
-};
+  request: WhyRequest,
+  reply: WhyReply,
+});

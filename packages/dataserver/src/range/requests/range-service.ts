@@ -1,10 +1,10 @@
 import { ServiceError, toServiceError } from '@remora/base';
 import {
   asMs,
-  asRequestId,
   type Command,
   checkCommand,
   type RangeRequest,
+  RequestId,
   type RpcRegistry,
   rangeAwaitLeader,
   rangeCheckpoint,
@@ -14,6 +14,7 @@ import {
   rangeStatus,
   rangeTransferLeader,
   rangeWatch,
+  schema,
 } from '@remora/protocol';
 import { LockWatchSession } from '../../lock-watch/lock-watch-session.ts';
 import { WatchSession } from '../../watch/watch-session.ts';
@@ -21,6 +22,8 @@ import { transferLeaderTo } from '../membership/leader-transfer.ts';
 import type { ServedReplica } from '../served-replica.ts';
 import { rangeStatusOf } from '../stats/range-status.ts';
 import type { LeaderWaits } from './leader-waits.ts';
+
+const requestIds = schema.closedCodec(RequestId);
 
 export interface RangeServiceDeps {
   readonly nodeId: number;
@@ -79,7 +82,7 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
 /** RS1. */
 function malformation({ requestId, deadlineMs }: RangeRequest, command: Command): ServiceError | undefined {
   try {
-    asRequestId(requestId);
+    requestIds.decode(requestId);
     asMs(deadlineMs, 'deadlineMs');
     checkCommand(command);
     return undefined;

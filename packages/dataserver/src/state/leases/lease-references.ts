@@ -14,15 +14,7 @@
  *      merge with a source that went on alone is not refused (merge.ts MG2): nobody may rely on it to stop a node.
  */
 import { type Engine, equalBytes, type Row, type Span } from '@remora/base';
-import {
-  asCount,
-  asList,
-  decodeSpan,
-  decodeStored,
-  encodeSpan,
-  encodeStored,
-  type StoredFormat,
-} from '@remora/protocol';
+import { SpanKind, schema, storedRow } from '@remora/protocol';
 import { isReferenceKey, leaseIdOfReference, referenceKey, referencesSpan } from '../keys.ts';
 import { hasKey, minusSpan, plusSpan, type SpanSet } from '../span-set.ts';
 import { Attachments } from './attachments.ts';
@@ -34,7 +26,16 @@ export interface LeaseReference {
   readonly spans: SpanSet;
 }
 
-const REFERENCE: StoredFormat = { what: 'a reference to a lease', version: 1, fields: 2 };
+const { field, list, struct, uint } = schema;
+
+const REFERENCE_ROW = storedRow(
+  'a reference to a lease',
+  struct('reference to a lease', {
+    incarnation: field(uint, 'The incarnation of the lease.'),
+    spans: field(list(SpanKind), 'Where it may have something here.'),
+  }),
+  { 1: 2 },
+);
 
 export class LeaseReferences {
   readonly #engine: Engine;
@@ -139,15 +140,11 @@ export class LeaseReferences {
   }
 }
 
-export function encodeReference({ incarnation, spans }: LeaseReference): Buffer {
-  return encodeStored(REFERENCE, [incarnation, spans.map(encodeSpan)]);
+export function encodeReference(reference: LeaseReference): Buffer {
+  return REFERENCE_ROW.encode(reference);
 }
 
 /** Throws an `InvariantError` for anything else. */
 function decodeReference(id: bigint, value: Uint8Array): LeaseReference {
-  return decodeStored(REFERENCE, value, ([incarnation, spans]) => ({
-    id,
-    incarnation: asCount(incarnation, 'lease incarnation'),
-    spans: asList(spans, 'spans of a reference', decodeSpan),
-  }));
+  return { id, ...REFERENCE_ROW.decode(value) };
 }

@@ -9,21 +9,7 @@ import {
   spanCovers,
 } from '@remora/base';
 import { type Condition, type SessionRef, TTL_NEVER_MS } from '@remora/lock';
-import {
-  asBool,
-  asCount,
-  asList,
-  asMs,
-  asText,
-  decodeCondition,
-  decodeSpan,
-  decodeStored,
-  encodeCondition,
-  encodeSpan,
-  encodeStored,
-  invalid,
-  type StoredFormat,
-} from '@remora/protocol';
+import { ConditionKind, SpanKind, schema, storedRow } from '@remora/protocol';
 import { intersection } from '../bounds.ts';
 import { isLeaseRecordKey, leaseIdOfKey, leaseKey, leaseSpaceSpan } from '../keys.ts';
 import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from '../span-set.ts';
@@ -65,14 +51,6 @@ export interface LeaseTerms {
 export const LEASE_TTL_MAX_MS = TTL_NEVER_MS;
 /** Rows that one page of a list looks at. */
 const PAGE_LOOKED_MAX = 10_000;
-/** Of a lease that is alive and in no other range; programs from before there were several know only this one. */
-const LEASE: StoredFormat = { what: 'a lease', version: 1, fields: 3 };
-const LEASE_WITH_SPANS: StoredFormat = { what: 'a lease', version: 2, fields: 5 };
-/** Of one with a condition, or that was changed. */
-const LEASE_WITH_TERMS: StoredFormat = { what: 'a lease', version: 3, fields: 7 };
-/** S5 */
-const LEASE_WITH_REMAINING: StoredFormat = { what: 'a lease', version: 4, fields: 8 };
-
 export class Leases {
   readonly #engine: Engine;
   /** What belongs to them in this range. */
@@ -248,34 +226,41 @@ export interface LeaseRecord extends Lease {
   readonly ending: boolean;
 }
 
+const { added, bool, field, list, maybe, ms, struct, textObject, uint } = schema;
+const SINCE = '0.1.0';
+
+/**
+ * Version 1 is of a lease that is alive and in no other range; version 2 has spans, version 3 is of a lease with a
+ * condition, or that was changed, and version 4 says what is left of it (S5).
+ */
+const LEASE_ROW = storedRow(
+  'a lease',
+  struct('lease', {
+    incarnation: field(uint, 'The revision of its grant.'),
+    ttlMs: field(ms, 'Its TTL in milliseconds.'),
+    attributes: field(textObject, 'What its client says of itself.'),
+    spans: added(field(list(SpanKind), 'Other places that may have something of it.'), {
+      since: SINCE,
+      absent: NO_SPANS,
+    }),
+    ending: added(field(bool, 'It has ended, and its spans have not been cleared.'), { since: SINCE, absent: false }),
+    change: added(field(uint, 'The number of the last change of its TTL.'), { since: SINCE, absent: 0 }),
+    condition: added(maybe(ConditionKind, 'Shown with it.'), { since: SINCE, absent: undefined }),
+    remainingMs: added(maybe(ms, 'The time that was left when its client fell silent.'), {
+      since: SINCE,
+      absent: undefined,
+    }),
+  }),
+  { 1: 3, 2: 5, 3: 7, 4: 8 },
+);
+
 export function encodeLease(lease: LeaseRecord): Buffer {
-  const { incarnation, ttlMs, attributes, spans, ending, change, condition, remainingMs } = lease;
-  if (change > 0 || condition !== undefined || remainingMs !== undefined) {
-    const placed = [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending];
-    const withTerms = [...placed, change, encodeCondition(condition)];
-    if (remainingMs === undefined) return encodeStored(LEASE_WITH_TERMS, withTerms);
-    return encodeStored(LEASE_WITH_REMAINING, [...withTerms, remainingMs]);
-  }
-  if (spans.length === 0 && !ending) return encodeStored(LEASE, [incarnation, ttlMs, attributes]);
-  return encodeStored(LEASE_WITH_SPANS, [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending]);
+  return LEASE_ROW.encode(lease);
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
-  return decodeStored([LEASE, LEASE_WITH_SPANS, LEASE_WITH_TERMS, LEASE_WITH_REMAINING], value, (fields) => {
-    const [incarnation, ttlMs, attributes, spans, ending, change, condition, remainingMs] = fields;
-    return {
-      id,
-      incarnation: asCount(incarnation, 'lease incarnation'),
-      ttlMs: asMs(ttlMs, 'lease ttl'),
-      attributes: asAttributes(attributes),
-      spans: spans === undefined ? NO_SPANS : asList(spans, 'lease spans', decodeSpan),
-      ending: ending !== undefined && asBool(ending, 'lease ending'),
-      change: change === undefined ? 0 : asCount(change, 'lease change'),
-      ...(condition === undefined ? {} : decodeCondition(condition)),
-      ...(remainingMs === undefined ? {} : { remainingMs: asMs(remainingMs, 'what is left of a lease') }),
-    };
-  });
+  return { id, ...LEASE_ROW.decode(value) };
 }
 
 /**
@@ -288,11 +273,4 @@ export function endsEmpty({ change, ttlMs }: Pick<Lease, 'change' | 'ttlMs'>): b
 
 function checkTtl(ttlMs: number): void {
   if (ttlMs > LEASE_TTL_MAX_MS) throw new ServiceError('LEASE_TTL_TOO_LARGE', 'the TTL of the lease is too large');
-}
-
-function asAttributes(raw: unknown): Readonly<Record<string, string>> {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Uint8Array) {
-    throw invalid('lease attributes');
-  }
-  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, asText(value, 'lease attribute')]));
 }

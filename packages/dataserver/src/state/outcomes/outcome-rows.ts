@@ -1,19 +1,36 @@
 /** The pages of what a range remembers of requests, as rows of the engine. */
 import { assert, type Engine } from '@remora/base';
-import { asCount, asFields, asList, decodeStored, encodeStored, type StoredFormat } from '@remora/protocol';
+import { type Row, schema, storedRow } from '@remora/protocol';
 import { outcomePageKey, outcomePagesSpan, readUint64 } from '../keys.ts';
 import type { LoadedPage, Loan, Outcomes } from './outcomes.ts';
 
 /** Where a loan has its row; pages are numbered from 1. */
 const LOAN = 0;
-const LOAN_FORMAT: StoredFormat = { what: 'a loan of outcomes', version: 1, fields: 2 };
+const { field, list, struct, uint } = schema;
+
+const LOAN_ROW: Row<Loan> = storedRow(
+  'a loan of outcomes',
+  struct('loan of outcomes', {
+    rangeId: field(uint, 'The range that lends.'),
+    pages: field(
+      list(
+        struct('lent page', {
+          number: field(uint, 'The number of the page here.'),
+          of: field(uint, 'Its number at the lender.'),
+        }),
+      ),
+      'The lent pages.',
+    ),
+  }),
+  { 1: 2 },
+);
 
 export function loadOutcomes(engine: Pick<Engine, 'scanResident' | 'get'>, rangeId: number, outcomes: Outcomes): void {
   const rows = engine.scanResident(outcomePagesSpan(rangeId));
   const numbered = rows.map(({ key, value }) => ({ number: readUint64(Buffer.from(key), 10), bytes: value }));
   const pages = numbered.filter(({ number }) => number !== LOAN);
   const loan = numbered.find(({ number }) => number === LOAN);
-  const borrowed = loan === undefined ? [] : borrowedPages(engine, decodeLoan(loan.bytes));
+  const borrowed = loan === undefined ? [] : borrowedPages(engine, LOAN_ROW.decode(loan.bytes));
   outcomes.load([...pages, ...borrowed].sort((a, b) => a.number - b.number));
 }
 
@@ -41,22 +58,7 @@ export function stageOutcomes(
     delete: (page) => engine.delete(outcomePageKey(rangeId, page)),
     borrow: (loan) => {
       if (loan === undefined) engine.delete(outcomePageKey(rangeId, LOAN));
-      else engine.put(outcomePageKey(rangeId, LOAN), encodeLoan(loan));
+      else engine.put(outcomePageKey(rangeId, LOAN), LOAN_ROW.encode(loan));
     },
   });
-}
-
-function encodeLoan({ rangeId, pages }: Loan): Buffer {
-  return encodeStored(LOAN_FORMAT, [rangeId, pages.map(({ number, of }) => [number, of])]);
-}
-
-/** Throws an `InvariantError` for anything else. */
-function decodeLoan(bytes: Uint8Array): Loan {
-  return decodeStored(LOAN_FORMAT, bytes, ([rangeId, pages]) => ({
-    rangeId: asCount(rangeId, 'range that lends'),
-    pages: asList(pages, 'lent pages', (raw) => {
-      const [number, of] = asFields(raw, 2, 'lent page');
-      return { number: asCount(number, 'page'), of: asCount(of, 'page of the lender') };
-    }),
-  }));
 }

@@ -24,10 +24,8 @@ import {
   rangeInfo,
   rangeWatch,
 } from '../methods.ts';
-import { decodeCommand } from './command.ts';
 import { decodeEntry, encodeEntry } from './entry.ts';
-import { decodeKvOp, encodeKvOp } from './kv.ts';
-import { decodeQuery } from './query.ts';
+import { decodeCommand, decodeKvOp, decodeQuery, encodeKvOp } from './test-codecs.ts';
 import {
   BATCH,
   BLOCK_BATCH,

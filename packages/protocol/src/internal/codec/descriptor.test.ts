@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { masterJoin } from '../methods.ts';
-import { decodeNodeDescriptor, encodeNodeDescriptor } from './descriptor.ts';
+import { decodeNodeDescriptor, encodeNodeDescriptor } from './test-codecs.ts';
 import { NODE } from './test-samples.ts';
 
 const { nodeId: _, ...SELF } = NODE;

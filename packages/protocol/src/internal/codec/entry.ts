@@ -1,14 +1,13 @@
 import type { Bytes, Packer } from '@remora/base';
+import { closedCodec } from '../../schema/codec.ts';
 import type { Command } from '../command.ts';
 import type { Epoch } from '../descriptor.ts';
-import type { RevisionBlock } from '../revision-api.ts';
+import { RequestId } from '../range-api.ts';
+import { RevisionBlock } from '../revision-api.ts';
 import { isTxnCommand } from '../transaction-api.ts';
 import { asCount, asFields, asMs, invalid } from './check.ts';
-import { decodeCommand, encodeCommand } from './command.ts';
-import { needsLeaseFormat } from './lease.ts';
 import { packWith } from './pack.ts';
-import { asRequestId } from './range.ts';
-import { asBlock } from './revisions.ts';
+import { decodeCommand, encodeCommand } from './parts.ts';
 import { unpackVersioned } from './wire.ts';
 
 /** The version of the log-entry format; the first byte of every entry. */
@@ -52,6 +51,9 @@ const VERSIONS = [
   RECOUNT_ENTRY_FORMAT_VERSION,
 ];
 const WITH_BLOCK: readonly number[] = [BLOCK_ENTRY_FORMAT_VERSION, LEASE_BLOCK_ENTRY_FORMAT_VERSION];
+
+const requestIds = closedCodec(RequestId);
+const blocks = closedCodec(RevisionBlock);
 
 /** One command as it stands in the log. */
 export interface BatchedCommand {
@@ -102,6 +104,25 @@ function packBatch(out: Packer, { rangeTimeMs, wallMs, epoch, block, commands }:
   }
 }
 
+/** Whether an entry with this command has a format for leases. */
+function needsLeaseFormat(command: Command): boolean {
+  switch (command.type) {
+    case 'leaseGrant':
+      return command.condition !== undefined;
+    case 'leaseRevoke':
+      return command.ifEmpty === true;
+    case 'leaseChange':
+    case 'leaseCheckpoint':
+    case 'leaseRegister':
+    case 'leaseRefer':
+    case 'leaseEnd':
+    case 'leaseSettle':
+      return true;
+    default:
+      return false;
+  }
+}
+
 function formatOf({ block, commands }: CommandBatch): number {
   const aboutLeases = commands.some(({ command }) => needsLeaseFormat(command));
   if (block !== undefined) return aboutLeases ? LEASE_BLOCK_ENTRY_FORMAT_VERSION : BLOCK_ENTRY_FORMAT_VERSION;
@@ -138,7 +159,7 @@ export function decodeEntry(bytes: Bytes): CommandBatch {
   const commands = new Array<BatchedCommand>(count);
   for (let i = 0, at = headerFields; i < count; i++, at += COMMAND_FIELDS) {
     commands[i] = {
-      requestId: asRequestId(fields[at]),
+      requestId: requestIds.decode(fields[at]),
       deadlineMs: asMs(fields[at + 1], 'deadlineMs'),
       command: decodeCommand(fields[at + 2]),
     };
@@ -149,5 +170,5 @@ export function decodeEntry(bytes: Bytes): CommandBatch {
     epoch: { confVersion: asCount(fields[2], 'epoch.confVersion'), version: asCount(fields[3], 'epoch.version') },
     commands,
   };
-  return withBlock ? { ...batch, block: asBlock(fields[4], fields[5]) } : batch;
+  return withBlock ? { ...batch, block: blocks.decode(fields.slice(HEADER_FIELDS, headerFields)) } : batch;
 }

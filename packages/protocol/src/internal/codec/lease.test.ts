@@ -1,12 +1,21 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import type { Command, Query, QueryResult } from '../command.ts';
+import type { Command } from '../command.ts';
 import type { LeaseCommand, LeaseCommandResult } from '../lease-api.ts';
-import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
+import type { Query, QueryResult } from '../query.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
-import { decodeQuery, decodeQueryResult, encodeQuery } from './query.ts';
-import { decodeResult, encodeResult } from './range.ts';
+import {
+  decodeCommand,
+  decodeCommandResult,
+  decodeQuery,
+  decodeQueryResult,
+  decodeResult,
+  encodeCommand,
+  encodeCommandResult,
+  encodeQuery,
+  encodeResult,
+} from './test-codecs.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 const lease = { id: 0x1234_5678_9abc_def0n, incarnation: 17 };

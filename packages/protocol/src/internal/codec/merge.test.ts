@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import type { Command, CommandResult } from '../command.ts';
+import type { Command } from '../command.ts';
+import type { CommandResult } from '../command-result.ts';
 import type { SealedRange } from '../merge-api.ts';
 import { rangeDecideMerge, rangeRefuseMerge, rangeSeal, rangeSettle, rangeUnseal } from '../merge-methods.ts';
-import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
+import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './test-codecs.ts';
 import { RANGE } from './test-samples.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 

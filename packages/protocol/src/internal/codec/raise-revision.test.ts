@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { decodeCommand, decodeCommandResult, encodeCommandResult } from './command.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
+import { decodeCommand, decodeCommandResult, encodeCommandResult } from './test-codecs.ts';
 import { BATCH } from './test-samples.ts';
 
 const RAISE: CommandBatch = {
@@ -16,5 +16,5 @@ test('an entry that begins a restore has a format that only programs read that k
 });
 
 test.each([-1, 1.5, 2 ** 53, 'x', undefined])('a revision of %s is no revision to raise to', (to) => {
-  expect(() => decodeCommand([9, to])).toThrow('raised revision');
+  expect(() => decodeCommand([9, to])).toThrow('raiseRevision.to');
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { decodeCommand, decodeCommandResult, encodeCommandResult } from './command.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
+import { decodeCommand, decodeCommandResult, encodeCommandResult } from './test-codecs.ts';
 import { BATCH } from './test-samples.ts';
 
 const RECOUNT: CommandBatch = {

@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import { decodeQuery, decodeQueryResult, encodeQuery, encodeQueryResult } from './query.ts';
-import { decodeResult, encodeResult } from './range.ts';
+import {
+  decodeQuery,
+  decodeQueryResult,
+  decodeResult,
+  encodeQuery,
+  encodeQueryResult,
+  encodeResult,
+} from './test-codecs.ts';
 import { SESSION_QUERIES, SESSION_RESULTS } from './test-samples.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 

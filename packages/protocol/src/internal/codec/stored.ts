@@ -1,5 +1,8 @@
-import { type Bytes, InvariantError, ServiceError } from '@remora/base';
-import { asBool, asCount, asFields, asList, invalid } from './check.ts';
+import { assert, type Bytes, InvariantError, ServiceError } from '@remora/base';
+import { type FieldsCodec, fieldsCodec } from '../../schema/codec.ts';
+import { bool, field, list, struct, uint } from '../../schema/kinds.ts';
+import type { Kind } from '../../schema/shape.ts';
+import { asFields, invalid } from './check.ts';
 import { packPlain } from './pack.ts';
 import { UnpackError, unpack } from './unpack.ts';
 
@@ -7,6 +10,7 @@ import { UnpackError, unpack } from './unpack.ts';
  * What a node stores for itself: `[format, field…]`, checked field by field when it is read, as messages are.
  *
  * D1. A row that cannot be read is a broken invariant, not a wrong request: `InvariantError`, which stops the node.
+ * D2. A row is written in the lowest version that can say it. So earlier programs read every row that says nothing new.
  */
 export interface StoredFormat {
   /** In the message of the error. */
@@ -15,6 +19,33 @@ export interface StoredFormat {
   readonly version: number;
   /** How many fields follow the version. */
   readonly fields: number;
+}
+
+/** A kind of row. */
+export interface Row<T> {
+  encode(value: T): Buffer;
+  /** D1. */
+  decode(bytes: Bytes): T;
+}
+
+/**
+ * The rows of a struct. `versions` says how many of its fields each version has, in their order; those that only later
+ * versions have are declared with `added`, whose `absent` value they have in rows of earlier ones.
+ */
+export function storedRow<T>(what: string, kind: Kind<T>, versions: Readonly<Record<number, number>>): Row<T> {
+  const codec: FieldsCodec<T> = fieldsCodec(kind);
+  const formats = Object.entries(versions).map(([version, fields]) => ({ what, version: Number(version), fields }));
+  const [first, ...later] = formats;
+  assert(first !== undefined, 'a row has a version');
+  return {
+    encode(value) {
+      const { fields, needed } = codec.encode(value);
+      const format = formats.find((one) => one.fields >= needed);
+      assert(format !== undefined, `a version of ${what} has all fields`);
+      return encodeStored(format, fields.slice(0, format.fields));
+    },
+    decode: (bytes) => decodeStored([first, ...later], bytes, codec.decode),
+  };
 }
 
 export function encodeStored({ version }: StoredFormat, fields: readonly unknown[]): Buffer {
@@ -49,26 +80,10 @@ export function decodeStored<T>(
 }
 
 /** A Raft group's configuration, in whose shape the Raft library keeps it. */
-interface ConfFields {
-  readonly voters: readonly number[];
-  readonly votersOutgoing: readonly number[];
-  readonly learners: readonly number[];
-  readonly learnersNext: readonly number[];
-  readonly autoLeave: boolean;
-}
-
-export function encodeConfFields(conf: ConfFields): unknown[] {
-  return [conf.voters, conf.votersOutgoing, conf.learners, conf.learnersNext, conf.autoLeave];
-}
-
-export function decodeConfFields(raw: unknown): ConfFields {
-  const f = asFields(raw, 5, 'configuration');
-  const ids = (list: unknown): number[] => asList(list, 'configuration', (id) => asCount(id, 'replica id'));
-  return {
-    voters: ids(f[0]),
-    votersOutgoing: ids(f[1]),
-    learners: ids(f[2]),
-    learnersNext: ids(f[3]),
-    autoLeave: asBool(f[4], 'autoLeave'),
-  };
-}
+export const ConfFields = struct('configuration', {
+  voters: field(list(uint), 'The voters.'),
+  votersOutgoing: field(list(uint), 'The outgoing voters of a joint configuration.'),
+  learners: field(list(uint), 'The learners.'),
+  learnersNext: field(list(uint), 'Voters that become learners when the joint configuration is left.'),
+  autoLeave: field(bool, 'The joint configuration is left without an order.'),
+});

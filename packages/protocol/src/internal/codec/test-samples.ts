@@ -1,11 +1,13 @@
 import { utf8 } from '@remora/base';
 import type { LockId, Owner, PublicOwner } from '@remora/lock';
 import type { CheckReport, NodesOverview, RangesOverview, SettingInfo } from '../admin-api.ts';
-import type { Command, CommandResult, Query, QueryResult, RangeStatus } from '../command.ts';
+import type { Command } from '../command.ts';
+import type { CommandResult } from '../command-result.ts';
 import { type NodeDescriptor, publicNode, type RangeDescriptor } from '../descriptor.ts';
 import { type HealthCondition, healthCondition } from '../health.ts';
 import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types.ts';
 import type { ClusterView, NodeHeartbeat, NodeTask, RangeInstruction, SplitPolicy } from '../master-api.ts';
+import type { Query, QueryResult, RangeStatus } from '../query.ts';
 import type { RangeReply, RangeRequest, WatchMessage, WatchRequest } from '../range-api.ts';
 import type { DrawRevisionsReply, DrawRevisionsRequest } from '../revision-api.ts';
 import type { SessionQuery, SessionQueryResult } from '../session-api.ts';

@@ -1,12 +1,20 @@
 import { createHash } from 'node:crypto';
 import { ServiceError, utf8 } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import type { Command, CommandResult } from '../command.ts';
+import type { Command } from '../command.ts';
+import type { CommandResult } from '../command-result.ts';
 import type { PartOp, TxnCommit, TxnResolve } from '../transaction-api.ts';
-import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
-import { decodeQuery, decodeQueryResult, encodeQuery, encodeQueryResult } from './query.ts';
-import { TXN_COMMAND } from './transaction.ts';
+import {
+  decodeCommand,
+  decodeCommandResult,
+  decodeQuery,
+  decodeQueryResult,
+  encodeCommand,
+  encodeCommandResult,
+  encodeQuery,
+  encodeQueryResult,
+} from './test-codecs.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 const txnId = 'a1b2c3/7';
@@ -109,7 +117,7 @@ describe('transactions over several ranges', () => {
   });
 
   test('an answer to a prepare that an earlier program stored does not say which branches change something', () => {
-    const stored = [TXN_COMMAND.prepare, 0, [9, [], []]];
+    const stored = [10, 0, [9, [], []]];
     const result = { type: 'txnPrepare', answer: 'prepared', floor: 9, compares: [], failures: [] };
     expect(decodeCommandResult(overTheWire(stored))).toEqual({ ...result, changing: undefined });
   });

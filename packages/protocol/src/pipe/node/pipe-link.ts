@@ -13,8 +13,8 @@ import { FRAME_BYTES_SOFT } from '../../rpc/outbox.ts';
 
 /** What the stream is called at a gateway's port. */
 export const PIPE_SERVICE = 'pipe';
-/** 2: frames over a socket; 1 was a stream of gRPC. */
-export const PIPE_PROTOCOL_VERSION = '2';
+/** 1: a stream of gRPC. 2: frames over a socket. 3: declared messages, whose readers skip unknown fields. */
+export const PIPE_PROTOCOL_VERSION = '3';
 /** The field of a client's hello that names the cluster it expects (PL2). */
 export const PIPE_CLUSTER = 'cluster';
 /** How either end names itself. */

@@ -28,8 +28,11 @@ import type { RpcDispatcher } from '../registry.ts';
 import { type ServedLink, type ServerLimits, serveLink } from '../server.ts';
 import { acceptedLink, dialLink } from './frame-link.ts';
 
-/** 4: the answering end names a digest of its incarnation; views have no incarnations, the answers to heartbeats do. */
-export const RPC_PROTOCOL_VERSION = '4';
+/**
+ * 4: the answering end names a digest of its incarnation; views have no incarnations, the answers to heartbeats do.
+ * 5: declared messages, whose readers skip unknown fields, so that a new field needs no new version.
+ */
+export const RPC_PROTOCOL_VERSION = '5';
 
 /** What joiners ask for is a few words. */
 const JOINER_FRAME_BYTES_MAX = 64 * 1024;

@@ -1,0 +1,189 @@
+/**
+ * Queries are answered by the leader without a log entry, after ReadIndex where they say so. A reader refuses fields of a
+ * query that it does not know: what a query asks for restricts its answer. Tags are apart from those of commands, so that
+ * a mix-up cannot decode; 56 and 57 are in session-api.ts.
+ */
+import {
+  added,
+  bool,
+  bytes,
+  field,
+  flat,
+  int64,
+  list,
+  maybe,
+  ms,
+  optional,
+  spread,
+  struct,
+  text,
+  textMap,
+  uint,
+  union,
+  unionWith,
+  variant,
+} from '../schema/kinds.ts';
+import type { Infer, Kind } from '../schema/shape.ts';
+import { KeyValue, KV_RESULT_TYPES, KvResult, RangeOp, Txn } from './kv-types.ts';
+import {
+  LockIdKind,
+  LockQueryKind,
+  LockQueryResultKind,
+  LockResultKind,
+  OwnerKind,
+  RevocationKind,
+  SessionRefKind,
+} from './lock-kinds.ts';
+import { SESSION_QUERIES, SESSION_RESULTS } from './session-api.ts';
+import { TxnId, TxnState } from './transaction-api.ts';
+
+/** Most bytes that a scan may ask for. */
+export const SCAN_BYTES_MAX = 4 * 1024 * 1024;
+
+const LEASE_ID = field(int64, 'The lease.');
+const INCARNATION = field(uint, 'Tells it from earlier leases of the same id; 0: any.');
+const SERIALIZABLE = field(bool, 'Reads what the replica has applied, without ReadIndex.');
+
+export const Query = union('query', 'type', {
+  range: variant(32, { op: field(RangeOp, 'What to read.'), serializable: SERIALIZABLE }),
+  /** A transaction that writes nothing. */
+  readTxn: variant(33, { txn: field(Txn, 'The transaction.'), serializable: SERIALIZABLE }),
+  /** Renews; acknowledged only by a leader confirmed after receipt (design §9). */
+  leaseKeepAlive: variant(34, { id: LEASE_ID, incarnation: INCARNATION }),
+  leaseTimeToLive: variant(35, { id: LEASE_ID, keys: field(bool, 'Return its keys.') }),
+  leases: variant(36, {}),
+  lock: variant(37, { query: field(LockQueryKind, 'What to read of locks.') }),
+  status: variant(38, {}),
+  /** Waits for a queued acquire: answered when that owner is granted, refused or no longer in the queue. */
+  lockAwait: variant(39, {
+    wait: spread(
+      struct('queued acquire', {
+        lock: flat(LockIdKind, 'The lock.'),
+        owner: flat(OwnerKind, 'The owner that waits.'),
+      }),
+      'Who waits for what.',
+    ),
+  }),
+  /**
+   * Waits for the end of a grant: answered at once when `version` is not the current one, otherwise when the lock was
+   * taken from its holder or handed on. A release by its holder for nobody else need not be answered.
+   */
+  grantEnd: variant(40, {
+    lock: flat(LockIdKind, 'The lock.'),
+    version: field(uint, 'The version of the grant.'),
+    session: flat(SessionRefKind, "The holder's session."),
+    known: added(
+      maybe(uint, 'Also answered when somebody asks the holder to let go, unless by this request; 0: by any.'),
+      { since: '0.1.0', absent: undefined },
+    ),
+  }),
+  /**
+   * Waits until the range has closed a revision that was drawn from the masters: it writes nothing at or below it any
+   * more, and can be read at it.
+   */
+  closedRevision: variant(41, { revision: field(uint, 'The revision; 0: tells what is closed now.') }),
+  /**
+   * The first plain keys of `[key, end)`, in order, until their pairs have so many bytes. It costs what it returns,
+   * however large the span is. The answer's revision tells the newest, and what lies behind can be read at it, too.
+   */
+  scan: variant(42, {
+    key: field(bytes, 'The first key.'),
+    end: field(bytes, 'The key behind the last; empty: to the last.'),
+    revision: field(uint, 'Read at this revision; 0: the newest.'),
+    bytes: field(uint, 'Stop when the pairs have so many bytes.'),
+  }),
+  /** How a transaction over several ranges stands, as its record says; changes nothing, unlike a push. */
+  txnStatus: variant(43, {
+    txnId: field(TxnId, 'The attempt.'),
+    primaryKey: field(bytes, 'A routing key of its part 0.'),
+  }),
+  /** The plain keys that belong to this very lease in a range that is not its home. */
+  leaseKeys: variant(50, { id: LEASE_ID, incarnation: INCARNATION }),
+  ...SESSION_QUERIES,
+});
+export type Query = Infer<typeof Query>;
+
+export const LeaseInfo = struct('lease', {
+  id: LEASE_ID,
+  incarnation: INCARNATION,
+  grantedTtlMs: field(ms, 'Its TTL in milliseconds.'),
+  remainingMs: field(ms, 'Milliseconds until it expires unless it is renewed; -1: it is unknown.'),
+  keys: field(list(bytes), 'Its keys, if they were asked for.'),
+  attributes: field(textMap, 'What its client says of itself.'),
+  endsEmpty: added(field(bool, 'It never expires, and ends when no lock and no key belongs to it any more.'), {
+    since: '0.1.0',
+    absent: false,
+    skippable: 'an answer',
+  }),
+});
+export interface LeaseInfo extends Infer<typeof LeaseInfo> {}
+
+export const RangeStatus = struct('range status', {
+  rangeId: field(uint, 'The range.'),
+  leaderNode: field(uint, 'The node that leads it; 0: unknown.'),
+  term: field(uint, 'The term of the replica.'),
+  commit: field(uint, 'The index up to which its log is committed.'),
+  applied: field(uint, 'The index up to which it has applied it.'),
+  revision: field(uint, 'The last revision.'),
+  compactRevision: field(uint, 'The revision of the last compaction.'),
+  bytes: field(uint, 'About how many bytes keys and values have.'),
+  keys: field(uint, 'About how many plain keys it has.'),
+  leases: field(uint, 'How many leases it has.'),
+  watches: field(uint, 'How many watches it serves.'),
+  replicas: field(
+    list(
+      struct('replica status', {
+        replicaId: field(uint, 'The replica.'),
+        nodeId: field(uint, 'The node that holds it.'),
+        match: field(uint, 'The highest log index known to be durable there.'),
+        commit: field(uint, 'The highest log index known to be committed there; it applies up to it.'),
+        state: field(
+          text,
+          '`leader`, or how the leader sends to it: `probe`, `replicate`, `snapshot`; `unknown` on other replicas.',
+        ),
+      }),
+    ),
+    'As the leader sees them; only the answering replica itself when it does not lead.',
+  ),
+});
+export interface RangeStatus extends Infer<typeof RangeStatus> {}
+
+/** The variants of results, but for `lock`, which commands have too. */
+export const QUERY_RESULTS = {
+  leaseKeepAlive: variant(34, {
+    id: LEASE_ID,
+    incarnation: INCARNATION,
+    ttlMs: field(ms, 'Its TTL in milliseconds; -1: the lease is unknown.'),
+  }),
+  leaseTimeToLive: variant(35, { lease: field(LeaseInfo, 'The lease.') }),
+  leases: variant(36, { ids: field(list(int64), 'The ids of the leases.') }),
+  status: variant(38, { status: field(RangeStatus, 'How the replica stands.') }),
+  lockAwait: variant(39, { result: field(LockResultKind, 'The result of the acquire.') }),
+  grantEnd: variant(40, { sessionAlive: field(bool, 'It was taken from a holder whose session goes on.') }),
+  closedRevision: variant(41, {
+    closed: field(uint, 'The revision up to which the range is closed.'),
+    floor: field(
+      uint,
+      'The range may have counted revisions up to it by itself, without the masters. A caller that asked for a lower one may miss writes that were acknowledged before: it draws another one above this floor.',
+    ),
+  }),
+  scan: variant(42, {
+    kvs: field(list(KeyValue), 'The pairs; there may be none although there is a `next`.'),
+    next: field(optional(bytes), 'The key to go on from; absent: the span is read whole.'),
+  }),
+  txnStatus: variant(43, { outcome: field(TxnState, 'How the transaction stands.') }),
+  leaseKeys: variant(50, { keys: field(list(bytes), 'The keys.') }),
+  /** The grant is the current one, and its holder is asked to let go; another answer to `grantEnd`. */
+  grantAsked: variant(51, { revocation: field(RevocationKind, 'The request.') }),
+  ...SESSION_RESULTS,
+};
+export const LOCK_QUERY_RESULT = variant(37, { result: field(LockQueryResultKind, 'The result.') });
+
+const PlainQueryResult = union('result of a query', 'type', { ...QUERY_RESULTS, lock: LOCK_QUERY_RESULT });
+export type QueryResult = KvResult | Infer<typeof PlainQueryResult>;
+export const QueryResult: Kind<QueryResult> = unionWith(
+  'result of a query',
+  'type',
+  { ...QUERY_RESULTS, lock: LOCK_QUERY_RESULT },
+  { tag: 32, of: KvResult, types: KV_RESULT_TYPES },
+);

@@ -1,0 +1,46 @@
+/**
+ * Methods whose requests and answers are declared. Both are *open*: an older peer passes over fields that it does not
+ * know (schema/codec.ts SC2), so a release may add one.
+ *
+ * DM1. No field that a reader may skip restricts a request: what asks for less, or under a condition, is a new variant
+ *      or a new method, which an older peer refuses.
+ */
+import { openCodec } from '../schema/codec.ts';
+import type { AnyKind, Kind } from '../schema/shape.ts';
+import type { Method } from './rpc.ts';
+
+/** What a method is made of. A stream has `stream`: its answers are messages. */
+export interface MethodDeclaration<Request, Reply> extends Pick<Method<Request, Reply>, 'callers' | 'changes'> {
+  readonly request: Kind<Request>;
+  readonly reply: Kind<Reply>;
+  readonly stream?: boolean;
+  /** For the documentation. */
+  readonly meaning: string;
+}
+
+export interface DeclaredMethod<Request, Reply> extends Method<Request, Reply> {
+  readonly declared: {
+    readonly request: AnyKind;
+    readonly reply: AnyKind;
+    readonly stream: boolean;
+    readonly meaning: string;
+  };
+}
+
+export function method<Request, Reply>(
+  name: string,
+  { callers, changes, request, reply, stream = false, meaning }: MethodDeclaration<Request, Reply>,
+): DeclaredMethod<Request, Reply> {
+  const requests = openCodec(request);
+  const replies = openCodec(reply);
+  return {
+    name,
+    callers,
+    encodeRequest: requests.encode,
+    decodeRequest: requests.decode,
+    encodeReply: replies.encode,
+    decodeReply: replies.decode,
+    ...(changes === undefined ? {} : { changes }),
+    declared: { request, reply, stream, meaning },
+  };
+}
