@@ -120,6 +120,13 @@ export class Packer {
     this.#at = at + length;
   }
 
+  /** A part that is packed already. */
+  packed(bytes: Bytes): void {
+    this.#reserve(bytes.length);
+    this.#target.set(bytes, this.#at);
+    this.#at += bytes.length;
+  }
+
   text(text: string): void {
     if (text.length < SHORT_TEXT && this.#asciiText(text)) return;
     if (text.length < SHORT_TEXT || text.length > MEDIUM_TEXT) this.#longText(text);

@@ -10,7 +10,7 @@ import {
   validatePipeWatch,
 } from '../../../packages/gateway/src/pipe/validate.ts';
 import { checkSize, opBytes, REQUEST_LIMITS, txnBytes } from '../../../packages/gateway/src/request-limits.ts';
-import { COMMANDS, QUERIES } from '../../../packages/protocol/src/internal/codec/test-samples.ts';
+import { COMMANDS, QUERIES } from '../../../packages/protocol/test/support/samples.ts';
 import { isRefusal, type Target } from '../target.ts';
 import { nestedTxn } from './nested-txn.ts';
 

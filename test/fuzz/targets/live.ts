@@ -3,6 +3,7 @@ import {
   masterHeartbeat,
   masterJoin,
   masterView,
+  NodeHeartbeat,
   PIPE_HELLO,
   PIPE_SERVICE,
   pipeCommand,
@@ -15,8 +16,9 @@ import {
 } from '@remora/protocol';
 import * as etcd from '@remora/protocol/etcd';
 import * as remora from '@remora/protocol/remora';
-import * as samples from '../../../packages/protocol/src/internal/codec/test-samples.ts';
 import { encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
+import { samplesOf } from '../../../packages/protocol/test/support/arbitrary.ts';
+import * as samples from '../../../packages/protocol/test/support/samples.ts';
 import { decodeFrame as decodeRaftFrame } from '../../../packages/raft/src/multi/transport/codec.ts';
 import {
   FRAMES_SERVICE,
@@ -188,7 +190,12 @@ const peerFrames: Target = live(
       [0, 2, masterHeartbeat.name],
       [0, 3, masterView.name],
       [1, 10, 1, masterJoin.encodeRequest({ nodeId: 0, descriptor })],
-      [1, 11, 2, masterHeartbeat.encodeRequest(samples.HEARTBEAT)],
+      ...samplesOf(NodeHeartbeat, 5).map((beat, i) => [
+        1,
+        20 + i,
+        2,
+        masterHeartbeat.encodeRequest(beat as NodeHeartbeat),
+      ]),
       [1, 12, 3, null],
     ]),
   ],

@@ -1,9 +1,9 @@
 import { type CommandBatch, decodeEntry, encodeEntry, packVersioned, unpackVersioned } from '@remora/protocol';
-import * as samples from '../../../packages/protocol/src/internal/codec/test-samples.ts';
 import { decodeError, decodeFrame, encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
 import { codecOf } from '../../../packages/protocol/src/schema/codec.ts';
 import { samplesOf } from '../../../packages/protocol/test/support/arbitrary.ts';
 import { MESSAGES, type Message } from '../../../packages/protocol/test/support/messages.ts';
+import * as samples from '../../../packages/protocol/test/support/samples.ts';
 import { isInvalidArgument, sameAgain, type Target } from '../target.ts';
 
 const VERSION = 1;

@@ -35,7 +35,7 @@ import {
   MasterSnapshotError,
   receiveMasterSnapshot,
 } from '../../../packages/master/src/metadata/metadata-snapshot.ts';
-import { COMMAND_RESULTS, NODE, RANGE } from '../../../packages/protocol/src/internal/codec/test-samples.ts';
+import { COMMAND_RESULTS, NODE, RANGE } from '../../../packages/protocol/test/support/samples.ts';
 import { isInvariant, sameAgain, type Target } from '../target.ts';
 
 // ------------------------------------------------------------------------------------------------ snapshots

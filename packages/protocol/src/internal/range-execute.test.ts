@@ -4,7 +4,7 @@ import { LinkCaller } from '../rpc/caller.ts';
 import { createMemoryLink } from '../rpc/memory-link.ts';
 import { createRpcRegistry } from '../rpc/registry.ts';
 import { DEFAULT_SERVER_LIMITS, serveLink } from '../rpc/server.ts';
-import { rangeExecute } from './methods.ts';
+import { rangeExecute } from './methods/node-methods.ts';
 import type { RangeReply, RangeRequest } from './range-api.ts';
 
 const bytes = Buffer.alloc(200, 1);

@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 import { expect, test } from 'vitest';
-import { RANGE } from './codec/test-samples.ts';
+import { RANGE } from '../../test/support/samples.ts';
 import { packVersioned, unpackVersioned } from './codec/wire.ts';
 import { currentRanges, staleEpoch } from './stale-epoch.ts';
 

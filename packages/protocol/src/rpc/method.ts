@@ -14,6 +14,8 @@ export interface MethodDeclaration<Request, Reply> extends Pick<Method<Request, 
   readonly request: Kind<Request>;
   readonly reply: Kind<Reply>;
   readonly stream?: boolean;
+  /** What becomes of an encoded message before it is put into a frame. Default: nothing; the frame's packer writes it. */
+  readonly pack?: (body: unknown) => unknown;
   /** For the documentation. */
   readonly meaning: string;
 }
@@ -29,18 +31,22 @@ export interface DeclaredMethod<Request, Reply> extends Method<Request, Reply> {
 
 export function method<Request, Reply>(
   name: string,
-  { callers, changes, request, reply, stream = false, meaning }: MethodDeclaration<Request, Reply>,
+  { callers, changes, request, reply, stream = false, pack, meaning }: MethodDeclaration<Request, Reply>,
 ): DeclaredMethod<Request, Reply> {
   const requests = openCodec(request);
   const replies = openCodec(reply);
   return {
     name,
     callers,
-    encodeRequest: requests.encode,
+    encodeRequest: packing(requests.encode, pack),
     decodeRequest: requests.decode,
-    encodeReply: replies.encode,
+    encodeReply: packing(replies.encode, pack),
     decodeReply: replies.decode,
     ...(changes === undefined ? {} : { changes }),
     declared: { request, reply, stream, meaning },
   };
+}
+
+function packing<T>(encode: (value: T) => unknown, pack?: (body: unknown) => unknown): (value: T) => unknown {
+  return pack === undefined ? encode : (value) => pack(encode(value));
 }

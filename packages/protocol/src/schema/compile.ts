@@ -7,9 +7,9 @@
  *      refuse is decoded again by codec.ts, which does.
  * CC3. Where a process may not make code from text (`--disallow-code-generation-from-strings`), codec.ts does it all.
  */
+import type { Mode } from './decode.ts';
 import type { AnyKind, Field, Fields, Shape, StructShape, UnionShape } from './shape.ts';
 
-type Mode = 'open' | 'closed';
 type Coder = (value: unknown) => unknown;
 type OfShape<Is extends Shape['is']> = Extract<Shape, { readonly is: Is }>;
 

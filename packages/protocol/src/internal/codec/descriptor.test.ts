@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
-import { masterJoin } from '../methods.ts';
-import { decodeNodeDescriptor, encodeNodeDescriptor } from './test-codecs.ts';
-import { NODE } from './test-samples.ts';
+import { decodeNodeDescriptor, encodeNodeDescriptor } from '../../../test/support/part-codecs.ts';
+import { NODE } from '../../../test/support/samples.ts';
+import { masterJoin } from '../methods/node-methods.ts';
+import { packPlain } from './pack.ts';
+import { unpack } from './unpack.ts';
 
 const { nodeId: _, ...SELF } = NODE;
 /** As large as options and data directories can make it. */
@@ -17,7 +19,7 @@ const LARGEST = {
 };
 
 const joinAs = (descriptor: typeof SELF) =>
-  masterJoin.decodeRequest(masterJoin.encodeRequest({ nodeId: 0, descriptor }));
+  masterJoin.decodeRequest(unpack(packPlain(masterJoin.encodeRequest({ nodeId: 0, descriptor })), 0));
 
 test('a node that joins may be as large as its options allow', () => {
   expect(joinAs(LARGEST)).toEqual({ nodeId: 0, descriptor: LARGEST });

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import type { Command } from '../command.ts';
-import type { LeaseCommand, LeaseCommandResult } from '../lease-api.ts';
-import type { Query, QueryResult } from '../query.ts';
-import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
 import {
   decodeCommand,
   decodeCommandResult,
@@ -15,7 +11,11 @@ import {
   encodeCommandResult,
   encodeQuery,
   encodeResult,
-} from './test-codecs.ts';
+} from '../../../test/support/part-codecs.ts';
+import type { Command } from '../command.ts';
+import type { LeaseCommand, LeaseCommandResult } from '../lease-api.ts';
+import type { Query, QueryResult } from '../query.ts';
+import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 const lease = { id: 0x1234_5678_9abc_def0n, incarnation: 17 };

@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import { decodeCompare, encodeCompare } from '../../../test/support/part-codecs.ts';
 import type { Compare } from '../kv-types.ts';
-import { decodeCompare, encodeCompare } from './test-codecs.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 const COMPARE: Compare = { lock: { namespace: 'n', name: Buffer.from([0, 255]) }, version: 2 ** 40 };

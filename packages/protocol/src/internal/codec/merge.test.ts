@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import {
+  decodeCommand,
+  decodeCommandResult,
+  encodeCommand,
+  encodeCommandResult,
+} from '../../../test/support/part-codecs.ts';
+import { RANGE } from '../../../test/support/samples.ts';
 import type { Command } from '../command.ts';
 import type { CommandResult } from '../command-result.ts';
 import type { SealedRange } from '../merge-api.ts';
-import { rangeDecideMerge, rangeRefuseMerge, rangeSeal, rangeSettle, rangeUnseal } from '../merge-methods.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
-import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './test-codecs.ts';
-import { RANGE } from './test-samples.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 const EPOCH = { confVersion: 4, version: 2 };
@@ -61,22 +65,4 @@ test('the entries of a merge are what they were: change them only together with 
 test.each(RESULTS)('the result of a $type survives the wire', (result) => {
   const raw = unpackVersioned(1, packVersioned(1, encodeCommandResult(result)), 'result');
   expect(decodeCommandResult(raw)).toEqual(result);
-});
-
-test('what drivers of merges ask survives the wire', () => {
-  const seal = { rangeId: 9, epoch: EPOCH, into: ROUND };
-  expect(rangeSeal.decodeRequest(rangeSeal.encodeRequest(seal))).toEqual(seal);
-  expect(rangeSeal.decodeReply(rangeSeal.encodeReply(SEALED))).toEqual(SEALED);
-  const unseal = { rangeId: 9, from: ROUND };
-  expect(rangeUnseal.decodeRequest(rangeUnseal.encodeRequest(unseal))).toEqual(unseal);
-  expect(rangeRefuseMerge.decodeRequest(rangeRefuseMerge.encodeRequest(ROUND))).toEqual(ROUND);
-  const decide = { rangeId: 12, sourceId: 9, seal: ROUND };
-  expect(rangeDecideMerge.decodeRequest(rangeDecideMerge.encodeRequest(decide))).toEqual(decide);
-  for (const verdict of ['merged', 'refused'] as const) {
-    expect(rangeDecideMerge.decodeReply(rangeDecideMerge.encodeReply(verdict))).toBe(verdict);
-  }
-  expect(() => rangeDecideMerge.decodeReply(2)).toThrow(ServiceError);
-  const settle = { rangeId: 9, replicaId: 31, index: 2 ** 40 };
-  expect(rangeSettle.decodeRequest(rangeSettle.encodeRequest(settle))).toEqual(settle);
-  expect(() => rangeSettle.decodeRequest([9, 31])).toThrow(ServiceError);
 });

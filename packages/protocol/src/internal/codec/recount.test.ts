@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { decodeCommand, decodeCommandResult, encodeCommandResult } from '../../../test/support/part-codecs.ts';
+import { BATCH } from '../../../test/support/samples.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
-import { decodeCommand, decodeCommandResult, encodeCommandResult } from './test-codecs.ts';
-import { BATCH } from './test-samples.ts';
 
 const RECOUNT: CommandBatch = {
   ...BATCH,

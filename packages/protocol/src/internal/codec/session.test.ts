@@ -8,8 +8,8 @@ import {
   encodeQuery,
   encodeQueryResult,
   encodeResult,
-} from './test-codecs.ts';
-import { SESSION_QUERIES, SESSION_RESULTS } from './test-samples.ts';
+} from '../../../test/support/part-codecs.ts';
+import { SESSION_QUERIES, SESSION_RESULTS } from '../../../test/support/samples.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 function overTheWire(raw: unknown): unknown {

@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import {
+  decodeCommand,
+  decodeCommandResult,
+  encodeCommand,
+  encodeCommandResult,
+} from '../../../test/support/part-codecs.ts';
+import { RANGE } from '../../../test/support/samples.ts';
 import type { Command } from '../command.ts';
 import type { CommandResult } from '../command-result.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
-import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './test-codecs.ts';
-import { RANGE } from './test-samples.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 const SPLIT: Command = {

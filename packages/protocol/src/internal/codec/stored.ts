@@ -3,7 +3,7 @@ import { type FieldsCodec, fieldsCodec } from '../../schema/codec.ts';
 import { bool, field, list, struct, uint } from '../../schema/kinds.ts';
 import type { Kind } from '../../schema/shape.ts';
 import { asFields, invalid } from './check.ts';
-import { packPlain } from './pack.ts';
+import { packRow } from './library-pack.ts';
 import { UnpackError, unpack } from './unpack.ts';
 
 /**
@@ -49,7 +49,7 @@ export function storedRow<T>(what: string, kind: Kind<T>, versions: Readonly<Rec
 }
 
 export function encodeStored({ version }: StoredFormat, fields: readonly unknown[]): Buffer {
-  return packPlain([version, ...fields]);
+  return packRow([version, ...fields]);
 }
 
 /**

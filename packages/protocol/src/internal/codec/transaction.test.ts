@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ServiceError, utf8 } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import type { Command } from '../command.ts';
-import type { CommandResult } from '../command-result.ts';
-import type { PartOp, TxnCommit, TxnResolve } from '../transaction-api.ts';
-import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
 import {
   decodeCommand,
   decodeCommandResult,
@@ -14,7 +10,11 @@ import {
   encodeCommandResult,
   encodeQuery,
   encodeQueryResult,
-} from './test-codecs.ts';
+} from '../../../test/support/part-codecs.ts';
+import type { Command } from '../command.ts';
+import type { CommandResult } from '../command-result.ts';
+import type { PartOp, TxnCommit, TxnResolve } from '../transaction-api.ts';
+import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 const txnId = 'a1b2c3/7';

@@ -1,5 +1,4 @@
-import { method } from '../rpc/method.ts';
-import { nothing } from '../schema/kinds.ts';
+import { nothing } from '../../schema/kinds.ts';
 import {
   DecideMergeRequest,
   MergeRound,
@@ -8,23 +7,24 @@ import {
   SealRequest,
   SettleRequest,
   UnsealRequest,
-} from './merge-api.ts';
+} from '../merge-api.ts';
+import { rareMethod } from './rare-method.ts';
 
-export const rangeSeal = method('range.seal', {
+export const rangeSeal = rareMethod('range.seal', {
   meaning: "Seals the source of a merge; answered by its leader, asked by the target's.",
   callers: 'nodes',
   request: SealRequest,
   reply: SealedRange,
 });
 
-export const rangeUnseal = method('range.unseal', {
+export const rangeUnseal = rareMethod('range.unseal', {
   meaning: 'Unseals the source of a merge that was refused; answered by its leader.',
   callers: 'nodes',
   request: UnsealRequest,
   reply: nothing,
 });
 
-export const rangeSettle = method('range.settle', {
+export const rangeSettle = rareMethod('range.settle', {
   meaning:
     'Answered by the node of the replica, leader or not, once the replica has applied so much; UNAVAILABLE before.',
   callers: 'nodes',
@@ -32,7 +32,7 @@ export const rangeSettle = method('range.settle', {
   reply: nothing,
 });
 
-export const rangeRefuseMerge = method('range.refuseMerge', {
+export const rangeRefuseMerge = rareMethod('range.refuseMerge', {
   meaning:
     'Refuses an open round; answered by the leader of the target once it is decided, asked by a node that finds no driver of the round.',
   callers: 'nodes',
@@ -40,7 +40,7 @@ export const rangeRefuseMerge = method('range.refuseMerge', {
   reply: nothing,
 });
 
-export const rangeDecideMerge = method('range.decideMerge', {
+export const rangeDecideMerge = rareMethod('range.decideMerge', {
   meaning:
     "Tells the decision on a round; answered by any replica that knows it, for an open round by the target's leader alone.",
   callers: 'nodes',

@@ -1,8 +1,8 @@
-import { method } from '../rpc/method.ts';
-import { nothing } from '../schema/kinds.ts';
-import { RangeDescriptor } from './descriptor.ts';
-import { LockNewsKind } from './lock-kinds.ts';
-import { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
+import { method } from '../../rpc/method.ts';
+import { nothing } from '../../schema/kinds.ts';
+import { RangeDescriptor } from '../descriptor.ts';
+import { LockNewsKind } from '../lock-kinds.ts';
+import { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from '../master-api.ts';
 import {
   AwaitLeaderRequest,
   LockWatchRequest,
@@ -13,9 +13,10 @@ import {
   RemovedReplica,
   WatchMessage,
   WatchRequest,
-} from './range-api.ts';
-import { DrawRevisionsReply, DrawRevisionsRequest } from './revision-api.ts';
-import { AskSplitReply, AskSplitRequest } from './split-api.ts';
+} from '../range-api.ts';
+import { DrawRevisionsReply, DrawRevisionsRequest } from '../revision-api.ts';
+import { AskSplitReply, AskSplitRequest } from '../split-api.ts';
+import { rareMethod } from './rare-method.ts';
 
 export const rangeExecute = method('range.execute', {
   meaning: 'Executes a command or a query on a range; answered by its leader.',
@@ -41,21 +42,21 @@ export const rangeLockWatch = method('range.lockWatch', {
   stream: true,
 });
 
-export const rangeInfo = method('range.info', {
+export const rangeInfo = rareMethod('range.info', {
   meaning: 'Reports who leads a range, and its time.',
   callers: 'nodes',
   request: RangeInfoRequest,
   reply: RangeInfo,
 });
 
-export const rangeAwaitLeader = method('range.awaitLeader', {
+export const rangeAwaitLeader = rareMethod('range.awaitLeader', {
   meaning: 'The same, once the node that is asked leads the range, or knows where its keys went, or the time is over.',
   callers: 'nodes',
   request: AwaitLeaderRequest,
   reply: RangeInfo,
 });
 
-export const rangeCheckpoint = method('range.checkpoint', {
+export const rangeCheckpoint = rareMethod('range.checkpoint', {
   meaning:
     'Writes what a replica of the range has in memory; answered when it is durable. It changes nothing but times.',
   callers: 'nodes',
@@ -63,28 +64,28 @@ export const rangeCheckpoint = method('range.checkpoint', {
   reply: nothing,
 });
 
-export const rangeRemoved = method('range.removed', {
+export const rangeRemoved = rareMethod('range.removed', {
   meaning: 'A member of a range tells a replica that it was removed: one that knows of a later membership stays.',
   callers: 'nodes',
   request: RemovedReplica,
   reply: nothing,
 });
 
-export const masterJoin = method('master.join', {
+export const masterJoin = rareMethod('master.join', {
   meaning: 'A node asks for its id, or confirms itself.',
   callers: 'joiners',
   request: JoinRequest,
   reply: JoinReply,
 });
 
-export const masterHeartbeat = method('master.heartbeat', {
+export const masterHeartbeat = rareMethod('master.heartbeat', {
   meaning: 'A node reports how it is, and hears what to do.',
   callers: 'nodes',
   request: NodeHeartbeat,
   reply: NodeHeartbeatReply,
 });
 
-export const masterRangeChanged = method('master.rangeChanged', {
+export const masterRangeChanged = rareMethod('master.rangeChanged', {
   meaning:
     'A replica reports that the membership or the bounds of its range changed; answered when the masters know it.',
   callers: 'nodes',
@@ -92,7 +93,7 @@ export const masterRangeChanged = method('master.rangeChanged', {
   reply: nothing,
 });
 
-export const masterAskSplit = method('master.askSplit', {
+export const masterAskSplit = rareMethod('master.askSplit', {
   meaning:
     'Gives out the ids for a split; answered when they are replicated. STALE_EPOCH when the masters know a later epoch, RANGE_NOT_FOUND when the range has ended, UNAVAILABLE, saying why, when it should not be split now.',
   callers: 'nodes',
@@ -100,14 +101,14 @@ export const masterAskSplit = method('master.askSplit', {
   reply: AskSplitReply,
 });
 
-export const masterView = method('master.view', {
+export const masterView = rareMethod('master.view', {
   meaning: 'Returns the whole cluster.',
   callers: 'joiners',
   request: nothing,
   reply: ClusterView,
 });
 
-export const masterDrawRevisions = method('master.drawRevisions', {
+export const masterDrawRevisions = rareMethod('master.drawRevisions', {
   meaning: 'Gives out blocks of revisions for ranges that the masters number; a node has one such request in flight.',
   callers: 'nodes',
   request: DrawRevisionsRequest,

@@ -1,12 +1,13 @@
 /** Closed codecs of parts, as tests of single messages use them. */
-import { closedCodec } from '../../schema/codec.ts';
-import type { Kind } from '../../schema/shape.ts';
-import { Command } from '../command.ts';
-import { CommandResult } from '../command-result.ts';
-import { NodeDescriptor } from '../descriptor.ts';
-import { Compare, KvOp } from '../kv-types.ts';
-import { Query, QueryResult } from '../query.ts';
-import { Result } from '../range-api.ts';
+
+import { Command } from '../../src/internal/command.ts';
+import { CommandResult } from '../../src/internal/command-result.ts';
+import { NodeDescriptor } from '../../src/internal/descriptor.ts';
+import { Compare, KvOp } from '../../src/internal/kv-types.ts';
+import { Query, QueryResult } from '../../src/internal/query.ts';
+import { Result } from '../../src/internal/range-api.ts';
+import { closedCodec } from '../../src/schema/codec.ts';
+import type { Kind } from '../../src/schema/shape.ts';
 
 function lists<T>(kind: Kind<T>): { encode(value: T): unknown[]; decode(raw: unknown): T } {
   const { encode, decode } = closedCodec(kind);

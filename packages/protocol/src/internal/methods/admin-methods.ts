@@ -1,5 +1,4 @@
-import { method } from '../rpc/method.ts';
-import { list, nothing } from '../schema/kinds.ts';
+import { list, nothing } from '../../schema/kinds.ts';
 import {
   CheckReport,
   HotRangesRequest,
@@ -9,60 +8,61 @@ import {
   SetSettingRequest,
   SettingInfo,
   TransferLeaderRequest,
-} from './admin-api.ts';
-import { RangeStatus } from './query.ts';
-import { RangeInfoRequest } from './range-api.ts';
+} from '../admin-api.ts';
+import { RangeStatus } from '../query.ts';
+import { RangeInfoRequest } from '../range-api.ts';
+import { rareMethod } from './rare-method.ts';
 
-export const masterNodes = method('master.nodes', {
+export const masterNodes = rareMethod('master.nodes', {
   meaning: 'Lists the nodes, as the leader of the masters knows them.',
   callers: 'nodes',
   request: nothing,
   reply: NodesOverview,
 });
 
-export const masterRanges = method('master.ranges', {
+export const masterRanges = rareMethod('master.ranges', {
   meaning: 'Lists a page of the ranges.',
   callers: 'nodes',
   request: RangesRequest,
   reply: RangesOverview,
 });
 
-export const masterHotRanges = method('master.hotRanges', {
+export const masterHotRanges = rareMethod('master.hotRanges', {
   meaning: 'Lists the ranges with the most load.',
   callers: 'nodes',
   request: HotRangesRequest,
   reply: RangesOverview,
 });
 
-export const masterCheck = method('master.check', {
+export const masterCheck = rareMethod('master.check', {
   meaning: 'Lists what is wrong with the cluster.',
   callers: 'nodes',
   request: nothing,
   reply: CheckReport,
 });
 
-export const masterSettings = method('master.settings', {
+export const masterSettings = rareMethod('master.settings', {
   meaning: 'Lists the settings of the cluster.',
   callers: 'nodes',
   request: nothing,
   reply: list(SettingInfo),
 });
 
-export const masterSetSetting = method('master.setSetting', {
+export const masterSetSetting = rareMethod('master.setSetting', {
   meaning: 'Changes a setting; answered when the change is replicated, with all settings as they are then.',
   callers: 'nodes',
   request: SetSettingRequest,
   reply: list(SettingInfo),
 });
 
-export const rangeStatus = method('range.status', {
+export const rangeStatus = rareMethod('range.status', {
   meaning: 'Reports how the replica of the node stands; only the leader knows the other replicas.',
   callers: 'nodes',
   request: RangeInfoRequest,
   reply: RangeStatus,
 });
 
-export const rangeTransferLeader = method('range.transferLeader', {
+export const rangeTransferLeader = rareMethod('range.transferLeader', {
   meaning: 'Begins to hand the range over; answered by its leader at the beginning.',
   callers: 'nodes',
   request: TransferLeaderRequest,
