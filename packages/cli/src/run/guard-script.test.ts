@@ -15,9 +15,18 @@ const started: CommandIdentity[] = [];
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'remora-guard-'));
 });
+/** The death of one process may have ended the next one already. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
 afterEach(() => {
   rmSync(directory, { recursive: true });
-  for (const each of started.splice(0)) for (const pid of processesOf(each, table)) process.kill(pid, 'SIGKILL');
+  for (const each of started.splice(0)) for (const pid of processesOf(each, table)) killIfThere(pid);
 });
 
 async function run(program: string, args: readonly string[]): Promise<CommandIdentity> {
