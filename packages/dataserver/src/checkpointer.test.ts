@@ -1,7 +1,7 @@
 import { ManualClock, nodeClock, silentLogger } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import { memoryEngine } from '../test/support/state-bed.ts';
 import { Checkpointer } from './checkpointer.ts';
-import { memoryEngine } from './state/test-bed.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

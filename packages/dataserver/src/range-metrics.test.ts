@@ -2,8 +2,8 @@ import { EMPTY_BYTES } from '@remora/base';
 import { createMetrics } from '@remora/base/node';
 import type { AcquireAs, LockCommand, Owner } from '@remora/lock';
 import { expect, test } from 'vitest';
+import { StateBed } from '../test/support/state-bed.ts';
 import { RangeMetrics } from './range-metrics.ts';
-import { StateBed } from './state/test-bed.ts';
 
 const LOCK = { namespace: 'n', name: Buffer.from('l') };
 

@@ -2,13 +2,13 @@ import { nodeClock, SeededRandom, ServiceError } from '@remora/base';
 import type { Query, WatchMessage } from '@remora/protocol';
 import { confOf, MASTER_GROUP, type RecoveredGroup } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { CrashWorld } from './install/test-crash-world.ts';
-import { metaAt, pieces, someRows, stateAt, streamOf } from './install/test-data.ts';
+import { type Booted, boot, replicaOf } from '../test/support/booted-store.ts';
+import { CrashWorld } from '../test/support/crash-world.ts';
+import { metaAt, pieces, someRows, stateAt, streamOf } from '../test/support/install-data.ts';
+import { CONF, DESCRIPTOR, HISTORY, range } from '../test/support/state-bed.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { currentKey, historyKey, parseHistoryKey } from './state/keys.ts';
 import { encodeVersion } from './state/kv/record.ts';
-import { CONF, DESCRIPTOR, HISTORY, range } from './state/test-bed.ts';
-import { type Booted, boot, replicaOf } from './test-store.ts';
 
 const EPOCH = DESCRIPTOR.epoch;
 const turn = (): Promise<void> => new Promise((resolve) => nodeClock().setImmediate(resolve));

@@ -2,14 +2,14 @@ import type { Engine, Row } from '@remora/base';
 import { FIRST_EPOCH, type RangeDescriptor, type ReplicaDescriptor } from '@remora/protocol';
 import { type ConfChange, confChange, confOf, encodeConfChange, type GroupId } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { CrashWorld } from './install/test-crash-world.ts';
-import { metaAt, stateAt, streamOf } from './install/test-data.ts';
+import { type Booted, boot, replicaOf } from '../test/support/booted-store.ts';
+import { CrashWorld } from '../test/support/crash-world.ts';
+import { metaAt, stateAt, streamOf } from '../test/support/install-data.ts';
+import { DESCRIPTOR } from '../test/support/state-bed.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { ENDED_MAX, HeldReplicas } from './replicas/held-replicas.ts';
 import { rangeSpans } from './state/bounds.ts';
 import { allLocalSpan, currentKey, heldKey, removalKey, stateKey } from './state/keys.ts';
-import { DESCRIPTOR } from './state/test-bed.ts';
-import { type Booted, boot, replicaOf } from './test-store.ts';
 
 const RANGE = DESCRIPTOR.rangeId;
 const member = (replicaId: number, nodeId: number, type: ReplicaDescriptor['type'] = 'voter') => ({

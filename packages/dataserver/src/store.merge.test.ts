@@ -9,12 +9,12 @@ import {
 } from '@remora/protocol';
 import type { Entry, GroupId } from '@remora/raft';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { CrashWorld } from './install/test-crash-world.ts';
+import { type Booted, boot } from '../test/support/booted-store.ts';
+import { CrashWorld } from '../test/support/crash-world.ts';
+import { DESCRIPTOR, put, range } from '../test/support/state-bed.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeSpans } from './state/bounds.ts';
 import { ABSORBED_MAX } from './state/reshape/merging.ts';
-import { DESCRIPTOR, put, range } from './state/test-bed.ts';
-import { type Booted, boot } from './test-store.ts';
 
 const BORDER = kvRoutingKey(Buffer.from('m'));
 const replicasOf = (base: number) =>

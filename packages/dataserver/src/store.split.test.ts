@@ -9,13 +9,13 @@ import {
 } from '@remora/protocol';
 import { confOf, type Entry, type GroupId } from '@remora/raft';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { CrashWorld } from './install/test-crash-world.ts';
+import { type Booted, boot } from '../test/support/booted-store.ts';
+import { CrashWorld } from '../test/support/crash-world.ts';
+import { DESCRIPTOR, put, range } from '../test/support/state-bed.ts';
+import { prepare } from '../test/support/txn-bed.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeSpans } from './state/bounds.ts';
 import { CHILD_BEGINS } from './state/reshape/split.ts';
-import { DESCRIPTOR, put, range } from './state/test-bed.ts';
-import { type Booted, boot } from './test-store.ts';
-import { prepare } from './transactions/test-txn-bed.ts';
 
 const REPLICAS = [1, 2, 3].map((nodeId) => ({ replicaId: 10 + nodeId, nodeId, type: 'voter' as const }));
 const PARENT: RangeDescriptor = { ...DESCRIPTOR, replicas: REPLICAS };

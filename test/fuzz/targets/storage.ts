@@ -6,7 +6,6 @@ import {
   SnapshotFormatError,
   SnapshotParser,
 } from '../../../packages/dataserver/src/install/snapshot-stream.ts';
-import { stateAt } from '../../../packages/dataserver/src/install/test-data.ts';
 import {
   attachedTarget,
   currentKey,
@@ -20,6 +19,7 @@ import { decodeVersion, encodeVersion } from '../../../packages/dataserver/src/s
 import { decodeLease, encodeLease } from '../../../packages/dataserver/src/state/leases/leases.ts';
 import { decodeRangeMeta, encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
 import { decodeOutcomePage, encodeOutcomePage } from '../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
+import { stateAt } from '../../../packages/dataserver/test/support/install-data.ts';
 import { LockKeys, lockOfKey, lockStart } from '../../../packages/lock/src/records/keys.ts';
 import * as locks from '../../../packages/lock/src/records/records.ts';
 import * as lockRows from '../../../packages/lock/src/records/row-records.ts';

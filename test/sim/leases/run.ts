@@ -3,7 +3,7 @@ import { InvariantError } from '@remora/base';
 import { type LockCommand, lockSpan } from '@remora/lock';
 import { type Command, type CommandResult, kvRoutingKey } from '@remora/protocol';
 import { leaseKey } from '../../../packages/dataserver/src/state/keys.ts';
-import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { World } from './world.ts';
 
 export interface RunResult {

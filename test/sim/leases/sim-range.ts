@@ -21,7 +21,7 @@ import { encodeLease, type Lease } from '../../../packages/dataserver/src/state/
 import { errorOf, type Outcome } from '../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
 import { RangeState } from '../../../packages/dataserver/src/state/range-state.ts';
 import { commandWithin } from '../../../packages/dataserver/src/state/request-bounds.ts';
-import { CONF } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { CONF } from '../../../packages/dataserver/test/support/state-bed.ts';
 import type { World } from './world.ts';
 
 export type Answer = (error: ServiceError | undefined, result: CommandResult | undefined) => void;

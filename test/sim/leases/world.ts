@@ -8,7 +8,7 @@ import type { OtherRanges } from '../../../packages/dataserver/src/range/reshape
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { isBorder } from '../../../packages/dataserver/src/state/bounds.ts';
 import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
-import { DESCRIPTOR, memoryEngine } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { DESCRIPTOR, memoryEngine } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { routingKey } from '../../../packages/gateway/src/routing/routes/request-keys.ts';
 import { type Answer, SimRange, unknown } from './sim-range.ts';
 import { Truth } from './truth.ts';

@@ -20,7 +20,7 @@ import {
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
-import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
+import { NOBODY_NUMBERS } from '../../../packages/dataserver/test/support/own-revisions.ts';
 import { deadly, type Kills } from './coordinator-kills.ts';
 import { Links } from './links.ts';
 import { RangeMaster } from './range-master.ts';

@@ -2,7 +2,7 @@
 import type { ServiceError } from '@remora/base';
 import { expect, test } from 'vitest';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
-import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { GATEWAY_NODE, RangeCluster } from './bed.ts';
 
 const SIZES = { checkBytes: 10_000, splitBytes: 20_000, maxBytes: 40_000 };

@@ -10,7 +10,7 @@
 import type { Random } from '@remora/base';
 import type { LockCommand, LockId, Owner } from '@remora/lock';
 import type { Command, KvEvent } from '@remora/protocol';
-import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
 import type { RangeCluster } from './bed.ts';
 import { type LockSession, LockSessions } from './lock-session.ts';
 import { Requests } from './requests.ts';

@@ -9,7 +9,7 @@
 import type { Random } from '@remora/base';
 import type { RangeBackend } from '@remora/gateway';
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
-import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
 import type { RangeCluster } from './bed.ts';
 
 interface OwnedLease {

@@ -2,7 +2,7 @@ import { utf8 } from '@remora/base';
 import type { BackendReply } from '@remora/gateway';
 import { type CommandResult, type KvOp, rangeOp } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { seedsToRun } from '../common/seeds.ts';
 import { GATEWAY_NODE, RangeCluster } from './bed.ts';
 import { MANY_RANGES } from './plans.ts';

@@ -1,7 +1,7 @@
 import type { KvOp } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
-import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { DATA_NODES, GATEWAY_NODE, RangeCluster } from './bed.ts';
 import { replicaAt } from './two-sides.ts';
 

@@ -3,7 +3,7 @@ import type { Row } from '@remora/base';
 import type { KvOp } from '@remora/protocol';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import { rangeSpans } from '../../../packages/dataserver/src/state/bounds.ts';
-import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { GATEWAY_NODE, type RangeCluster } from './bed.ts';
 
 export const KEYS: readonly string[] = ['a', 'b', 'y', 'z'];

@@ -8,7 +8,7 @@
  */
 import type { Random } from '@remora/base';
 import type { Compare, KvOp, KvResult, Query, Txn } from '@remora/protocol';
-import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { checkTransactions, type TxnOp, TxnRecorder } from '../../checkers/index.ts';
 import type { RangeCluster } from './bed.ts';
 import { Requests } from './requests.ts';

@@ -4,7 +4,7 @@
  */
 import type { Random } from '@remora/base';
 import type { Compare, DeleteResult, KvOp, KvResult, PutOp } from '@remora/protocol';
-import { del, put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { del, put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
 
 /** A list as it is to be after the transaction, and a comparison that holds if it was not changed before. */
 export interface Append {

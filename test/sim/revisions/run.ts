@@ -1,7 +1,7 @@
 /** One run: clients that write, gateways that close revisions and read at them, and misfortune; then calm. */
 import type { ServiceError } from '@remora/base';
 import type { Command, Query, RangeReply, RangeRequest } from '@remora/protocol';
-import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { Truth } from './truth.ts';
 import { NODES, RANGES, World } from './world.ts';
 

@@ -21,12 +21,12 @@ import { confOf } from '@remora/raft';
 import { type Installer, NO_ENDINGS } from '../../../packages/dataserver/src/install/installer.ts';
 import { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import type { OnApplied } from '../../../packages/dataserver/src/range/requests/applied-command.ts';
-import { NO_OTHER_RANGES } from '../../../packages/dataserver/src/range/reshape/test-others.ts';
 import { stateKey } from '../../../packages/dataserver/src/state/keys.ts';
 import { encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
 import { NEVER_MERGED } from '../../../packages/dataserver/src/state/reshape/merging.ts';
-import { memoryEngine } from '../../../packages/dataserver/src/state/test-bed.ts';
 import type { TransactionPeers } from '../../../packages/dataserver/src/transactions/intent-resolver.ts';
+import { NO_OTHER_RANGES } from '../../../packages/dataserver/test/support/no-other-ranges.ts';
+import { memoryEngine } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { SimGroup } from './sim-group.ts';
 
 export const NODES: readonly number[] = [1, 2, 3];

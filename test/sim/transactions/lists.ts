@@ -1,6 +1,6 @@
 /** Transactions that append to lists and read them: what one asks of the ranges, and what its answer says. */
 import type { Compare, DeleteOp, KvOp, KvResult, PartOp, PartResult, Txn } from '@remora/protocol';
-import { del, put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { del, put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
 import type { TxnOp } from '../../checkers/index.ts';
 
 /** A list as it was read before, which is compared; and whether it is to grow, or else is read again. */

@@ -7,7 +7,7 @@
  * X3. Each range tells its events in the order of revisions, and none at or below what it has said is closed.
  */
 import type { ServiceError } from '@remora/base';
-import { range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { range } from '../../../packages/dataserver/test/support/state-bed.ts';
 import { checkTransactions, type OpenTxn, TxnRecorder } from '../../checkers/index.ts';
 import { RANGES, World } from '../revisions/world.ts';
 import { type Answered, Calls, DEADLINE_MS } from './calls.ts';

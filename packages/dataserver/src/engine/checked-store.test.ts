@@ -1,12 +1,12 @@
 import { type Bytes, EMPTY_BYTES, silentLogger, utf8 } from '@remora/base';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { CONTRACT_RESIDENT, span, textRows, turningClock } from '../../test/support/engine-contract.ts';
 import { CheckedStore } from './checked-store.ts';
 import { nameOf } from './latin1.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { OverlayEngine } from './overlay-engine.ts';
 import { openRow, sealRow } from './row-checksum.ts';
 import { StoreDamagedError } from './store-errors.ts';
-import { CONTRACT_RESIDENT, span, textRows, turningClock } from './test-contract.ts';
 
 const EVERYTHING = { start: EMPTY_BYTES, end: EMPTY_BYTES, reverse: false };
 

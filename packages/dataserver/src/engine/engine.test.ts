@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Engine, silentLogger, utf8 } from '@remora/base';
 import { Level } from 'level';
 import { describe, expect, it } from 'vitest';
+import { CONTRACT_RESIDENT, describeEngine, span, textRows, turningClock } from '../../test/support/engine-contract.ts';
 import type { EngineDeps } from './engine-deps.ts';
 import { ENGINE_FORMAT_VERSION } from './format.ts';
 import { MemoryEngine } from './memory-engine.ts';
@@ -12,7 +13,6 @@ import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { openLevelEngine } from './node/level-engine.ts';
 import { OverlayEngine } from './overlay-engine.ts';
 import { StoreDamagedError } from './store-errors.ts';
-import { CONTRACT_RESIDENT, describeEngine, span, textRows, turningClock } from './test-contract.ts';
 
 const DEPS: EngineDeps = {
   options: { resident: CONTRACT_RESIDENT },

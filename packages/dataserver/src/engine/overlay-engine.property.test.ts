@@ -9,11 +9,11 @@ import {
 } from '@remora/base';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { turningClock } from '../../test/support/engine-contract.ts';
 import { nameOf } from './latin1.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { OverlayEngine } from './overlay-engine.ts';
 import type { StoreBatch } from './store.ts';
-import { turningClock } from './test-contract.ts';
 
 const RESIDENT = { start: Uint8Array.of(0x61), end: Uint8Array.of(0x63) };
 const KEYS = [0x60, 0x61, 0x62, 0x63, 0xf0].flatMap((space) =>

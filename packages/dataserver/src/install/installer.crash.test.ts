@@ -1,10 +1,10 @@
 import { type Engine, SeededRandom, silentLogger } from '@remora/base';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { CrashWorld } from '../../test/support/crash-world.ts';
+import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from '../../test/support/install-data.ts';
+import { DESCRIPTOR } from '../../test/support/state-bed.ts';
 import { localSpan, stateKey } from '../state/keys.ts';
-import { DESCRIPTOR } from '../state/test-bed.ts';
 import { type Endings, Installer, NO_ENDINGS } from './installer.ts';
-import { CrashWorld } from './test-crash-world.ts';
-import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from './test-data.ts';
 
 /** Each seed dies once at each step. `INSTALL_SEEDS=20` runs more of them. */
 const SEEDS = Array.from({ length: Number(process.env.INSTALL_SEEDS ?? 1) }, (_, i) => i + 1);

@@ -13,16 +13,16 @@ import {
 } from '@remora/base';
 import { type GroupLog, openGroupLog, type SnapshotReceiver } from '@remora/raft';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { CrashWorld } from '../../test/support/crash-world.ts';
+import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from '../../test/support/install-data.ts';
+import { DESCRIPTOR } from '../../test/support/state-bed.ts';
 import { LevelStore } from '../engine/node/level-store.ts';
 import { OverlayEngine } from '../engine/overlay-engine.ts';
 import { StoreDamagedError } from '../engine/store-errors.ts';
 import { RESIDENT_SPANS } from '../state/keys.ts';
-import { DESCRIPTOR } from '../state/test-bed.ts';
 import { discardUnfinishedSnapshots, type Endings, Installer, NO_ENDINGS } from './installer.ts';
 import type { InstallMarker } from './marker.ts';
 import { StagedFiles } from './staged-files.ts';
-import { CrashWorld } from './test-crash-world.ts';
-import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from './test-data.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => nodeClock().setImmediate(resolve));
 const turns = async (count: number): Promise<void> => {

@@ -1,10 +1,10 @@
 import { type Bytes, EMPTY_BYTES, equalBytes, nodeClock, type Row, SeededRandom, type Span } from '@remora/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { CONF, DESCRIPTOR, memoryEngine } from '../../test/support/state-bed.ts';
 import { outcomePageKey, stateKey } from '../state/keys.ts';
 import { encodeRangeMeta } from '../state/meta-codec.ts';
 import { NEVER_MERGED } from '../state/reshape/merging.ts';
-import { CONF, DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
 import { takeSnapshot } from './snapshot-source.ts';
 import { encodeSnapshot, SnapshotFormatError, SnapshotParser } from './snapshot-stream.ts';
 

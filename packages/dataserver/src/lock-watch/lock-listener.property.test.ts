@@ -12,8 +12,8 @@ import {
 } from '@remora/lock';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { memoryEngine, StateBed } from '../../test/support/state-bed.ts';
 import { lockReader } from '../state/locks/engine-lock-view.ts';
-import { memoryEngine, StateBed } from '../state/test-bed.ts';
 import type { Listened, LockListener } from './lock-listener.ts';
 import { LockListeners } from './lock-listeners.ts';
 

@@ -1,6 +1,6 @@
 import { ManualClock, silentLogger } from '@remora/base';
 import { expect, test } from 'vitest';
-import { HISTORY, put, StateBed } from '../state/test-bed.ts';
+import { HISTORY, put, StateBed } from '../../test/support/state-bed.ts';
 import { HistoryCollector } from './history-collector.ts';
 
 const KEY = { key: Buffer.from('a') };

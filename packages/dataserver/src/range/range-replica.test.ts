@@ -1,10 +1,10 @@
 import { ServiceError } from '@remora/base';
 import { type Command, decodeEntry, encodeEntry, type Query, type RangeReply } from '@remora/protocol';
 import { expect, test, vi } from 'vitest';
-import { CrashWorld } from '../install/test-crash-world.ts';
-import { DESCRIPTOR, put, range, show } from '../state/test-bed.ts';
-import { boot, replicaOf } from '../test-store.ts';
-import { BORDER, commitAt, decide, prepare } from '../transactions/test-txn-bed.ts';
+import { boot, replicaOf } from '../../test/support/booted-store.ts';
+import { CrashWorld } from '../../test/support/crash-world.ts';
+import { DESCRIPTOR, put, range, show } from '../../test/support/state-bed.ts';
+import { BORDER, commitAt, decide, prepare } from '../../test/support/txn-bed.ts';
 import { LOCK_LIMITS } from './locks/lock-limits.ts';
 
 const RANGE = {

@@ -1,7 +1,7 @@
 import { ManualClock, silentLogger } from '@remora/base';
 import { expect, test } from 'vitest';
+import { HISTORY, put, StateBed } from '../../test/support/state-bed.ts';
 import { historyKey } from '../state/keys.ts';
-import { HISTORY, put, StateBed } from '../state/test-bed.ts';
 import { ReplicaRows } from './replica-rows.ts';
 
 const KEY = Buffer.from('a');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CrashWorld } from '../install/test-crash-world.ts';
+import { CrashWorld } from '../../test/support/crash-world.ts';
 import { allHeldSpan, stateKey } from '../state/keys.ts';
 import { HeldReplicas } from './held-replicas.ts';
 

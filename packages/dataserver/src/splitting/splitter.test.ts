@@ -1,11 +1,11 @@
 import { EMPTY_BYTES, ManualClock, ServiceError, silentLogger } from '@remora/base';
 import { type AskSplitReply, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { DESCRIPTOR, memoryEngine } from '../../test/support/state-bed.ts';
 import { boundsOf } from '../state/bounds.ts';
 import { currentKey } from '../state/keys.ts';
 import { encodeVersion } from '../state/kv/record.ts';
 import type { SplitCommand } from '../state/reshape/split.ts';
-import { DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
 import type { SplitWish } from './split-wish.ts';
 import { type SplitReplica, Splitter } from './splitter.ts';
 

@@ -1,7 +1,7 @@
 import { confOf, forcedChange } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
+import { DESCRIPTOR, put, StateBed } from '../../test/support/state-bed.ts';
 import { encodeKnownEpoch } from './reshape/membership.ts';
-import { DESCRIPTOR, put, StateBed } from './test-bed.ts';
 
 const write = (key: string) => ({ type: 'kv' as const, op: put(key, 'v') });
 

@@ -2,12 +2,12 @@ import { EMPTY_BYTES, nodeClock, type Row, SeededRandom, type Span, silentLogger
 import { type LockCommand, lockSpan } from '@remora/lock';
 import { type Command, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import { CONF, DESCRIPTOR, del, memoryEngine, put, range, StateBed } from '../../test/support/state-bed.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
 import { SnapshotParser } from '../install/snapshot-stream.ts';
 import { HistoryCollector } from '../range/history-collector.ts';
 import { rangeSpans } from './bounds.ts';
 import { leaseKey } from './keys.ts';
-import { CONF, DESCRIPTOR, del, memoryEngine, put, range, StateBed } from './test-bed.ts';
 
 const NAMES = ['a', 'b', 'b\0', 'ba', 'c', '\xff'];
 const LEASES = [1n, 2n, 3n, -1n];

@@ -1,7 +1,7 @@
 import type { Command } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import { put } from '../../test/support/state-bed.ts';
 import { shownRevision } from './numbering.ts';
-import { put } from './test-bed.ts';
 
 const write: Command = { type: 'kv', op: put('a', '1') };
 const block = { first: 8, count: 3 };

@@ -1,6 +1,6 @@
 import { kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { DESCRIPTOR, put, StateBed } from './test-bed.ts';
+import { DESCRIPTOR, put, StateBed } from '../../test/support/state-bed.ts';
 
 const raise = (to: number) => ({ type: 'raiseRevision' as const, to });
 const write = (key: string) => ({ type: 'kv' as const, op: put(key, 'v') });

@@ -1,12 +1,12 @@
 import { assert, nodeClock, SeededRandom, silentLogger } from '@remora/base';
 import type { Command, CommandBatch, Compare, KvOp, RangeDescriptor, RevisionBlock, Txn } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { NaiveKv, resultText } from '../../test/support/naive-kv.ts';
+import { CONF, DESCRIPTOR, del, HISTORY, memoryEngine, put, range } from '../../test/support/state-bed.ts';
 import { HistoryCollector } from '../range/history-collector.ts';
 import { EntryRun } from './entry-run.ts';
-import { NaiveKv, resultText } from './kv/test-naive-kv.ts';
 import type { Outcome } from './outcomes/outcome-codec.ts';
 import { RangeState } from './range-state.ts';
-import { CONF, DESCRIPTOR, del, HISTORY, memoryEngine, put, range } from './test-bed.ts';
 
 /** With bytes that the history's keys escape, and keys that are prefixes of others. */
 const KEYS = ['a', 'a\0', 'a\0\xff', 'a\x01', 'b', 'b\0b', '\xff', '\0'];

@@ -1,9 +1,9 @@
 import { lockPrefix } from '@remora/lock';
 import type { KvOp, Txn } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { CONF, del, put, range, StateBed, show } from '../../test/support/state-bed.ts';
 import { EntryRun } from './entry-run.ts';
 import { attachedLockRow, leaseKey } from './keys.ts';
-import { CONF, del, put, range, StateBed, show } from './test-bed.ts';
 
 const kv = (op: ReturnType<typeof put> | ReturnType<typeof del> | ReturnType<typeof range>) => {
   if (op.type === 'txn') throw new Error('not here');

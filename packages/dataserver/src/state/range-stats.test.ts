@@ -2,9 +2,9 @@ import { nodeClock } from '@remora/base';
 import { type Command, kvRoutingKey } from '@remora/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { DESCRIPTOR, del, put, StateBed } from '../../test/support/state-bed.ts';
 import { countLive } from '../range/stats/size-sampler.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
-import { DESCRIPTOR, del, put, StateBed } from './test-bed.ts';
 
 const MIDDLE = 'm';
 const KEYS = ['a', 'b', 'c', 'n', 'o', 'p', 'q'];

@@ -1,10 +1,10 @@
 import { ManualClock, ServiceError } from '@remora/base';
 import type { Command, TxnResolve, TxnState } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { put, type StateBed } from '../state/test-bed.ts';
+import { put, type StateBed } from '../../test/support/state-bed.ts';
+import { commitAt, decide, neighbours, prepare, prepared } from '../../test/support/txn-bed.ts';
 import { IntentResolver } from './intent-resolver.ts';
 import { IntentWaitQueue } from './intent-wait-queue.ts';
-import { commitAt, decide, neighbours, prepare, prepared } from './test-txn-bed.ts';
 
 const COMMITTED: TxnState = { state: 'committed', commit: { type: 'commit', revision: 7, branches: [0] } };
 

@@ -1,9 +1,9 @@
 import { ServiceError } from '@remora/base';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { put } from '../state/test-bed.ts';
+import { put } from '../../test/support/state-bed.ts';
+import { lockOf, prepare } from '../../test/support/txn-bed.ts';
 import { IntentWaitQueue } from './intent-wait-queue.ts';
-import { lockOf, prepare } from './test-txn-bed.ts';
 
 class Waiting {
   readonly waits = new IntentWaitQueue();

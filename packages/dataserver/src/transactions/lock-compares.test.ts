@@ -2,8 +2,18 @@ import { EMPTY_BYTES } from '@remora/base';
 import { type AcquireAs, type LockCommand, lockSpan, type Owner } from '@remora/lock';
 import type { Command, LockCompare } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { put, range, StateBed, show } from '../state/test-bed.ts';
-import { commitAt, decide, lockOf, neighbours, prepare, prepared, resolve, send, txnResult } from './test-txn-bed.ts';
+import { put, range, StateBed, show } from '../../test/support/state-bed.ts';
+import {
+  commitAt,
+  decide,
+  lockOf,
+  neighbours,
+  prepare,
+  prepared,
+  resolve,
+  send,
+  txnResult,
+} from '../../test/support/txn-bed.ts';
 
 /** Transactions that compare the version by which a lock is held (I3 of the intents). */
 const LOCK = lockOf('l');

@@ -1,7 +1,7 @@
 import { InvariantError } from '@remora/base';
 import { type DeleteOp, kvRoutingKey, type PutOp } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { put, range, StateBed, show } from '../state/test-bed.ts';
+import { put, range, StateBed, show } from '../../test/support/state-bed.ts';
 import {
   commitAt,
   decide,
@@ -13,7 +13,7 @@ import {
   resolve,
   send,
   txnResult,
-} from './test-txn-bed.ts';
+} from '../../test/support/txn-bed.ts';
 
 const lease = (id: bigint) => ({ type: 'leaseGrant', id, ttlMs: 60_000, attributes: {} }) as const;
 

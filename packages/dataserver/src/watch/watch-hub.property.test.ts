@@ -1,10 +1,10 @@
 import { nodeClock, SeededRandom, silentLogger } from '@remora/base';
 import type { Command, KvEvent, WatchCreate, WatchMessage } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { CONF, DESCRIPTOR, del, HISTORY, memoryEngine, put, range } from '../../test/support/state-bed.ts';
 import { HistoryCollector } from '../range/history-collector.ts';
 import { EntryRun } from '../state/entry-run.ts';
 import { RangeState } from '../state/range-state.ts';
-import { CONF, DESCRIPTOR, del, HISTORY, memoryEngine, put, range } from '../state/test-bed.ts';
 import { WatchHub } from './watch-hub.ts';
 import type { WatchStream } from './watch-stream.ts';
 

@@ -1,12 +1,12 @@
 import { ServiceError, utf8 } from '@remora/base';
 import { encodeEntry, type StreamContext, type WatchCreate, type WatchMessage } from '@remora/protocol';
 import { describe, expect, test, vi } from 'vitest';
-import { CrashWorld } from '../install/test-crash-world.ts';
+import { boot, replicaOf } from '../../test/support/booted-store.ts';
+import { CrashWorld } from '../../test/support/crash-world.ts';
+import { NOBODY_NUMBERS } from '../../test/support/own-revisions.ts';
+import { DESCRIPTOR, put } from '../../test/support/state-bed.ts';
 import type { ClosedDone } from '../range/requests/closed-revisions.ts';
 import type { Drawing } from '../revisions/revision-drawer.ts';
-import { NOBODY_NUMBERS } from '../revisions/test-source.ts';
-import { DESCRIPTOR, put } from '../state/test-bed.ts';
-import { boot, replicaOf } from '../test-store.ts';
 import { WatchSession } from './watch-session.ts';
 
 const create = (watchId: number): WatchCreate => ({

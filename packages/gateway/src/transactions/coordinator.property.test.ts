@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { courses, HistoryWorld } from './test-coordinator-histories.ts';
+import { courses, HistoryWorld } from '../../test/support/coordinator-histories.ts';
 
 test('transactions over ranges are as if each had happened at one moment, whatever is lost and whichever coordinator ends', {}, async () => {
   let ended = 0;

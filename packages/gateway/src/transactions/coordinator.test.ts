@@ -1,9 +1,9 @@
 import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
 import { kvRoutingKey, rangeOp } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import { FakeRanges } from '../../test/support/fake-ranges.ts';
 import type { RangeCallsDeps } from '../routing/calls/range-calls.ts';
 import { Coordinator } from './coordinator.ts';
-import { FakeRanges } from './test-ranges.ts';
 
 const put = (key: string) => ({
   ...{ type: 'put' as const, key: Buffer.from(key), value: Buffer.from('v'), lease: 0n },

@@ -2,7 +2,7 @@ import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { currentKey, historyKey, leaseKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { failed } from '../../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
-import { CONF, put, StateBed } from '../../../../packages/dataserver/src/state/test-bed.ts';
+import { CONF, put, StateBed } from '../../../../packages/dataserver/test/support/state-bed.ts';
 import { MasterState } from '../../../../packages/master/src/metadata/master-state.ts';
 import { differences, masterSumOf, StateSums, sumOf } from './replicas.ts';
 

@@ -6,7 +6,7 @@ import { sealRow } from '../../../../packages/dataserver/src/engine/row-checksum
 import { encodeMarker } from '../../../../packages/dataserver/src/install/marker.ts';
 import { installKey, masterStateKey, stateKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
-import { CONF, StateBed } from '../../../../packages/dataserver/src/state/test-bed.ts';
+import { CONF, StateBed } from '../../../../packages/dataserver/test/support/state-bed.ts';
 import { MasterState } from '../../../../packages/master/src/metadata/master-state.ts';
 import { encodeMasterImage } from '../../../../packages/master/src/metadata/metadata-codec.ts';
 import { StoredPositions } from './stored-positions.ts';

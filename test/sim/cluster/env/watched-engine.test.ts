@@ -6,7 +6,7 @@ import {
   leaseKey,
   stateKey,
 } from '../../../../packages/dataserver/src/state/keys.ts';
-import { memoryEngine } from '../../../../packages/dataserver/src/state/test-bed.ts';
+import { memoryEngine } from '../../../../packages/dataserver/test/support/state-bed.ts';
 import { WatchedEngine } from './watched-engine.ts';
 
 const KEY = Buffer.from('k');

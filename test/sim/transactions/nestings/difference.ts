@@ -1,6 +1,6 @@
 /** Runs transactions over one range and over several, and says what is different. */
 import type { KeyValue, KvEvent, Txn } from '@remora/protocol';
-import { put } from '../../../../packages/dataserver/src/state/test-bed.ts';
+import { put } from '../../../../packages/dataserver/test/support/state-bed.ts';
 import { KEYS, VALUE_BEFORE } from './nestings.ts';
 import { type Answer, SmallCluster } from './small-cluster.ts';
 

@@ -3,7 +3,7 @@
  * transaction, or of one that is nested in it, or of one nested in that, in every order.
  */
 import type { Compare, KvOp, Txn } from '@remora/protocol';
-import { del, put, range } from '../../../../packages/dataserver/src/state/test-bed.ts';
+import { del, put, range } from '../../../../packages/dataserver/test/support/state-bed.ts';
 
 export const KEYS: readonly string[] = ['a', 'n', 'x'];
 /** The value that each key has before. */

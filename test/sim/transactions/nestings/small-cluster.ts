@@ -21,7 +21,7 @@ import {
 import { getCurrent } from '../../../../packages/dataserver/src/state/kv/kv-read.ts';
 import { toKeyValue } from '../../../../packages/dataserver/src/state/kv/record.ts';
 import { errorOf } from '../../../../packages/dataserver/src/state/outcomes/outcome-codec.ts';
-import { memoryEngine, StateBed } from '../../../../packages/dataserver/src/state/test-bed.ts';
+import { memoryEngine, StateBed } from '../../../../packages/dataserver/test/support/state-bed.ts';
 
 type Done = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 type Info = { readonly rangeId: number };

@@ -2,8 +2,8 @@ import { ManualClock, ServiceError } from '@remora/base';
 import { TTL_NEVER_MS } from '@remora/lock';
 import type { Command, LeaseInfo, QueryResult, SessionInfo } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { memoryEngine } from '../../../test/support/state-bed.ts';
 import { Leases } from '../../state/leases/leases.ts';
-import { memoryEngine } from '../../state/test-bed.ts';
 import { EmptyLeases } from './empty-leases.ts';
 
 const ROUND_MS = 10_000;

@@ -2,9 +2,9 @@ import { EMPTY_BYTES, ManualClock } from '@remora/base';
 import type { LockCommand, LockId, SessionRef } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { StateBed } from '../../../test/support/state-bed.ts';
 import { LOCKS } from '../../state/leases/attachments.ts';
 import { lockReader } from '../../state/locks/engine-lock-view.ts';
-import { StateBed } from '../../state/test-bed.ts';
 import { LOCK_LIMITS, LockLimits } from '../locks/lock-limits.ts';
 import { EndedMarks } from './ended-marks.ts';
 

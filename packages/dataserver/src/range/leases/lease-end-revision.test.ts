@@ -1,7 +1,7 @@
 import type { RangeDescriptor, RangeReply } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { DESCRIPTOR } from '../../../test/support/state-bed.ts';
 import type { NewestDone } from '../../revisions/revision-drawer.ts';
-import { DESCRIPTOR } from '../../state/test-bed.ts';
 import { LeaseEndRevision } from './lease-end-revision.ts';
 
 const REPLY: RangeReply = { revision: 9, raftTerm: 3, rangeTimeMs: 5, result: { type: 'leaseRevoke' } };

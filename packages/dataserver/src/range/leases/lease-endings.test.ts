@@ -1,8 +1,8 @@
 import { ManualClock, ServiceError, type Span } from '@remora/base';
 import type { Command, CommandResult } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { memoryEngine } from '../../../test/support/state-bed.ts';
 import { Leases } from '../../state/leases/leases.ts';
-import { memoryEngine } from '../../state/test-bed.ts';
 import { LeaseEndings } from './lease-endings.ts';
 
 const SPAN: Span = { start: Buffer.from([1, 0x6b]), end: Buffer.from([1, 0x6c]) };

@@ -2,8 +2,8 @@ import { ManualClock, type ServiceError } from '@remora/base';
 import { TTL_NEVER_MS } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { memoryEngine } from '../../../test/support/state-bed.ts';
 import { Leases } from '../../state/leases/leases.ts';
-import { memoryEngine } from '../../state/test-bed.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 
 type Proposed = Extract<Command, { type: 'leaseExpire' | 'leaseCheckpoint' }>;

@@ -1,10 +1,10 @@
 import { ManualClock, ServiceError, type Span } from '@remora/base';
 import type { RangeReply } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { memoryEngine } from '../../../test/support/state-bed.ts';
 import type { NewestDone } from '../../revisions/revision-drawer.ts';
 import { type Lease, Leases } from '../../state/leases/leases.ts';
 import type { RangeState } from '../../state/range-state.ts';
-import { memoryEngine } from '../../state/test-bed.ts';
 import { LeaseManager } from './lease-manager.ts';
 
 const SPAN: Span = { start: Buffer.from([1, 0x6b]), end: Buffer.from([1, 0x6c]) };

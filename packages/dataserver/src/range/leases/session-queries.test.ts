@@ -2,7 +2,7 @@ import { EMPTY_BYTES } from '@remora/base';
 import type { AcquireAs } from '@remora/lock';
 import type { Command, SessionQuery } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { StateBed } from '../../state/test-bed.ts';
+import { StateBed } from '../../../test/support/state-bed.ts';
 import { querySessions } from './session-queries.ts';
 
 const SHARED: AcquireAs = { type: 'shared' };

@@ -1,8 +1,8 @@
 import { EMPTY_BYTES, utf8 } from '@remora/base';
 import { grantNews, type LockCommand, type LockId, type LockResult, type SessionRef } from '@remora/lock';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { StateBed } from '../../../test/support/state-bed.ts';
 import { lockReader } from '../../state/locks/engine-lock-view.ts';
-import { StateBed } from '../../state/test-bed.ts';
 import { GrantWatches } from './grant-watches.ts';
 
 const LOCK: LockId = { namespace: 'n', name: utf8('l') };

@@ -2,8 +2,8 @@ import { ManualClock, utf8 } from '@remora/base';
 import type { DelayedHold } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { memoryEngine } from '../../../test/support/state-bed.ts';
 import { DelayedHolds } from '../../state/locks/delayed-holds.ts';
-import { memoryEngine } from '../../state/test-bed.ts';
 import { LockDelays } from './lock-delays.ts';
 
 const holdOf = (version: number, delayMs: number): DelayedHold => ({

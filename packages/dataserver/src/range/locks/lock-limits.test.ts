@@ -1,7 +1,7 @@
 import { EMPTY_BYTES } from '@remora/base';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { StateBed } from '../../state/test-bed.ts';
+import { StateBed } from '../../../test/support/state-bed.ts';
 import { LOCK_LIMITS, LockLimits } from './lock-limits.ts';
 
 const TERM = 3;

@@ -1,8 +1,8 @@
 import { ServiceError } from '@remora/base';
 import type { Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
+import { DESCRIPTOR } from '../../../test/support/state-bed.ts';
 import type { NewestDone } from '../../revisions/revision-drawer.ts';
-import { DESCRIPTOR } from '../../state/test-bed.ts';
 import { ClosedRevisions } from './closed-revisions.ts';
 
 /** A leader whose rounds, draws and log move when the test says so. */

@@ -2,9 +2,9 @@ import { ManualClock, type ServiceError } from '@remora/base';
 import { type Command, type CommandBatch, decodeEntry, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import type { Group, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
+import { NOBODY_NUMBERS } from '../../../test/support/own-revisions.ts';
+import { DESCRIPTOR, put } from '../../../test/support/state-bed.ts';
 import type { Drawing, RevisionSource } from '../../revisions/revision-drawer.ts';
-import { NOBODY_NUMBERS } from '../../revisions/test-source.ts';
-import { DESCRIPTOR, put } from '../../state/test-bed.ts';
 import type { PendingCommand } from './pending-command.ts';
 import { Proposals, refusalError } from './proposals.ts';
 

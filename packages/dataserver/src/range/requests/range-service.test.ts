@@ -2,9 +2,9 @@ import { ManualClock, ServiceError } from '@remora/base';
 import type { LockCommand } from '@remora/lock';
 import { createLocalChannel, createRpcRegistry, type RangeRequest, rangeExecute } from '@remora/protocol';
 import { expect, test } from 'vitest';
-import { CrashWorld } from '../../install/test-crash-world.ts';
-import { DESCRIPTOR } from '../../state/test-bed.ts';
-import { boot, replicaOf } from '../../test-store.ts';
+import { boot, replicaOf } from '../../../test/support/booted-store.ts';
+import { CrashWorld } from '../../../test/support/crash-world.ts';
+import { DESCRIPTOR } from '../../../test/support/state-bed.ts';
 import { LeaderWaits } from './leader-waits.ts';
 import { serveRanges } from './range-service.ts';
 

@@ -2,7 +2,7 @@ import type { ServiceError } from '@remora/base';
 import type { RevisionBlock } from '@remora/protocol';
 import { staleEpoch } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { DESCRIPTOR } from '../../state/test-bed.ts';
+import { DESCRIPTOR } from '../../../test/support/state-bed.ts';
 import { RevisionAllocationQueue } from './revision-allocation-queue.ts';
 
 /** A range whose draws are sent and answered when the test says so. */

@@ -1,7 +1,7 @@
 import { EMPTY_BYTES } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
 import { expect, test } from 'vitest';
-import { DESCRIPTOR } from '../../state/test-bed.ts';
+import { DESCRIPTOR } from '../../../test/support/state-bed.ts';
 import { whoMayKnow } from './orphaned-seals.ts';
 
 /** Ranges that begin at these letters, each up to the next; their ids are 10, 11, … */

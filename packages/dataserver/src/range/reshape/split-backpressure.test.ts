@@ -1,7 +1,7 @@
 import { ManualClock, type ServiceError, utf8 } from '@remora/base';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { del, put } from '../../state/test-bed.ts';
+import { del, put } from '../../../test/support/state-bed.ts';
 import { SplitBackpressure } from './split-backpressure.ts';
 
 const DELETE = { type: 'delete', key: utf8('a'), prevKv: false } as const;

@@ -2,7 +2,7 @@ import { ManualClock, SeededRandom } from '@remora/base';
 import { lockSpan } from '@remora/lock';
 import { kvRoutingKey, type RangeRequest, type SplitLoads } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { range as read } from '../../state/test-bed.ts';
+import { range as read } from '../../../test/support/state-bed.ts';
 import { LoadSplitDecider } from './load-split-decider.ts';
 
 const LOADS: SplitLoads = { requestsPerS: 100, bytesPerS: 10_000, holdMs: 10_000 };

@@ -2,10 +2,10 @@ import { EMPTY_BYTES, ManualClock, nodeClock, SeededRandom, type Span, silentLog
 import { lockSpan } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { DESCRIPTOR, memoryEngine } from '../../../test/support/state-bed.ts';
 import { boundsOf } from '../../state/bounds.ts';
 import { attachedKeyRow, currentKey, historyKey, leaseKey } from '../../state/keys.ts';
 import { encodeVersion } from '../../state/kv/record.ts';
-import { DESCRIPTOR, memoryEngine } from '../../state/test-bed.ts';
 import { RangeSize } from './range-size.ts';
 import { hasMoreThan, type SizeSample, sampleSize } from './size-sampler.ts';
 

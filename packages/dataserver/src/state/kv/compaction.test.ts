@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DESCRIPTOR, put, range, StateBed, show } from '../test-bed.ts';
+import { DESCRIPTOR, put, range, StateBed, show } from '../../../test/support/state-bed.ts';
 
 const compact = (revision: number) => ({ type: 'compact' as const, revision });
 const write = (value: string) => ({ type: 'kv' as const, op: put('a', value) });

@@ -1,7 +1,7 @@
 import { ManualClock, silentLogger } from '@remora/base';
 import { expect, test } from 'vitest';
+import { del, HISTORY, put, range, StateBed } from '../../../test/support/state-bed.ts';
 import { HistoryCollector } from '../../range/history-collector.ts';
-import { del, HISTORY, put, range, StateBed } from '../test-bed.ts';
 import { fetchAll } from './kv-read.ts';
 
 /** Five keys of which two are left, one of them with a past; compacted at the revision of the last change. */

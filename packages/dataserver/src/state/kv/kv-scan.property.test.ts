@@ -2,8 +2,8 @@ import { EMPTY_BYTES } from '@remora/base';
 import type { KeyValue } from '@remora/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DESCRIPTOR, del, put, StateBed } from '../../../test/support/state-bed.ts';
 import { boundsOf } from '../bounds.ts';
-import { DESCRIPTOR, del, put, StateBed } from '../test-bed.ts';
 import { fetchAll } from './kv-read.ts';
 import { scanPlainKeys } from './kv-scan.ts';
 

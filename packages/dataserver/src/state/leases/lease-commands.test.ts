@@ -2,8 +2,8 @@ import { EMPTY_BYTES } from '@remora/base';
 import { lockSpan, TTL_NEVER_MS } from '@remora/lock';
 import { type Command, kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { commitAt, prepare, prepared, resolve } from '../../transactions/test-txn-bed.ts';
-import { DESCRIPTOR, put, range, StateBed, show } from '../test-bed.ts';
+import { DESCRIPTOR, put, range, StateBed, show } from '../../../test/support/state-bed.ts';
+import { commitAt, prepare, prepared, resolve } from '../../../test/support/txn-bed.ts';
 
 const LEASE = 7n;
 const LOCK = { namespace: 'n', name: Buffer.from('lock') };

@@ -2,7 +2,7 @@ import { type ScanOptions, utf8 } from '@remora/base';
 import { type LockCommand, type LockId, lockSpan, type Owner } from '@remora/lock';
 import { type Command, LOCK_SPACE } from '@remora/protocol';
 import { beforeEach, expect, test } from 'vitest';
-import { DESCRIPTOR, StateBed } from '../test-bed.ts';
+import { DESCRIPTOR, StateBed } from '../../../test/support/state-bed.ts';
 
 const LOCK: LockId = { namespace: 'n', name: utf8('plant') };
 const LATER: LockId = { namespace: 'n', name: utf8('seed') };

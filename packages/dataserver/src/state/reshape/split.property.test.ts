@@ -1,9 +1,9 @@
 import { type Row, SeededRandom } from '@remora/base';
 import { type Command, kvRoutingKey } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import { DESCRIPTOR, del, put, range, StateBed } from '../../../test/support/state-bed.ts';
 import { leaseKey } from '../keys.ts';
 import { commandWithin } from '../request-bounds.ts';
-import { DESCRIPTOR, del, put, range, StateBed } from '../test-bed.ts';
 
 const NAMES = ['a', 'b', 'b\0', 'ba', 'c', 'd', 'e', '\xff'];
 const SPLITS_MAX = 4;

@@ -2,9 +2,9 @@ import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import { lockSpan } from '@remora/lock';
 import { currentRanges, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { CONF, DESCRIPTOR, del, put, range, StateBed, show } from '../../../test/support/state-bed.ts';
 import { EntryRun } from '../entry-run.ts';
 import { errorOf, type Outcome } from '../outcomes/outcome-codec.ts';
-import { CONF, DESCRIPTOR, del, put, range, StateBed, show } from '../test-bed.ts';
 import { CHILD_BEGINS, type SplitCommand } from './split.ts';
 
 const kv = (op: ReturnType<typeof put> | ReturnType<typeof del> | ReturnType<typeof range>) => {

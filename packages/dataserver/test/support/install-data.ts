@@ -1,12 +1,12 @@
 /** Replicas to install, and what became of them. For tests. */
 import type { Bytes, Engine, Row, SeededRandom, Span } from '@remora/base';
 import { crc32, type SnapshotMeta } from '@remora/raft';
-import { rangeSpans } from '../state/bounds.ts';
-import { stateKey } from '../state/keys.ts';
-import { encodeRangeMeta } from '../state/meta-codec.ts';
-import { NEVER_MERGED } from '../state/reshape/merging.ts';
-import { CONF, DESCRIPTOR } from '../state/test-bed.ts';
-import { encodeSnapshot } from './snapshot-stream.ts';
+import { encodeSnapshot } from '../../src/install/snapshot-stream.ts';
+import { rangeSpans } from '../../src/state/bounds.ts';
+import { stateKey } from '../../src/state/keys.ts';
+import { encodeRangeMeta } from '../../src/state/meta-codec.ts';
+import { NEVER_MERGED } from '../../src/state/reshape/merging.ts';
+import { CONF, DESCRIPTOR } from './state-bed.ts';
 
 export function metaAt(index: number): SnapshotMeta {
   return { index, term: 2, conf: CONF };

@@ -2,13 +2,13 @@
 import { nodeClock, silentLogger } from '@remora/base';
 import type { RpcDialer } from '@remora/protocol';
 import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGroup } from '@remora/raft';
-import { Checkpointer } from './checkpointer.ts';
-import type { CrashWorld } from './install/test-crash-world.ts';
-import type { LockLimitOptions } from './range/locks/lock-limits.ts';
-import type { RangeReplica } from './range/range-replica.ts';
-import { NO_OTHER_RANGES } from './range/reshape/test-others.ts';
-import { NOBODY_NUMBERS } from './revisions/test-source.ts';
-import { Store } from './store.ts';
+import { Checkpointer } from '../../src/checkpointer.ts';
+import type { LockLimitOptions } from '../../src/range/locks/lock-limits.ts';
+import type { RangeReplica } from '../../src/range/range-replica.ts';
+import { Store } from '../../src/store.ts';
+import type { CrashWorld } from './crash-world.ts';
+import { NO_OTHER_RANGES } from './no-other-ranges.ts';
+import { NOBODY_NUMBERS } from './own-revisions.ts';
 
 /** A host whose groups follow a leader that says nothing. Its log holds what a test puts there. */
 export class QuietHost implements RaftHost {

@@ -13,10 +13,10 @@ import {
   type TxnPrepare,
   type TxnResolution,
 } from '@remora/protocol';
-import type { MemoryEngine } from '../engine/index.ts';
-import { boundsOf } from '../state/bounds.ts';
-import type { Outcome } from '../state/outcomes/outcome-codec.ts';
-import { DESCRIPTOR, StateBed } from '../state/test-bed.ts';
+import type { MemoryEngine } from '../../src/engine/index.ts';
+import { boundsOf } from '../../src/state/bounds.ts';
+import type { Outcome } from '../../src/state/outcomes/outcome-codec.ts';
+import { DESCRIPTOR, StateBed } from './state-bed.ts';
 
 /** Of plain keys up to this one, and from it on. */
 export const BORDER = kvRoutingKey(Buffer.from('m'));

@@ -13,10 +13,10 @@ import {
   silentLogger,
   writeThenSync,
 } from '@remora/base';
-import { MemoryMedium, MemoryStore } from '../engine/memory-store.ts';
-import { OverlayEngine } from '../engine/overlay-engine.ts';
-import type { StoreBatch } from '../engine/store.ts';
-import { RESIDENT_SPANS } from '../state/keys.ts';
+import { MemoryMedium, MemoryStore } from '../../src/engine/memory-store.ts';
+import { OverlayEngine } from '../../src/engine/overlay-engine.ts';
+import type { StoreBatch } from '../../src/engine/store.ts';
+import { RESIDENT_SPANS } from '../../src/state/keys.ts';
 
 export class CrashWorld {
   readonly medium = new MemoryMedium();

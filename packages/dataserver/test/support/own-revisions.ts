@@ -1,5 +1,5 @@
 import { InvariantError } from '@remora/base';
-import type { RevisionSource } from './revision-drawer.ts';
+import type { RevisionSource } from '../../src/revisions/revision-drawer.ts';
 
 function fail(): never {
   throw new InvariantError('a range that counts by itself asked for revisions');

@@ -10,7 +10,7 @@ import {
   utf8,
 } from '@remora/base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nextTurn } from './merge.ts';
+import { nextTurn } from '../../src/engine/merge.ts';
 
 /** The resident key space of every engine under the suite: keys that begin with `r`. */
 export const CONTRACT_RESIDENT = [{ start: utf8('r'), end: utf8('s') }] as const;

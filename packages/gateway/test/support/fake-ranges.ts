@@ -17,11 +17,11 @@ import {
   type TxnPrepareResult,
   type TxnResolution,
 } from '@remora/protocol';
-import { NewestRevision } from '../routing/calls/newest-revision.ts';
-import type { AskDone, RangeCallsDeps } from '../routing/calls/range-calls.ts';
-import { comparedSpan, keysSpan } from '../routing/routes/request-keys.ts';
-import { Routes } from '../routing/routes/routes.ts';
-import { execute, holds, inside, type Pairs } from './test-pairs.ts';
+import { NewestRevision } from '../../src/routing/calls/newest-revision.ts';
+import type { AskDone, RangeCallsDeps } from '../../src/routing/calls/range-calls.ts';
+import { comparedSpan, keysSpan } from '../../src/routing/routes/request-keys.ts';
+import { Routes } from '../../src/routing/routes/routes.ts';
+import { execute, holds, inside, type Pairs } from './pairs.ts';
 
 interface Record {
   readonly expiresMs: number;

@@ -10,12 +10,12 @@ import {
   type Txn,
 } from '@remora/protocol';
 import fc from 'fast-check';
-import type { BackendReply } from '../backend.ts';
-import { routingSpan } from '../routing/routes/request-keys.ts';
-import { Coordinator } from './coordinator.ts';
-import type { KvCommand } from './plan.ts';
-import { executeTxn, type Pairs, shown } from './test-pairs.ts';
-import { FakeRanges } from './test-ranges.ts';
+import type { BackendReply } from '../../src/backend.ts';
+import { routingSpan } from '../../src/routing/routes/request-keys.ts';
+import { Coordinator } from '../../src/transactions/coordinator.ts';
+import type { KvCommand } from '../../src/transactions/plan.ts';
+import { FakeRanges } from './fake-ranges.ts';
+import { executeTxn, type Pairs, shown } from './pairs.ts';
 
 /** Requests over several ranges at random, and coordinators that end at some message. For tests. */
 const KEYS = 'abcdef';
