@@ -42,7 +42,7 @@ describe('what only tests use', () => {
 
 /** By its name; the packages' tsconfig.json exclude these. */
 function isForTests(path: string): boolean {
-  return /\.test\.ts$|(^|\/)test-[^/]*\.ts$/.test(path);
+  return path.endsWith('.test.ts');
 }
 
 /** What other packages, and the shell, see of a package. */
@@ -141,6 +141,14 @@ describe('the checker', () => {
       expect: ['A2: uses Date outside an adapter'],
     },
     { path: 'lock/src/a.test.ts', source: `const now = Date.now();`, expect: [] },
+    {
+      path: 'lock/src/a.ts',
+      source: `import { ManualClock } from '@remora/base/testing';`,
+      expect: ['A5: imports @remora/base/testing'],
+    },
+    { path: 'raft/src/a.ts', source: `import { x } from './testing/x.ts';`, expect: ['A5: imports ./testing/x.ts'] },
+    { path: 'raft/src/testing/a.ts', source: `import { ManualClock } from '@remora/base/testing';`, expect: [] },
+    { path: 'lock/src/a.test.ts', source: `import { ManualClock } from '@remora/base/testing';`, expect: [] },
     {
       path: 'raft/src/core/a.ts',
       source: `import { x } from '@remora/base';\nimport { y } from './b.ts';`,

@@ -8,10 +8,10 @@ import {
   type GroupId,
   type GroupLog,
   type GroupOptions,
-  MemoryGroupLog,
   type NodeRaftHost,
   openGroupLog,
 } from '@remora/raft';
+import { MemoryGroupLog } from '@remora/raft/testing';
 import { CountingMachine } from './counting-machine.ts';
 import { type LoadedGroup, loadService } from './load-server.ts';
 import { FIRST_GROUP, type NodeArguments, type NodeStatus } from './messages.ts';

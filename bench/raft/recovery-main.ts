@@ -4,7 +4,8 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import { nodeClock, nodeDisk, nodeRandom, silentLogger } from '@remora/base';
-import { confOf, createRaftHost, type Entry, type GroupAppend, LocalNetwork, openGroupLog } from '@remora/raft';
+import { confOf, createRaftHost, type Entry, type GroupAppend, openGroupLog } from '@remora/raft';
+import { LocalNetwork } from '@remora/raft/testing';
 import type { RecoveryArguments, RecoveryReport } from './cases/recovery.ts';
 import { CountingMachine } from './counting-machine.ts';
 

@@ -1,5 +1,6 @@
 // Processes of one machine that share a journal, and are killed and started again at any moment (journal.ts J1 to J4).
-import { type Disk, SeededRandom, SimDisk } from '@remora/base';
+import { type Disk, SeededRandom } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import fc from 'fast-check';
 import type { JournalPorts, ProcessIdentity, RemoraClient } from 'remora';
 import { expect, test } from 'vitest';

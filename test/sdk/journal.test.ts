@@ -1,4 +1,5 @@
-import { SeededRandom, SimDisk } from '@remora/base';
+import { SeededRandom } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import fc from 'fast-check';
 import type { CommandIdentity, JournalPorts, Leadership, ProcessIdentity, RemoraClient } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';

@@ -3,6 +3,7 @@
 //     command line package.
 // A3. The Raft core is synchronous and pure, and imports nothing but itself and the base package.
 // A4. No default exports, no enums.
+// A5. What stands in a folder `testing` is for tests and simulations: no other source imports it.
 import { dirname, join } from 'node:path';
 import { scanSource } from './source-scan.ts';
 
@@ -59,6 +60,9 @@ export function violations(path: string, source: string): readonly string[] {
   const isAdapter = folder === 'cli' || path.includes('/node/');
   const isCore = path.startsWith(CORE);
   const found = [...imports.flatMap((name) => wrongEdge(folder, path, name)), ...shape(code)];
+  if (!isTest && !path.includes('/src/testing/')) {
+    found.push(...imports.filter((name) => /\/testing(\/|$)/.test(name)).map((name) => `A5: imports ${name}`));
+  }
   if (!isAdapter && !isTest) {
     found.push(...imports.filter(isImpureModule).map((name) => `A2: imports ${name} outside an adapter`));
     found.push(...matching(code, IMPURE_USES).map((what) => `A2: uses ${what} outside an adapter`));

@@ -1,6 +1,8 @@
-import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { type Backend, type BackendDone, createPipeRegistry, servePipe } from '@remora/gateway';
-import { type ClusterView, createMemoryLink, type FrameLink, type MemoryLinkPair } from '@remora/protocol';
+import type { ClusterView, FrameLink } from '@remora/protocol';
+import { createMemoryLink, type MemoryLinkPair } from '@remora/protocol/testing';
 import { type ClientOptions, type ClientPorts, RemoraClient } from 'remora';
 import { DriftingClock } from './drifting-clock.ts';
 import { SdkBackend } from './sdk-backend.ts';

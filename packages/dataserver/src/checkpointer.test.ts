@@ -1,4 +1,5 @@
-import { ManualClock, nodeClock, silentLogger } from '@remora/base';
+import { nodeClock, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { memoryEngine } from '../test/support/state-bed.ts';
 import { Checkpointer } from './checkpointer.ts';

@@ -1,4 +1,5 @@
-import { assert, InvariantError, ManualClock, type ServiceError, silentLogger } from '@remora/base';
+import { assert, InvariantError, type ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import {
   ANONYMOUS_CALLER,
   type AskSplitReply,

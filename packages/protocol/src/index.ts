@@ -43,7 +43,6 @@ export * from './rpc/dialer.ts';
 export { ANSWER, ASK, decodeFrame } from './rpc/frame.ts';
 export * from './rpc/link.ts';
 export * from './rpc/local-channel.ts';
-export * from './rpc/memory-link.ts';
 export * from './rpc/method.ts';
 export * from './rpc/node/frame-link.ts';
 export * from './rpc/node/socket-rpc.ts';

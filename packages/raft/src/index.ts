@@ -12,8 +12,6 @@ export type { HostInFlight, HostStats } from './multi/host/stats.ts';
 export * from './multi/host-api.ts';
 export * from './multi/log/index.ts';
 export * from './multi/ports.ts';
-export { type LinkFaults, LocalNetwork } from './multi/transport/local-network.ts';
-export type { SnapshotTap, TappedSnapshotMessage } from './multi/transport/local-snapshots.ts';
 export type { FrameTraffic } from './multi/transport/node/frame-peer.ts';
 export type { PeerIdentity, PeerRefusal, VerifyPeer } from './multi/transport/node/handshake.ts';
 export {

@@ -1,5 +1,6 @@
 /** The log: its segments, and the records in them. */
-import { SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { SeededRandom, silentLogger } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import { crc32, LogDamagedError, LogVersionError, openGroupLog } from '@remora/raft';
 import {
   encodeFrameHeader,

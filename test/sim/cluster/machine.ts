@@ -2,11 +2,12 @@
  * A machine's disk and all that is on it: the log, the rows of the engine, and what the node knows about itself and its
  * peers. When a disk is lost everything is; the node that runs on the next one is another node.
  */
-import { parseOptions, SeededRandom, SimDisk } from '@remora/base';
+import { parseOptions, SeededRandom } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import { localPorts } from '../../../packages/cli/src/local-ports.ts';
 import { foundersOf } from '../../../packages/cli/src/node/cluster/cluster-identity.ts';
 import { type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
-import type { MemoryMedium } from '../../../packages/dataserver/src/engine/memory-store.ts';
+import type { MemoryMedium } from '../../../packages/dataserver/src/testing/memory-store.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { seedOf } from '../common/hash.ts';
 import { DurableLog } from '../common/raft/durable-log.ts';

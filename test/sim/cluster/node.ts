@@ -6,13 +6,14 @@
  * N2. When a node says that it cannot go on, its process ends at once. That is right after a fault of the disk;
  *     otherwise it is a bug.
  */
-import { assert, formatAddress, InvariantError, SeededRandom, type SimDisk } from '@remora/base';
+import { assert, formatAddress, InvariantError, SeededRandom } from '@remora/base';
+import type { SimDisk } from '@remora/base/testing';
 import type { Group } from '@remora/raft';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packages/cli/src/node/assemble.ts';
 import { advertised } from '../../../packages/cli/src/node-options.ts';
-import type { MemoryMedium } from '../../../packages/dataserver/src/engine/memory-store.ts';
 import { StoreDamagedError, StoreOpenError } from '../../../packages/dataserver/src/engine/store-errors.ts';
+import type { MemoryMedium } from '../../../packages/dataserver/src/testing/memory-store.ts';
 import type { AdminApi } from '../../../packages/gateway/src/admin/admin-api.ts';
 import { StateLostError } from '../../../packages/raft/src/multi/host/group/recovery.ts';
 import { LogDamagedError } from '../../../packages/raft/src/multi/log/log-format.ts';

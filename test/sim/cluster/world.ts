@@ -2,7 +2,7 @@
 import { assert, type Bytes, SeededRandom, spanContains } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
-import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import { LocalNetwork } from '../../../packages/raft/src/testing/local-network.ts';
 import type { Change, Finding } from '../../checkers/index.ts';
 import { SimLoop } from '../common/env/loop.ts';
 import { FaultTimeline } from '../common/faults/timeline.ts';

@@ -1,6 +1,6 @@
 /** The network of a world: links behave as the faults in force on them say, the worst of them counting. */
-import type { LinkFaults } from '@remora/raft';
-import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import type { LinkFaults } from '@remora/raft/testing';
+import type { LocalNetwork } from '../../../packages/raft/src/testing/local-network.ts';
 
 /** What a fault does to the links that it is on. */
 export interface LinkRule {

@@ -2,7 +2,8 @@
  * A few ranges over one engine on a virtual clock, and the calls between them, which are late, lost, repeated and sent again.
  * One seed, one run. Their replicas are not simulated: a range is what its log makes it.
  */
-import { assert, ManualClock, SeededRandom, type ServiceError, spanContains } from '@remora/base';
+import { assert, SeededRandom, type ServiceError, spanContains } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { Command, CommandResult, Query, QueryResult, RangeDescriptor, RevisionBlock } from '@remora/protocol';
 import type { OtherRanges } from '../../../packages/dataserver/src/range/reshape/other-ranges.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';

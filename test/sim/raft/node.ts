@@ -6,7 +6,8 @@
  * N2. When the log or the host says that it cannot go on, the process ends at once. That is right after a fault of the
  *     disk; otherwise it is a bug.
  */
-import { assert, type Random, SeededRandom, SimDisk, silentLogger, type Timer } from '@remora/base';
+import { assert, type Random, SeededRandom, silentLogger, type Timer } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import type { ConfState, Group, GroupLog, HostStats, NodeRaftHost, RecoveredGroup, Transport } from '@remora/raft';
 import { createRaftHost } from '../../../packages/raft/src/multi/host/host.ts';
 import { openGroupLog } from '../../../packages/raft/src/multi/log/group-log.ts';

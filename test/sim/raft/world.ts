@@ -2,7 +2,7 @@
 import { assert, SeededRandom } from '@remora/base';
 import type { ConfState } from '@remora/raft';
 import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership/membership.ts';
-import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import { LocalNetwork } from '../../../packages/raft/src/testing/local-network.ts';
 import { SimLoop } from '../common/env/loop.ts';
 import { FaultTimeline } from '../common/faults/timeline.ts';
 import { NetworkFaults } from '../common/network.ts';

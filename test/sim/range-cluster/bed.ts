@@ -2,7 +2,8 @@
  * A cluster of data servers and gateways on one virtual clock: real stores, Raft hosts, RPC and routing over memory
  * engines, logs and links that fail as they are told to. One seed, one run.
  */
-import { assert, type Clock, ManualClock, nodeClock, SeededRandom, silentLogger } from '@remora/base';
+import { assert, type Clock, nodeClock, SeededRandom, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { Checkpointer, RevisionDrawer, Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
 import { lockSpan } from '@remora/lock';
@@ -18,7 +19,8 @@ import {
   type SplitLoads,
   type SplitSizes,
 } from '@remora/protocol';
-import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
+import { createRaftHost, type NodeRaftHost } from '@remora/raft';
+import { LocalNetwork } from '@remora/raft/testing';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/test/support/own-revisions.ts';
 import { deadly, type Kills } from './coordinator-kills.ts';

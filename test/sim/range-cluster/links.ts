@@ -1,6 +1,9 @@
-import { type ManualClock, type SeededRandom, ServiceError } from '@remora/base';
-import { createMemoryLink, createRpcRegistry, type FrameLink, type MemoryLinkPair, serveLink } from '@remora/protocol';
-import type { LocalNetwork, Transport } from '@remora/raft';
+import { type SeededRandom, ServiceError } from '@remora/base';
+import type { ManualClock } from '@remora/base/testing';
+import { createRpcRegistry, type FrameLink, serveLink } from '@remora/protocol';
+import { createMemoryLink, type MemoryLinkPair } from '@remora/protocol/testing';
+import type { Transport } from '@remora/raft';
+import type { LocalNetwork } from '@remora/raft/testing';
 import type { ProcessClock } from './node-clock.ts';
 import type { SimNode } from './sim-node.ts';
 

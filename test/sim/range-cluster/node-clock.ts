@@ -1,4 +1,5 @@
-import type { Clock, ManualClock, Timer } from '@remora/base';
+import type { Clock, Timer } from '@remora/base';
+import type { ManualClock } from '@remora/base/testing';
 
 /**
  * One process's view of the virtual clock.

@@ -4,7 +4,8 @@
  *
  * RV1. A range has one move at a time. It is given up when the range has ended, or its nodes are others by then.
  */
-import type { ManualClock, SeededRandom } from '@remora/base';
+import type { SeededRandom } from '@remora/base';
+import type { ManualClock } from '@remora/base/testing';
 import type { RangeDescriptor, ReplicaDescriptor } from '@remora/protocol';
 import type { MemberInstruction } from '../../../packages/dataserver/src/range/membership/member-orders.ts';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';

@@ -2,16 +2,16 @@
 import {
   type Clock,
   type EngineView,
-  type ManualClock,
   type Rebuild,
   type Row,
   type ScanOptions,
   type SeededRandom,
-  SimDisk,
   silentLogger,
   sleep,
 } from '@remora/base';
-import { MemoryEngine, RESIDENT_SPANS, type Store } from '@remora/dataserver';
+import { type ManualClock, SimDisk } from '@remora/base/testing';
+import { RESIDENT_SPANS, type Store } from '@remora/dataserver';
+import { MemoryEngine } from '@remora/dataserver/testing';
 import type { RangeBackend } from '@remora/gateway';
 import type { ClosableDialer, createRpcRegistry } from '@remora/protocol';
 import type { NodeRaftHost } from '@remora/raft';

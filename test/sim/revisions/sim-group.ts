@@ -8,7 +8,8 @@
  *      a change of role later yet.
  * SG4. A read is confirmed at some moment after it was asked for, if the member led then, and answered later.
  */
-import { assert, type ManualClock, type SeededRandom } from '@remora/base';
+import { assert, type SeededRandom } from '@remora/base';
+import type { ManualClock } from '@remora/base/testing';
 import { confOf, type Entry, type Group, type GroupStatus, type Refusal, type Role } from '@remora/raft';
 
 type RoleChange = { readonly role: Role; readonly term: number; readonly leader: number };

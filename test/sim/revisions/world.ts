@@ -2,7 +2,8 @@
  * Three nodes with a master each and replicas of three ranges that the master numbers: the product's masters, ranges and
  * drawers, over groups and calls that do whatever they may (sim-group.ts). One seed, one run.
  */
-import { assert, ManualClock, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { assert, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { RevisionDrawer } from '@remora/dataserver';
 import { Master, MasterFinder } from '@remora/master';
 import {

@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { MastersSilence } from '@remora/master';
 import {
   type ClusterView,

@@ -1,4 +1,5 @@
-import { EMPTY_BYTES, ManualClock, SeededRandom, ServiceError, utf8 } from '@remora/base';
+import { EMPTY_BYTES, SeededRandom, ServiceError, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { LockResult } from '@remora/lock';
 import type { Command, CommandResult, Done, PipeReply } from '@remora/protocol';
 import { expect, test } from 'vitest';

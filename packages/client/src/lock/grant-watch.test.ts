@@ -1,4 +1,5 @@
-import { type ErrorCode, ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { type ErrorCode, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { CallHandle, Done, PipeReply, Query, QueryResult } from '@remora/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Asks, GrantWatches } from './grant-watch.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import { SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { LockCommand, LockResult } from '@remora/lock';
 import type { Command, CommandResult, Done, PipeReply } from '@remora/protocol';
 import { expect, test } from 'vitest';

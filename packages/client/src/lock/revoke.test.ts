@@ -1,4 +1,5 @@
-import { EMPTY_BYTES, ManualClock, SeededRandom, ServiceError, utf8 } from '@remora/base';
+import { EMPTY_BYTES, SeededRandom, ServiceError, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { HolderState, LockEvent, LockNews, LockState, Revocation } from '@remora/lock';
 import { describe, expect, test } from 'vitest';
 import type { Requester } from '../transport/requester.ts';

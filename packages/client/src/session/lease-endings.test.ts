@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { Command, Done } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { Requester } from '../transport/requester.ts';

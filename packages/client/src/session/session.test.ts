@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, silentLogger } from '@remora/base';
+import { SeededRandom, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { TTL_NEVER_MS, validityMs } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { expect, test } from 'vitest';

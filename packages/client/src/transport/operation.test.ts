@@ -1,4 +1,5 @@
-import { type ErrorCode, ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { type ErrorCode, SeededRandom, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
 import { CommandOperation } from './operation.ts';
 import type { Requester } from './requester.ts';

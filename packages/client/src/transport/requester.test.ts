@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { FrameLink } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { ClientPorts } from '../ports.ts';

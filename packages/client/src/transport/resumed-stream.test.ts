@@ -1,4 +1,5 @@
-import { type ErrorCode, ManualClock, SeededRandom, ServiceError, utf8 } from '@remora/base';
+import { type ErrorCode, SeededRandom, ServiceError, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { pipeQuery, type Query } from '@remora/protocol';
 import { beforeEach, expect, test } from 'vitest';
 import { KvWatch } from '../kv/watch.ts';

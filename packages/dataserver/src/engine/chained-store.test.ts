@@ -1,6 +1,6 @@
 import { asBuffer, type Bytes, EMPTY_BYTES, InvariantError, silentLogger, utf8 } from '@remora/base';
 import { describe, expect, it } from 'vitest';
-import { MemoryMedium, MemoryStore } from './memory-store.ts';
+import { MemoryMedium, MemoryStore } from '../testing/memory-store.ts';
 import { openStore } from './open-store.ts';
 import type { PersistentStore, StoreBatch } from './store.ts';
 import { StoreDamagedError } from './store-errors.ts';

@@ -1,9 +1,9 @@
 import { type Bytes, EMPTY_BYTES, silentLogger, utf8 } from '@remora/base';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CONTRACT_RESIDENT, span, textRows, turningClock } from '../../test/support/engine-contract.ts';
+import { MemoryMedium, MemoryStore } from '../testing/memory-store.ts';
 import { CheckedStore } from './checked-store.ts';
 import { nameOf } from './latin1.ts';
-import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { OverlayEngine } from './overlay-engine.ts';
 import { openRow, sealRow } from './row-checksum.ts';
 import { StoreDamagedError } from './store-errors.ts';

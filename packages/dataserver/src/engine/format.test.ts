@@ -1,8 +1,8 @@
 import { EMPTY_BYTES, silentLogger, utf8 } from '@remora/base';
 import { expect, test } from 'vitest';
+import { MemoryMedium, MemoryStore } from '../testing/memory-store.ts';
 import { raiseFormat } from './format.ts';
 import { keyOf } from './latin1.ts';
-import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { openStore } from './open-store.ts';
 import { sealRow } from './row-checksum.ts';
 import type { PersistentStore } from './store.ts';

@@ -10,8 +10,8 @@ import {
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { turningClock } from '../../test/support/engine-contract.ts';
+import { MemoryMedium, MemoryStore } from '../testing/memory-store.ts';
 import { nameOf } from './latin1.ts';
-import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { OverlayEngine } from './overlay-engine.ts';
 import type { StoreBatch } from './store.ts';
 

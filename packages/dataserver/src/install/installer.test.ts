@@ -1,16 +1,8 @@
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Disk,
-  type Engine,
-  InvariantError,
-  nodeClock,
-  nodeDisk,
-  SeededRandom,
-  SimDisk,
-  silentLogger,
-} from '@remora/base';
+import { type Disk, type Engine, InvariantError, nodeClock, nodeDisk, SeededRandom, silentLogger } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import { type GroupLog, openGroupLog, type SnapshotReceiver } from '@remora/raft';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CrashWorld } from '../../test/support/crash-world.ts';

@@ -1,4 +1,5 @@
-import { binaryString, compareBytes, ManualClock, type Span, utf8 } from '@remora/base';
+import { binaryString, compareBytes, type Span, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import {
   type AcquireAs,
   type LockCommand,

@@ -1,4 +1,5 @@
-import { ManualClock, silentLogger } from '@remora/base';
+import { silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
 import { HISTORY, put, StateBed } from '../../test/support/state-bed.ts';
 import { HistoryCollector } from './history-collector.ts';

@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
 import { RangeClock } from './range-clock.ts';
 

@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { createLocalChannel, createRpcRegistry, type RangeDescriptor, rangeRemoved } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { RemovedReplicaNotifier } from './removed-replica-notifier.ts';

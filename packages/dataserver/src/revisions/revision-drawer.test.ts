@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { DrawRevisionsReply, DrawRevisionsRequest } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Drawing, RevisionDrawer } from './revision-drawer.ts';

@@ -1,4 +1,5 @@
-import { EMPTY_BYTES, ManualClock, ServiceError, silentLogger } from '@remora/base';
+import { EMPTY_BYTES, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { type AskSplitReply, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { DESCRIPTOR, memoryEngine } from '../../test/support/state-bed.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { Command, TxnResolve, TxnState } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { put, type StateBed } from '../../test/support/state-bed.ts';

@@ -9,14 +9,14 @@ import {
   type Engine,
   nodeClock,
   SeededRandom,
-  SimDisk,
   silentLogger,
   writeThenSync,
 } from '@remora/base';
-import { MemoryMedium, MemoryStore } from '../../src/engine/memory-store.ts';
+import { SimDisk } from '@remora/base/testing';
 import { OverlayEngine } from '../../src/engine/overlay-engine.ts';
 import type { StoreBatch } from '../../src/engine/store.ts';
 import { RESIDENT_SPANS } from '../../src/state/keys.ts';
+import { MemoryMedium, MemoryStore } from '../../src/testing/memory-store.ts';
 
 export class CrashWorld {
   readonly medium = new MemoryMedium();

@@ -11,12 +11,12 @@ import {
   type RevisionBlock,
   rangeOp,
 } from '@remora/protocol';
-import { MemoryEngine } from '../../src/engine/index.ts';
 import type { LockAudience, RangeMeter, RangeStart } from '../../src/state/effects.ts';
 import { EntryRun } from '../../src/state/entry-run.ts';
 import { HISTORY_SPACE, RESIDENT_SPANS } from '../../src/state/keys.ts';
 import type { Outcome } from '../../src/state/outcomes/outcome-codec.ts';
 import { RangeState } from '../../src/state/range-state.ts';
+import { MemoryEngine } from '../../src/testing/memory-engine.ts';
 
 export const DESCRIPTOR: RangeDescriptor = {
   rangeId: 2,

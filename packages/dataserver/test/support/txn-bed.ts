@@ -13,9 +13,9 @@ import {
   type TxnPrepare,
   type TxnResolution,
 } from '@remora/protocol';
-import type { MemoryEngine } from '../../src/engine/index.ts';
 import { boundsOf } from '../../src/state/bounds.ts';
 import type { Outcome } from '../../src/state/outcomes/outcome-codec.ts';
+import type { MemoryEngine } from '../../src/testing/memory-engine.ts';
 import { DESCRIPTOR, StateBed } from './state-bed.ts';
 
 /** Of plain keys up to this one, and from it on. */

@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { SeededRandom, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { createLocalChannel, createRpcRegistry, type Done, type Method, type OperatorInfo } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { beforeEach, describe, expect, test } from 'vitest';

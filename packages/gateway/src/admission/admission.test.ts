@@ -1,4 +1,5 @@
-import { type Logger, ManualClock, type ServiceError, silentLogger, utf8 } from '@remora/base';
+import { type Logger, type ServiceError, silentLogger, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { Backend, BackendDone } from '../backend.ts';

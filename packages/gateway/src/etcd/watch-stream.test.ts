@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { SeededRandom, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { ClusterView, KvEvent } from '@remora/protocol';
 import * as pb from '@remora/protocol/etcd';
 import { beforeEach, describe, expect, it } from 'vitest';

@@ -1,5 +1,7 @@
-import { ManualClock, type ServiceError } from '@remora/base';
-import { createMemoryLink, LinkCaller, type PipeCommand, pipeCommand } from '@remora/protocol';
+import type { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
+import { LinkCaller, type PipeCommand, pipeCommand } from '@remora/protocol';
+import { createMemoryLink } from '@remora/protocol/testing';
 import { expect, test } from 'vitest';
 import type { Backend } from '../backend.ts';
 import { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe-server.ts';

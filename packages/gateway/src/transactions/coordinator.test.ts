@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { SeededRandom, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { kvRoutingKey, rangeOp } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { FakeRanges } from '../../test/support/fake-ranges.ts';

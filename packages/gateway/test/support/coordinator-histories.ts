@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError, spanCovers } from '@remora/base';
+import { SeededRandom, ServiceError, spanCovers } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import {
   type Compare,
   isLockCompare,

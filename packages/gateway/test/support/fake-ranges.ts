@@ -1,4 +1,5 @@
-import { assert, type ManualClock, type Random, ServiceError, type Span, spanContains, spanCovers } from '@remora/base';
+import { assert, type Random, ServiceError, type Span, spanContains, spanCovers } from '@remora/base';
+import type { ManualClock } from '@remora/base/testing';
 import {
   type Command,
   type CommandResult,

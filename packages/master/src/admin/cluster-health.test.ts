@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { CONDITIONS_TOLD_MAX, type HealthCondition, healthCondition } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { ClusterHealth } from './cluster-health.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { Method, RpcChannel, RpcDialer } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { MasterFinder } from './master-finder.ts';

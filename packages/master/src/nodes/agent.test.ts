@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { ClusterView, NodeTask, RangeDescriptor, RpcChannel, RpcDialer, SplitPolicy } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { descriptor } from '../../test/support/descriptor.ts';

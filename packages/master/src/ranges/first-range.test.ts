@@ -1,4 +1,5 @@
-import { ManualClock, silentLogger } from '@remora/base';
+import { silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import type { MasterCommand } from '../metadata/master-commands.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, type ServiceError, silentLogger } from '@remora/base';
+import { type ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { AskSplitRequest, LeaderReport, NodeDuty, RangeDescriptor, RangeInstruction } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { CONF, descriptor } from '../../test/support/descriptor.ts';

@@ -1,9 +1,10 @@
-import { ManualClock, type ServiceError } from '@remora/base';
+import type { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
 import { LinkCaller } from '../rpc/caller.ts';
-import { createMemoryLink } from '../rpc/memory-link.ts';
 import { createRpcRegistry } from '../rpc/registry.ts';
 import { DEFAULT_SERVER_LIMITS, serveLink } from '../rpc/server.ts';
+import { createMemoryLink } from '../testing/memory-link.ts';
 import { rangeExecute } from './methods/node-methods.ts';
 import type { RangeReply, RangeRequest } from './range-api.ts';
 

@@ -1,8 +1,9 @@
-import { type Logger, ManualClock, SeededRandom, type ServiceError, silentLogger } from '@remora/base';
+import { type Logger, SeededRandom, type ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
 import { echo } from '../../test/support/rpc-methods.ts';
+import { createMemoryLink, type MemoryLinkPair } from '../testing/memory-link.ts';
 import { createDialer } from './dialer.ts';
-import { createMemoryLink, type MemoryLinkPair } from './memory-link.ts';
 import { createRpcRegistry } from './registry.ts';
 import { serveLink } from './server.ts';
 

@@ -1,11 +1,11 @@
 /** What a link may hold whose caller is not known as a node: anyone may open any number of them. */
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
 import { echo, silent } from '../../test/support/rpc-methods.ts';
+import { createMemoryLink } from '../testing/memory-link.ts';
 import { ANONYMOUS_CALLER, type Caller } from './access.ts';
 import { LinkCaller } from './caller.ts';
 import { ASK, encodeFrame } from './frame.ts';
-import { createMemoryLink } from './memory-link.ts';
 import { createRpcRegistry } from './registry.ts';
 import { serveLink } from './server.ts';
 

@@ -1,11 +1,12 @@
-import { type Bytes, ManualClock, ServiceError } from '@remora/base';
+import { type Bytes, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { countTo, echo, silent } from '../../test/support/rpc-methods.ts';
+import { createMemoryLink } from '../testing/memory-link.ts';
 import { LinkCaller } from './caller.ts';
 import { encodeFrame } from './frame.ts';
 import type { FrameLink, FrameReceiver } from './link.ts';
 import { createLocalChannel } from './local-channel.ts';
-import { createMemoryLink } from './memory-link.ts';
 import { createRpcRegistry } from './registry.ts';
 import type { RpcChannel, StreamContext } from './rpc.ts';
 import { DEFAULT_SERVER_LIMITS, HeldBytes, type ServerLimits, serveLink } from './server.ts';

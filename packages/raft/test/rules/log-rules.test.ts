@@ -1,5 +1,6 @@
 // The log: design §5 ▸, traps 25 and 26.
-import { type Disk, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { type Disk, SeededRandom, silentLogger } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import type { Entry } from '../../src/core/types.ts';
 import { openGroupLog } from '../../src/multi/log/group-log.ts';

@@ -1,11 +1,11 @@
 import { MASTER_GROUP } from '@remora/raft';
 import { expect, test } from 'vitest';
 import { nameOf } from '../../../../packages/dataserver/src/engine/latin1.ts';
-import { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
 import { sealRow } from '../../../../packages/dataserver/src/engine/row-checksum.ts';
 import { encodeMarker } from '../../../../packages/dataserver/src/install/marker.ts';
 import { installKey, masterStateKey, stateKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
+import { MemoryMedium } from '../../../../packages/dataserver/src/testing/memory-store.ts';
 import { CONF, StateBed } from '../../../../packages/dataserver/test/support/state-bed.ts';
 import { MasterState } from '../../../../packages/master/src/metadata/master-state.ts';
 import { encodeMasterImage } from '../../../../packages/master/src/metadata/metadata-codec.ts';

@@ -2,7 +2,6 @@
 import { asBuffer, assert } from '@remora/base';
 import { type LogPosition, MASTER_GROUP } from '@remora/raft';
 import { nameOf, rangeOf } from '../../../../packages/dataserver/src/engine/latin1.ts';
-import type { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
 import { openRow } from '../../../../packages/dataserver/src/engine/row-checksum.ts';
 import { decodeMarker } from '../../../../packages/dataserver/src/install/marker.ts';
 import {
@@ -12,6 +11,7 @@ import {
   stateKey,
 } from '../../../../packages/dataserver/src/state/keys.ts';
 import { decodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
+import type { MemoryMedium } from '../../../../packages/dataserver/src/testing/memory-store.ts';
 import { decodeMasterImage } from '../../../../packages/master/src/metadata/metadata-codec.ts';
 
 interface Known {

@@ -16,7 +16,7 @@ import {
   type LinkAnswer,
   type LinkIdentity,
 } from '@remora/protocol';
-import type { LinkFaults } from '@remora/raft';
+import type { LinkFaults } from '@remora/raft/testing';
 import type { SimLoop } from '../../common/env/loop.ts';
 
 /** One life of a process, as links know it. */

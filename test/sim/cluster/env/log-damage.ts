@@ -5,7 +5,7 @@
  * one is durable, or of the header of a segment that holds two. In the last frame it would be a torn tail, and nobody
  * could know (log-recovery.ts V1); beyond it, in padding and in what is dead, it would mean nothing.
  */
-import type { SimDisk } from '@remora/base';
+import type { SimDisk } from '@remora/base/testing';
 import {
   decodeSegmentHeader,
   FRAME_HEADER_BYTES,

@@ -9,9 +9,10 @@
  */
 import { ServiceError } from '@remora/base';
 import { incarnationDigest } from '@remora/protocol';
-import type { LinkFaults, NodeId, Transport } from '@remora/raft';
+import type { NodeId, Transport } from '@remora/raft';
+import type { LinkFaults } from '@remora/raft/testing';
 import type { PeersDeps } from '../../../../packages/cli/src/node/platform.ts';
-import type { LocalNetwork } from '../../../../packages/raft/src/multi/transport/local-network.ts';
+import type { LocalNetwork } from '../../../../packages/raft/src/testing/local-network.ts';
 
 /** One life of a node. */
 export interface PeerNode extends PeersDeps {

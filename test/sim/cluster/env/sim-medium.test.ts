@@ -1,6 +1,6 @@
 import { asBuffer, SeededRandom } from '@remora/base';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MemoryMedium, type RowChange } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import { MemoryMedium, type RowChange } from '../../../../packages/dataserver/src/testing/memory-store.ts';
 import { SimMedium } from './sim-medium.ts';
 
 const set = (name: string, value: string): RowChange => [name, Buffer.from(value)];

@@ -4,7 +4,7 @@
  */
 import type { Bytes } from '@remora/base';
 import type { Name } from '../../../../packages/dataserver/src/engine/latin1.ts';
-import { MemoryMedium, type RowChange } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import { MemoryMedium, type RowChange } from '../../../../packages/dataserver/src/testing/memory-store.ts';
 
 const RECENT_MAX = 16;
 

@@ -6,7 +6,6 @@
  * B2. While the disk is stalled nothing is read or written; nothing of a process that has ended is done any more.
  */
 import { asBuffer, type Bytes, type Clock, type Random, type Row, sleep } from '@remora/base';
-import { type MemoryMedium, MemoryStore } from '../../../../packages/dataserver/src/engine/memory-store.ts';
 import type {
   PersistentStore,
   StoreBatch,
@@ -14,6 +13,7 @@ import type {
   StoreRange,
   StoreSnapshot,
 } from '../../../../packages/dataserver/src/engine/store.ts';
+import { type MemoryMedium, MemoryStore } from '../../../../packages/dataserver/src/testing/memory-store.ts';
 import type { DiskStall } from '../../common/env/process-disk.ts';
 import type { StoreDamage } from './store-damage.ts';
 

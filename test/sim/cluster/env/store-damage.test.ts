@@ -1,6 +1,7 @@
-import { asBuffer, EMPTY_BYTES, ManualClock, SeededRandom } from '@remora/base';
+import { asBuffer, EMPTY_BYTES, SeededRandom } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import { MemoryMedium } from '../../../../packages/dataserver/src/testing/memory-store.ts';
 import { DiskStall } from '../../common/env/process-disk.ts';
 import { SimStore } from './sim-store.ts';
 import { StoreDamage } from './store-damage.ts';

@@ -5,7 +5,7 @@
  * stands until the row is written again or deleted; who still holds an older picture of the store reads it there.
  */
 import type { Bytes } from '@remora/base';
-import type { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import type { MemoryMedium } from '../../../../packages/dataserver/src/testing/memory-store.ts';
 
 export class StoreDamage {
   /** Whether the life that runs has read the flipped row: it must not go on. */

@@ -6,7 +6,8 @@
  * V2. Between two steps every promise that could settle has settled: each step is a real turn of its own. So what runs
  *     in one world is a function of its seed, and virtual time never overtakes a promise.
  */
-import { assert, type Clock, type Timer, TimerQueue } from '@remora/base';
+import { assert, type Clock, type Timer } from '@remora/base';
+import { TimerQueue } from '@remora/base/testing';
 
 /** Real turns of the event loop are made ready in batches: it is looked for input once per batch, not once per step. */
 const STEPS_PER_BATCH = 64;

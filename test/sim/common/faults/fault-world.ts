@@ -1,5 +1,5 @@
 /** What faults need of a world, and of the nodes in it: whatever runs in them. */
-import type { SimDisk } from '@remora/base';
+import type { SimDisk } from '@remora/base/testing';
 import type { SimLoop } from '../env/loop.ts';
 import type { ProcessClock } from '../env/process-clock.ts';
 import type { DiskStall } from '../env/process-disk.ts';

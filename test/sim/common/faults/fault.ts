@@ -1,6 +1,6 @@
 /** What every kind of fault has in common. */
 import type { Random } from '@remora/base';
-import type { LinkFaults } from '@remora/raft';
+import type { LinkFaults } from '@remora/raft/testing';
 import type { FaultWorld } from './fault-world.ts';
 
 /** One fault of a schedule. `a`, `b` and `c` are drawn without knowing what they will mean, so that each event stands by itself. */

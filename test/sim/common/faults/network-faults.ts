@@ -1,5 +1,5 @@
 /** What goes wrong between nodes. */
-import type { LinkFaults } from '@remora/raft';
+import type { LinkFaults } from '@remora/raft/testing';
 import { type Fault, type FaultEvent, SILENT } from './fault.ts';
 import type { FaultWorld as World } from './fault-world.ts';
 

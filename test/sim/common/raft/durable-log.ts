@@ -3,7 +3,7 @@
  * the codec of the product and a replay of its own that keeps positions only. The checks ask here, and not the code,
  * what is durable.
  */
-import type { SimDisk } from '@remora/base';
+import type { SimDisk } from '@remora/base/testing';
 import type { LogPosition } from '@remora/raft';
 import {
   decodeSegmentHeader,

@@ -1,4 +1,5 @@
-import { SeededRandom, SimDisk } from '@remora/base';
+import { SeededRandom } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import { confOf, type Group, type GroupStatus, type Message } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import { SimLoop } from '../env/loop.ts';

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { ManualClock } from '../../sim/manual-clock.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
 import { nodeClock } from '../node-clock.ts';
 import { FrameParser, frameBytes } from './frame-parser.ts';
 import { dialFrames, type FramePort, type FramePortOptions, OPENING, openFramePort } from './frame-port.ts';

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '../../sim/manual-clock.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
 import { nodeClock } from '../node-clock.ts';
 import { addressKey } from './address-key.ts';
 import { frameBytes } from './frame-parser.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock } from '../../sim/manual-clock.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
 import { OutputBudget } from './output-budget.ts';
 
 function setUp() {

@@ -1,4 +1,5 @@
-import { type Logger, ManualClock, ServiceError, silentLogger } from '@remora/base';
+import { type Logger, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { FrameLink, FrameReceiver } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { PeerRefusalPolicy } from './peer-refusal-policy.ts';

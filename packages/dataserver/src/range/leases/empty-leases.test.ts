@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { TTL_NEVER_MS } from '@remora/lock';
 import type { Command, LeaseInfo, QueryResult, SessionInfo } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';

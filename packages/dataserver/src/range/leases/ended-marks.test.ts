@@ -1,4 +1,5 @@
-import { EMPTY_BYTES, ManualClock } from '@remora/base';
+import { EMPTY_BYTES } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { LockCommand, LockId, SessionRef } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError, type Span } from '@remora/base';
+import { ServiceError, type Span } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { LeaseInfo, Query } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { LeaseAudit } from './lease-audit.ts';

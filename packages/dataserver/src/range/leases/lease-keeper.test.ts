@@ -1,4 +1,5 @@
-import { ManualClock, type ServiceError } from '@remora/base';
+import type { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { TTL_NEVER_MS } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError, type Span } from '@remora/base';
+import { ServiceError, type Span } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { RangeReply } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { memoryEngine } from '../../../test/support/state-bed.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, utf8 } from '@remora/base';
+import { utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { DelayedHold } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-import { ManualClock, utf8 } from '@remora/base';
+import { utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { Command, Txn } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { DiskRoom } from './disk-room.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { type RangeInfo, staleEpoch } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { LeaderWaits } from './leader-waits.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, type ServiceError } from '@remora/base';
+import type { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { type Command, type CommandBatch, decodeEntry, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import type { Group, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { LockCommand } from '@remora/lock';
 import { createLocalChannel, createRpcRegistry, type RangeRequest, rangeExecute } from '@remora/protocol';
 import { expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-import { ManualClock, type ServiceError, utf8 } from '@remora/base';
+import { type ServiceError, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { del, put } from '../../../test/support/state-bed.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom } from '@remora/base';
+import { SeededRandom } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { lockSpan } from '@remora/lock';
 import { kvRoutingKey, type RangeRequest, type SplitLoads } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';

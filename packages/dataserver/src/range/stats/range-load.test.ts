@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { ProgressStatus } from '@remora/raft';
 import { expect, test } from 'vitest';
 import { PeerLiveness } from '../membership/peer-liveness.ts';

@@ -1,4 +1,5 @@
-import { EMPTY_BYTES, ManualClock, nodeClock, SeededRandom, type Span, silentLogger } from '@remora/base';
+import { EMPTY_BYTES, nodeClock, SeededRandom, type Span, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { lockSpan } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';

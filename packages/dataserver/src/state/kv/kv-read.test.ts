@@ -1,4 +1,5 @@
-import { ManualClock, silentLogger } from '@remora/base';
+import { silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
 import { del, HISTORY, put, range, StateBed } from '../../../test/support/state-bed.ts';
 import { HistoryCollector } from '../../range/history-collector.ts';

@@ -1,4 +1,5 @@
-import { EMPTY_BYTES, ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { EMPTY_BYTES, SeededRandom, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import {
   type ClusterView,
   createLocalChannel,

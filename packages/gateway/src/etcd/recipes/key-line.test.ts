@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError, silentLogger, utf8 } from '@remora/base';
+import { ServiceError, silentLogger, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { Command } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { Admission } from '../../admission/admission.ts';

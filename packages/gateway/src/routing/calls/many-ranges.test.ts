@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError, type Span } from '@remora/base';
+import { SeededRandom, ServiceError, type Span } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import {
   type ClusterView,
   type Command,

@@ -1,5 +1,6 @@
 // Acquires that wait: how a gateway keeps them, and how many.
-import { ManualClock, SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import { SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { AcquireAs, LockCommand, LockResult } from '@remora/lock';
 import type {
   ClusterView,

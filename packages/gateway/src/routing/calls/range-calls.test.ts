@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
 import { RangeCalls, type RangeCallsDeps } from './range-calls.ts';
 

@@ -1,4 +1,5 @@
-import { InvariantError, ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { InvariantError, SeededRandom, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { AcquireAs, LockCommand, LockResult } from '@remora/lock';
 import { expect, test } from 'vitest';
 import type { BackendReply, RequestOptions } from '../../backend.ts';

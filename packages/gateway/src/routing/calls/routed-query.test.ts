@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import { SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import {
   type ClusterView,
   type Query,

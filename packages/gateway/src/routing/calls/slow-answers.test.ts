@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import type { LeaderSearch } from '../routes/leader-search.ts';

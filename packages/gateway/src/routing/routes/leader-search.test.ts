@@ -1,4 +1,5 @@
-import { ManualClock, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { type RangeDescriptor, type RangeInfo, type RpcChannel, type RpcDialer, staleEpoch } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { LeaderSearch } from './leader-search.ts';

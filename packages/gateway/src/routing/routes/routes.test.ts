@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { RangeReply } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { Routes } from './routes.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError, utf8 } from '@remora/base';
+import { SeededRandom, ServiceError, utf8 } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { type LockNews, lockSpan } from '@remora/lock';
 import {
   type ClusterView,

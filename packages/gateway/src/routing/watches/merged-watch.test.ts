@@ -1,4 +1,5 @@
-import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { SeededRandom, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import {
   type ClusterView,
   type KvEvent,

@@ -1,6 +1,7 @@
 /** The room that callers take at the port for nodes before they have shown that they are nodes. */
 import { connect, type Socket } from 'node:net';
-import { type Clock, ManualClock, nodeClock, OPENING, openFramePort, ServiceError } from '@remora/base';
+import { type Clock, nodeClock, OPENING, openFramePort, ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { afterEach, expect, test } from 'vitest';
 import { echo } from '../../../test/support/rpc-methods.ts';
 import { LinkCaller } from '../caller.ts';

@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import { HostBed, replicaOn } from '../../../test/support/host/host-bed.ts';
 import { LeaseClock } from './clock/lease-clock.ts';

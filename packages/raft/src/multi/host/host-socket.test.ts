@@ -2,8 +2,8 @@ import { nodeClock, openFramePort, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
 import { Counter } from '../../../test/support/host/host-bed.ts';
 import { until } from '../../../test/support/transport/transport-contract.ts';
+import { MemoryGroupLog } from '../../testing/memory-group-log.ts';
 import type { Group } from '../host-api.ts';
-import { MemoryGroupLog } from '../log/index.ts';
 import { createSocketTransport } from '../transport/node/socket-transport.ts';
 import { createRaftHost } from './host.ts';
 

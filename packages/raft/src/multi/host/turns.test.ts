@@ -1,4 +1,4 @@
-import { ManualClock } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { TurnLoop, type TurnMember } from './turns.ts';
 

@@ -2,14 +2,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeDisk, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { nodeDisk, SeededRandom, silentLogger } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readAll } from '../../../test/support/log-kit.ts';
 import { ENTRY_OVERHEAD_BYTES } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
+import { MemoryGroupLog } from '../../testing/memory-group-log.ts';
 import type { GroupAppend, GroupLog } from '../ports.ts';
 import { openGroupLog } from './group-log.ts';
-import { MemoryGroupLog } from './memory-group-log.ts';
 
 interface Bench {
   readonly log: GroupLog;

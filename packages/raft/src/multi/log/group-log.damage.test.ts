@@ -1,6 +1,7 @@
 // What the log does with bytes that are not what it wrote, and with a disk that fails (traps 8, 25, 26).
 import { createHash } from 'node:crypto';
-import { type Disk, ManualClock, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { type Disk, SeededRandom, silentLogger } from '@remora/base';
+import { ManualClock, SimDisk } from '@remora/base/testing';
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../../core/types.ts';
 import type { GroupLog } from '../ports.ts';

@@ -1,5 +1,6 @@
 // Random calls on the disk log with crashes and a failing disk at random moments, against a naive model that keeps every call.
-import { ManualClock, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { SeededRandom, silentLogger } from '@remora/base';
+import { ManualClock, SimDisk } from '@remora/base/testing';
 import { describe, expect, it } from 'vitest';
 import { type FoundLog, readAll } from '../../../test/support/log-kit.ts';
 import { outlineOf, takeBytes } from '../../core/log.ts';

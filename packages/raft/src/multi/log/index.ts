@@ -7,4 +7,3 @@ export {
   SEGMENT_BYTES_DEFAULT,
 } from './group-log-options.ts';
 export { LOG_FORMAT_VERSION, LogDamagedError, LogVersionError } from './log-format.ts';
-export { MemoryGroupLog } from './memory-group-log.ts';

@@ -1,5 +1,6 @@
 // Reading beside reclaiming (log-reader.ts, D1), what a read costs, and the limit of the queue (group-log.ts, W5).
-import { type Disk, type DiskFile, equalBytes, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { type Disk, type DiskFile, equalBytes, SeededRandom, silentLogger } from '@remora/base';
+import { SimDisk } from '@remora/base/testing';
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../../core/types.ts';
 import type { GroupAppend, GroupLog } from '../ports.ts';

@@ -1,8 +1,9 @@
-import { ManualClock, SeededRandom } from '@remora/base';
+import { SeededRandom } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { type Sending, SnapshotBed, testChunks, testSource } from '../../../test/support/transport/snapshot-bed.ts';
 import { SNAPSHOT_HEADER } from '../../../test/support/transport/transport-contract.ts';
-import type { TappedSnapshotMessage } from './local-snapshots.ts';
+import type { TappedSnapshotMessage } from '../../testing/local-snapshots.ts';
 import { ChunkWindow } from './snapshot-chunks.ts';
 import { IncomingSnapshots } from './snapshot-incoming.ts';
 import {

@@ -1,4 +1,5 @@
-import { assert, type ManualClock } from '@remora/base';
+import { assert } from '@remora/base';
+import type { ManualClock } from '@remora/base/testing';
 import { outlineOf, takeBytes } from '../../../src/core/log.ts';
 import type { Entry, HardState, LogPosition } from '../../../src/core/types.ts';
 import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../../../src/multi/ports.ts';

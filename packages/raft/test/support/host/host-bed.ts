@@ -1,5 +1,6 @@
 /** A cluster of hosts on a virtual clock, for tests: real hosts and cores over an in-memory network, log and state. */
-import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
+import { assert, nodeClock, SeededRandom } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { ConfChange } from '../../../src/core/membership/conf-change.ts';
 import type { ConfState, Entry, LogPosition, Role } from '../../../src/core/types.ts';
 import { createRaftHost, type NodeRaftHost, type RaftHostOptions } from '../../../src/multi/host/host.ts';
@@ -13,7 +14,7 @@ import type {
   StateMachine,
   StateMachineSnapshot,
 } from '../../../src/multi/ports.ts';
-import { type LinkFaults, LocalNetwork } from '../../../src/multi/transport/local-network.ts';
+import { type LinkFaults, LocalNetwork } from '../../../src/testing/local-network.ts';
 import { BedLog } from './held-log.ts';
 import { PausableClock } from './host-clock.ts';
 

@@ -1,8 +1,9 @@
 /** Two nodes with a network between them on a virtual clock, for tests of snapshot transfers. */
-import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
+import { assert, nodeClock, SeededRandom } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import type { SnapshotHeader, SnapshotReceiver, Transport } from '../../../src/multi/ports.ts';
-import { LocalNetwork } from '../../../src/multi/transport/local-network.ts';
 import type { SnapshotTransferOptions } from '../../../src/multi/transport/snapshot-transfer.ts';
+import { LocalNetwork } from '../../../src/testing/local-network.ts';
 import { Recorder, SNAPSHOT_HEADER } from './transport-contract.ts';
 
 const turns = nodeClock();

@@ -1,4 +1,5 @@
-import { type Logger, ManualClock, silentLogger } from '@remora/base';
+import { type Logger, silentLogger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { beforeEach, expect, test } from 'vitest';
 import { StallLog } from './stall-log.ts';
 

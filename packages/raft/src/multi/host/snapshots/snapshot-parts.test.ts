@@ -1,4 +1,5 @@
-import { type Logger, ManualClock } from '@remora/base';
+import type { Logger } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { ByteRate } from './byte-rate.ts';
 import { SendQueue } from './send-queue.ts';

@@ -1,4 +1,5 @@
-import { ManualClock, sleep } from '@remora/base';
+import { sleep } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { hostOptions } from '../options.ts';
 import { newStats } from '../stats.ts';

@@ -6,16 +6,16 @@
  * V2. Messages go through the real encoding; nothing is shared between nodes.
  */
 import { assert, type Clock, copyBytes } from '@remora/base';
-import type { NodeId, TransportHandlers } from '../ports.ts';
-import { IncomingSnapshots, type IncomingStream } from './snapshot-incoming.ts';
+import type { NodeId, TransportHandlers } from '../multi/ports.ts';
+import { IncomingSnapshots, type IncomingStream } from '../multi/transport/snapshot-incoming.ts';
 import {
   decodeReceiverMessage,
   decodeSenderMessage,
   type ReceiverMessage,
   type SenderMessage,
-} from './snapshot-messages.ts';
-import type { SnapshotLink, SnapshotLinkEvents } from './snapshot-outgoing.ts';
-import type { SnapshotTraffic, SnapshotTransferOptions } from './snapshot-transfer.ts';
+} from '../multi/transport/snapshot-messages.ts';
+import type { SnapshotLink, SnapshotLinkEvents } from '../multi/transport/snapshot-outgoing.ts';
+import type { SnapshotTraffic, SnapshotTransferOptions } from '../multi/transport/snapshot-transfer.ts';
 
 /** A message on its way, as a tap sees it. */
 export type TappedSnapshotMessage = {

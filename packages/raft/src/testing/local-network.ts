@@ -7,18 +7,25 @@
  *     direction, so that one-way and bridged partitions can be built.
  */
 import { assert, type Clock, copyBytes, joinSignals, type Random } from '@remora/base';
-import type { GroupMessage, HeartbeatFrame, NodeId, SnapshotHeader, Transport, TransportHandlers } from '../ports.ts';
-import { encodeFrame } from './codec.ts';
-import { HeartbeatEncoder } from './heartbeat-codec.ts';
-import { IncomingFrames } from './incoming-frames.ts';
-import { LocalSnapshots, type SnapshotTap } from './local-snapshots.ts';
-import { type OutgoingContext, sendOverLinks } from './snapshot-outgoing.ts';
+import type {
+  GroupMessage,
+  HeartbeatFrame,
+  NodeId,
+  SnapshotHeader,
+  Transport,
+  TransportHandlers,
+} from '../multi/ports.ts';
+import { encodeFrame } from '../multi/transport/codec.ts';
+import { HeartbeatEncoder } from '../multi/transport/heartbeat-codec.ts';
+import { IncomingFrames } from '../multi/transport/incoming-frames.ts';
+import { type OutgoingContext, sendOverLinks } from '../multi/transport/snapshot-outgoing.ts';
 import {
   newTraffic,
   type SnapshotTraffic,
   type SnapshotTransferOptions,
   snapshotTransferOptions,
-} from './snapshot-transfer.ts';
+} from '../multi/transport/snapshot-transfer.ts';
+import { LocalSnapshots, type SnapshotTap } from './local-snapshots.ts';
 
 /** How one direction between two nodes behaves. Shares are in thousandths of the frames. */
 export interface LinkFaults {

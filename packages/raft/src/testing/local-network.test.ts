@@ -1,7 +1,8 @@
-import { ManualClock, nodeClock, SeededRandom } from '@remora/base';
+import { nodeClock, SeededRandom } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
-import { heartbeat, Recorder, transportContract } from '../../../test/support/transport/transport-contract.ts';
-import type { NodeId, Transport } from '../ports.ts';
+import { heartbeat, Recorder, transportContract } from '../../test/support/transport/transport-contract.ts';
+import type { NodeId, Transport } from '../multi/ports.ts';
 import { LocalNetwork } from './local-network.ts';
 
 transportContract('in memory', async () => {

@@ -1,6 +1,6 @@
-import { outlineOf, takeBytes } from '../../core/log.ts';
-import type { Entry, HardState, LogPosition } from '../../core/types.ts';
-import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
+import { outlineOf, takeBytes } from '../core/log.ts';
+import type { Entry, HardState, LogPosition } from '../core/types.ts';
+import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../multi/ports.ts';
 
 const NO_HARD_STATE: HardState = { term: 0, vote: 0, commit: 0 };
 

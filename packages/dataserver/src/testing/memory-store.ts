@@ -1,7 +1,7 @@
 import { asBuffer, type Bytes, type Row } from '@remora/base';
-import { BTree } from './b-tree.ts';
-import { compareNames, keyOf, type Name, nameOf } from './latin1.ts';
-import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from './store.ts';
+import { BTree } from '../engine/b-tree.ts';
+import { compareNames, keyOf, type Name, nameOf } from '../engine/latin1.ts';
+import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from '../engine/store.ts';
 
 type Rows = BTree<Name, Bytes>;
 /** The empty name is no row's (P3). */

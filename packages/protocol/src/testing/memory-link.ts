@@ -1,5 +1,5 @@
 import { type Clock, copyBytes, ServiceError } from '@remora/base';
-import type { FrameLink, FrameReceiver } from './link.ts';
+import type { FrameLink, FrameReceiver } from '../rpc/link.ts';
 
 /** Frames that may be under way on a memory link before `send` says that it is full. */
 const FRAMES_MAX = 16;

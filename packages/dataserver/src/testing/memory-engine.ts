@@ -11,9 +11,9 @@ import type {
   ScanOptions,
   Span,
 } from '@remora/base';
-import type { EngineDeps, EngineOptions } from './engine-deps.ts';
+import type { EngineDeps, EngineOptions } from '../engine/engine-deps.ts';
+import { OverlayEngine } from '../engine/overlay-engine.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
-import { OverlayEngine } from './overlay-engine.ts';
 
 export interface MemoryEngineDeps {
   readonly options: EngineOptions;
