@@ -6,18 +6,7 @@
  * BF2. Only files whose end is there are whole: what broke off is refused.
  */
 import { type Bytes, compareBytes, concatBytes, copyBytes } from '@remora/base';
-import {
-  asBytes,
-  asCount,
-  asFields,
-  asLease,
-  asList,
-  asMs,
-  asText,
-  leaseToWire,
-  packPlain,
-  unpack,
-} from '@remora/protocol';
+import { KeyValue, packPlain, schema, unpack } from '@remora/protocol';
 import { crc32 } from '@remora/raft';
 import type { KvPair } from 'remora';
 
@@ -27,20 +16,28 @@ const FRAME_HEADER_BYTES = 8;
 /** A page, one pair above its bound, and room. */
 export const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
-const HEADER = 0;
-const PAIRS = 1;
-const END = 2;
+const { field, list, ms, struct, text, uint, union, variant } = schema;
 
-export interface BackupHeader {
-  readonly clusterId: string;
-  /** What the pairs are as of. */
-  readonly revision: number;
-  readonly pairs: number;
-  /** Wall time in ms, for people. */
-  readonly takenAtMs: number;
-  /** Of the program that wrote it, for people. */
-  readonly program: string;
-}
+const HEADER = {
+  clusterId: field(text, 'The cluster that it was taken of.'),
+  revision: field(uint, 'The revision of the pairs.'),
+  pairs: field(uint, 'How many pairs there are.'),
+  takenAtMs: field(ms, 'Wall time in milliseconds, for people.'),
+  program: field(text, 'The program that wrote it, for people.'),
+};
+const HeaderKind = struct('header of a backup', HEADER);
+export type BackupHeader = schema.Infer<typeof HeaderKind>;
+
+const Frame = union('part of a backup', 'type', {
+  header: variant(0, HEADER),
+  pairs: variant(1, { pairs: field(list(KeyValue), 'Pairs in the order of their keys.') }),
+  end: variant(2, {
+    pairs: field(uint, 'How many pairs there were.'),
+    sum: field(uint, 'The checksum of the checksums of all frames.'),
+  }),
+});
+type Frame = schema.Infer<typeof Frame>;
+const frames = schema.closedCodec(Frame);
 
 /** The file is no backup, of another format, damaged or not complete. */
 export class BackupError extends Error {
@@ -53,29 +50,20 @@ export class BackupEncoder {
   #sum = 0;
 
   begin(header: BackupHeader): Buffer {
-    const { clusterId, revision, pairs, takenAtMs, program } = header;
-    return concatBytes(MAGIC, this.#frame([HEADER, clusterId, revision, pairs, takenAtMs, program]));
+    return concatBytes(MAGIC, this.#frame({ type: 'header', ...header }));
   }
 
   pairs(pairs: readonly KvPair[]): Buffer {
     this.#pairs += pairs.length;
-    const rows = pairs.map((kv) => [
-      kv.key,
-      kv.value,
-      kv.createRevision,
-      kv.modRevision,
-      kv.version,
-      leaseToWire(kv.lease),
-    ]);
-    return this.#frame([PAIRS, rows]);
+    return this.#frame({ type: 'pairs', pairs });
   }
 
   end(): Buffer {
-    return this.#frame([END, this.#pairs, this.#sum]);
+    return this.#frame({ type: 'end', pairs: this.#pairs, sum: this.#sum });
   }
 
-  #frame(content: readonly unknown[]): Buffer {
-    const body = packPlain(content);
+  #frame(content: Frame): Buffer {
+    const body = packPlain(frames.encode(content));
     const head = Buffer.alloc(FRAME_HEADER_BYTES);
     const checksum = crc32(body);
     head.writeUInt32BE(body.length);
@@ -98,13 +86,14 @@ export async function* decodeBackup(read: (bytes: number) => Promise<Buffer>): A
   for (;;) {
     const head = await read(FRAME_HEADER_BYTES);
     if (head.length < FRAME_HEADER_BYTES) throw new BackupError('is incomplete: its end is missing');
-    const [kind, ...fields] = await readBody(head, read);
+    const part = await readPart(head, read);
     if (header === undefined) {
-      if (kind !== HEADER) throw new BackupError('is damaged: it does not start with a header');
-      header = decoded(() => decodeHeader(fields));
+      if (part.type !== 'header') throw new BackupError('is damaged: it does not start with a header');
+      const { type: _, ...found } = part;
+      header = found;
       yield { type: 'header', header };
-    } else if (kind === PAIRS) {
-      const page = decoded(() => asList(fields[0], 'pairs', decodePair));
+    } else if (part.type === 'pairs') {
+      const page = part.pairs.map(ownPair);
       for (const { key } of page) {
         if (last !== undefined && compareBytes(last, key) >= 0)
           throw new BackupError('is damaged: its keys are out of order');
@@ -113,7 +102,7 @@ export async function* decodeBackup(read: (bytes: number) => Promise<Buffer>): A
       pairs += page.length;
       yield { type: 'pairs', pairs: page };
     } else {
-      const whole = kind === END && fields[0] === pairs && fields[1] === sum && pairs === header.pairs;
+      const whole = part.type === 'end' && part.pairs === pairs && part.sum === sum && pairs === header.pairs;
       if (!whole) throw new BackupError('is damaged: its end record counts other parts than the file has');
       if ((await read(1)).length > 0) throw new BackupError('is damaged: data follows its end record');
       return;
@@ -131,38 +120,18 @@ function checkMagic(bytes: Buffer): void {
     throw new BackupError(`has format ${format}; this version of remora reads format ${BACKUP_FORMAT}`);
 }
 
-async function readBody(head: Buffer, read: (bytes: number) => Promise<Buffer>): Promise<readonly unknown[]> {
+async function readPart(head: Buffer, read: (bytes: number) => Promise<Buffer>): Promise<Frame> {
   const length = head.readUInt32BE(0);
   if (length > FRAME_BYTES_MAX) throw new BackupError('is damaged: a part has an invalid length');
   const body = await read(length);
   if (body.length < length) throw new BackupError('is incomplete: it is truncated');
   if (crc32(body) !== head.readUInt32BE(4)) throw new BackupError('is damaged: a checksum does not match');
-  const content = decoded(() => unpack(body, 0));
-  if (!Array.isArray(content)) throw new BackupError('is damaged: a part has an unexpected type');
-  return content;
+  return decoded(() => frames.decode(unpack(body, 0)));
 }
 
-function decodeHeader(fields: readonly unknown[]): BackupHeader {
-  const f = asFields(fields, 5, 'header');
-  return {
-    clusterId: asText(f[0], 'clusterId'),
-    revision: asCount(f[1], 'revision'),
-    pairs: asCount(f[2], 'pairs'),
-    takenAtMs: asMs(f[3], 'takenAtMs'),
-    program: asText(f[4], 'program'),
-  };
-}
-
-function decodePair(raw: unknown): KvPair {
-  const f = asFields(raw, 6, 'pair');
-  return {
-    key: copyBytes(asBytes(f[0], 'key')),
-    value: copyBytes(asBytes(f[1], 'value')),
-    createRevision: asCount(f[2], 'createRevision'),
-    modRevision: asCount(f[3], 'modRevision'),
-    version: asCount(f[4], 'version'),
-    lease: asLease(f[5], 'lease'),
-  };
+/** What is read is a slice of a frame. */
+function ownPair(pair: KeyValue): KvPair {
+  return { ...pair, key: copyBytes(pair.key), value: copyBytes(pair.value) };
 }
 
 /** Whatever the codec does not like is damage. */

@@ -10,7 +10,7 @@
  *      which they take part (range/reshape/splits.ts S8). So they are waited for: they take part in the one that records the end.
  */
 import { assert, type Engine, InvariantError, type Logger, type Row, type Span } from '@remora/base';
-import { encodeStored } from '@remora/protocol';
+import { schema, storedRow } from '@remora/protocol';
 import type { GroupId, RaftHost, RecoveredGroup } from '@remora/raft';
 import type { Checkpointer } from '../checkpointer.ts';
 import { rangeSpans, spansOverlap } from '../state/bounds.ts';
@@ -49,7 +49,11 @@ export interface Removal {
   readonly last?: LastState;
 }
 
-const MARKER = { what: 'the marker of a removal', version: 1, fields: 1 };
+const MARKER = storedRow(
+  'the marker of a removal',
+  schema.struct('marker of a removal', { replicaId: schema.field(schema.uint, 'The replica whose rows go.') }),
+  { 1: 1 },
+);
 
 export class ReplicaRemover {
   readonly #deps: RemoverDeps;
@@ -110,7 +114,7 @@ export class ReplicaRemover {
     assert(span !== undefined, 'what is being cleared away is known by its bounds');
     return this.#deps.engine.rebuild({
       spans: rangeSpans(rangeId, span),
-      marker: { key: removalKey(rangeId), value: encodeStored(MARKER, [replicaId]) },
+      marker: { key: removalKey(rangeId), value: MARKER.encode({ replicaId }) },
       rows: nothing(),
       replaced: () => {},
       progress: () => {},

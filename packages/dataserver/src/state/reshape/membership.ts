@@ -13,17 +13,7 @@
  *     who were left out, or that anybody was told: what comes back of them is known by it as past.
  */
 import { assert, EMPTY_BYTES } from '@remora/base';
-import {
-  asCount,
-  asFields,
-  asList,
-  decodeEpoch,
-  decodeStored,
-  type Epoch,
-  encodeEpoch,
-  encodeStored,
-  type RangeDescriptor,
-} from '@remora/protocol';
+import { Epoch, type RangeDescriptor, schema, storedRow } from '@remora/protocol';
 import type { ConfChange, ConfState } from '@remora/raft';
 
 /** Where a replica lives. */
@@ -32,37 +22,50 @@ export interface ReplicaPlace {
   readonly nodeId: number;
 }
 
-const PLACES = { what: 'where new replicas live', version: 1, fields: 1 };
+const { field, list, struct, uint } = schema;
+
+const PLACES = storedRow(
+  'where new replicas live',
+  struct('places', {
+    places: field(
+      list(
+        struct('place', {
+          replicaId: field(uint, 'The replica.'),
+          nodeId: field(uint, 'The node that holds it.'),
+        }),
+      ),
+      'The replicas that join.',
+    ),
+  }),
+  { 1: 1 },
+);
 
 /** The context of a membership change: where those live that join by it. */
 export function encodePlaces(places: readonly ReplicaPlace[]): Uint8Array {
-  if (places.length === 0) return EMPTY_BYTES;
-  return encodeStored(PLACES, [places.map(({ replicaId, nodeId }) => [replicaId, nodeId])]);
+  return places.length === 0 ? EMPTY_BYTES : PLACES.encode({ places });
 }
 
 /** The inverse. Throws an `InvariantError` for anything else. */
 export function decodePlaces(context: Uint8Array): readonly ReplicaPlace[] {
-  if (context.length === 0) return [];
-  return decodeStored(PLACES, context, ([places]) =>
-    asList(places, 'places', (raw) => {
-      const place = asFields(raw, 2, 'place');
-      return { replicaId: asCount(place[0], 'replicaId'), nodeId: asCount(place[1], 'nodeId') };
-    }),
-  );
+  return context.length === 0 ? [] : PLACES.decode(context).places;
 }
 
-const KNOWN_EPOCH = { what: 'the epoch of a range that goes on alone', version: 1, fields: 1 };
+const KNOWN_EPOCH = storedRow(
+  'the epoch of a range that goes on alone',
+  struct('known epoch', { epoch: field(Epoch, 'The latest epoch that any surviving node knows of the range.') }),
+  { 1: 1 },
+);
 /** M5. More changes than a range can go through before it is noticed that its majority is lost. */
 const EPOCHS_SKIPPED = 1_000_000;
 
 /** The context of a forced change: the latest epoch that anybody who is left knows of the range. */
 export function encodeKnownEpoch(epoch: Epoch): Uint8Array {
-  return encodeStored(KNOWN_EPOCH, [encodeEpoch(epoch)]);
+  return KNOWN_EPOCH.encode({ epoch });
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeKnownEpoch(context: Uint8Array): Epoch {
-  return decodeStored(KNOWN_EPOCH, context, ([epoch]) => decodeEpoch(epoch));
+  return KNOWN_EPOCH.decode(context).epoch;
 }
 
 /** The descriptor once a replica goes on alone (M5). */
