@@ -8,7 +8,7 @@
 // P3. Its documents link to nothing that is not in it.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build as bundle } from 'esbuild';
 import { build } from './build.mjs';
@@ -20,8 +20,8 @@ const OWN = /^@remora\//;
 const TARGET = 'node20';
 /** Documents of ours, and what they are called in the package. */
 const DOCUMENTS = new Map([
-  ['sdk.md', 'README.md'],
-  ['locks.md', 'locks.md'],
+  ['reference/sdk.md', 'README.md'],
+  ['understand/locks.md', 'locks.md'],
 ]);
 /** What a module calls its own URL, in a file for `require`. */
 const OWN_URL = {
@@ -69,7 +69,7 @@ function documentOf(name) {
   const text = readFileSync(join(root, 'docs', name), 'utf8');
   return text.replace(/\[([^\]]+)\]\((?!https?:)([^)#]*)(#[^)]*)?\)/g, (link, words, file, anchor = '') => {
     if (file === '') return link;
-    const there = DOCUMENTS.get(file);
+    const there = DOCUMENTS.get(posix.join(posix.dirname(name), file));
     return there === undefined ? words : `[${words}](${there}${anchor})`;
   });
 }

@@ -129,7 +129,7 @@ test('programs of both kinds compile against its types, and so do the examples i
   ];
   const ambient = `import type * as sdk from 'remora';
 declare global { const remora: sdk.RemoraClient; const connect: typeof sdk.connect; const endpoints: string[]; }\n`;
-  const examples = ['README.md', 'docs/locks.md', 'docs/sdk.md'].flatMap((document) => {
+  const examples = ['README.md', 'docs/understand/locks.md', 'docs/reference/sdk.md'].flatMap((document) => {
     const blocks = [...readFileSync(join(root, document), 'utf8').matchAll(/^```ts\n(.*?)^```/gms)];
     const name = document.replace(/\W/g, '-');
     return blocks.map(([, code], at) => write(`example-${name}-${at + 1}.mts`, `${code}\nexport {};\n`));

@@ -521,7 +521,7 @@ test('a token is answered to the client that was granted the lock, and shown to 
 });
 
 describe('the document', () => {
-  const file = fileURLToPath(new URL('../../docs/openapi.json', import.meta.url));
+  const file = fileURLToPath(new URL('../../docs/reference/openapi.json', import.meta.url));
 
   test('is OpenAPI, and is what the docs have (REWRITE=1 writes it there)', async () => {
     expect(await bed.done({ method: 'GET', target: '/openapi.json' })).toEqual(OPENAPI);

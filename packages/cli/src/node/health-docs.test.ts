@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { HEALTH_CONDITIONS } from '@remora/protocol';
 import { expect, test } from 'vitest';
 
-const OPERATIONS = new URL('../../../../docs/operations.md', import.meta.url);
+const OPERATIONS = new URL('../../../../docs/how-to/operations.md', import.meta.url);
 
 test('the documents explain every condition, with its severity, and no other one', () => {
   const [, section = ''] =

@@ -35,8 +35,10 @@ function scriptsOf(file: string): Readonly<Record<string, string>> {
 
 function pages(): readonly string[] {
   const packages = readdirSync(join(ROOT, 'packages')).map((name) => join('packages', name));
-  const folders = ['', 'docs', 'docs/testing', 'docs/decisions', 'examples', ...packages];
+  const folders = ['', 'examples', ...packages];
   const found = folders.flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => join(folder, name)));
+  const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' });
+  found.push(...docs.map((name) => join('docs', name)));
   return found.filter((path) => path.endsWith('.md') && !HISTORY.includes(path)).sort();
 }
 
