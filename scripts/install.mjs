@@ -26,6 +26,7 @@ function manifests() {
     'test/package.json',
     'bench/package.json',
     'examples/package.json',
+    'scripts/docs/package.json',
     ...packages.map((name) => `packages/${name}/package.json`),
   ];
   return candidates.filter((path) => existsSync(join(root, path)));

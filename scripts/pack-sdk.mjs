@@ -21,6 +21,8 @@ const TARGET = 'node20';
 /** Documents of ours, and what they are called in the package. */
 const DOCUMENTS = new Map([
   ['reference/sdk.md', 'README.md'],
+  ['reference/sdk-methods.md', 'methods.md'],
+  ['reference/errors.md', 'errors.md'],
   ['understand/locks.md', 'locks.md'],
 ]);
 /** What a module calls its own URL, in a file for `require`. */

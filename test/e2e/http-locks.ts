@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { NodeProcess } from './node-process.ts';
 
-const DOCS = fileURLToPath(new URL('../../docs/how-to/lock-over-http.md', import.meta.url));
+const DOCS = fileURLToPath(new URL('../../docs/how-to/locks/lock-over-http.md', import.meta.url));
 
 export interface HttpAnswer {
   readonly status: number;
@@ -50,8 +50,8 @@ export interface ScriptRun {
 
 /** Runs the script that the documentation gives for a command under a lock. */
 export function runDocumentedScript(node: NodeProcess, name: string, command: readonly string[]): ScriptRun {
-  const script = /```sh\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(DOCS, 'utf8'))?.[1];
-  if (script === undefined) throw new Error('docs/how-to/lock-over-http.md has no script');
+  const script = /```sh file=with-lock\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(DOCS, 'utf8'))?.[1];
+  if (script === undefined) throw new Error('docs/how-to/locks/lock-over-http.md has no script');
   const env = { PATH: process.env.PATH, REMORA_HTTP: `http://${node.http}` };
   const child = spawn('sh', ['-c', script, 'with-lock', encodeURIComponent(name), ...command], {
     ...{ env, stdio: ['ignore', 'pipe', 'pipe'], detached: true }, // in a process group of its own

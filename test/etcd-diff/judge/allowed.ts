@@ -35,19 +35,19 @@ export const REFUSALS: readonly AllowedRefusal[] = [
   {
     name: 'put and delete of one key',
     why: 'etcd takes a delete in a nested transaction beside a put in another one that comes before it, and a delete from a key on beside any put',
-    source: 'docs/how-to/operations.md',
+    source: 'docs/reference/etcd.md',
     covers: (step, error) => step.do === 'txn' && error === DUPLICATE_KEY && overlap(step),
   },
   {
     name: 'past revision in a transaction that writes',
     why: 'a range whose last change is older than a revision cannot tell whether it is in the future',
-    source: 'docs/how-to/operations.md, decision 19',
+    source: 'docs/reference/etcd.md, decision 19',
     covers: (step, error) => step.do === 'txn' && error === FUTURE_REVISION && writes(step) && readsKnownRevision(step),
   },
   {
     name: 'depth of transactions',
     why: 'they are nested eight deep at most; in etcd only by the number of operations on a path',
-    source: 'docs/how-to/operations.md',
+    source: 'docs/reference/etcd.md',
     covers: (step, error) => step.do === 'txn' && error === TOO_MANY_OPERATIONS && depthOf(step) > DEPTH_MAX,
   },
   {
@@ -59,7 +59,7 @@ export const REFUSALS: readonly AllowedRefusal[] = [
   {
     name: 'unknown comparison',
     why: 'etcd takes an unknown result as one that holds, and an unknown target as one that is equal',
-    source: 'docs/how-to/operations.md',
+    source: 'docs/reference/etcd.md',
     covers: (step, error) =>
       step.do === 'txn' && /^3 the compare (result|target) is unknown$/.test(error) && hasUnknownCompare(step),
   },
@@ -74,7 +74,7 @@ export const DIFFERENCES: readonly AllowedDifference[] = [
   {
     name: 'older header of a keep-alive or a watch',
     why: 'nobody reads at it. In etcd, too, a member that lags answers both with what it has',
-    source: 'docs/how-to/operations.md, decision 71',
+    source: 'docs/reference/etcd.md, decision 71',
     covers: (step, { path, why = '' }, { remora }) =>
       (step.do === 'keepAlive' ||
         step.do === 'cancel' ||
@@ -85,14 +85,14 @@ export const DIFFERENCES: readonly AllowedDifference[] = [
   {
     name: 'which of two faults of a put is told',
     why: 'Remora looks for the key first, as etcd does in transactions',
-    source: 'docs/how-to/operations.md',
+    source: 'docs/reference/etcd.md',
     covers: (step, { path, etcd, remora }) =>
       step.do === 'put' && path === 'error' && etcd === LEASE_NOT_FOUND && remora === KEY_NOT_FOUND,
   },
   {
     name: 'end of a watch whose events are compacted',
     why: 'it names a revision and a reason beside the compacted revision; in etcd it has neither',
-    source: 'docs/how-to/operations.md',
+    source: 'docs/reference/etcd.md',
     covers: (_, { path, etcd, remora }, answers) =>
       ((path === 'reason' && etcd === '' && remora === WATCH_COMPACTED) ||
         (path === 'header.revision' && etcd instanceof Moment && etcd.revision === 0)) &&
@@ -131,7 +131,7 @@ export const TRANSLATIONS: readonly Translation[] = [
   {
     name: 'limit without a sort order',
     why: 'Remora sorts, then cuts; etcd cuts by keys first when no order is named, and sorts what is left',
-    source: 'docs/how-to/operations.md',
+    source: 'docs/reference/etcd.md',
     range: (step) =>
       (step.limit ?? 0n) > 0n && (step.sortTarget ?? 0) !== 0 && (step.sortOrder ?? 0) === 0
         ? { ...step, sortOrder: 1 }
@@ -140,7 +140,7 @@ export const TRANSLATIONS: readonly Translation[] = [
   {
     name: 'negative revision in a transaction',
     why: 'means none, as outside of transactions; etcd calls it compacted, but only there',
-    source: 'docs/how-to/operations.md',
+    source: 'docs/reference/etcd.md',
     range: ({ revision, ...step }, isInTxn) =>
       isInTxn && revision !== undefined && 'raw' in revision && revision.raw < 0n ? step : undefined,
   },

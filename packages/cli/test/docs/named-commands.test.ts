@@ -1,14 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createProgram } from '../../src/program.ts';
 import { faultOf, type NamedCommand, namedIn, partsOf } from './named-commands.ts';
-
-const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
-/** What has changed since is told as it was then. */
-const HISTORY = ['CHANGELOG.md'];
+import { allPages, ROOT, readPage } from './pages.ts';
 
 let program: Command;
 let help = '';
@@ -33,15 +29,6 @@ function scriptsOf(file: string): Readonly<Record<string, string>> {
   return (JSON.parse(readFileSync(join(ROOT, file), 'utf8')) as { scripts: Record<string, string> }).scripts;
 }
 
-function pages(): readonly string[] {
-  const packages = readdirSync(join(ROOT, 'packages')).map((name) => join('packages', name));
-  const folders = ['', 'examples', ...packages];
-  const found = folders.flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => join(folder, name)));
-  const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' });
-  found.push(...docs.map((name) => join('docs', name)));
-  return found.filter((path) => path.endsWith('.md') && !HISTORY.includes(path)).sort();
-}
-
 function faults(named: readonly NamedCommand[]): readonly string[] {
   return named.flatMap((each) => {
     const { file, line, text } = each;
@@ -51,7 +38,7 @@ function faults(named: readonly NamedCommand[]): readonly string[] {
 }
 
 test('every command that the documents name is there, with its flags', () => {
-  const named = pages().flatMap((page) => namedIn(page, readFileSync(join(ROOT, page), 'utf8')));
+  const named = allPages().flatMap((page) => namedIn(page, readPage(page)));
   expect(named.length).toBeGreaterThan(150);
   expect(faults(named)).toEqual([]);
 });
@@ -89,6 +76,7 @@ describe('what is not there is found', () => {
     'remora admin COMMAND --help',
     'remora node --name n1 --initial-cluster n1=a:1,n2=b:1 --insecure',
     'remora admin compact [--revision N]',
+    'remora lock release [options] <name>',
     'npm start -- --nodes 5',
     'pnpm x …',
   ])('and nothing else: %s', (text) => {

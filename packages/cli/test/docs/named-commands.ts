@@ -3,7 +3,8 @@
  *
  * NC1. A command is named by a line of a code block, or by inline code, that begins with `remora`, `npx remora`, `npm run` or
  *      `pnpm`; and by the first cells of the table of commands below `remora admin`, which leave that out.
- * NC2. Words in capitals, in angle brackets or with an ellipsis stand for whatever the reader puts there.
+ * NC2. Words in capitals, in angle brackets or with an ellipsis stand for whatever the reader puts there; `[options]` stands
+ *      for any options.
  * NC3. Each word that names a command has to be one, each flag one of its own, and there are no more arguments than it takes.
  */
 import type { Command } from 'commander';
@@ -93,7 +94,10 @@ function faultOfText(text: string, program: Command, scripts: ReadonlySet<string
 
 /** Up to where the shell takes over: comments, what `lock run` is to run. */
 function wordsOf(text: string): readonly string[] {
-  const plain = text.replace(BEGINS, '$1').replaceAll(/\[([^\]]*)\]/g, '$1');
+  const plain = text
+    .replace(BEGINS, '$1')
+    .replaceAll(' [options]', '')
+    .replaceAll(/\[([^\]]*)\]/g, '$1');
   const words = plain.match(/'[^']*'|"[^"]*"|\S+/g) ?? [];
   const end = words.findIndex((word) => ['>', '&', '#', '--', '…'].includes(word));
   return words.slice(0, end < 0 ? undefined : end);

@@ -2,7 +2,7 @@
  * What can be wrong with a cluster: one table of conditions, and one type that every view shows.
  *
  * HC1. A condition's severity and scope follow from its name alone, so all views agree on them.
- * HC2. `admin check`, `status`, the metrics and `/ready` show the same list (but HC4). docs/how-to/operations.md explains each name
+ * HC2. `admin check`, `status`, the metrics and `/ready` show the same list (but HC4). docs/how-to/cluster/troubleshoot.md explains each name
  *      (packages/cli/src/node/health-docs.test.ts).
  * HC3. A condition makes a node unready only if it is the node's own and another node would serve better. What concerns
  *      the whole cluster makes no node unready: a load balancer would remove all of them.

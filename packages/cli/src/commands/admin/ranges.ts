@@ -212,7 +212,7 @@ function heldText({ keys, bytes, leases, watches }: NonNullable<admin.Range['sta
   return held.join(', ');
 }
 
-/** The shape that scripts rely on (docs/how-to/operations.md). */
+/** The shape that scripts rely on (docs/how-to/cluster/use-admin-commands.md). */
 export function jsonRange({ start, end, ...range }: admin.Range): unknown {
   return {
     ...range,

@@ -1,0 +1,74 @@
+import { describeOptions, formatDurationMs } from '@remora/base';
+import {
+  CHECKS_MAX,
+  DATA_BYTES_MAX,
+  DEPTH_MAX,
+  FORCED_BY_BYTES_MAX,
+  FORCED_REASON_BYTES_MAX,
+  LIST_LIMIT_MAX,
+  LIST_OWNERS_MAX,
+  LOCK_DELAY_MAX_MS,
+  NAME_BYTES_MAX,
+  NAMESPACE_BYTES_MAX,
+  PASSERS_MAX,
+  PERMITS_MAX,
+  REASON_BYTES_MAX,
+  REVOKE_MAX_MS,
+  REVOKER_BYTES_MAX,
+  SHARERS_MAX,
+  SHOW_OWNERS_MAX,
+  TOKEN_BYTES_MAX,
+  WAITERS_MAX,
+} from '@remora/lock';
+import { CHOICES_MAX } from '../../../../client/src/lock/lock-choice.ts';
+import { nodeSchema } from '../../../src/node-options.ts';
+import { code, table } from './table.ts';
+
+const count = (n: number) => n.toLocaleString('en-US');
+const bytes = (n: number) => `${count(n)} bytes`;
+
+const LOCKS: readonly (readonly [string, string])[] = [
+  ['name of a lock', `1 to ${bytes(NAME_BYTES_MAX)}`],
+  ['namespace', bytes(NAMESPACE_BYTES_MAX)],
+  ['token of an owner', bytes(TOKEN_BYTES_MAX)],
+  ['data of a lock', bytes(DATA_BYTES_MAX)],
+  ['lock-delay', formatDurationMs(LOCK_DELAY_MAX_MS)],
+  ['levels of re-entry', count(DEPTH_MAX)],
+  ['waiters of one lock', count(WAITERS_MAX)],
+  ['holders that share one lock; one more waits', count(SHARERS_MAX)],
+  ['waiters at one barrier, or passed without confirming it', count(PASSERS_MAX)],
+  ['permits of a semaphore', count(PERMITS_MAX)],
+  ['locks in one `lockAll`', count(CHOICES_MAX)],
+  ['`by` and `reason` of a forced release', `${bytes(FORCED_BY_BYTES_MAX)}, ${bytes(FORCED_REASON_BYTES_MAX)}`],
+  ['`by` and `reason` of a revocation', `${bytes(REVOKER_BYTES_MAX)}, ${bytes(REASON_BYTES_MAX)}`],
+  ['time of a revocation', formatDurationMs(REVOKE_MAX_MS)],
+  ['holders and waiters that `show` returns', count(SHOW_OWNERS_MAX)],
+  ['holders and waiters per lock that `list` returns', count(LIST_OWNERS_MAX)],
+  ['locks on one page of `list`', count(LIST_LIMIT_MAX)],
+  ['versions in one check', count(CHECKS_MAX)],
+];
+
+export function limitsPage(): string {
+  const options = describeOptions(nodeSchema)
+    .filter(({ group }) => group === 'Limits')
+    .map(({ key, defaultText = '', desc }) => [code(`--${key}`), code(defaultText), desc]);
+  return `# Limits
+
+Every queue, cache and request has a bound. A request beyond a bound is rejected, and nothing is changed.
+
+## Limits of a node
+
+These are [options](node-options.md). [Limit the load](../how-to/cluster/limit-load.md) tells how to choose them.
+
+${table(['Option', 'Default', 'Meaning'], options)}
+
+## Limits of locks
+
+${table(['What', 'At most'], LOCKS)}
+
+## Limits of other interfaces
+
+- The SDK: [Requests and retries](sdk.md#requests-and-retries), [durations](sdk.md#connecting)
+- HTTP: [Who may call](../how-to/locks/lock-over-http.md#who-may-call)
+`;
+}

@@ -1,0 +1,50 @@
+import { type MetricDefinition, silentMetrics } from '@remora/base';
+import type { MetricsRegistry } from '@remora/base/node';
+import { RangeMetrics } from '../../../../dataserver/src/range-metrics.ts';
+import { nodeMetrics } from '../../../src/node/node-metrics.ts';
+import { PortMetrics } from '../../../src/node/ports/port-metrics.ts';
+import { code, table } from './table.ts';
+
+interface Declared extends MetricDefinition {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+}
+
+/** Every metric that a node declares, besides those of the process. */
+function declaredMetrics(): readonly Declared[] {
+  const declared: Declared[] = [];
+  const metrics: MetricsRegistry = {
+    contentType: '',
+    render: () => Promise.resolve(''),
+    onRender() {}, // So nothing is read of what the metrics are about.
+    counter: (definition) => record('counter', definition, silentMetrics.counter(definition)),
+    gauge: (definition) => record('gauge', definition, silentMetrics.gauge(definition)),
+    histogram: (definition) => record('histogram', definition, silentMetrics.histogram(definition)),
+  };
+  function record<M>(kind: Declared['kind'], definition: MetricDefinition, metric: M): M {
+    declared.push({ kind, ...definition });
+    return metric;
+  }
+  nodeMetrics(metrics, {} as Parameters<typeof nodeMetrics>[1]);
+  new PortMetrics(metrics);
+  new RangeMetrics(metrics);
+  return declared;
+}
+
+export function metricsPage(): string {
+  const rows = [...declaredMetrics()]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, kind, labels = [], help }) => [code(name), kind, labels.map(code).join(', '), help]);
+  return `# Metrics
+
+A node shows its metrics at \`/metrics\`, in Prometheus' format:
+
+\`\`\`sh
+curl -s http://127.0.0.1:7483/metrics | grep '^remora_log'
+\`\`\`
+
+Counters and times start with the process. Times are in seconds, sizes in bytes. [Monitor a cluster](../how-to/cluster/monitor.md) tells
+which to watch. Besides these there are the usual metrics of a Node.js process (\`process_*\`, \`nodejs_*\`).
+
+${table(['Metric', 'Type', 'Labels', 'Meaning'], rows)}
+`;
+}

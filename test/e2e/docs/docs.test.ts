@@ -1,0 +1,37 @@
+/** The shell blocks of the documentation, run against real clusters. Programs are compiled by `sdk-package.test.ts`. */
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { shelfPages } from '../../../packages/cli/test/docs/pages.ts';
+import { Cluster } from '../harness.ts';
+import { PageRunner, runnableBlocks } from './page-run.ts';
+
+/** They found a cluster and change its members: one shell, in this order, on machines of its own. */
+const MACHINES = ['run-three-nodes', 'add-a-node', 'take-a-node-out'].map((name) => `docs/how-to/cluster/${name}.md`);
+
+describe('pages for any cluster', () => {
+  let cluster: Cluster;
+  let runner: PageRunner;
+
+  beforeAll(async () => {
+    cluster = await Cluster.start();
+    runner = new PageRunner(cluster);
+  });
+  afterAll(async () => {
+    runner?.remove();
+    await cluster?.stop();
+  });
+
+  const pages = shelfPages().filter((page) => !MACHINES.includes(page) && runnableBlocks(page).length > 0);
+
+  test.each(pages)('%s: its commands work as it says', async (page) => {
+    await runner.run(page);
+  });
+});
+
+test('a cluster on three machines is founded, gets a fourth node and loses it again, as the pages say', async () => {
+  const runner = new PageRunner();
+  try {
+    await runner.run(...MACHINES);
+  } finally {
+    runner.remove();
+  }
+});
