@@ -7,7 +7,11 @@ import { must, root } from '../lib.mjs';
 
 await install();
 await build();
-const rewritten = ['packages/cli/test/docs/reference.test.ts', 'test/http/locks.test.ts'];
+const rewritten = [
+  'packages/cli/test/docs/reference.test.ts',
+  'test/http/locks.test.ts',
+  'packages/protocol/test/wire-page.test.ts',
+];
 await must(
   'writing docs/reference',
   process.execPath,

@@ -4,11 +4,7 @@ import { METHODS, type Message } from './messages.ts';
 
 const INTRO = `# Messages between nodes
 
-This page is made from the declarations in \`packages/protocol/src\`. To make it again:
-
-\`\`\`sh
-REWRITE=1 npx vitest run --project unit packages/protocol/test/wire-page.test.ts
-\`\`\`
+This page is generated from the declarations in \`packages/protocol/src\` by \`npm run docs\`.
 
 Calls travel in frames (\`packages/protocol/src/rpc/frame.ts\`). A frame is MessagePack without extensions. A struct is a list
 of its fields in the order of the tables below; a union is a list that begins with the tag of its variant. Absent optional

@@ -1,5 +1,6 @@
 import { describeOptions, formatDurationMs } from '@remora/base';
 import {
+  BARRIER_WAITERS_MAX,
   CHECKS_MAX,
   DATA_BYTES_MAX,
   DEPTH_MAX,
@@ -10,7 +11,6 @@ import {
   LOCK_DELAY_MAX_MS,
   NAME_BYTES_MAX,
   NAMESPACE_BYTES_MAX,
-  PASSERS_MAX,
   PERMITS_MAX,
   REASON_BYTES_MAX,
   REVOKE_MAX_MS,
@@ -36,7 +36,7 @@ const LOCKS: readonly (readonly [string, string])[] = [
   ['levels of re-entry', count(DEPTH_MAX)],
   ['waiters of one lock', count(WAITERS_MAX)],
   ['holders that share one lock; one more waits', count(SHARERS_MAX)],
-  ['waiters at one barrier, or passed without confirming it', count(PASSERS_MAX)],
+  ['waiters at one barrier, or passed without confirming it', count(BARRIER_WAITERS_MAX)],
   ['permits of a semaphore', count(PERMITS_MAX)],
   ['locks in one `lockAll`', count(CHOICES_MAX)],
   ['`by` and `reason` of a forced release', `${bytes(FORCED_BY_BYTES_MAX)}, ${bytes(FORCED_REASON_BYTES_MAX)}`],
