@@ -53,7 +53,7 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   return enter(procedure, command, record);
 }
 
-/** Of an owner that does not hold the lock. */
+/** The acquire of an owner that does not hold the lock. */
 function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): LockResult {
   const { view, rows } = procedure;
   const { owner, data, waitUntilMs, attempt = 0, keepData = false, delayMs = 0 } = command;
@@ -70,7 +70,7 @@ function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): Loc
   }
   if (inQueue && stayInQueue(rows, record, command)) return stay(procedure, command, record);
   if (inQueue) leaveQueue(procedure, command, record, 'LOCK_CANCELED');
-  else if (someoneWaits(rows)) handOver(procedure); // Past those whose wait is over (L2).
+  else if (someoneWaits(rows)) handOver(procedure); // Removes waiters whose wait is over (L2).
   if (!someoneWaits(rows) && rows.fits(wanted)) {
     const { holder } = rows.grant(wanted);
     releaseEnteringWaiters(procedure);
@@ -80,14 +80,14 @@ function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): Loc
   if (rows.head.waiters >= WAITERS_MAX) {
     return refused('RESOURCE_EXHAUSTED', `the lock has ${WAITERS_MAX} waiters, and takes no more`);
   }
-  // Field by field, as elsewhere on this path: objects put together of others cost a fifth of a hand-over here.
+  // Field by field, as elsewhere on this path: spreading objects costs a fifth of a hand-over here.
   const sinceMs = view.wallMs;
   const waiter: WaiterRecord = { owner, mode, permits, attempt, waitUntilMs, sinceMs, data, keepData, delayMs };
   rows.enqueue(waiter, inQueue ? rows.owner(owner) : record);
   return { type: 'queued', position: rows.head.waiters + (rows.head.upgrading ? 1 : 0) };
 }
 
-/** The answer to an owner that keeps its place, whose turn it may be as the wait of those before it is over (L2). */
+/** Answers an owner that keeps its place. It may be next by now, as the waits before it are over (L2). */
 function stay(procedure: Procedure, command: Acquire, { sequence }: OwnerRecord): LockResult {
   const { rows } = procedure;
   const { owner, wait } = command;
@@ -152,8 +152,8 @@ function reenter(procedure: Procedure, hold: Hold, command: Acquire): LockResult
 }
 
 /**
- * The owner is in the queue already: it keeps its place, and the latest acquire says how long it waits. False: it asks
- * for something else by now, for which it has no place.
+ * The owner is in the queue already: it keeps its place, and waits as long as the latest acquire says. Returns false if the acquire
+ * asks for something else, for which it has no place.
  */
 function stayInQueue(rows: LockRows, record: OwnerRecord, command: Acquire): boolean {
   const { wait, waitUntilMs, attempt = 0, data, keepData = false, delayMs = 0 } = command;
@@ -168,7 +168,7 @@ function stayInQueue(rows: LockRows, record: OwnerRecord, command: Acquire): boo
   return true;
 }
 
-/** Those behind may be next. */
+/** Removes the owner from the queue, and hands over: a waiter behind it may be next. */
 function leaveQueue(procedure: Procedure, { owner }: Acquire, record: OwnerRecord, why: Refused['code']): void {
   procedure.rows.removeWaiter(owner, record);
   leaves(procedure, owner, why);
@@ -177,6 +177,6 @@ function leaveQueue(procedure: Procedure, { owner }: Acquire, record: OwnerRecor
 
 function busy(rows: LockRows): LockResult {
   const hold = rows.anyHold();
-  assert(hold !== undefined, 'W2: where there is no room somebody holds the lock');
+  assert(hold !== undefined, 'W2: a lock without room has a holder');
   return { type: 'busy', holder: publicHolder(hold.holder) };
 }

@@ -3,10 +3,10 @@ import { safeSpanMs } from '@remora/base';
 /**
  * What a holder and the cluster have agreed on about the heartbeats of a session.
  *
- * N1. The server ends the session when it has heard nothing for `serverMisses` intervals, and not before.
- * N2. The holder stops using what it holds when nothing that it sent within the last `holderMisses` intervals was
- *     answered. That is certainly before N1, whatever their clocks do within the drift assumed of any: a condition that
- *     leaves no margin is refused.
+ * N1. The server ends the session when it has received no heartbeat for `serverMisses` intervals, and not earlier.
+ * N2. The holder stops using what it holds when none of the heartbeats of the last `holderMisses` intervals was answered. That is
+ *     certainly before N1, whatever the clocks do within the drift that is assumed of any clock: a condition without a margin is
+ *     refused.
  */
 export interface Condition {
   readonly heartbeatMs: number;
@@ -14,18 +14,18 @@ export interface Condition {
   readonly holderMisses: number;
 }
 
-/** The TTL of a lease that does not end by itself: some 285 years, the longest that there is. */
+/** The TTL of a lease that never expires: some 285 years, the longest TTL. */
 export const TTL_NEVER_MS = 9_000_000_000_000;
 const MISSES_MAX = 1_000;
-/** With less, one answer that is a little late would end it. */
+/** With 1, a single late answer would end the hold. */
 const HOLDER_MISSES_MIN = 2;
 
-/** For what drift does not cover: rounding of times, timers that fire late, the way from the check to the use. */
+/** Covers what is not drift: rounded times, timers that fire late, the time from a check to the use that it allows. */
 const REACTION_MS_MAX = 50;
-/** The same as a part of the TTL, where that is less: sessions of tests and experiments live for a moment only. */
+/** The same as a fraction of the TTL, if that is less: for the short sessions of tests and experiments. */
 const REACTION_FRACTION = 0.1;
 
-/** How long after sending a heartbeat that was acknowledged a session is certainly alive, on the client's clock. */
+/** How long a session is certainly alive after an acknowledged heartbeat was sent, by the client's clock. */
 export function validityMs(ttlMs: number): number {
   return safeSpanMs(ttlMs) - Math.min(REACTION_MS_MAX, ttlMs * REACTION_FRACTION);
 }
@@ -40,7 +40,7 @@ export function conditionValidityMs({ heartbeatMs, holderMisses }: Condition): n
   return heartbeatMs * holderMisses;
 }
 
-/** The most that the holder may miss when the server frees the lock after so many. */
+/** The highest `holderMisses` that leaves a margin before `serverMisses`. */
 export function holderMissesMax(heartbeatMs: number, serverMisses: number): number {
   return Math.floor(validityMs(heartbeatMs * serverMisses) / heartbeatMs);
 }

@@ -1,4 +1,4 @@
-/** What is shown with a hold, and stays with the lock: D1–D3 of `procedures.ts`. */
+/** Changes of the data and the depth of a hold: D1–D3 of `procedures.ts`. */
 import { EMPTY_BYTES } from '@remora/base';
 import type { Holder, LockResult } from '../types.ts';
 import { type CommandOf, granted, type Procedure, refused, SESSION_MESSAGE } from './procedure.ts';
@@ -7,7 +7,7 @@ export function setData(procedure: Procedure, command: CommandOf<'setData'>): Lo
   return changeHolder(procedure, command, { data: command.data });
 }
 
-/** It can be said again, also late: a hold ends by a release only, however deep it is. */
+/** Repeating it, even late, does no harm: only a release ends a hold, however deep it is. */
 export function setDepth(procedure: Procedure, command: CommandOf<'setDepth'>): LockResult {
   return changeHolder(procedure, command, { depth: command.depth });
 }

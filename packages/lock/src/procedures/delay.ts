@@ -1,4 +1,4 @@
-/** Holds that outlive their session for a while: T1–T4 of `procedures.ts`. */
+/** Holds that outlive their session by the lock-delay: T1–T4 of `procedures.ts`. */
 import type { Bytes } from '@remora/base';
 import type { LockView } from '../lock-view.ts';
 import { LockKeys, lockOfKey } from '../records/keys.ts';
@@ -8,7 +8,7 @@ import type { DelayedHold, LockId, LockResult } from '../types.ts';
 import { handOver } from './hand-over.ts';
 import { type CommandOf, type Procedure, refused } from './procedure.ts';
 
-/** T3. Asked again, or after a forced release, there is nothing to end. */
+/** T3. When repeated, or after a forced release, there is nothing to end. */
 export function endDelay(procedure: Procedure, { owner, version }: CommandOf<'endDelay'>): LockResult {
   const { rows } = procedure;
   const hold = rows.delayedHold(owner, version);
@@ -18,12 +18,12 @@ export function endDelay(procedure: Procedure, { owner, version }: CommandOf<'en
   return { type: 'released', depth: 0, version };
 }
 
-/** What is told of a hold that has become one that is delayed. */
+/** What the end of a session reports about a hold that is delayed from now on. */
 export function delayedHold(lock: LockId, { holder, delayMs }: Hold): DelayedHold {
   return { lock, owner: holder.owner, version: holder.version, delayMs };
 }
 
-/** All holds that are delayed in a span of the lock layer's keys. Reads every row of it. */
+/** All delayed holds in a span of the lock layer's keys. Reads every row of the span. */
 export function delayedHolds(view: Pick<LockView, 'scan'>, span: { start: Bytes; end: Bytes }): DelayedHold[] {
   const found: DelayedHold[] = [];
   for (const { key, value } of view.scan(span.start, span.end, 0)) {

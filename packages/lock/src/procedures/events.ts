@@ -1,9 +1,9 @@
 /**
- * What happens to a lock, for those who listen, and what its state is after that.
+ * The events of a lock, for its watchers, and how they change its state.
  *
- * E1. The events of a lock, applied in order to its state before them, give its state after them: what `show` says. Of
- *     owners beyond those that a state names only the numbers are known.
- * E2. Every change that `show` can tell is an event, and nothing else is: an owner that asks again says nothing new.
+ * E1. Applied in order to the state of a lock, its events result in its state after them, as `show` returns it. Of owners beyond
+ *     those that a state names, only the number is known.
+ * E2. Every change that `show` can return is an event, and nothing else is: an owner that repeats a request causes none.
  */
 import { unreachable } from '@remora/base';
 import { samePublicOwner } from '../identity.ts';
@@ -18,52 +18,53 @@ import type {
   Waiter,
 } from '../types.ts';
 
-/** An owner that holds the lock no longer. */
+/** The end of a grant. */
 interface Ended {
   readonly owner: PublicOwner;
   readonly version: number;
-  /** Of a semaphore: the permits that came back. */
+  /** The permits that were given back; 0 unless the lock is a semaphore. */
   readonly permits: number;
 }
 
 export type LockEvent =
-  /** `waited`: it was in the queue, and is not any more. */
+  /** Granted. `waited`: it was in the queue, and no longer is. */
   | { readonly type: 'acquired'; readonly holder: HolderState; readonly waited: boolean }
-  /** Has it alone from now on, under a new version. `waited`: its upgrade waited, and does not any more. */
+  /** Held exclusively from now on, by a new version. `waited`: the upgrade was waiting, and no longer is. */
   | { readonly type: 'upgraded'; readonly holder: HolderState; readonly waited: boolean }
-  /** Has it shared from now on, under a new version. */
+  /** Held shared from now on, by a new version. */
   | { readonly type: 'downgraded'; readonly holder: HolderState }
-  /** Holds it as before, at another depth or with other data; or is delayed, as its session has ended. */
+  /** The holder has another depth or other data, or is delayed because its session has ended. */
   | { readonly type: 'changed'; readonly holder: HolderState }
-  /** Given back by its holder. */
+  /** Released by its holder. */
   | ({ readonly type: 'released' } & Ended)
-  /** Its holder's session has ended, and the lock-delay is over, if it had one. */
+  /** The session of its holder has ended, and so has the lock-delay, if there was one. */
   | ({ readonly type: 'expired' } & Ended)
   /** Taken from its holder by force. */
   | ({ readonly type: 'forced' } & Ended)
+  /** Joined the queue. */
   | { readonly type: 'queued'; readonly waiter: Waiter }
-  /** Waits no longer, and was not granted what it waited for; `code` says why. */
+  /** Left the queue without a grant; `code` says why. */
   | { readonly type: 'left'; readonly owner: PublicOwner; readonly code: RefusalCode }
-  /** How many permits there are from now on; 0: it is no semaphore any more. */
+  /** The semaphore has this many permits from now on; 0: it is no longer a semaphore. */
   | { readonly type: 'capacity'; readonly capacity: number }
-  /** Those who hold it are asked to let go; undefined: that is over. */
+  /** The holders are asked to release the lock; undefined: that request is over. */
   | { readonly type: 'revoking'; readonly revocation: Revocation | undefined }
-  /** Which data are kept with the lock from now on; undefined: none. */
+  /** These data are kept with the lock from now on; undefined: none. */
   | { readonly type: 'kept'; readonly data: Uint8Array | undefined }
-  /** Who has taken it by force last, as it is on record from now on; undefined: nothing is. */
+  /** This forced release is on record from now on; undefined: none. */
   | { readonly type: 'recorded'; readonly forced: ForcedRelease | undefined }
-  /** How many wait until it is free, or until enough share it. */
+  /** This many owners wait at the lock as a barrier, without queueing for it. */
   | { readonly type: 'passing'; readonly count: number };
 
-/** What a listener is told. */
+/** One message to a watcher. */
 export type LockNews =
-  /** What was said of locks from this name on, up to before that one, may be out of date: their states follow. Empty: no bound. */
+  /** Reports about locks from this name up to, but without, that one may be out of date: their states follow. Empty: no bound. */
   | { readonly type: 'begin'; readonly from: Uint8Array; readonly to: Uint8Array }
-  /** How a lock is now; undefined when nobody holds it or waits for it. Of several, those of which nothing is said are so. */
+  /** The state of a lock; undefined when nobody holds it or waits for it. In a watch of several, locks without a message are free. */
   | { readonly type: 'state'; readonly lock: LockId; readonly revision: number; readonly state: LockState | undefined }
-  /** All states were told; from now on, what happens. */
+  /** All states were reported; changes follow. */
   | { readonly type: 'live' }
-  /** What one command, or the end of a session, has done to a lock, in order. */
+  /** What one command, or the end of a session, has changed, in order. */
   | {
       readonly type: 'events';
       readonly lock: LockId;
@@ -129,7 +130,7 @@ function changed(state: LockState, event: LockEvent): LockState {
   }
 }
 
-/** Whoever comes behind some that are not named is not named either. */
+/** A holder that comes behind unnamed ones is not named either. */
 function withHolder(state: LockState, holder: HolderState): LockState {
   const { holders, holderCount, permits } = state;
   const all = holders.length === holderCount;
@@ -141,7 +142,7 @@ function withHolder(state: LockState, holder: HolderState): LockState {
   };
 }
 
-/** By grant, and those of one command by owner: the order in which states name them. */
+/** By version, and by owner within one version: the order in which states name holders. */
 export function byGrant(a: HolderState, b: HolderState): number {
   if (a.version !== b.version) return a.version - b.version;
   const { session: one } = a.owner;
@@ -160,7 +161,7 @@ function withoutHolder(state: LockState, owner: PublicOwner, permits: number): L
   };
 }
 
-/** One who upgrades comes before all. */
+/** A waiting upgrade comes first. */
 function withWaiter(state: LockState, waiter: Waiter): LockState {
   const { waiters, waiterCount } = state;
   const first = waiter.mode === 'upgrade';

@@ -1,4 +1,4 @@
-/** Who is granted a lock when there is room in it: L2, L3 and L6 of `procedures.ts`. */
+/** Grants a lock that has room to its next waiters: L2, L3 and L6 of `procedures.ts`. */
 import { assert } from '@remora/base';
 import { releaseBarrierWaiters } from '../barrier/barrier-release.ts';
 import type { WaiterRecord } from '../records/row-records.ts';
@@ -14,20 +14,20 @@ import {
 } from './procedure.ts';
 
 /**
- * Grants the lock to those who are next, for as long as there is room for the first of them, and removes those on the
- * way who cannot be granted any more. Nobody overtakes: where the first does not fit, the others wait behind it.
+ * Grants the lock to the first waiters, while there is room for the first of them, and removes those that cannot be granted it any
+ * more. No waiter overtakes another: if the first does not fit, the others wait behind it.
  */
 export function handOver(procedure: Procedure): void {
   const { rows } = procedure;
   releaseBarrierWaiters(procedure);
-  if (rows.full) return; // Nobody needs to be looked at.
+  if (rows.full) return; // No waiter needs to be read.
   handOverToUpgrader(procedure);
   if (rows.head.upgrading || rows.full) return;
   handOverToQueue(procedure);
   releaseEnteringWaiters(procedure);
 }
 
-/** B2. Who was granted a share is one of those whom parties wait for, whether it waits for any itself or not. */
+/** B2. Every new share counts as a party, whatever it was asked for: releases the waiters that have waited for it. */
 export function releaseEnteringWaiters(procedure: Procedure): void {
   if (procedure.rows.head.parties > 0) releaseBarrierWaiters(procedure);
 }
@@ -44,7 +44,7 @@ function handOverToQueue(procedure: Procedure): void {
   }
 }
 
-/** U2. Whoever upgrades has the lock already, so it comes before all who wait, as soon as it is the only one. */
+/** U2. The waiting upgrade comes before the queue, once its owner is the only one that shares the lock. */
 function handOverToUpgrader(procedure: Procedure): void {
   const { rows } = procedure;
   const upgrader = rows.upgrader();
@@ -54,15 +54,15 @@ function handOverToUpgrader(procedure: Procedure): void {
   rows.removeUpgrader();
   if (refusal !== undefined) return notify(procedure, upgrader.owner, refusal);
   const hold = rows.holdOf(upgrader.owner);
-  assert(hold !== undefined, 'W2: only who shares a lock upgrades');
+  assert(hold !== undefined, 'W2: an upgrade has a share');
   const { attempt: upgradeAttempt, sinceMs } = upgrader;
   const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt, sinceMs });
   notify(procedure, upgrader.owner, granted(procedure, alone.holder));
 }
 
 /**
- * L6. After the capacity was lowered: removes and answers the waiters that want more permits than there are now, wherever they
- * stand in the queue. The caller hands over after that.
+ * L6. After the capacity was lowered: removes and answers the waiters that want more permits than the capacity, wherever they are in
+ * the queue. The caller hands over after that.
  */
 export function refuseTooLarge(procedure: Procedure): void {
   const { rows } = procedure;
@@ -75,7 +75,7 @@ export function refuseTooLarge(procedure: Procedure): void {
   }
 }
 
-/** L3, L6. Why a waiter cannot be granted the lock. */
+/** L3, L6. Why a waiter can no longer be granted the lock; undefined if it can. */
 function refusalOf({ view, rows }: Procedure, { owner, waitUntilMs, permits }: WaiterRecord): Refused | undefined {
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
   if (waitIsOver(view, waitUntilMs)) return tooLate();

@@ -1,10 +1,10 @@
 /**
- * Who holds a lock: grants, their changes and their ends, and who of them is asked to let go.
+ * The holders of a lock: grants, their changes and their ends, and which of them are asked to release.
  *
- * W6. One owner has the lock alone (the head says who), or any number share it (a row for each): never both. Of a
- *     semaphore the permits of all who share it are counted in the head.
- * W7. A hold that is delayed is all that its owner has: an owner row, if it shares the lock, says nothing else. Its lease's
- *     id may be another session's by now, and stays attached as it is. The head counts those that are.
+ * W6. Either one owner holds the lock exclusively (the head names it), or any number share it (with a row each): never both. The head
+ *     counts the permits of all that share a semaphore.
+ * W7. An owner with a delayed hold has nothing else in the lock: its owner row, if it shares the lock, contains nothing more. Another
+ *     session may have the id of its lease by now, and stays attached. The head counts the delayed holds.
  */
 import { assert, equalBytes } from '@remora/base';
 import { sameOwner } from '../identity.ts';
@@ -18,7 +18,7 @@ import type { HolderState, Owner, Revocation } from '../types.ts';
 import type { LockEvent } from './events.ts';
 import type { GrantEnd } from './meter.ts';
 
-/** What is granted, to whom. */
+/** What to grant, to which owner. */
 export type GrantRequest = Pick<
   WaiterRecord,
   'owner' | 'mode' | 'permits' | 'attempt' | 'data' | 'keepData' | 'delayMs'
@@ -27,12 +27,12 @@ export type GrantRequest = Pick<
 export interface Conversion {
   readonly mode: 'exclusive' | 'shared';
   readonly upgradeAttempt: number;
-  /** Since when it was waiting for this, in wall time; absent: it was not. */
+  /** The wall time since when it has waited for this; absent: it has not. */
   readonly sinceMs?: number;
 }
 
 export class LockHolds extends LockRecords {
-  /** What the owner holds; a hold that is delayed is its no longer. */
+  /** The hold of an owner. A delayed hold no longer belongs to its owner. */
   holdOf(owner: Owner): Hold | undefined {
     const hold = this.#anyHoldOf(owner);
     return hold?.delayed ? undefined : hold;
@@ -50,7 +50,7 @@ export class LockHolds extends LockRecords {
     return shareVersion === 0 ? undefined : this.share(owner, shareVersion);
   }
 
-  /** One of those who hold it; of those who share it the first, or one that is not `except`. */
+  /** One of the holders: of several sharers the first that is not `except`. */
   anyHold(except?: Owner): Hold | undefined {
     return (
       this.headRecord.hold ??
@@ -58,20 +58,20 @@ export class LockHolds extends LockRecords {
     );
   }
 
-  /** Those who share it, in the order of their grants, at most `limit` of them (0: all). */
+  /** The shares, in the order of their grants, at most `limit` of them (0: all). */
   shares(limit: number): readonly Hold[] {
     if (this.headRecord.sharers === 0) return [];
     const { start, end } = this.keys.shares();
     return this.view.scan(start, end, limit).map((row) => shareAt(this.keys, row));
   }
 
-  /** Whether there is no room for anybody, whatever is asked for. */
+  /** Whether there is no room, whatever an owner asks for. */
   get full(): boolean {
     const { hold, permits, capacity } = this.headRecord;
     return hold !== undefined || (capacity > 0 && permits >= capacity);
   }
 
-  /** Whether there is room beside those who hold it. */
+  /** Whether there is room for this beside the present holders. */
   fits({ mode, permits }: Pick<GrantRequest, 'mode' | 'permits'>): boolean {
     const head = this.headRecord;
     if (mode === 'exclusive') return !this.held;
@@ -79,7 +79,7 @@ export class LockHolds extends LockRecords {
     return mode !== 'permits' || head.permits + permits <= head.capacity;
   }
 
-  /** Makes the owner a holder, under the revision of this command. `sinceMs`: the wall time since when it waited. */
+  /** Makes the owner a holder, by the revision of this command. `sinceMs`: the wall time since when it has waited. */
   grant(request: GrantRequest, sinceMs?: number): Hold {
     const { owner, mode, permits, attempt, keepData, delayMs } = request;
     assert(mode !== 'upgrade' && this.fits(request), 'W6: a lock is granted only where there is room');
@@ -103,7 +103,7 @@ export class LockHolds extends LockRecords {
     return hold;
   }
 
-  /** Changes what is known of a hold: its depth and its numbers. */
+  /** Changes the depth, the data or the numbers of a hold. */
   setHold(hold: Hold): void {
     this.#tellChange(hold);
     if (hold.mode === 'exclusive') this.headRecord.hold = hold;
@@ -111,7 +111,7 @@ export class LockHolds extends LockRecords {
     this.changed = true;
   }
 
-  /** What cannot be seen of a hold is no event (E2). */
+  /** Changes that nobody can see are no event (E2). */
   #tellChange(hold: Hold): void {
     if (this.view.onEvent === undefined) return;
     const before = this.holdOf(hold.holder.owner);
@@ -122,7 +122,7 @@ export class LockHolds extends LockRecords {
     if (!same) this.view.onEvent({ type: 'changed', holder: stateOfHolder(hold) });
   }
 
-  /** Takes the lock from a holder. The caller hands it over (W2). */
+  /** Ends a hold. The caller hands over (W2). */
   vacate(hold: Hold, how: 'released' | 'expired' | 'forced'): void {
     this.#remove(hold);
     const { owner, version } = hold.holder;
@@ -135,7 +135,7 @@ export class LockHolds extends LockRecords {
     this.#meterEnd(hold, how);
   }
 
-  /** Gives a holder the lock in another way, by a new grant, as fencing versions are of one way to hold it. */
+  /** Converts a hold to another mode, by a new grant: a fencing version stands for one mode. */
   convert(hold: Hold, { sinceMs, ...to }: Conversion): Hold {
     this.#remove(hold);
     const holder = { ...hold.holder, version: this.view.revision, lockTimeMs: this.view.wallMs };
@@ -212,21 +212,21 @@ export class LockHolds extends LockRecords {
 
   // ------------------------------------------------------------------------------------------------ revocation
 
-  /** Undefined: nothing is asked any more. */
+  /** Undefined: the revocation is over. */
   setRevocation(revocation: Revocation | undefined): void {
     writeRevocation(this.view, this.keys, { head: this.headRecord, revocation });
     this.changed = true;
     this.view.onEvent?.({ type: 'revoking', revocation });
   }
 
-  /** Whether anybody holds the lock by a grant up to this version, and can let go of it. */
+  /** Whether somebody who can release the lock holds it by a version up to this one. */
   isAsked(version: number): boolean {
     const { hold, delayed } = this.headRecord;
     const holds = hold === undefined ? this.shares(delayed === 0 ? 1 : 0) : [hold];
     return holds.some((one) => !one.delayed && one.holder.version <= version);
   }
 
-  /** V3 of `revocation.ts`: who has had the lock by `version`, and has it by a new one now, is asked as before. */
+  /** V3 of `revocation.ts`: a holder whose version has changed from `version` is still asked. */
   #askOn(version: number): void {
     const revocation = readRevocation(this.view, this.keys, this.headRecord);
     if (revocation === undefined || version > revocation.version) return;

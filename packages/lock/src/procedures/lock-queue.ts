@@ -1,9 +1,9 @@
 /**
- * Who waits for a lock: the queue, and the one who shares the lock and waits to have it alone.
+ * The waiters of a lock: the queue, and the sharer that waits for its upgrade.
  *
- * W2. Only a lock that is held has a queue: whoever vacates it hands over before `save`. Only who shares it upgrades.
- * W5. No step reads the whole queue, except one that lowers the capacity of a semaphore: the first waiter is found by the head's sequence, an owner's place by its row. Only
- *     where some have left from the front is the next one looked for.
+ * W2. Only a held lock has a queue: a command that vacates the lock hands over before `save`. Only a sharer upgrades.
+ * W5. No command reads the whole queue, except one that lowers the capacity of a semaphore. The head's sequence leads to the first
+ *     waiter, and an owner's row to its place. Only when waiters have left from the front is the next one searched for.
  */
 import { assert, type Bytes, keyAfter } from '@remora/base';
 import { publicOwner } from '../public-owner.ts';
@@ -12,9 +12,9 @@ import { decodeWaiter, encodeWaiter, type OwnerRecord, type WaiterRecord } from 
 import type { Owner } from '../types.ts';
 import { LockHolds } from './lock-holds.ts';
 
-/** Rows read ahead at a hand-over: one at first, as one waiter is mostly all that is granted, then more and more. */
+/** Rows read ahead at a hand-over: one at first, as mostly one waiter is granted the lock, then twice as many each time. */
 const FRONT_BATCH_MAX = 64;
-/** Rows read at a time where the whole queue is. */
+/** Rows read at a time when the whole queue is read. */
 const QUEUE_PAGE_ROWS = 256;
 
 export class LockQueue extends LockHolds {
@@ -23,7 +23,7 @@ export class LockQueue extends LockHolds {
   upgrader(): WaiterRecord | undefined {
     if (!this.headRecord.upgrading) return undefined;
     const bytes = this.view.get(this.keys.upgrade());
-    assert(bytes !== undefined, 'W2: who waits for an upgrade has a row');
+    assert(bytes !== undefined, 'W2: a waiting upgrade has a row');
     return decodeWaiter(bytes);
   }
 
@@ -71,7 +71,7 @@ export class LockQueue extends LockHolds {
     this.view.put(this.keys.waiter(sequence), encodeWaiter(waiter));
   }
 
-  /** At most this many are before the waiter, itself included; exact unless some have left from the middle. */
+  /** The position of a waiter; 1 is next. An upper bound if waiters have left from the middle of the queue. */
   position(sequence: number): number {
     return positionOf(this.headRecord, sequence);
   }
@@ -82,7 +82,7 @@ export class LockQueue extends LockHolds {
     this.putOwner(owner, { sequence: 0, mark: record.mark, shareVersion: record.shareVersion });
   }
 
-  /** The first waiters, one by one; the caller takes each out (`removeFirst`) before it asks for the next. */
+  /** The first waiters, one by one. The caller removes each (`removeFirst`) before it takes the next. */
   *front(): Generator<WaiterRecord> {
     let limit = 1;
     while (this.headRecord.waiters > 0) {
@@ -99,7 +99,7 @@ export class LockQueue extends LockHolds {
   }
 
   /**
-   * All waiters, in their order. The caller may take out those that it was given. At most WAITERS_MAX rows, about 2 µs each.
+   * All waiters, in order. The caller may remove those it has received. At most WAITERS_MAX rows, about 2 µs each.
    */
   *queued(): Generator<WaiterRecord> {
     let start: Bytes = this.keys.waiter(this.headRecord.firstSequence);

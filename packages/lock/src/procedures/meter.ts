@@ -4,15 +4,15 @@ import type { HoldMode, RefusalCode, Waiter } from '../types.ts';
 export type GrantEnd = 'released' | 'expired' | 'forced' | 'converted';
 
 /**
- * Counts what happens to locks. Times are differences of the wall times that leaders stamp on entries: for statistics
- * only, and below 0 where clocks were set.
+ * Counts what happens to locks. Times are differences of the wall times that leaders stamp on entries: for statistics only, and
+ * negative where a clock was set back.
  */
 export interface LockMeter {
-  /** `waitedMs`: undefined when it did not wait. */
+  /** `waitedMs`: how long the owner waited; undefined if it did not. */
   granted(mode: HoldMode, waitedMs: number | undefined): void;
   ended(mode: HoldMode, how: GrantEnd, heldMs: number): void;
-  /** Joined the queue, at this place. */
+  /** An owner joined the queue at this position. */
   queued(mode: Waiter['mode'], position: number): void;
-  /** Left the queue without a grant. */
+  /** An owner left the queue without a grant. */
   left(code: RefusalCode): void;
 }

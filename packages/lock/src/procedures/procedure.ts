@@ -1,4 +1,4 @@
-/** What the procedures have in common; their rules are in `procedures.ts`. */
+/** What the procedures share; the rules are in `procedures.ts`. */
 
 import { sameOwner } from '../identity.ts';
 import type { LockView } from '../lock-view.ts';
@@ -16,7 +16,7 @@ export interface Procedure {
   readonly view: LockView;
   readonly rows: LockRows;
   readonly lock: LockId;
-  /** What others are told. */
+  /** Answers to open calls of other owners. */
   readonly notices: LockNotice[];
 }
 
@@ -31,14 +31,14 @@ export function refused(code: Refused['code'], message: string): Refused {
   return { type: 'refused', code, message };
 }
 
-/** Tells an owner's open call. Who is refused so waited, and does so no longer. */
+/** Answers an owner's open call. A refusal means that the owner was waiting, and no longer does. */
 export function notify(procedure: Procedure, owner: Owner, result: LockResult): void {
   const { lock, notices } = procedure;
   notices.push({ lock, owner, result });
   if (result.type === 'refused') leaves(procedure, owner, result.code);
 }
 
-/** Tells those who listen that an owner waits no longer. */
+/** Reports to listeners and to the meter that an owner no longer waits. */
 export function leaves({ view }: Procedure, owner: Owner, code: Refused['code']): void {
   view.meter?.left(code);
   view.onEvent?.({ type: 'left', owner: publicOwner(owner), code });
@@ -52,12 +52,12 @@ export function tooLate(): Refused {
   return refused('LOCK_TIMEOUT', 'the wait for the lock has timed out');
 }
 
-/** A mark whose end has passed says nothing, whether it was cleared yet or not. */
+/** A mark whose end has passed has no effect, whether it was cleared or not. */
 export function liveMark(view: LockView, { mark }: OwnerRecord): Mark | undefined {
   return mark !== undefined && mark.deadlineMs >= view.timeMs ? mark : undefined;
 }
 
-/** M1, M2. Whether an acquire may have been sent before the cancel or release that left the mark. */
+/** M1, M2. Whether the acquire may have been sent before the cancel or release that left the mark. */
 export function isMarked(view: LockView, record: OwnerRecord, command: CommandOf<'acquire'>): boolean {
   const mark = liveMark(view, record);
   if (mark === undefined) return false;
@@ -66,7 +66,7 @@ export function isMarked(view: LockView, record: OwnerRecord, command: CommandOf
   return command.deadlineMs <= mark.deadlineMs;
 }
 
-/** A mark is of use only while an acquire may still be applied, and for a session that could be granted one (M3). */
+/** Leaves a mark, if an acquire may still be applied, for a session that could still be granted the lock (M3). */
 export function leaveMark(
   { view, rows }: Procedure,
   { owner, deadlineMs }: Pick<CommandOf<'release'>, 'owner' | 'deadlineMs'>,
@@ -76,12 +76,12 @@ export function leaveMark(
   rows.mark(owner, { attempt, deadlineMs });
 }
 
-/** M1. Whether a release, cancel or downgrade by the holder was meant for a grant that it had before. */
+/** M1. Whether a release, cancel or downgrade by the holder is meant for an earlier grant. */
 export function isOfEarlierGrant({ attempt = 0 }: { readonly attempt?: number }, hold: Hold): boolean {
   return attempt > 0 && attempt < hold.firstAttempt;
 }
 
-/** Takes out an upgrade of this holder that waits, up to `attempt` (0: any), and answers it. */
+/** Cancels the waiting upgrade of this holder if its number is at most `attempt` (0: any), and answers it. */
 export function stopWaiting(procedure: Procedure, { holder: { owner } }: Hold, attempt: number): void {
   const { rows } = procedure;
   const upgrader = rows.upgrader();
@@ -91,7 +91,7 @@ export function stopWaiting(procedure: Procedure, { holder: { owner } }: Hold, a
   notify(procedure, owner, refused('LOCK_CANCELED', 'the upgrade was canceled'));
 }
 
-/** B6. Why one who waits to pass or to enter does nothing else. */
+/** B6. The refusal for an owner that waits to pass or to enter; undefined for other owners. */
 export function refusalOfBarrierWaiter(rows: LockRows, owner: Owner): Refused | undefined {
   if (rows.head.passing === 0 || rows.barrierWaiters.get(owner)?.passedVersion !== 0) return undefined;
   return refused(

@@ -1,93 +1,113 @@
 /**
- * The lock procedures: what each command does to a lock (design §15). Pure functions over `LockView`, called by
- * apply on every replica. Commands come in checked (`validateLockCommand`) and within their deadline: apply refuses
- * one that is past it, by the same range time that `LockView.timeMs` shows.
+ * The lock procedures: what each command does to a lock (design §15). They are pure functions over `LockView`, which apply calls on
+ * every replica. A command has been checked (`validateLockCommand`) and is within its deadline when it gets here: apply refuses one
+ * that is past its deadline, by the range time that `LockView.timeMs` shows.
  *
- * L1. One owner holds a lock alone, or any number share it, or, of a semaphore, the permits of all together are at most
- *     its capacity, unless that was lowered meanwhile. The version of a grant is the revision of the command that
- *     granted, and stays the same over re-entries; as revisions grow, so do versions, over deletion and restart, with
- *     nothing left in storage. What one command grants to several has one version.
- * L2. Waiters are granted in the order in which they joined, whatever they ask for: who does not fit holds up all behind
- *     it. Whoever makes room passes it on in the same command, so no wake-up can be lost (trap 21). A waiter whose
- *     session is not alive or whose wait is over is removed instead, and answered (traps 19, 20). Where that would
- *     make room for others, it is done at the latest with the next command on the lock.
- * L3. A grant goes to a living session only: checked when acquiring and again when handing over (trap 19).
- * L4. A command that is refused changes nothing that others can see; it may clear ended marks, remove waiters whose time
- *     has passed, or leave a mark.
- * L5. While it is held or waited for a name is a lock or a semaphore, and refuses to be the other; a semaphore whose
- *     capacity was set stays one. Alone or shared are two ways to hold one lock.
- * L6. No waiter wants more permits than the semaphore has: it could never be granted them. An acquire that wants more is
- *     refused, and whoever lowers the capacity refuses those waiters in the same command.
+ * Grants and the queue.
  *
- * Upgrades. Who shares a lock may ask to have it alone without letting go.
+ * L1. Either one owner holds a lock exclusively, or any number of owners share it. The holders of a semaphore together have at most
+ *     as many permits as its capacity, unless the capacity was lowered meanwhile. The version of a grant is the revision of the
+ *     command that granted it, and re-entries keep it. Revisions grow, so versions grow too, even if the lock is deleted in between
+ *     and nothing of it is left in storage. Owners that one command grants the lock together have the same version.
+ * L2. Waiters are granted the lock in the order in which they joined the queue, whatever they ask for: a waiter that does not fit
+ *     holds up all waiters behind it. A command that makes room hands it over itself, so no wake-up can be lost (trap 21). A waiter
+ *     whose session is dead or whose wait is over is removed and answered instead (traps 19, 20). Where removing it would make room
+ *     for others, that happens at the latest with the next command on the lock.
+ * L3. Only an owner with a living session is granted the lock: an acquire checks that, and a hand-over checks it again (trap 19).
+ * L4. A refused command changes nothing that others can see. It may clear marks that have ended, remove waiters whose time has
+ *     passed, and leave a mark.
+ * L5. While a name is held or waited for it is either a lock or a semaphore, and refuses to be used as the other. A semaphore whose
+ *     capacity was set stays a semaphore. Exclusive and shared are two modes of one lock.
+ * L6. No waiter wants more permits than the semaphore has, as it could never be granted them. An acquire that wants more is refused,
+ *     and the command that lowers the capacity refuses such waiters.
  *
- * U1. One upgrade waits at a time: two would wait for one another for ever, so the second is refused at once.
- * U2. It comes before all who wait, as it holds the lock already, and nobody joins those who share it meanwhile.
- * U3. Each change of the way it is held is a new grant with a new version: who reads after a downgrade has the same
- *     version as those who are let in by it.
- * U4. Upgrades are numbered like acquires, and are no levels: one that comes late, after it was given up or after a
- *     downgrade, changes nothing, and neither does a cancel or a downgrade of an earlier one.
+ * A hand-over, by L2 and L3. A holds the lock; B (shared), C (exclusive) and D (shared) wait in this order, and the session of C is
+ * dead. `release` by A, applied at revision 90:
  *
- * Data. Each hold has data of its own, which others see.
+ *   1. `vacate` ends A's grant: nobody holds the lock.
+ *   2. B is first, its session lives and it fits: B is granted the lock shared, by version 90.
+ *   3. C is next. Had its session been alive, it would not fit beside B, and D would have to wait behind it. As it is dead, C is
+ *      removed and answered SESSION_EXPIRED.
+ *   4. D fits beside B: D is granted the lock shared, by version 90 as well.
  *
- * D1. A hold that keeps its data starts with what was kept with the lock, unless it brings data itself. When it ends, in
- *     whatever way, what it says is kept in the place of what was; if it says nothing, nothing is kept. A holder that
- *     dies before it has said anything thus loses nothing of what those before it left.
- * D2. Only the owner of a hold changes its data, or says how deep it is, and names the grant: what comes late does not
- *     change a later one, and a version below that of an upgrade is one of those.
- * D3. Other holds leave kept data as they are, and are told of them when they are granted. They stay, with nobody
- *     holding the lock too, until they are replaced or forgotten.
+ * Every replica does this in the one entry at 90, so there is no moment at which the lock is free and somebody waits for it.
  *
- * F1. Who takes a lock by force, and why, stays on record if either is said, until that happens again or is forgotten. It
- *     names the newest grant that was ended.
+ * Upgrades. An owner that shares a lock may ask to hold it exclusively without releasing it.
  *
- * Barriers. Who only waits for a lock to be free takes nothing from anybody, and stands in no queue.
+ * U1. One upgrade waits at a time. Two would wait for each other forever, so the second one is refused at once.
+ * U2. An upgrade comes before all waiters, as its owner holds the lock already, and nobody joins the other sharers meanwhile.
+ * U3. Each conversion is a new grant with a new version. Readers that a downgrade lets in have the same version as its owner.
+ * U4. Upgrades are numbered like acquires, and are not levels. An upgrade that arrives late, after it was given up or after a
+ *     downgrade, changes nothing. Neither does a cancel or a downgrade that is meant for an earlier upgrade.
  *
- * B1. All who wait so pass together, in the entry after which nobody holds the lock, or at once if nobody does; whoever is
- *     next in the queue has it after that. Who holds it and wants to pass gives it back in the same step: the last of those
- *     who leave lets all of them go, and none of them can come in again before the others have left.
- * B2. Who enters shares the lock at once, and waits until as many share it as it waits for; all who wait for that many, or
- *     fewer, are let in together, in the entry that grants the last share, whatever that was asked for. It is counted from the moment that it waits, and stays until it leaves.
- * B3. Whoever's session is dead or whose wait is over is not counted: it is taken out, with its share, before anybody passes.
- *     Nor is one counted that is delayed (T1).
- * B4. That somebody has passed is kept until it says that it knows (release, cancel), acquires or enters, or its session ends: who
- *     did not hear the answer is told so again, though the lock may be held again by then.
- * B5. Both are numbered, and end by cancel and release as an acquire does.
- * B6. Who waits to pass or to enter does nothing else with the lock until that has ended: it neither acquires nor upgrades
- *     nor downgrades, as its share may be taken out by any step that lets others in (B3).
+ * Data. Each hold has data of its own, which others can see.
  *
- * Lock-delay. Who works under a lock may go on for a while after its session has ended, or be ended, without knowing. A
- * hold may ask that others wait for that.
+ * D1. A hold that keeps its data starts with the data that were kept with the lock, unless it brings data. When it ends, in whatever
+ *     way, its data replace the kept ones; if it has none, nothing is kept. So a holder that dies before it has set any data loses
+ *     nothing of what earlier holders left.
+ * D2. Only the owner of a hold changes its data or its depth, and names the version of the grant: a late command does not change a
+ *     later grant, nor a grant that an upgrade has replaced.
+ * D3. Other holds leave the kept data unchanged, and are told of them when they are granted the lock. Kept data stay, even if nobody
+ *     holds the lock, until they are replaced or forgotten.
  *
- * T1. When a session ends, however that is, those of its holds that have a delay stay: they are *delayed*. They keep
- *     others off as before (permits stay taken, who shares the lock is joined by others who do), and are their owners' no
- *     longer: not current, neither released nor changed by them.
- * T2. A release by the owner, or a cancel, ends a hold without a delay.
- * T3. The delay ends by a command that names the hold, or by force. The leader sends it once the delay has passed, by its
- *     monotonic clock, since it applied the end of the session, or since it began to lead, in full: so nobody is granted
- *     before, whichever leader it is whose command is applied.
- * T4. Nothing belongs to the session any more once its end has been told.
+ * F1. A forced release is put on record if `by` or `reason` is given, until the next one or until it is forgotten. The record names
+ *     the newest grant that it ended.
  *
- * Marks. A canceled or released acquire may still be under way (sent again by a gateway, delayed by a network), and
- * must not be granted afterwards. So cancel and release leave a mark for the owner, which refuses such an acquire,
- * and lives as long as one may be applied: until the latest deadline of those sent before, which the command names.
+ * Barriers. An owner that only waits for a lock to be free takes nothing from anybody, and is in no queue.
  *
- * M1. Where the client numbers its acquires (`attempt`), a mark refuses those up to the highest number that was
- *     ended. The next acquire has a higher one: release → acquire works at once, with any deadlines. Numbers also
- *     tell an acquire that is asked again from a re-entry, and name the level that a cancel undoes.
- *     A release or cancel below the number that was granted is one of an earlier grant that comes late: it leaves the
- *     present one alone.
- * M2. Where it does not, a mark refuses acquires whose deadline is not after the mark's. Those sent before are refused,
- *     as the mark's deadline is the latest of theirs; a new one passes if its deadline is later, as it is when an
- *     owner uses one time limit throughout. In doubt the rule refuses, never grants: an owner that varies its limits
- *     numbers its acquires or takes a new token for each. Without numbers, an acquire asked again by the holder is
- *     a re-entry, and a cancel undoes one level.
- * M3. `deadlineMs: 0` on a release says that no acquire can be under way any more, the usual case when the grant was
- *     answered to the first asking. No mark is left then, and the release of an uncontended lock leaves nothing.
- * M4. Marks go when their end has passed, some with every command on the lock, and with their session. Where no command
- *     comes, the leader sends one (`clearingOfMarks`). A lock keeps at most MARKS_MAX; beyond that the mark nearest to its
- *     end gives way: at worst a lock is held by an owner that gave up, until its session ends, while refusing would stop
- *     everyone.
+ * B1. All owners that wait to pass do so together: in the entry after which nobody holds the lock, or at once if nobody does. The next
+ *     waiter in the queue is granted the lock after that. A holder that asks to pass releases the lock in the same step. So the last
+ *     one to leave lets all of them go, and none of them can enter again before the others have left.
+ * B2. An owner that enters shares the lock at once, and waits until as many owners share it as it asked for. All that wait for this
+ *     number, or a lower one, are released together, in the entry that grants the last share, whatever that share was asked for. A
+ *     party counts from the moment it waits until it leaves.
+ * B3. A waiter whose session is dead or whose wait is over does not count: it is evicted, with its share, before anybody passes.
+ *     Neither does a delayed hold (T1) count.
+ * B4. That an owner has passed is remembered until it confirms that (release, cancel), acquires or enters, or until its session ends.
+ *     If it did not hear the answer and asks again, it gets the same answer, even if the lock is held again by then.
+ * B5. Passing and entering are numbered, and end by cancel and release, as acquires do.
+ * B6. While an owner waits to pass or to enter it does nothing else with the lock: it neither acquires nor upgrades nor downgrades, as
+ *     any step that releases waiters may take its share (B3).
+ *
+ * A double barrier of three parties, by B2 and B3. A and B have entered; both share the lock and wait for 3. B's session dies, which
+ * nobody has noticed yet. `enter` by C, applied at revision 70:
+ *
+ *   1. C is granted a share: three owners share the lock, as many as A and B wait for.
+ *   2. Before anybody is released, the waiters are checked: B is evicted with its share, and answered SESSION_EXPIRED.
+ *   3. Two owners share the lock now. Nobody is released, and A and C wait for a third party.
+ *
+ * Without step 2, A and C would begin without a third party.
+ *
+ * Lock-delay. The work under a lock may go on for a while after its session has ended, or after somebody ended the session, without
+ * knowing it. A hold may ask that others wait that long.
+ *
+ * T1. When a session ends, for whatever reason, its holds that have a delay stay: they are *delayed*. They block others as before
+ *     (permits stay taken, and other sharers may join a shared hold), and no longer belong to their owner: they are not current, and
+ *     the owner neither releases nor changes them.
+ * T2. A release or a cancel by the owner ends a hold without a delay.
+ * T3. A delay is ended by a command that names the hold, or by force. The leader sends that command once the delay has passed by its
+ *     monotonic clock, counted in full from the moment it applied the end of the session, or from the beginning of its leadership.
+ *     So nobody is granted the lock early, whichever leader's command is applied.
+ * T4. Once the end of a session has been reported, nothing belongs to it any more.
+ *
+ * Marks. An acquire that was canceled, or whose lock was released, may still be in flight (sent again by a gateway, delayed by a
+ * network), and must not be granted afterwards. So cancel and release leave a mark for the owner, which refuses such an acquire. The
+ * mark lives as long as one may be applied: until the latest deadline of those that were sent before, which the command names.
+ *
+ * M1. If the client numbers its acquires (`attempt`), a mark refuses those up to the highest number that was ended. The next acquire
+ *     has a higher one, so release → acquire works at once, with any deadlines. Numbers also tell a repeated acquire from a
+ *     re-entry, and name the level that a cancel undoes. A release or cancel with a number below that of the grant is meant for an
+ *     earlier grant, and leaves the present one alone.
+ * M2. If the client does not number its acquires, a mark refuses acquires whose deadline is not after the mark's. Those sent before
+ *     are refused, as the mark has the latest of their deadlines. A new one passes if its deadline is later, which holds while the
+ *     owner uses one time limit throughout. In doubt the rule refuses, and never grants: an owner that varies its limits numbers its
+ *     acquires, or takes a new token for each. Without numbers, an acquire that the holder repeats is a re-entry, and a cancel
+ *     undoes one level.
+ * M3. `deadlineMs: 0` on a release says that no acquire can be in flight any more: the usual case, when the first request was answered
+ *     with the grant. Then no mark is left, and the release of an uncontended lock leaves nothing behind.
+ * M4. Marks are removed when their end has passed, some by every command on the lock, and with their session. If no command comes, the
+ *     leader sends one (`clearingOfMarks`). A lock keeps at most MARKS_MAX marks. Beyond that the mark that ends first is dropped: at
+ *     worst an owner that gave up holds the lock until its session ends, while refusing marks would stop everybody.
  */
 import { unreachable } from '@remora/base';
 import { tellBarrierWaiter } from '../barrier/barrier-release.ts';
@@ -103,7 +123,7 @@ import { cancel, forceRelease, release } from './release.ts';
 import { revoke } from './revocation.ts';
 import { downgrade } from './upgrade.ts';
 
-/** Applies one command. `notices` answer open calls of others, or (a forced release) tell a holder of its loss. */
+/** Applies one command. `notices` answer open calls of other owners, or tell a holder of its loss (after a forced release). */
 export function applyLockCommand(view: LockView, command: LockCommand): LockOutcome {
   const procedure = begin(view, command.lock);
   const { rows, notices } = procedure;
@@ -114,9 +134,9 @@ export function applyLockCommand(view: LockView, command: LockCommand): LockOutc
 }
 
 /**
- * Takes a session that has ended out of one lock: its holds, but for those that are delayed from now on, its waiters
- * (answered SESSION_EXPIRED) and its marks; and grants onward. Called for every lock that the session is attached to;
- * calling it again changes nothing.
+ * Removes a session that has ended from one lock: its holds, except those that are delayed from now on, its waiters (answered
+ * SESSION_EXPIRED) and its marks. Then hands over. Called for every lock that the session is attached to; calling it again changes
+ * nothing.
  */
 export function sessionEnded(view: LockView, session: SessionRef, lock: LockId): SessionEnd {
   const procedure = begin(view, lock);
@@ -164,7 +184,7 @@ function apply(procedure: Procedure, command: LockCommand): LockResult {
   }
 }
 
-/** Permits that are held stay with their holders: there may be more of them for a while than the capacity. */
+/** Holders keep their permits, so there may be more permits held than the capacity for a while. */
 function setCapacity(procedure: Procedure, capacity: number): LockResult {
   const { rows } = procedure;
   const { head } = rows;

@@ -1,9 +1,9 @@
 /**
- * Reads of the lock layer. They see one consistent state of one range; a list over several ranges is put together
- * above, range by range, with `after`.
+ * Reads of the lock layer. A query sees one consistent state of one range; the gateway combines a list over several ranges, range by
+ * range, with `after`.
  *
- * Q1. Work is bounded by the answer: a list reads one head per lock and the first few waiters of each, never a queue.
- *     Those whose wait is over are passed by, up to QUEUE_PAGES_MAX times as many as are asked for.
+ * Q1. The work is bounded by the size of the answer: a list reads one head for each lock and its first waiters, never a whole queue.
+ *     Waiters whose wait is over are skipped, up to QUEUE_PAGES_MAX times as many as are asked for.
  */
 
 import { type Bytes, compareBytes, keyAfter, prefixEnd, unreachable } from '@remora/base';
@@ -58,20 +58,20 @@ export function isCurrent(view: Pick<LockView, 'get' | 'scan'>, lock: LockId, ve
   if (sharers === 0) return hold?.holder.version === version && !hold.delayed;
   const keys = new LockKeys(lock);
   const { start, end } = keys.sharesOf(version);
-  // Of one more than are delayed, one is not.
+  // Among one more than there are delayed holds, one is not delayed.
   return view.scan(start, end, delayed + 1).some((row) => delayed === 0 || !shareAt(keys, row).delayed);
 }
 
-/** How many wait for a lock; counts those whose wait is over until a hand-over passes them by. */
+/** How many owners wait for a lock, including those whose wait is over until a hand-over removes them. */
 export function waitersOf(view: Pick<LockView, 'get'>, lock: LockId): number {
   const bytes = view.get(headKey(lock));
   return bytes === undefined ? 0 : decodeHead(bytes).waiters;
 }
 
-/** What a holder wants to know of its grant. */
+/** News for a holder about its grant. */
 export type GrantNews = 'ended' | Revocation;
 
-/** What there is to tell a holder: that its grant has ended, or that it is asked to let go and does not know (`known`) yet. */
+/** The news for a holder: its grant has ended, or there is a revocation after the one that it knows (`known`). */
 export function grantNews(
   view: LockReadView,
   lock: LockId,
@@ -86,8 +86,8 @@ export function grantNews(
 }
 
 /**
- * Where an owner stands: `granted`, `queued` (also while it waits for an upgrade), or `refused` when it neither holds
- * nor waits. For a waiter whose open call was lost: the queue itself says what the call would have been answered.
+ * The status of an owner: `granted`, `queued` (also while it waits for an upgrade), or `refused` when it neither holds the lock nor
+ * waits for it. For a waiter whose open call was lost: this is what the call would have been answered.
  */
 export function ownerStatus(
   view: Pick<LockView, 'get' | 'sessionAlive'>,
@@ -105,7 +105,7 @@ export function ownerStatus(
   return { type: 'refused', code: 'LOCK_CANCELED', message: 'the owner neither holds the lock nor waits for it' };
 }
 
-/** Undefined: it neither holds nor waits. */
+/** Undefined: the owner neither holds the lock nor waits for it. */
 function statusIn(
   view: Pick<LockView, 'get'>,
   { keys, head }: { readonly keys: LockKeys; readonly head: Head },
@@ -121,7 +121,7 @@ function statusIn(
   return version > 0 ? { type: 'granted', version, depth: 0, lockTimeMs: 0 } : waiting;
 }
 
-/** The same, of one who does not wait at a barrier. */
+/** The same for an owner that does not wait at a barrier. */
 function holdingIn(
   view: Pick<LockView, 'get'>,
   { keys, head }: { readonly keys: LockKeys; readonly head: Head },
@@ -185,12 +185,12 @@ function afterLock(key: Bytes): Bytes {
 interface Source {
   readonly lock: LockId;
   readonly head: Head;
-  /** Holders, and waiters, at most. */
+  /** The most holders, and the most waiters, to return. */
   readonly ownersMax: number;
   readonly query: { readonly allKinds?: true };
 }
 
-/** Only marks are left of it. */
+/** Whether only marks are left of the lock. */
 function isOver({ hold, sharers, capacity, keepsData, forcedOnRecord }: Head): boolean {
   return hold === undefined && sharers === 0 && capacity === 0 && !keepsData && !forcedOnRecord;
 }
@@ -221,7 +221,7 @@ function stateOf(view: LockReadView, source: Source): LockState | undefined {
   return query.allKinds ? state : asExclusive(state);
 }
 
-/** As it is told to those who know no other kind. */
+/** The state for callers that know only exclusive locks. */
 function asExclusive({ revocation: _, ...state }: LockState): LockState {
   const alone = { mode: 'exclusive', permits: 0 } as const;
   return {

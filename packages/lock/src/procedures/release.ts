@@ -1,4 +1,4 @@
-/** What ends a grant or a wait: the rules are in `procedures.ts`. */
+/** Commands that end a grant or a wait: the rules are in `procedures.ts`. */
 
 import { tellBarrierWaiter } from '../barrier/barrier-release.ts';
 import { sameOwner } from '../identity.ts';
@@ -35,7 +35,7 @@ export function release(procedure: Procedure, command: CommandOf<'release'>): Lo
   return { type: 'released', depth: 0, version };
 }
 
-/** The mark makes the answer stay true: an acquire still under way does not make the owner a holder later. */
+/** A release by an owner without a hold. The mark keeps the answer true: an acquire in flight cannot make it a holder later. */
 function releaseOfNothing(procedure: Procedure, command: CommandOf<'release'>, later: Hold | undefined): LockResult {
   const { view, rows } = procedure;
   const { owner, attempt = 0 } = command;
@@ -69,7 +69,7 @@ export function cancel(procedure: Procedure, command: CommandOf<'cancel'>): Lock
   const { owner, attempt = 0 } = command;
   const record = rows.owner(owner);
   if (attempt > 0 && attempt <= (liveMark(view, record)?.attempt ?? 0)) {
-    return { type: 'canceled', released: false }; // Ended before; must not undo another level.
+    return { type: 'canceled', released: false }; // It was ended before, and must not undo another level.
   }
   if (record.sequence !== 0 && covers(attempt, rows.waiter(record.sequence))) {
     rows.removeWaiter(owner, record);
@@ -83,7 +83,7 @@ export function cancel(procedure: Procedure, command: CommandOf<'cancel'>): Lock
   return { type: 'canceled', released: undone };
 }
 
-/** B5. Whether it gave back a share. */
+/** B5. Ends a wait at a barrier. Returns whether the owner gave up a share. */
 function cancelPassing(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold | undefined): boolean {
   const { rows } = procedure;
   const { owner, attempt = 0 } = command;
@@ -99,7 +99,7 @@ function cancelPassing(procedure: Procedure, command: CommandOf<'cancel'>, hold:
   return entering;
 }
 
-/** What a cancel undoes of a hold: the upgrade of that number, or a level. */
+/** Undoes what the cancel names: an upgrade, or one level. Returns whether it undid anything. */
 function undo(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold): boolean {
   const { rows } = procedure;
   const { attempt = 0 } = command;
@@ -110,7 +110,7 @@ function undo(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold): b
     return hold.mode === 'exclusive';
   }
   if (attempt > hold.attempt || isOfEarlierGrant(command, hold)) return false;
-  if (attempt > 0 && attempt < hold.upgradeAttempt) return false; // Of an upgrade that was given up before that one (U4).
+  if (attempt > 0 && attempt < hold.upgradeAttempt) return false; // Meant for an earlier upgrade, which was given up (U4).
   if (hold.holder.depth > 1) rows.setHold(oneLevelLess(hold));
   else end(procedure, hold);
   return true;
@@ -143,7 +143,7 @@ export function forceRelease(procedure: Procedure, command: CommandOf<'forceRele
   return { type: 'released', depth: 0, version };
 }
 
-/** Who holds the lock no longer does not upgrade it either, nor enter. */
+/** Ends a hold by its owner, with the upgrade or the wait at a barrier that depends on it. */
 export function end(procedure: Procedure, hold: Hold): void {
   const { owner } = hold.holder;
   stopWaiting(procedure, hold, 0);
@@ -155,7 +155,7 @@ export function end(procedure: Procedure, hold: Hold): void {
   rows.vacate(hold, 'released');
 }
 
-/** Whether a cancel of `attempt` (0: of whatever there is) means this waiter, not a later acquire of its owner. */
+/** Whether a cancel of `attempt` (0: any) means this waiter, and not a later acquire of its owner. */
 function covers(attempt: number, waiter: WaiterRecord): boolean {
   return attempt === 0 || waiter.attempt <= attempt;
 }

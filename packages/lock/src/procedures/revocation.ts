@@ -1,13 +1,12 @@
 /**
- * Somebody asks those who hold a lock to let go.
+ * Revocations: requests to the holders of a lock to release it.
  *
- * V1. It is asked of all grants that there are when it is asked, and of no later one. It takes the lock from nobody, and
- *     changes nothing about who is next: whoever agrees releases.
- * V2. It is over when none of those grants is left (or only such as are delayed), when its time has passed, or when
- *     somebody asks anew: the latest request counts. The command that ends it takes it away, where its time has passed the
- *     next one; until then it says nothing.
- * V3. Who holds the lock in another way from now on (upgrade, downgrade) is asked as before, together with those who are
- *     let in by that.
+ * V1. A revocation addresses all grants that exist when it is applied, and no later one. It takes the lock from nobody and does not
+ *     change who is next: a holder that agrees releases the lock.
+ * V2. It is over when none of those grants is left (or only delayed ones), when its time has passed, or when another one replaces it:
+ *     the latest request counts. The command that ends it removes it; after its time has passed, that is the next command on the
+ *     lock, and until then it has no effect.
+ * V3. A holder that upgrades or downgrades is still addressed, together with the owners that the downgrade lets in.
  */
 
 import type { LockResult } from '../types.ts';

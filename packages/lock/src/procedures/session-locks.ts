@@ -1,4 +1,4 @@
-/** What a session has to do with a lock, from the side of the session. */
+/** What a session has in a lock. */
 
 import { sameSession } from '../identity.ts';
 import type { LockView } from '../lock-view.ts';
@@ -10,10 +10,10 @@ import type { LockId, SessionLock, SessionRef } from '../types.ts';
 
 type ReadView = Pick<LockView, 'get' | 'scan'>;
 
-/** Owners of one session in one lock that are told of. */
+/** The most owners of one session in one lock that are returned. */
 const OWNERS_MAX = 100;
 
-/** The holds and places in the queue that a session has in a lock; what belongs to other sessions is not read. */
+/** The holds of a session in a lock and its places in the queue. Reads no rows of other sessions. */
 export function sessionLocks(view: ReadView, lock: LockId, session: SessionRef): readonly SessionLock[] {
   const bytes = view.get(headKey(lock));
   if (bytes === undefined) return [];

@@ -1,4 +1,4 @@
-/** From shared to alone and back: U1–U4 of `procedures.ts`. */
+/** Conversions from shared to exclusive and back: U1–U4 of `procedures.ts`. */
 
 import { sameOwner } from '../identity.ts';
 import { publicHolder } from '../public-owner.ts';
@@ -19,7 +19,7 @@ import {
   waitIsOver,
 } from './procedure.ts';
 
-/** An acquire by a holder that wants the lock alone. */
+/** The acquire of a sharer that wants to hold the lock exclusively. */
 export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hold: Hold | undefined): LockResult {
   const { view, rows } = procedure;
   const { owner, attempt = 0, wait, waitUntilMs } = command;
@@ -36,7 +36,7 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
     }
     return tooLate();
   }
-  handOver(procedure); // Past one whose wait is over, or whose turn it is.
+  handOver(procedure); // An upgrade before this one may be over, or due.
   const still = rows.holdOf(owner);
   if (still === undefined) return refused('LOCK_NOT_HELD', 'the owner has lost the lock meanwhile'); // B3
   if (still.mode === 'exclusive') return granted(procedure, still.holder);
@@ -87,7 +87,7 @@ export function downgrade(procedure: Procedure, command: CommandOf<'downgrade'>)
   return granted(procedure, still.holder);
 }
 
-/** The holder has the lock shared, and waits for no upgrade. `attempt`: the latest one that this ends; 0: any. */
+/** Makes the hold shared, and ends an upgrade that waits. `attempt`: the latest upgrade that this ends; 0: any. */
 export function endUpgrade(procedure: Procedure, hold: Hold, attempt: number): Hold {
   const { rows } = procedure;
   const upgradeAttempt = Math.max(attempt, hold.upgradeAttempt);

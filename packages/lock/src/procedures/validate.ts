@@ -1,6 +1,6 @@
 /**
- * Bounds of commands and queries, checked where they come in (gateway, and data server for what other nodes send).
- * Inside, nothing is checked again.
+ * Bounds of commands and queries. They are checked where a message arrives: at the gateway, and at the data server for messages of
+ * other nodes. Nothing is checked again behind that.
  */
 import type { Bytes } from '@remora/base';
 import {
@@ -28,13 +28,13 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 /** A refusal with code INVALID_ARGUMENT. */
 export type Refusal = Extract<LockResult, { readonly type: 'refused' }>;
 
-/** Undefined when the command is within bounds; otherwise a refusal that says what is right. */
+/** Undefined when the command is within its bounds; otherwise a refusal that says what is allowed. */
 export function validateLockCommand(command: LockCommand): Refusal | undefined {
   const problem = lockProblem(command.lock) ?? commandProblem(command);
   return problem === undefined ? undefined : invalid(problem);
 }
 
-/** Undefined when the query is within bounds; otherwise a refusal that says what is right. */
+/** Undefined when the query is within its bounds; otherwise a refusal that says what is allowed. */
 export function validateLockQuery(query: LockQuery): Refusal | undefined {
   const problem = queryProblem(query);
   return problem === undefined ? undefined : invalid(problem);
@@ -145,7 +145,7 @@ function ownerProblem({ session, token }: Owner): string | undefined {
   );
 }
 
-/** What may be left out. */
+/** For text that may be empty. */
 function saidProblem(what: string, text: string, max: number): string | undefined {
   return text === '' ? undefined : textProblem(what, text, max);
 }
