@@ -160,7 +160,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     name: 'long-lease-left-to-its-ttl',
     rule: 'a lease whose end was not answered is asked for again, however long its TTL is (lease-endings.ts E1)',
     file: 'packages/client/src/session/session.ts',
-    find: '        this.#deps.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.\n',
+    find: '        this.#deps.endings.add(this.ref); // Its TTL may be long, and others wait for its locks.\n',
     replace: '',
     killedBy: {
       file: 'test/sdk/letting-go.test.ts',

@@ -5,44 +5,44 @@ import type { LockNames } from './records/keys.ts';
 import type { SessionRef } from './types.ts';
 
 /**
- * A range's transactional view during one command. Procedures are pure functions over it: no clock, no chance, and
- * their writes are confined to keys under the lock's prefix (`lockSpan`). All calls are synchronous.
+ * The transactional view of a range during one command. Procedures are pure functions over it: they use no clock and no randomness,
+ * and write only keys under the lock's prefix (`lockSpan`). All calls are synchronous.
  */
 export interface LockView {
-  /** The revision that this command's changes get. */
+  /** The revision of the changes of this command. */
   readonly revision: number;
-  /** Range time: the leader's monotonic time, carried on from term to term by the log; for deadlines of requests only. */
+  /** Range time: the leader's monotonic time, which the log continues from term to term. For deadlines of requests only. */
   readonly timeMs: number;
   /** The leader's wall time, for display only. */
   readonly wallMs: number;
   get(key: Bytes): Bytes | undefined;
   put(key: Bytes, value: Bytes): void;
   delete(key: Bytes): void;
-  /** The same for a row by its name (`lockNames`); what was put so may be given back as it is, not as bytes. */
+  /** The same for a row by its name (`lockNames`). It may return the value that was put, in place of its bytes. */
   getNamed(name: string): ResidentValue | undefined;
   putNamed(name: string, value: ResidentValue): void;
   deleteNamed(name: string): void;
   /** Rows in key order, at most `limit` (0: all). */
   scan(start: Bytes, end: Bytes, limit: number): readonly { readonly key: Bytes; readonly value: Bytes }[];
-  /** Whether this very session is alive (traps 19: re-checked by the apply that grants). */
+  /** Whether this incarnation of the session is alive (trap 19: the apply that grants checks it again). */
   sessionAlive(session: SessionRef): boolean;
   /**
-   * Makes the session's end call `sessionEnded` for this lock (idempotent), and undoes that. `isFirst`: no session is
-   * attached to it.
+   * Makes the end of the session call `sessionEnded` for this lock. Idempotent; `detach` undoes it. `isFirst`: no session is attached
+   * to the lock yet.
    */
   attach(session: SessionRef, names: LockNames, isFirst: boolean): void;
   detach(session: SessionRef, names: LockNames): void;
-  /** It may say so as well of a lock that another session of the same lease is attached to. */
+  /** May also return true if another session with the same lease id is attached. */
   isAttached(session: SessionRef, names: LockNames): boolean;
-  /** Is told what happens to the lock; absent when nobody listens. It changes nothing. */
+  /** Receives the events of the lock; absent when nobody listens. It must change nothing. */
   readonly onEvent?: ((event: LockEvent) => void) | undefined;
-  /** Is told that there is a mark which has to go once this time has passed (M4); absent where nobody sees to that. It changes nothing. */
+  /** Called for a mark that has to be removed once this time has passed (M4); absent when nobody does that. It must change nothing. */
   markLeft?(deadlineMs: number): void;
   /**
-   * Is told that a grant of this version is not the owner's any more, before that is written; others may share the lock by the
-   * same version. Absent where nobody wants to know. It changes nothing.
+   * Called before the end of a grant of this version is written; other owners may share the lock by the same version. Absent when
+   * nobody needs it. It must change nothing.
    */
   grantEnded?(version: number): void;
-  /** Counts what happens; absent where nobody counts. It changes nothing. */
+  /** Counts what happens; absent when nobody counts. It must change nothing. */
   readonly meter?: LockMeter | undefined;
 }

@@ -1,19 +1,19 @@
 /**
- * What others are shown of an owner.
+ * How an owner is shown to other callers.
  *
- * PO1. Whoever knows an owner's token may release what it holds, so no answer to anybody but its own client has the token:
- *      states, events and refusals name a `PublicOwner`, which has no field for it (docs/decisions/0077).
- * PO2. The id follows from the token alone. So every replica, and a client that looks for itself, finds the same one; and
- *      events of one owner can be told from those of another of its session.
- * PO3. The token does not follow from the id: it is 96 bits of a SHA-256, and a token is a GUID unless its client chose another
- *      text. A token that can be guessed can be tried against the id as well.
+ * PO1. A caller that knows the token of an owner may release what it holds. So only the owner's own client gets the token: states,
+ *      events and refusals contain a `PublicOwner`, which has no field for it (docs/decisions/0077).
+ * PO2. The id depends only on the token. So every replica, and the owner's client, computes the same id, and the events of two owners
+ *      of one session can be told apart.
+ * PO3. The token cannot be computed from the id, which is 96 bits of a SHA-256, as long as the token cannot be guessed: it is a GUID
+ *      unless the client chose another text. A token that can be guessed can be checked against the id.
  */
 import { createHash } from 'node:crypto';
 import type { Hold } from './records/records.ts';
 import type { Holder, HolderState, Owner, PublicOwner } from './types.ts';
 
 const ID_LENGTH = 16;
-/** Keeps the ids apart from other digests that have tokens in them. */
+/** Separates the ids from other digests of tokens. */
 const DOMAIN = 'remora owner\0';
 
 export function publicOwner({ session, token }: Owner): PublicOwner {

@@ -2,45 +2,45 @@ import type { Bytes } from '@remora/base';
 
 /** Names one lock. Every record of a lock shares a key prefix, and thus a range. */
 export interface LockId {
-  /** Text that separates users of one cluster; `default` unless said otherwise. At most 255 bytes of UTF-8. */
+  /** Separates the users of one cluster: 1 to 255 bytes of UTF-8. Default `default`. */
   readonly namespace: string;
-  /** Any bytes, 1 to 1,024 of them. */
+  /** 1 to 1,024 bytes of any value. */
   readonly name: Bytes;
 }
 
-/** A session is a lease; both numbers name it, as an id may be used again (design §9). */
+/** Names a session, which is a lease. Both numbers are needed, as an id may be used again (design §9). */
 export interface SessionRef {
   readonly lease: bigint;
   readonly incarnation: number;
 }
 
-/** Who acquires: a handle's token, unique per handle, within a session. */
+/** The owner of a hold, or of a place in the queue: a token within a session. */
 export interface Owner {
   readonly session: SessionRef;
   /**
-   * A GUID that the client made for this handle (SharkLock's `lockBy`). 1 to 128 bytes of UTF-8. It is a secret: whoever
-   * names it may release what the owner holds.
+   * A GUID that the client made for this handle (SharkLock's `lockBy`). 1 to 128 bytes of UTF-8. It is a secret: a caller that
+   * knows it may release what the owner holds.
    */
   readonly token: string;
 }
 
-/** An owner as it is shown to others (PO1 of `public-owner.ts`). */
+/** An owner as shown to other callers (PO1 of `public-owner.ts`). */
 export interface PublicOwner {
   readonly session: SessionRef;
-  /** Tells the owners of one session apart: a digest of the token. */
+  /** A digest of the token, which tells the owners of one session apart. */
   readonly id: string;
 }
 
 /**
- * What an acquire asks for where that is not the lock for its owner alone.
- *  - `shared`: together with others who ask for the same.
- *  - `upgrade`: the owner holds it shared and wants it alone, without letting go in between; depth stays as it is. Such
- *    an acquire is numbered.
- *  - `permits`: some of a semaphore's permits. `capacity` is how many there are in all when nobody uses it yet and
- *    nobody has set them; otherwise what is known of the semaphore counts.
- *  - `pass`: nothing, but to wait until nobody holds the lock; a holder gives back what it has first. Numbered. The answer
- *    is a grant of depth 0.
- *  - `enter`: shared, and to wait until as many share it as there are parties. Numbered.
+ * What an acquire asks for, if not for the lock exclusively.
+ *  - `shared`: the lock together with other owners that share it.
+ *  - `upgrade`: the owner holds the lock shared and wants it exclusively, without releasing it in between. Its depth does not change.
+ *    The acquire is numbered.
+ *  - `permits`: some permits of a semaphore. `capacity` is the number of permits in all; it applies when nobody uses the semaphore
+ *    and its capacity was not set.
+ *  - `pass`: only to wait until nobody holds the lock; a holder releases it first. The acquire is numbered, and answered by a grant of
+ *    depth 0.
+ *  - `enter`: the lock shared, and to wait until as many owners share it as there are parties. The acquire is numbered.
  */
 export type AcquireAs =
   | { readonly type: 'shared' }
@@ -57,26 +57,26 @@ export type LockCommand =
       readonly owner: Owner;
       /** Join the queue when the lock is taken; otherwise answer `busy`. */
       readonly wait: boolean;
-      /** Range time after which the waiter is passed over; 0 waits as long as the session lives. */
+      /** Range time after which the waiter is no longer granted the lock; 0: it waits as long as its session lives. */
       readonly waitUntilMs: number;
-      /** The command's own deadline: until then a mark left by cancel or release refuses it. */
+      /** The deadline of the command, in range time. A mark of a later cancel or release lives until then. */
       readonly deadlineMs: number;
       /**
-       * Numbers the acquires of one owner, from 1: a new acquire takes the next number, asking again about an acquire
-       * repeats its number. Absent or 0: not numbered (see `procedures.ts`, M1 and M2, for what that costs).
+       * Numbers the acquires of one owner, from 1: a new acquire takes the next number, and a repeated one keeps its number. Absent or
+       * 0: not numbered (M1 and M2 of `procedures.ts` say what that costs).
        */
       readonly attempt?: number;
       /** How deep the owner may re-enter; 1 turns re-entry off. */
       readonly depthMax: number;
-      /** Free bytes shown with the lock, at most 4 KiB. */
+      /** Bytes that are shown with the lock, at most 4 KiB. */
       readonly data: Bytes;
-      /** Absent: the lock for the owner alone. */
+      /** Absent: the lock exclusively. */
       readonly as?: AcquireAs;
-      /** What the holder says stays with the lock when its hold ends, in whatever way (D1 of `procedures.ts`). */
+      /** The data stay with the lock when the hold ends, in whatever way (D1 of `procedures.ts`). */
       readonly keepData?: boolean;
       /**
-       * For how long nobody else is granted what the owner has once its session has ended, 0 (absent: 0) to
-       * `LOCK_DELAY_MAX_MS`; a release ends it at once (T1 of `procedures.ts`).
+       * The lock-delay: how long nobody else is granted the lock after the session of the owner has ended, 0 to
+       * `LOCK_DELAY_MAX_MS` (T1 of `procedures.ts`). Absent: 0.
        */
       readonly delayMs?: number;
     }
@@ -84,28 +84,28 @@ export type LockCommand =
       readonly type: 'release';
       readonly lock: LockId;
       readonly owner: Owner;
-      /** Undo all levels, not just one. */
+      /** Release all levels, and not just one. */
       readonly all: boolean;
-      /** The latest deadline of an acquire of this owner that may still be under way; 0 when there is none: no mark. */
+      /** The latest deadline of the owner's acquires that may still be in flight; 0 when there is none, so that no mark is left. */
       readonly deadlineMs: number;
       /** The latest acquire that this ends. */
       readonly attempt?: number;
     }
-  /** Leaves the queue; when the lock was granted meanwhile, gives it back. A mark stops an acquire that is still under way. */
+  /** Leaves the queue, or releases the lock if it was granted meanwhile. A mark stops an acquire that is still in flight. */
   | {
       readonly type: 'cancel';
       readonly lock: LockId;
       readonly owner: Owner;
-      /** The latest deadline of an acquire of this owner that may still be under way; the mark lives as long. */
+      /** The latest deadline of the owner's acquires that may still be in flight; the mark lives until then. */
       readonly deadlineMs: number;
       /** The acquire that this ends. */
       readonly attempt?: number;
     }
-  /** From all who hold it. Who does it, and why, stays on record if either is said (F1 of `procedures.ts`). */
+  /** Takes the lock from all holders. `by` and `reason` stay on record if either is given (F1 of `procedures.ts`). */
   | { readonly type: 'forceRelease'; readonly lock: LockId; readonly by?: string; readonly reason?: string }
   /**
-   * The holder keeps the lock, shared from now on, under a new version; it waits for its upgrade no longer. Asked again
-   * it changes nothing.
+   * The holder keeps the lock, shared from now on and by a new version, and no longer waits for an upgrade. Repeating it changes
+   * nothing.
    */
   | {
       readonly type: 'downgrade';
@@ -115,11 +115,11 @@ export type LockCommand =
       readonly attempt?: number;
     }
   /**
-   * How many permits a semaphore has from now on, also when nobody uses it. Nobody loses permits that it holds. 0: what
-   * was set is forgotten, and who acquires when nobody uses the semaphore says how many there are.
+   * Sets how many permits a semaphore has from now on, also while nobody uses it. Holders keep their permits. 0 undoes that: the
+   * next acquire of the unused semaphore says how many there are.
    */
   | { readonly type: 'setCapacity'; readonly lock: LockId; readonly capacity: number }
-  /** Changes what is shown with a hold. */
+  /** Changes the data of a hold. */
   | {
       readonly type: 'setData';
       readonly lock: LockId;
@@ -136,22 +136,22 @@ export type LockCommand =
       readonly type: 'setDepth';
       readonly lock: LockId;
       readonly owner: Owner;
-      /** Of the grant that it is about. */
+      /** The version of the grant. */
       readonly version: number;
       readonly depth: number;
     }
-  /** Forgets what earlier holders left with the lock, and who took it by force. */
+  /** Deletes the kept data of the lock and the record of a forced release. */
   | { readonly type: 'forget'; readonly lock: LockId }
-  /** Asks all who hold the lock to let go of it within `forMs`, 1 to `REVOKE_MAX_MS` (V1 of `revocation.ts`). */
+  /** Asks all holders to release the lock within `forMs`, 1 to `REVOKE_MAX_MS` (V1 of `revocation.ts`). */
   | {
       readonly type: 'revoke';
       readonly lock: LockId;
-      /** Who asks, and why: for people. At most 128 and 256 bytes of UTF-8. */
+      /** Who asks, and why, for people: at most 128 and 256 bytes of UTF-8. */
       readonly by: string;
       readonly reason: string;
       readonly forMs: number;
     }
-  /** Ends a hold that is delayed. Only the leader of the lock's range sends it, when its time has passed. */
+  /** Ends a delayed hold. Only the leader of the lock's range sends it, once the delay has passed. */
   | { readonly type: 'endDelay'; readonly lock: LockId; readonly owner: Owner; readonly version: number };
 
 /** Queries read a lock and go through ReadIndex. */
@@ -159,7 +159,7 @@ export type LockQuery =
   | {
       readonly type: 'show';
       readonly lock: LockId;
-      /** Who asks knows all kinds of locks; otherwise all are told of as exclusive ones, as they were once. */
+      /** The caller knows all kinds of locks. Otherwise all are shown as exclusive ones, as before there were others. */
       readonly allKinds?: true;
     }
   | {
@@ -180,23 +180,23 @@ export interface Holder {
   readonly owner: PublicOwner;
   readonly version: number;
   readonly depth: number;
-  /** The wall time that the granting leader stamped, in ms; for display. */
+  /** The wall time of the leader at the grant, in ms since 1970; for display only. */
   readonly lockTimeMs: number;
   readonly data: Bytes;
 }
 
-/** How a holder has a lock: alone, with other readers, or with some of its permits. */
+/** How a holder holds a lock: exclusively, shared with other readers, or with some permits of a semaphore. */
 export type HoldMode = 'exclusive' | 'shared' | 'permits';
 
 export interface HolderState extends Holder {
   readonly mode: HoldMode;
-  /** How many permits it has; 0 unless the lock is a semaphore. */
+  /** How many permits it holds; 0 unless the lock is a semaphore. */
   readonly permits: number;
-  /** Its data stay with the lock. */
+  /** Its data stay with the lock when the hold ends. */
   readonly keepsData: boolean;
-  /** For how long it keeps others off after its session has ended. */
+  /** Its lock-delay, in ms: how long it blocks others after its session has ended. */
   readonly delayMs: number;
-  /** Its session has ended, and that time is not over. */
+  /** Its session has ended, and the lock-delay has not passed. */
   readonly delayed: boolean;
 }
 
@@ -204,72 +204,75 @@ export interface Waiter {
   readonly owner: PublicOwner;
   /** 1 is next. */
   readonly position: number;
-  /** The wall time that the leader stamped when it joined the queue, in ms; for display. */
+  /** The wall time of the leader when the waiter joined, in ms since 1970; for display only. */
   readonly sinceMs: number;
-  /** `upgrade`: it holds the lock shared, and wants it alone. */
+  /** `upgrade`: it holds the lock shared, and waits to hold it exclusively. */
   readonly mode: HoldMode | 'upgrade';
   readonly permits: number;
 }
 
-/** A hold or a place in a queue, as seen from its session. */
+/** A hold of a session, or its place in a queue. */
 export interface SessionLock {
   readonly lock: LockId;
   /** As in `PublicOwner`. */
   readonly ownerId: string;
   readonly mode: Waiter['mode'];
   readonly permits: number;
-  /** Of the grant, and how deep; 0 while it waits. */
+  /** The version and the depth of the hold; 0 while it waits. */
   readonly version: number;
   readonly depth: number;
-  /** In the queue; 0 when it holds. */
+  /** The position in the queue, 1 is next; 0 for a hold. */
   readonly position: number;
 }
 
 export interface LockState {
   readonly lock: LockId;
-  /** How it is held at the moment: by one, by readers, or as a semaphore, which it stays for as long as it is used. */
+  /** How it is held: exclusively, shared, or as a semaphore. */
   readonly kind: 'exclusive' | 'shared' | 'semaphore';
-  /** In the order of their grants: at most 1,000 in `show`, 10 in `list`. */
+  /** In the order of their grants: at most 1,000 in `show` and 10 in `list`. */
   readonly holders: readonly HolderState[];
+  /** The number of holders. */
   readonly holderCount: number;
-  /** The first of the queue, in order: at most 1,000 in `show`, 10 in `list`, without those whose wait is over. */
+  /** The first waiters, in order: at most 1,000 in `show` and 10 in `list`. Waiters whose wait is over are left out. */
   readonly waiters: readonly Waiter[];
-  /** How many wait in all; counts those whose wait is over until a hand-over passes them by. */
+  /** The number of waiters, including those whose wait is over until a hand-over removes them. */
   readonly waiterCount: number;
-  /** Of a semaphore: how many permits are held, and how many there are; 0 for others. */
+  /** How many permits of a semaphore are held; 0 for a lock. */
   readonly permits: number;
+  /** How many permits a semaphore has in all; 0 for a lock. */
   readonly capacity: number;
-  /** What a holder left with the lock; undefined: nothing. */
+  /** The data that a holder left with the lock; undefined when there are none. */
   readonly keptData: Bytes | undefined;
-  /** How many wait until it is free, or until enough share it, without queueing for it. */
+  /** How many owners wait at the lock as a barrier, without queueing for it. */
   readonly passing: number;
-  /** The last time that it was taken by force, if that was put on record. */
+  /** The last forced release, if it is on record. */
   readonly forced: ForcedRelease | undefined;
-  /** What is asked of those who hold it; absent: nothing. */
+  /** The revocation in force; absent when there is none. */
   readonly revocation?: Revocation | undefined;
 }
 
+/** The record of a forced release. */
 export interface ForcedRelease {
-  /** The leader's wall time, in ms; for display. */
+  /** The wall time of the leader, in ms since 1970; for display only. */
   readonly atMs: number;
-  /** As whoever did it said. */
+  /** Who did it, as they said; empty if not given. */
   readonly by: string;
   readonly reason: string;
-  /** Of the newest grant that was ended. */
+  /** The version of the newest grant that it ended. */
   readonly version: number;
 }
 
-/** Somebody asks those who hold a lock to let go of it. */
+/** A request to the holders of a lock to release it. */
 export interface Revocation {
-  /** Of the command that asked: tells requests apart. */
+  /** The revision of the command, which identifies the request. */
   readonly revision: number;
-  /** Grants up to this version are asked for. */
+  /** The request addresses the grants up to this version. */
   readonly version: number;
   readonly by: string;
   readonly reason: string;
-  /** Range time after which it is void. */
+  /** The range time after which the request is void. */
   readonly untilMs: number;
-  /** The wall time that the leader stamped when it was asked, in ms; for display. */
+  /** The wall time of the leader at the request, in ms since 1970; for display only. */
   readonly sinceMs: number;
 }
 
@@ -279,23 +282,23 @@ export type LockResult =
       readonly version: number;
       readonly depth: number;
       readonly lockTimeMs: number;
-      /** What an earlier holder left with the lock; absent: nothing. */
+      /** The data that an earlier holder left with the lock; absent when there are none. */
       readonly keptData?: Bytes;
     }
-  /** `position` is exact when joining; when asked again it is an upper bound, as others may have left from the middle. */
+  /** `position` is exact when the owner joins, and an upper bound later, as waiters may have left from the middle. */
   | { readonly type: 'queued'; readonly position: number }
   | { readonly type: 'busy'; readonly holder: Holder }
   /** `depth`: levels still held. `version`: of the grant that was released. */
   | { readonly type: 'released'; readonly depth: number; readonly version: number }
   /** Answers `setCapacity`. */
   | { readonly type: 'capacity'; readonly permits: number; readonly capacity: number }
-  /** Answers `revoke`: grants up to this version are asked for. */
+  /** Answers `revoke`: the request addresses the grants up to this version. */
   | { readonly type: 'revoking'; readonly version: number }
-  /** Answers `forget`: whether there was anything. */
+  /** Answers `forget`: whether there was anything to delete. */
   | { readonly type: 'forgotten'; readonly any: boolean }
-  /** `released`: a grant, a level of it or an upgrade was given back. */
+  /** `released`: a grant, a level of it or an upgrade was undone. */
   | { readonly type: 'canceled'; readonly released: boolean }
-  /** Refused, or a waiter that left the queue without a grant: `code` says why. */
+  /** The command was refused, or a waiter left the queue without a grant: `code` says why. */
   | {
       readonly type: 'refused';
       readonly code:
@@ -325,14 +328,14 @@ export type LockQueryResult =
     }
   | { readonly type: 'check'; readonly current: readonly boolean[] };
 
-/** Something that a procedure caused for somebody else: an open call of that owner is answered with it. */
+/** The answer to an open call of another owner, which the command caused. */
 export interface LockNotice {
   readonly lock: LockId;
   readonly owner: Owner;
   readonly result: LockResult;
 }
 
-/** A hold whose session has ended, and which keeps others off for a while: `delayMs` from now on, by its leader's clock. */
+/** A hold whose session has ended and that blocks others for `delayMs` from now on, by the clock of its leader. */
 export interface DelayedHold {
   readonly lock: LockId;
   readonly owner: Owner;
@@ -340,7 +343,7 @@ export interface DelayedHold {
   readonly delayMs: number;
 }
 
-/** What the end of a session causes in a lock. */
+/** The effects of the end of a session on a lock. */
 export interface SessionEnd {
   readonly notices: readonly LockNotice[];
   readonly delayed: readonly DelayedHold[];

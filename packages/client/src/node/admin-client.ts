@@ -6,67 +6,72 @@ import { requireCount } from '../options/options.ts';
 import { mayTry } from '../transport/discovery.ts';
 import { askGateways } from './ask-gateways.ts';
 
-/** What a generated service says of one of its methods. */
+/** A method of a generated service. */
 interface UnaryMethod<Request, Response> {
   readonly path: string;
   readonly requestSerialize: (request: Request) => Buffer;
   readonly responseDeserialize: (bytes: Buffer) => Response;
 }
 
-/** What is to become of a range. */
+/** A change of a range: a split, a merge, a move of a replica and so on. */
 export type RangeChangeRequest = NonNullable<admin.ChangeRangeRequest['change']>;
 
-/** A range as it was seen when the change was decided on. */
+/** A range as the caller saw it: the change is refused if its epoch has changed since. */
 export type SeenRange = Pick<admin.Range, 'id' | 'confVersion' | 'version'>;
 
 export interface AdminClientOptions {
-  /** Gateways as `host:port`; the first that answers is asked. */
+  /** Gateways, as `host:port`. Calls go to the first one that answers. */
   readonly endpoints: readonly string[];
-  /** For one call, at the node that answers. */
+  /** The time limit of one call, in ms. */
   readonly timeoutMs: number;
-  /** How long one node may take to take a connection. */
+  /** How long to wait for a connection to one node, in ms. */
   readonly connectTimeoutMs: number;
-  /** Go on at gateways that were not given when none of those is of use. Default true. */
+  /** Use other gateways of the cluster when none of `endpoints` works. Default true. */
   readonly discover?: boolean;
 }
 
-/** A node that hangs is noticed after both: what is asked of it is then asked of another one. */
+/** A node that hangs is detected after both; its calls then go to another node. */
 const KEEPALIVE_MS = 2_000;
 const KEEPALIVE_TIMEOUT_MS = 2_000;
-/** How often the cluster is asked for its gateways, and how many of them are kept. */
+/** How often the client asks the cluster for its gateways, and how many of them it keeps. */
 const LEARN_MS = 60_000;
 const FOUND_MAX = 5;
 const FOUND_TIMEOUT_MS = 1_000;
 
 /**
- * The calls of `remora.v1.Admin`. Each is asked of one node, and of the next one when that is gone: all of them may be
- * repeated; after one that nobody answered in time, the next call goes to the next node. The endpoints that were given come
- * first; behind them, other gateways of the same cluster, for which a client that makes more than one call asks. They throw
- * the `ServiceError` that the node answered, or UNAVAILABLE with the detail `unreached` when there is none to be found; those that change something,
- * UNKNOWN_OUTCOME when a node was asked and its answer was lost.
+ * The calls of `remora.v1.Admin`, for administration.
+ *
+ * A call goes to one node, and to the next one if that node is gone: every call can be repeated without harm. After a call that timed
+ * out, the next call goes to the next node. Given endpoints come first, other gateways of the same cluster after them; a client that
+ * makes more than one call asks the cluster for these.
+ *
+ * Every method throws `ServiceError`: the error of the node; INVALID_ARGUMENT for wrong arguments; UNAVAILABLE with the detail
+ * `unreached` when no node can be reached. A method that changes something may also end as UNKNOWN_OUTCOME: the answer of a node was
+ * lost, and the change may have been made.
  */
 export class AdminClient {
   readonly #options: AdminClientOptions;
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
-  /** The endpoint to which it is connected, or was last. */
+  /** The present endpoint, or the last one. */
   #endpoint = '';
   #next = 0;
   #found: readonly string[] = [];
   #cluster = '';
-  /** When the cluster is asked for its gateways next; undefined before the first answer. */
+  /** When to ask for the gateways next; undefined before the first answer. */
   #learnAtMs: number | undefined;
 
-  /** @throws ServiceError INVALID_ARGUMENT for endpoints that are none, or are `https://`. */
+  /** @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and for `https://`, which this client does not support. */
   constructor(options: AdminClientOptions) {
     this.#options = { ...options, endpoints: readPlainEndpoints(options.endpoints, 'the client for administration') };
   }
 
+  /** The nodes of the cluster, with their states. */
   nodes(): Promise<admin.ListNodesResponse> {
     return this.#call(admin.AdminService.listNodes, {});
   }
 
-  /** One page in the order of the keys, from the range that has the routing key `from`. */
+  /** A page of ranges in the order of their keys, beginning with the range of the routing key `from`. */
   async rangesFrom(from: Uint8Array, limit: number): Promise<admin.ListRangesResponse> {
     return this.#call(admin.AdminService.listRanges, {
       from: bytesOf(from, 'from'),
@@ -75,6 +80,7 @@ export class AdminClient {
     });
   }
 
+  /** One range. @throws ServiceError RANGE_NOT_FOUND */
   async range(rangeId: number): Promise<admin.Range> {
     const request = { from: Buffer.of(), limit: 1, rangeId: idOf(rangeId, 'rangeId') };
     const { ranges } = await this.#call(admin.AdminService.listRanges, request);
@@ -83,21 +89,24 @@ export class AdminClient {
     return range;
   }
 
+  /** The ranges with the highest load of one kind, such as `reads` or `writes`. */
   async hotRanges(by: string, limit: number): Promise<admin.ListRangesResponse> {
     text(by, 'by');
     return this.#call(admin.AdminService.listHotRanges, { by, limit: limitOf(limit) });
   }
 
+  /** What is wrong with the cluster. */
   check(): Promise<admin.CheckClusterResponse> {
     return this.#call(admin.AdminService.checkCluster, {});
   }
 
+  /** All settings of the cluster. */
   async settings(): Promise<readonly admin.Setting[]> {
     const { settings } = await this.#call(admin.AdminService.listSettings, {});
     return settings;
   }
 
-  /** An empty value: back to the default. Gives all settings as they are then. */
+  /** Changes a setting; an empty value resets it to its default. Returns all settings after the change. */
   async setSetting(name: string, value: string): Promise<readonly admin.Setting[]> {
     text(name, 'name');
     text(value, 'value');
@@ -105,18 +114,20 @@ export class AdminClient {
     return settings;
   }
 
+  /** Transfers the leadership of a range to a node that has a replica of it. */
   async transferLeader(rangeId: number, toNode: number): Promise<admin.TransferLeaderResponse> {
     const request = { rangeId: idOf(rangeId, 'rangeId'), toNode: idOf(toNode, 'toNode') };
     return this.#change(admin.AdminService.transferLeader, request);
   }
 
-  /** 0: up to the newest revision. */
+  /** Discards the history of keys before a revision; 0 stands for the newest one. */
   async compact(revision: number): Promise<admin.CompactResponse> {
     return this.#change(admin.AdminService.compact, { revision: idOf(revision, 'revision') });
   }
 
   /**
-   * Makes an empty cluster count all revisions up to this one as used.
+   * Makes an empty cluster start after this revision, as if all revisions up to it had been used.
+   *
    * @throws ServiceError INVALID_ARGUMENT when it has keys or leases.
    */
   async beginRestore(revision: number): Promise<admin.BeginRestoreResponse> {
@@ -124,8 +135,9 @@ export class AdminClient {
   }
 
   /**
-   * Begins a change of a range, and gives the operator that does it. `split` at an empty key: in the middle.
-   * @throws ServiceError INVALID_ARGUMENT when the range is not any more as it was seen, or the change is not possible.
+   * Begins a change of a range, and returns the operator that carries it out. A `split` at an empty key splits in the middle.
+   *
+   * @throws ServiceError INVALID_ARGUMENT when the range has changed since it was seen, or the change is not possible.
    */
   async changeRange(seen: SeenRange, change: RangeChangeRequest): Promise<admin.Operator> {
     object(seen, 'the range that is to be changed');
@@ -135,13 +147,14 @@ export class AdminClient {
     return this.#change(admin.AdminService.changeRange, { rangeId: epochOf(id, 'id'), ...epoch, change });
   }
 
-  /** Spreads the ranges that have routing keys from `start` to before `end`, as one group. */
+  /** Spreads the ranges with routing keys from `start` up to, but without, `end` over the nodes. */
   async scatter(span: { readonly start: Uint8Array; readonly end: Uint8Array }): Promise<admin.ScatterResponse> {
     object(span, 'the span to scatter');
     const [start, end] = [bytesOf(span.start, 'start'), bytesOf(span.end, 'end')];
     return this.#change(admin.AdminService.scatter, { start, end });
   }
 
+  /** Balances the cluster now. With `dryRun` it only returns what it would do. */
   async rebalance(options: { readonly dryRun: boolean }): Promise<admin.RebalanceResponse> {
     object(options, 'the options of rebalance');
     flag(options.dryRun, 'dryRun');
@@ -149,7 +162,7 @@ export class AdminClient {
     return options.dryRun ? this.#call(rebalance, options) : this.#change(rebalance, options);
   }
 
-  /** Those under way, oldest first; or those that ended, newest first. Of all ranges unless `rangeId` names one. */
+  /** The operators in progress, oldest first, or the ended ones, newest first; of one range if `rangeId` is given. */
   async operators(of: {
     readonly ended: boolean;
     readonly rangeId?: number;
@@ -162,17 +175,18 @@ export class AdminClient {
     return operators;
   }
 
-  /** Gives the operator as it ended. */
+  /** Cancels an operator. Returns it as it ended. */
   async cancelOperator(id: number): Promise<admin.Operator> {
     return this.#change(admin.AdminService.cancelOperator, { id: idOf(id, 'id') });
   }
 
+  /** The schedulers, and which of them are paused. */
   async schedulers(): Promise<readonly admin.Scheduler[]> {
     const { schedulers } = await this.#call(admin.AdminService.listSchedulers, {});
     return schedulers;
   }
 
-  /** 0 ms: it runs again. Gives all of them as they are then. */
+  /** Pauses a scheduler for so many ms; 0 resumes it. Returns all schedulers after the change. */
   async pauseScheduler(name: string, forMs: number): Promise<readonly admin.Scheduler[]> {
     text(name, 'name');
     const request = { name, forMs: idOf(forMs, 'forMs') };
@@ -180,14 +194,14 @@ export class AdminClient {
     return schedulers;
   }
 
-  /** `forMs`: of maintenance only. */
+  /** Sets the duty of a node, such as `up` or maintenance; `forMs` limits a maintenance. */
   async setNodeDuty(nodeId: number, duty: string, forMs = 0): Promise<void> {
     text(duty, 'duty');
     const request = { nodeId: idOf(nodeId, 'nodeId'), duty, forMs: idOf(forMs, 'forMs') };
     await this.#change(admin.AdminService.setNodeDuty, request);
   }
 
-  /** Why nothing happens to a range or a node, or what does: one statement each. */
+  /** Explains what is happening to a range or a node, or why nothing is: one statement a line. */
   async why(of: { readonly rangeId: number } | { readonly nodeId: number }): Promise<readonly string[]> {
     object(of, 'a range or a node');
     const [rangeId, nodeId] = 'rangeId' in of ? [of.rangeId, 0] : [0, of.nodeId];
@@ -196,7 +210,7 @@ export class AdminClient {
     return lines;
   }
 
-  /** One step of getting over lost majorities, to be repeated until it is done: loses data. */
+  /** One step of a recovery from lost majorities. Repeat it until it is done. It loses data. */
   async recoverMajority(request: admin.RecoverMajorityRequest): Promise<admin.RecoverMajorityResponse> {
     object(request, 'the request');
     flag(request.dryRun, 'dryRun');
@@ -204,12 +218,13 @@ export class AdminClient {
     return request.dryRun ? this.#call(recoverMajority, request) : this.#change(recoverMajority, request);
   }
 
+  /** Closes the connection. A later call opens a new one. */
   close(): void {
     this.#client?.close();
     this.#client = undefined;
   }
 
-  /** Whoever was asked may have done it, if its answer was lost; that another one is not there does not say more. */
+  /** A node whose answer was lost may have made the change, whatever the attempts after that say. */
   async #change<Request, Response>(method: UnaryMethod<Request, Response>, request: Request): Promise<Response> {
     let lost = false;
     try {
@@ -226,7 +241,7 @@ export class AdminClient {
     }
   }
 
-  /** `onLost` is told of each answer that does not come. */
+  /** `onLost` is called for each answer that is lost. */
   async #call<Request, Response>(
     method: UnaryMethod<Request, Response>,
     request: Request,
@@ -247,7 +262,7 @@ export class AdminClient {
     }
   }
 
-  /** A connection to the present endpoint, or to the next one that takes one; one for all who ask meanwhile. */
+  /** A connection to the present endpoint, or to the next one that can be reached. Concurrent calls share it. */
   #connected(): Client | Promise<Client> {
     if (this.#client !== undefined) return this.#client;
     this.#connecting ??= this.#connect().finally(() => {
@@ -256,7 +271,7 @@ export class AdminClient {
     return this.#connecting;
   }
 
-  /** Those that were given, and those found behind them. */
+  /** The given endpoints, and the discovered ones after them. */
   get endpoints(): readonly string[] {
     return [...this.#options.endpoints, ...this.#found];
   }
@@ -279,7 +294,7 @@ export class AdminClient {
   async #connectTo(endpoint: string): Promise<Client | undefined> {
     const { connectTimeoutMs } = this.#options;
     const isFound = this.#found.includes(endpoint);
-    // The address may be another cluster's where this process is.
+    // The address may belong to another cluster in the network of this process.
     if (
       isFound &&
       (await askGateways(endpoint, { timeoutMs: FOUND_TIMEOUT_MS, cluster: this.#cluster })) === undefined
@@ -292,7 +307,7 @@ export class AdminClient {
     return undefined;
   }
 
-  /** At the second call, as most clients make one; in the background, and without telling of failures. */
+  /** From the second call on, as most clients make one; in the background, and failures are ignored. */
   #learnLater(): void {
     const nowMs = performance.now();
     const isFirst = this.#learnAtMs === undefined;
@@ -351,7 +366,7 @@ function idOf(value: number, name: string): bigint {
   return BigInt(requireRevision(value, name));
 }
 
-/** Of what an answer had, where ids are of 64 bits. */
+/** A number of an epoch, which answers carry as a bigint. */
 function epochOf(value: number | bigint, name: string): bigint {
   return typeof value === 'bigint' ? value : idOf(value, name);
 }
@@ -380,24 +395,24 @@ function isGrpcError(error: unknown): error is GrpcError {
   return error instanceof Error && 'metadata' in error && 'details' in error;
 }
 
-/** Of Remora's table; undefined when the answer came from the transport rather than from a node. */
+/** The code from Remora's table; undefined when the error came from the transport, and not from a node. */
 function codeOf({ metadata }: GrpcError) {
   const [code] = metadata.get('remora-code');
   return typeof code === 'string' && isErrorCode(code) ? code : undefined;
 }
 
-/** Something between here and the node answered, and none of them: it may have been asked, or not. */
+/** The error did not come from a node: the node may or may not have got the call. */
 function isLost(error: unknown): boolean {
   if (!isGrpcError(error) || error.code === status.UNIMPLEMENTED) return false;
   return error.metadata.get('remora-code').length === 0;
 }
 
-/** Perhaps it is frozen, with its connections open: what is asked next is asked of another one. */
+/** The node may be frozen, with its connections open: the next call goes to another one. */
 function isSilent(error: unknown): boolean {
   return isGrpcError(error) && codeOf(error) === undefined && error.code === status.DEADLINE_EXCEEDED;
 }
 
-/** The node was not there, or went away: another one can be asked. */
+/** The node was unreachable, or went away: another one can be asked. */
 function isGone(error: unknown): boolean {
   return isGrpcError(error) && codeOf(error) === undefined && error.code === status.UNAVAILABLE;
 }

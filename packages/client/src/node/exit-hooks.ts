@@ -1,19 +1,20 @@
 import type { ExitHooks } from '../ports.ts';
 
-/** Those whose default is to end the process, and which ask rather than force. */
+/** Signals that end the process by default and can be handled. */
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** What it needs of the process. */
+/** What exit hooks need of the process. */
 export type HookedProcess = Pick<NodeJS.Process, 'prependListener' | 'off' | 'listenerCount' | 'kill' | 'pid'>;
 
 /**
- * Runs something before the process ends by itself or by a signal.
+ * Runs functions before the process exits by itself or is ended by a signal.
  *
- * X1. How the process ends is not changed: a signal is raised again once everything has run, and has its default effect.
- * X2. A second signal does not wait: after the first one nothing listens any more.
- * X3. A signal that somebody else listens to is theirs: the program decides whether and when it ends, and what it holds
- *     until then stays held. Those others find nobody else listening, as libraries raise a signal again only then.
- * X4. Nothing listens while there is nothing to run.
+ * X1. The hooks do not change how the process ends: once all have run, the signal is raised again, and has its default effect.
+ * X2. A second signal does not wait: the listeners are removed at the first one.
+ * X3. If somebody else listens to a signal, the hooks ignore it: the program decides whether and when it ends, and keeps its locks until
+ *     then. The hooks remove their listener before the others are called, as some libraries raise a signal again only if nobody else
+ *     listens.
+ * X4. Nothing listens while there is no hook.
  */
 export function exitHooks(target: HookedProcess): ExitHooks {
   const hooks = new Set<() => Promise<void>>();
@@ -24,7 +25,7 @@ export function exitHooks(target: HookedProcess): ExitHooks {
     void runAll().then(() => target.kill(target.pid, signal)); // X1
   }
 
-  /** Once all others have been told. */
+  /** Listens again once all other listeners were called. */
   function listenAgain(signal: NodeJS.Signals): void {
     setImmediate(() => {
       target.off(signal, onSignal);
@@ -36,7 +37,7 @@ export function exitHooks(target: HookedProcess): ExitHooks {
     void runAll();
   }
 
-  /** None of them rejects. */
+  /** Never rejects. */
   async function runAll(): Promise<void> {
     const running = [...hooks];
     hooks.clear();
@@ -60,10 +61,10 @@ export function exitHooks(target: HookedProcess): ExitHooks {
   };
 }
 
-/** The same in every copy of this package that a process may have, such as one by `import` and one by `require`. */
+/** Shared by all copies of this package in one process, such as one loaded by `import` and one by `require`. */
 const SHARED = Symbol.for('remora.exitHooks');
 
-/** One for all clients of the process: of several, each would take the others for the program's own (X3). */
+/** One instance for all clients of the process: several would take one another for the program's listeners (X3). */
 export function processExitHooks(): ExitHooks {
   const shared = globalThis as unknown as { [SHARED]?: ExitHooks };
   shared[SHARED] ??= exitHooks(process);

@@ -1,14 +1,14 @@
 import type { Liveness } from '../ports.ts';
 
-/** Longer than any wait: the timer's only use is that it exists. */
+/** Longer than any wait: the timer only has to exist. */
 const FOREVER_MS = 2 ** 31 - 1;
 
 let holders = 0;
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * While something is awaited a timer keeps the process alive, as those of the SDK's clock do not. One for all clients: it is
- * never given back, and a program may make clients for as long as it runs.
+ * Keeps the process alive with a timer while something is awaited; the timers of the SDK's clock do not. One timer serves all clients:
+ * it is never removed, and a program may make any number of clients.
  */
 export const processLiveness: Liveness = {
   hold() {

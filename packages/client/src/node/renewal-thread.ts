@@ -4,13 +4,13 @@ import type { BackgroundRenewerReport } from '../session/background-renewer.ts';
 import type { BackgroundRenewerLine } from '../session/background-renewer-client.ts';
 import type { RenewalSettings } from './renewal-worker.ts';
 
-/** Signs of life of this thread: a small part of any time for which it may be busy. */
+/** The interval of this thread's signs of life: a small part of any `maxMainThreadBlock`. */
 const ALIVE_INTERVAL_MS = 250;
 
-/** Beside this file as it is compiled, and beside the file that it is packed into. */
+/** Beside this file when it is compiled, and beside the bundle when it is packed. */
 const WORKER = './renewal-worker.js';
 
-/** Starts a thread that renews sessions while this one is busy. It does not keep the process alive. */
+/** Starts a thread that renews sessions while this one is blocked. The thread does not keep the process alive. */
 export function startRenewalThread(
   settings: Omit<RenewalSettings, 'monotonicOffsetMs' | 'line'>,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },

@@ -1,4 +1,4 @@
-// The program of the thread that renews sessions while the main one is busy; renewal-thread.ts starts it.
+// The program of the thread that renews sessions while the main thread is blocked; renewal-thread.ts starts it.
 import { type MessagePort, workerData } from 'node:worker_threads';
 import { type Clock, nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { dialPipe } from '@remora/protocol';
@@ -10,12 +10,12 @@ export interface RenewalSettings {
   readonly endpoints: readonly string[];
   readonly requestBytesMax: number;
   readonly blockMaxMs: number;
-  /** The starting thread's monotonic time minus that of the process: each thread's begins with the thread. */
+  /** The monotonic time of the starting thread minus that of the process: each thread counts from its own start. */
   readonly monotonicOffsetMs: number;
   readonly line: MessagePort;
 }
 
-/** Tells the same monotonic time as the starting thread. */
+/** A clock with the monotonic time of the starting thread. */
 function sharedClock(offsetMs: number): Clock {
   return { ...nodeClock(), monotonicMs: () => Number(process.hrtime.bigint()) / 1e6 + offsetMs };
 }
@@ -28,7 +28,7 @@ function backgroundRenewer({ endpoints, requestBytesMax, blockMaxMs, monotonicOf
       random: nodeRandom(),
       logger: silentLogger,
       connectLink: ({ address, cluster }) => dialPipe(address, { clock, cluster }),
-      // The thread lives as long as the line to the one that started it.
+      // The thread lives as long as the port to the thread that started it.
       liveness: { hold() {}, release() {} },
     },
     { endpoints, requestBytesMax, retry: retryPolicy() },

@@ -3,15 +3,15 @@ import type { PipeGateways } from '@remora/protocol';
 import type { AcknowledgedBeat, RenewedInBackground, RenewsInBackground } from '../ports.ts';
 import type { BackgroundRenewerReport, BackgroundRenewerRequest } from './background-renewer.ts';
 
-/** The way to the stand-in and back. */
+/** The connection to the background renewer. */
 export interface BackgroundRenewerLine {
   send(request: BackgroundRenewerRequest): void;
-  /** The next report that has arrived and was not taken yet, without waiting for one. */
+  /** The next report that has arrived; undefined if there is none. Does not wait. */
   receive(): BackgroundRenewerReport | undefined;
   close(): void;
 }
 
-/** A client's side of its stand-in. Reports are fetched when somebody wants to know: nothing runs while a thread is busy. */
+/** The client's side of the background renewer. Reports are fetched on demand, as no callback runs while the thread is blocked. */
 export class BackgroundRenewerClient implements RenewsInBackground {
   readonly #line: BackgroundRenewerLine;
   readonly #latest = new Map<number, AcknowledgedBeat | undefined>();
@@ -46,7 +46,7 @@ export class BackgroundRenewerClient implements RenewsInBackground {
 
   #take(id: number): AcknowledgedBeat | undefined {
     for (let report = this.#line.receive(); report !== undefined; report = this.#line.receive()) {
-      // Of a session that has ended here meanwhile nobody wants to hear.
+      // A report about a session that has ended meanwhile is dropped.
       if (this.#latest.has(report.id)) this.#latest.set(report.id, report);
     }
     const latest = this.#latest.get(id);

@@ -4,40 +4,40 @@ import { type PipeGateways, pipeQuery } from '@remora/protocol';
 import type { AcknowledgedBeat } from '../ports.ts';
 import type { Requester } from '../transport/requester.ts';
 
-/** What a client tells its stand-in. Sessions have numbers; times are those of the client's monotonic clock. */
+/** The messages of a client to its background renewer. Sessions have numbers; times are those of the client's monotonic clock. */
 export type BackgroundRenewerRequest =
   | {
       readonly type: 'renew';
       readonly id: number;
       readonly session: SessionRef;
       readonly intervalMs: number;
-      /** When the last heartbeat was sent that was acknowledged. */
+      /** When the last acknowledged heartbeat was sent. */
       readonly sentMs: number;
     }
   | { readonly type: 'pace'; readonly id: number; readonly intervalMs: number }
   | { readonly type: 'until'; readonly id: number; readonly atMs: number }
   | { readonly type: 'acknowledged'; readonly id: number; readonly sentMs: number }
   | { readonly type: 'end'; readonly id: number }
-  /** Where else gateways may be found. */
+  /** Further gateways. */
   | { readonly type: 'gateways'; readonly gateways: PipeGateways }
-  /** The client's thread was not busy then. */
+  /** The client's thread was not blocked at this moment. */
   | { readonly type: 'alive'; readonly atMs: number };
 
-/** A heartbeat of the stand-in that was acknowledged. */
+/** An acknowledged heartbeat of the background renewer. */
 export type BackgroundRenewerReport = AcknowledgedBeat & { readonly id: number };
 
 export interface BackgroundRenewerOptions {
-  /** How long after the last sign of life of the client's thread it goes on. */
+  /** How long it renews after the last sign of life of the client's thread. */
   readonly blockMaxMs: number;
   readonly report: (report: BackgroundRenewerReport) => void;
-  /** The client was told of further gateways. */
+  /** The client has named further gateways. */
   readonly learn: (gateways: PipeGateways) => void;
 }
 
-/** How many intervals without an acknowledged heartbeat make it step in: the client sends one every interval. */
+/** It steps in after this many intervals without an acknowledged heartbeat: the client sends one each interval. */
 const PATIENCE = 1.5;
 const PAUSE_MS = 50;
-/** SI4. A gateway that is well has answered by then. */
+/** SI4. A healthy gateway answers sooner. */
 const ANSWER_MIN_MS = 100;
 
 interface Renewed {
@@ -45,26 +45,26 @@ interface Renewed {
   readonly session: SessionRef;
   intervalMs: number;
   sentMs: number;
-  /** From then on it is not renewed (SI2). */
+  /** It is not renewed from this moment on (SI2). */
   untilMs: number;
-  /** It has stepped in, and the client has not come back. */
+  /** The renewer has stepped in, and the client has sent no heartbeat since. */
   steppedIn: boolean;
-  /** Of the heartbeat that was sent last. */
+  /** The number of the last heartbeat. */
   beats: number;
-  /** When it is looked at next: its next heartbeat may be due, or the last one be without an answer for too long. */
+  /** Fires when the next heartbeat may be due, or when the last one has had no answer for too long. */
   timer: Timer | undefined;
 }
 
 /**
- * Sends the heartbeats of a client whose thread is busy, from another thread and over a connection of its own.
+ * Sends the heartbeats of a client whose thread is blocked, from another thread and over a connection of its own.
  *
- * SI1. It sends none while the client does. Otherwise it sends them at the client's pace.
- * SI2. It goes on for `blockMaxMs` after the client's last sign of life and no longer: what a client holds that hangs for
- *      good is free at most that time and a TTL later. What is to be held for so long at most is renewed until then.
- * SI3. It decides nothing about a session. It reports what was acknowledged, with the time of sending, and the client
- *      reckons with that as with its own heartbeats (session.ts, S1 to S6).
- * SI4. A heartbeat that is not answered soon is sent through the next gateway besides, so that each of them is asked while the
- *      session is alive. Whichever is answered counts (as S8 of session.ts).
+ * SI1. It sends no heartbeats while the client does. Otherwise it sends them at the client's interval.
+ * SI2. It continues for `blockMaxMs` after the client's last sign of life, and no longer: what a client holds that hangs forever is
+ *      free at most that time and a TTL later. A session with a limit (`until`) is renewed until that limit.
+ * SI3. It decides nothing about a session. It reports which heartbeats were acknowledged, with their send times, and the client treats
+ *      them like its own (session.ts, S1 to S6).
+ * SI4. A heartbeat that is not answered soon is also sent through the next gateway, so that every gateway is tried while the session
+ *      is alive. Whichever answer arrives counts (as S8 of session.ts).
  */
 export class BackgroundRenewer {
   readonly #clock: Clock;
@@ -147,7 +147,7 @@ export class BackgroundRenewer {
       if (this.#sessions.get(id) !== renewed) return;
       const result = reply?.result;
       const gone = error?.code === 'LEASE_NOT_FOUND' || error?.code === 'SESSION_EXPIRED';
-      // The client is told so by its own next heartbeat.
+      // The client will learn that from its own next heartbeat.
       if (gone || (result?.type === 'leaseKeepAlive' && result.ttlMs <= 0)) return this.#forget(renewed);
       if (result?.type !== 'leaseKeepAlive') {
         if (beat !== renewed.beats) return;

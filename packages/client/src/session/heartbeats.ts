@@ -5,25 +5,25 @@ import type { RenewedInBackground } from '../ports.ts';
 import type { Requester } from '../transport/requester.ts';
 import type { SentAt, SessionValidity } from './session-validity.ts';
 
-/** The session that is kept alive. */
+/** The session that heartbeats keep alive. */
 export interface BeatingSession {
   readonly ref: SessionRef;
   readonly lossReason: ServiceError | undefined;
-  /** Looks whether it is over by now. */
+  /** Loses the session if its time is over. */
   check(): void;
-  /** The server said that it is. */
+  /** The server has ended the session. */
   expired(): void;
 }
 
 const RETRY_MIN_MS = 50;
-/** S8. A gateway that is well has answered by then. */
+/** S8. A healthy gateway answers sooner. */
 const PATIENCE_MIN_MS = 100;
-/** Of a renewal that somebody waits for: so long is one gateway waited for. */
+/** How long a renewal that a caller waits for waits for one gateway. */
 const RENEW_ATTEMPT_MS = 1_000;
 
 /**
- * The heartbeats of a session, and those of its stand-in: each that is acknowledged moves its validity on. The rules are
- * those of the session (`session.ts`), S6 and S8 above all. One that is due is repeated until one is acknowledged.
+ * The heartbeats of a session, and those of its background renewer: each acknowledged one prolongs its validity. The rules are those
+ * of the session (`session.ts`), in particular S6 and S8. A heartbeat that is due is repeated until one is acknowledged.
  */
 export class Heartbeats {
   readonly #session: BeatingSession;
@@ -33,14 +33,14 @@ export class Heartbeats {
   readonly #backgroundRenewer: RenewedInBackground | undefined;
   #stopped = false;
   #unanswered = false;
-  /** Of the one that was sent last because it was due; later ones were acknowledged since where it is higher. */
+  /** The number of the last heartbeat that was due. It is increased when one is acknowledged, which makes those in flight obsolete. */
   #number = 0;
-  /** How many were acknowledged. */
+  /** How many heartbeats were acknowledged. */
   #acknowledged = 0;
   #timer: Timer | undefined;
   #besidesTimer: Timer | undefined;
 
-  /** `sentMs`: when the session was asked for, which counts as the first one. */
+  /** `sentMs`: when the request for the session was sent, which counts as the first heartbeat. */
   constructor(session: BeatingSession, validity: SessionValidity, requester: Requester, sentMs: number) {
     this.#session = session;
     this.#validity = validity;
@@ -53,7 +53,7 @@ export class Heartbeats {
     this.#schedule();
   }
 
-  /** Whether one that was due had no answer, and no other was acknowledged since it was sent. */
+  /** Whether a heartbeat that was due has no answer, and no other was acknowledged since it was sent. */
   get unanswered(): boolean {
     return this.#unanswered;
   }
@@ -64,18 +64,18 @@ export class Heartbeats {
     if (beat !== undefined) this.#count(beat, beat.ttlMs);
   }
 
-  /** Keeps to the session's pace, which has changed. */
+  /** Adopts the session's pace, which has changed. */
   keepPace(): void {
     this.#backgroundRenewer?.pace(this.#validity.pace.intervalMs);
     this.#schedule();
   }
 
-  /** The stand-in is to send none from then on, on the monotonic clock. */
+  /** The background renewer stops at this moment of the monotonic clock. */
   limitTo(atMs: number): void {
     this.#backgroundRenewer?.until(atMs);
   }
 
-  /** None is sent any more but those that somebody asks for. */
+  /** Stops the periodic heartbeats; `renew` still sends some. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -84,7 +84,7 @@ export class Heartbeats {
   }
 
   /**
-   * Sends one, again and again until one is acknowledged.
+   * Sends heartbeats until one is acknowledged.
    *
    * @throws ServiceError SESSION_EXPIRED when the session is lost; DEADLINE_EXCEEDED when none was acknowledged in time.
    */
@@ -128,7 +128,7 @@ export class Heartbeats {
     this.#askBesides(isDue);
     this.#send(this.#validity.pace.intervalMs, (error) => {
       if (error === undefined || this.#stopped || acknowledged !== this.#acknowledged) return;
-      this.#unanswered = true; // Also while another gateway is asked besides.
+      this.#unanswered = true; // Also while another gateway is tried.
       if (!isDue()) return;
       this.#besidesTimer?.cancel();
       this.#timer?.cancel();
@@ -160,8 +160,8 @@ export class Heartbeats {
   }
 
   /**
-   * One heartbeat. Each counts from its own sending; so none is repeated by the layer below. Tells whether it was
-   * acknowledged, unless the session is over by then and `done` is not about that.
+   * Sends one heartbeat. It counts from its own send time, so the layer below does not retry it. `done` gets no error if it was
+   * acknowledged, and the reason of the loss if the session is over by then.
    */
   #send(timeoutMs: number, done: (error: ServiceError | undefined) => void): void {
     const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
@@ -187,7 +187,7 @@ export class Heartbeats {
     if (!this.#validity.count(sent, ttlMs)) return;
     this.#unanswered = false;
     this.#acknowledged++;
-    this.#number++; // Those that are under way are not needed any more.
+    this.#number++; // Those in flight are obsolete.
     this.#besidesTimer?.cancel();
     this.#schedule();
   }

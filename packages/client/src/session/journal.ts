@@ -1,15 +1,18 @@
-// J1. A lease is on disk before it is asked for, and until it has ended for certain: whatever crashes when, a lease that
-//     may exist and that nobody keeps is named by some file.
-// J2. A file is replaced as a whole: a reader finds the old one or the new one, never a part.
-// J3. Each client has a file of its own, which names its process. Only what a process left that is certainly gone is ended, and
-//     what a client says that it could not end itself before it was closed: its process may go on for long. Where that cannot be told (another machine's, another container's) it is left to the leases' TTL.
-// J4. A file of another client is removed only when the cluster that it belongs to has said of each lease that it is gone, but
-//     for those that a process has taken over that may still be there (election.ts): its own file names them. What others have
-//     is looked up before each request, which is given up soon: who takes over a lease while it is under way may lose it.
-//     A file that was never finished names none that was asked for (J1): it goes with its process, too.
-// J5. A lease that is left to its TTL is named no more, durably, once its client has been told so: who comes next would end it.
-// J6. A client may run a command under what it holds, and name it before it begins: nothing is ended while a process of that
-//     command may be left, whatever has become of the client's own process. It is looked for until then, as it is being ended.
+// The journal: files that name the leases of clients, so that the leases of a dead process can be ended before their TTL.
+//
+// J1. A lease is on disk before it is requested, and stays there until it has certainly ended: whatever crashes at whatever time,
+//     some file names every lease that may exist and that nobody keeps.
+// J2. A file is replaced as a whole: a reader finds the old file or the new one, never a part of one.
+// J3. Each client has a file of its own, which names its process. Only the leases of a process that is certainly gone are ended, and
+//     those that a closed client could not end itself, as its process may run on for long. If it is unknown whether a process is gone
+//     (on another machine, in another container), its leases are left to their TTL.
+// J4. The file of another client is removed only once its cluster has confirmed that each of its leases is gone. Leases that another
+//     process, which may still run, has taken over (election.ts) are left out: the file of that process names them. The other files are
+//     read again before each request, and the request has a short time-out: a process that takes a lease over meanwhile may lose it.
+//     An unfinished file names no lease that was requested (J1), and is removed once its process is gone.
+// J5. A lease that is left to its TTL is removed from the file, durably, before the caller hears that: the next client would end it.
+// J6. A client may run a command under its locks, and name it in the file before it starts. Nothing is ended while a process of that
+//     command may be left, whatever has happened to the client's own process. Until then the command is looked up again and again.
 import {
   type CommandIdentity,
   type Disk,
@@ -26,7 +29,7 @@ import type { Requester } from '../transport/requester.ts';
 
 const FORMAT = 2;
 const EXTENSION = '.json';
-/** Far above what a file of one process can come to; what is larger is none of ours. */
+/** Far more than the file of one process needs; a larger file is not a journal. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 interface JournalFile {
@@ -37,22 +40,22 @@ interface JournalFile {
   readonly command?: CommandIdentity;
   /** Their ids, in hexadecimal. */
   readonly leases: readonly string[];
-  /** Its client is closed: nobody keeps them. */
+  /** The client is closed: nobody keeps the leases alive. */
   readonly closed?: boolean;
 }
 
 /**
- * The leases of one client, in a file: all that the client holds belongs to them, so who ends them gives all of it back.
- * Naming leases rather than locks costs one write for each session, not for each lock.
+ * The leases of one client, in a file. Everything that the client holds belongs to a lease, so ending the leases releases all of it.
+ * Naming leases rather than locks costs one write for each session, and not for each lock.
  */
 export class LeaseJournal {
   readonly #ports: JournalPorts;
   readonly #cluster: string;
   readonly #path: string;
   readonly #leases = new Set<bigint>();
-  /** The write under way. */
+  /** The write in progress. */
   #writing: Promise<void> = Promise.resolve();
-  /** The write after that one, for all who came meanwhile. */
+  /** The write after that one, for all changes made meanwhile. */
   #next: Promise<void> | undefined;
   #command: CommandIdentity | undefined;
   #closed = false;
@@ -63,7 +66,7 @@ export class LeaseJournal {
     this.#path = `${randomGuid(options.random)}${EXTENSION}`;
   }
 
-  /** J1. @throws ServiceError INTERNAL when it cannot be written; then the lease may not be asked for. */
+  /** J1. @throws ServiceError INTERNAL when the file cannot be written; the lease must not be requested then. */
   async add(lease: bigint): Promise<void> {
     this.#leases.add(lease);
     try {
@@ -74,12 +77,12 @@ export class LeaseJournal {
     }
   }
 
-  /** Of a lease that has ended. What cannot be written now is one to be found ended at the next start. */
+  /** The lease has ended. If that cannot be written, the next client will find that it has ended. */
   async remove(lease: bigint): Promise<void> {
     await this.leave(lease).catch(() => {});
   }
 
-  /** J5. @throws ServiceError INTERNAL when it cannot be written. */
+  /** J5. @throws ServiceError INTERNAL when the file cannot be written. */
   async leave(lease: bigint): Promise<void> {
     if (!this.#leases.delete(lease)) return;
     try {
@@ -89,13 +92,13 @@ export class LeaseJournal {
     }
   }
 
-  /** J6, durably once this resolves; instead of a command that was named before. @throws ServiceError INTERNAL when it cannot be written. */
+  /** J6. On disk once this resolves; replaces a command named before. @throws ServiceError INTERNAL when the file cannot be written. */
   async nameCommand(command: CommandIdentity): Promise<void> {
     this.#command = command;
     await this.#save().catch((cause) => Promise.reject(notWritten(cause)));
   }
 
-  /** J3. Its client is closed: whoever comes next ends what is still named. If that cannot be written, who comes after the process. */
+  /** J3. The client is closed: the next client ends the leases that are left. If that cannot be written, a client after this process. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#leases.size > 0) await this.#save().catch(() => {});
@@ -133,20 +136,20 @@ interface Leftover {
   readonly leases: readonly bigint[];
 }
 
-/** Short, as a lease may be taken over meanwhile (J4). */
+/** Short, as another process may take a lease over meanwhile (J4). */
 const END_TIMEOUT_MS = 1_000;
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
-/** While a command goes on whose client's process is gone (J6). */
+/** The pause while a command runs whose client's process is gone (J6). */
 const COMMAND_PAUSE_MS = 500;
 
 interface RecoveryOptions {
   readonly requester: Requester;
-  /** Ends the trying. */
+  /** Stops the retries. */
   readonly signal: AbortSignal;
 }
 
-/** Ends what clients that are gone have left in this cluster; what does not succeed is tried again, until `signal`. */
+/** Ends the leases that dead clients have left in this cluster, with retries until `signal` aborts. */
 export async function endLeftovers(ports: JournalPorts, cluster: string, options: RecoveryOptions): Promise<void> {
   const { requester, signal } = options;
   const { clock, logger } = requester.ports;
@@ -155,7 +158,7 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
       const journals = () => readJournals(ports, cluster, logger);
       const { left, commands } = await journals();
       const ended = await Promise.all(left.map((one) => endLeftover(one, journals, { ...options, disk: ports.disk })));
-      // Last, and once: what cannot be removed may be by the next client, and keeps nothing from being given back.
+      // Last, and once: a file that cannot be removed prevents nothing, and the next client may remove it.
       if (commands > 0) pauseMs = COMMAND_PAUSE_MS;
       else if (ended.every((done) => done)) return await removeUnfinished(ports).catch(() => {});
     } catch (error) {
@@ -166,11 +169,11 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
 }
 
 interface Journals {
-  /** Of processes that are gone, and of clients that were closed. */
+  /** The files of dead processes and of closed clients. */
   readonly left: readonly Leftover[];
-  /** What the others name. */
+  /** The leases in the other files. */
   readonly inUse: ReadonlySet<bigint>;
-  /** How many of those are only in use by a command that goes on (J6). */
+  /** How many of the other files are only in use by a running command (J6). */
   readonly commands: number;
 }
 
@@ -193,7 +196,7 @@ async function readJournals({ disk, isGone }: JournalPorts, cluster: string, log
   return { left, inUse, commands };
 }
 
-/** J4. One that names no process may be another's, who is about to write it. */
+/** J4. A file that names no process may be about to be written by another one. */
 async function removeUnfinished({ disk, isGone }: JournalPorts): Promise<void> {
   for (const path of (await disk.list('')).filter((name) => name.endsWith(unfinished(EXTENSION)))) {
     const file = await readJournal(disk, path);
@@ -201,7 +204,7 @@ async function removeUnfinished({ disk, isGone }: JournalPorts): Promise<void> {
   }
 }
 
-/** J4. Whether nothing is left of it. */
+/** J4. Ends the leases of a file and removes it. Returns whether that succeeded. */
 async function endLeftover(
   { path, leases }: Leftover,
   journals: () => Promise<Journals>,
@@ -210,7 +213,7 @@ async function endLeftover(
   const { logger } = requester.ports;
   try {
     for (const id of leases) {
-      // Read anew for each: another process may take one up while this one is still busy with those before it.
+      // Read again for each lease: another process may have taken it over while the leases before it were ended.
       if ((await journals()).inUse.has(id)) continue;
       const revoke = { type: 'leaseRevoke', id, incarnation: 0 } as const;
       await requester.command(revoke, { timeoutMs: END_TIMEOUT_MS, signal }).catch(ignoreEnded);
@@ -234,7 +237,7 @@ function ignoreEnded(error: unknown): void {
   if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
 }
 
-/** Undefined when it is none, or none any more. What cannot be read may be that of a process which is there: it throws. */
+/** Undefined when the file is not a journal, or does not exist any more. Throws if it cannot be read: its process may be running. */
 async function readJournal(disk: Disk, path: string): Promise<JournalFile | undefined> {
   const file = await unlessGone(disk.open(path, { create: false }));
   if (file === undefined) return undefined;
@@ -270,7 +273,7 @@ function isIdentity(value: Partial<ProcessIdentity> | undefined): value is Proce
   return [host, boot, space, start].every((text) => typeof text === 'string') && Number.isSafeInteger(pid);
 }
 
-/** J2, durably once this resolves. A file whose sync failed is not written to again: who tries again makes a new one. */
+/** J2. On disk once this resolves. A file whose sync failed is not written again: the next attempt makes a new one. */
 async function replaceFile(disk: Disk, path: string, bytes: Buffer): Promise<void> {
   const temporary = unfinished(path);
   await removeFile(disk, temporary);
@@ -285,7 +288,7 @@ async function replaceFile(disk: Disk, path: string, bytes: Buffer): Promise<voi
   await disk.syncDir('');
 }
 
-/** The name of a file until it is whole. */
+/** The name of a file until it is complete. */
 function unfinished(path: string): string {
   return `${path}.tmp`;
 }

@@ -1,8 +1,7 @@
-// E1. A lease that may have no expiry is ended by its client or by nobody, and one with a long TTL by nobody for long: it is
-//     asked for again and again, with growing pauses, until the cluster has answered. Until then the journal names it (J1 of
-//     `journal.ts`).
-// E2. Closing the client asks once more at once, also for what only its closing adds, and then no further: what is left is the next one's by the journal, or
-//     somebody's by force.
+// E1. Nobody but its client ends a lease without expiry, and a lease with a long TTL would stay for long. So the client retries to
+//     revoke it, with growing pauses, until the cluster has answered. Until then the journal names it (J1 of `journal.ts`).
+// E2. Closing the client tries once more at once, also for leases that the closing adds, and then stops. What is left is ended by the
+//     next client through the journal, or by force.
 import { sleep } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import { isLeaseGone } from '../transport/request-errors.ts';
@@ -13,7 +12,7 @@ const ATTEMPT_MS = 10_000;
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
-/** Leases that could not be ended at once, and are being ended in the background. */
+/** Revokes, in the background, the leases that could not be revoked at once. */
 export class LeaseEndings {
   readonly #requester: Requester;
   readonly #journal: LeaseJournal | undefined;
@@ -37,7 +36,7 @@ export class LeaseEndings {
     this.#pending.set(ref.lease, ended);
   }
 
-  /** E2. Resolves when each was asked for once more. What is added from then on is asked for once, and waited for by the next call. */
+  /** E2. Resolves when each lease was tried once more. A lease that is added later is tried once; the next call waits for that. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#pending.values());
@@ -54,7 +53,7 @@ export class LeaseEndings {
     }
   }
 
-  /** Asks once. Resolves to whether the lease has certainly ended. */
+  /** Sends one request. Resolves to whether the lease has certainly ended. */
   #revoke({ lease: id, incarnation }: SessionRef): Promise<boolean> {
     return new Promise((resolve) => {
       const revoke = { type: 'leaseRevoke', id, incarnation } as const;

@@ -1,16 +1,16 @@
 import { binaryString, equalBytes, type ServiceError } from '@remora/base';
 import type { HoldMode, LockId } from '@remora/lock';
 
-/** A grant, as all handles of its owner see it; another object is another grant. */
+/** A grant, shared by all handles of its owner. Two objects are two grants. */
 export interface HeldGrant {
   version: number;
   mode: HoldMode;
-  /** Those that have not given it back: nearly always one. */
+  /** The handles that have not released it: nearly always one. */
   handles: GrantHandle | Set<GrantHandle> | undefined;
 }
 
 export interface GrantHandle {
-  /** It is over, or how it is held is not known any more. */
+  /** The grant is over, or it is unknown how it is held. */
   onGrantLost(reason: ServiceError): void;
 }
 
@@ -33,31 +33,31 @@ export function handlesOf({ handles }: HeldGrant): readonly GrantHandle[] {
 }
 
 /**
- * What this client does in the name of one owner of a lock: a session and a token. Several handles may share it.
+ * The turns of one owner of a lock: a session and a token. Several handles may share an owner.
  *
- * W1. Askings, cancels and releases of one owner take turns, each until it is answered or can no longer be applied: a
- *     cancel or release that comes late would otherwise undo what was granted after it.
- * W2. The server counts at least as many levels as `levels`, so that leaving an inner level never frees the lock.
+ * W1. Acquires, cancels and releases of one owner take turns. Each turn lasts until the request is answered or can no longer be
+ *     applied: a late cancel or release would otherwise undo a later grant.
+ * W2. The server counts at least as many levels as `levels`, so leaving an inner level never frees the lock.
  */
 export class OwnerTurns {
   readonly lock: LockId;
   readonly token: string;
-  /** What `levels` belongs to. */
+  /** The grant that `levels` counts. */
   grant: HeldGrant = { version: 0, mode: 'exclusive', handles: undefined };
-  /** An upgrade or downgrade is under way: the version may be another one already. */
+  /** An upgrade or downgrade is in flight: the version may have changed already. */
   converting = false;
-  /** How often the lock was entered and not left, by all handles together. */
+  /** How many levels all handles together have entered and not left. */
   levels = 0;
   /** The number of the latest acquire. */
   attempt = 0;
-  /** An asking may still be under way somewhere, though another one was answered or it was given up. */
+  /** An acquire may still be in flight, although another request was answered or it was given up. */
   askedAgain = false;
   readonly #onIdle: (owner: OwnerTurns) => void;
   #busy = false;
-  /** Made when somebody has to wait: nearly always nobody does. */
+  /** Made by the first that has to wait: nearly always nobody does. */
   #queue: (() => boolean)[] | undefined;
 
-  /** `onIdle`: nothing is under way in its name, and nothing held. */
+  /** `onIdle` is called when nothing is in flight and nothing is held. */
   constructor(lock: LockId, token: string, onIdle: (owner: OwnerTurns) => void) {
     this.lock = lock;
     this.token = token;
@@ -65,8 +65,7 @@ export class OwnerTurns {
   }
 
   /**
-   * W1. Runs `fn` at its turn, at once if nothing is under way. It returns whether it takes the turn, which then lasts
-   * until `leave`.
+   * W1. Runs `fn` when its turn comes, at once if no other turn is in progress. If `fn` returns true it keeps the turn until `leave`.
    */
   enter(fn: () => boolean): void {
     if (this.#busy) {
@@ -96,7 +95,7 @@ export class OwnerTurns {
     });
   }
 
-  /** A grant, or a further level of it. */
+  /** The lock was granted, or entered once more. */
   granted(version: number, mode: HoldMode): void {
     if (version !== this.grant.version) {
       this.levels = 0;
@@ -105,18 +104,18 @@ export class OwnerTurns {
     this.levels++;
   }
 
-  /** The same grant in another way. */
+  /** The grant was upgraded or downgraded. */
   converted(version: number, mode: HoldMode): void {
     this.grant.version = version;
     this.grant.mode = mode;
   }
 }
 
-/** The owners of one session that hold something or are about to. */
+/** The owners of one session that hold something or have a turn. */
 export class Owners {
-  /** Nearly every token stands for one lock, or for one at a time. */
+  /** Nearly every token is used for one lock, or for one at a time. */
   readonly #byToken = new Map<string, OwnerTurns>();
-  /** The further locks of tokens that stand for several. */
+  /** The further locks of tokens that are used for several. */
   readonly #further = new Map<string, OwnerTurns>();
 
   of(lock: LockId, token: string): OwnerTurns {
@@ -130,7 +129,7 @@ export class Owners {
     return owner;
   }
 
-  /** A handle that is done with may be released once more: an owner that has come after its own one stays. */
+  /** A handle may be released again after its end: a later owner with the same token stays. */
   readonly #forget = (owner: OwnerTurns): void => {
     const { lock, token } = owner;
     if (this.#byToken.get(token) === owner) this.#byToken.delete(token);

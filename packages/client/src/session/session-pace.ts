@@ -1,23 +1,23 @@
 import type { Clock } from '@remora/base';
 import { type Condition, conditionValidityMs, validityMs } from '@remora/lock';
 
-/** How long a session lives without heartbeats, and what its client and the cluster have agreed on about them. */
+/** How long a session lives without heartbeats, and the condition that its client and the cluster have agreed on. */
 export interface SessionTerms {
   readonly ttlMs: number;
   readonly condition?: Condition;
 }
 
-/** The terms as the client keeps to them. */
+/** The terms as the client applies them. */
 export interface Pace {
   readonly ttlMs: number;
   readonly intervalMs: number;
-  /** How long without an answer the client goes on, if that is less than what the TTL allows. */
+  /** How long the client goes on without an answer, if that is less than the TTL allows. */
   readonly silenceMs: number;
 }
 
 const HEARTBEATS_PER_TTL = 3;
 
-/** For how long something lasts at most, by either clock: the monotonic one stands still while a machine is suspended. */
+/** A time limit by two clocks: the monotonic clock stops while a machine is suspended. */
 export class Limit {
   /** On the monotonic clock. */
   readonly endMs: number;
@@ -49,7 +49,7 @@ export function shorterOf(a: Pace, b: Pace): Pace {
   };
 }
 
-/** How long after sending a heartbeat the session is certainly alive, if it was acknowledged with this TTL. */
+/** How long the session is certainly alive after sending a heartbeat that was acknowledged with this TTL. */
 export function aliveMs(pace: Pace, ttlMs: number): number {
   return Math.min(validityMs(Math.min(pace.ttlMs, ttlMs)), pace.silenceMs);
 }

@@ -1,4 +1,4 @@
-/** How a client comes by a session: it asks for a new one, or goes on with one that another process has left. */
+/** How a client gets a session: it requests a new one, or takes up the session of an earlier process. */
 import { ServiceError } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import type { SessionDeps } from './session-deps.ts';
@@ -10,7 +10,7 @@ export interface NewSession extends SessionTerms {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** A session that the cluster keeps, and when the request was sent from which it counts (session.ts S1). */
+/** A session that exists, and when the request was sent from which it counts (session.ts S1). */
 export interface BegunSession extends SessionTerms, SentAt {
   readonly ref: SessionRef;
 }
@@ -25,7 +25,7 @@ export async function grantSession({ requester, journal }: SessionDeps, options:
   const sent = { sentMs: clock.monotonicMs(), sentWallMs: clock.wallMs() };
   const command = { type: 'leaseGrant', id, ttlMs, attributes, ...condition } as const;
   const { result } = await requester.command(command, { timeoutMs }).catch(async (error) => {
-    // If it was granted after all, it ends by its TTL, with nothing that belongs to it.
+    // If it was granted after all, it ends by its TTL, and holds nothing.
     await journal?.remove(id);
     throw error;
   });
@@ -34,7 +34,7 @@ export async function grantSession({ requester, journal }: SessionDeps, options:
   return { ref, ttlMs: result.ttlMs, ...condition, ...sent };
 }
 
-/** @throws ServiceError SESSION_EXPIRED when it has ended. Without an answer it stays in the journal: it may live. */
+/** @throws ServiceError SESSION_EXPIRED when it has ended. Without an answer it stays in the journal, as it may still exist. */
 export async function takeUpSession(
   { requester, journal }: SessionDeps,
   ref: SessionRef,

@@ -2,30 +2,30 @@ import type { Clock } from '@remora/base';
 import { TTL_NEVER_MS } from '@remora/lock';
 import { aliveMs, Limit, type Pace, paceOf, type SessionTerms } from './session-pace.ts';
 
-/** When a heartbeat was sent, by both clocks of the client. */
+/** When a heartbeat was sent, by the two clocks of the client. */
 export interface SentAt {
   readonly sentMs: number;
   readonly sentWallMs: number;
 }
 
 const UNANSWERED = 'no heartbeat was acknowledged in time';
-/** Clocks are read one after the other, and one of them tells whole milliseconds. */
+/** Tolerance: the clocks are read one after the other, and one of them counts whole milliseconds. */
 const CLOCKS_APART_MS = 1_000;
 
 /**
- * Until when a client counts on its session: what follows from the heartbeats that were acknowledged, from the terms that
- * were agreed on, and from a limit of its own. The rules are those of the session (`session.ts`, S1, S2, S4, S5).
+ * How long a client counts on its session: computed from the acknowledged heartbeats, the agreed terms, and a limit. The rules are
+ * those of the session (`session.ts`, S1, S2, S4, S5).
  */
 export class SessionValidity {
   readonly #clock: Clock;
   #pace: Pace;
   #ackedMs: number;
   #ackedWallMs: number;
-  /** Of the last acknowledged heartbeat (S4, S5). */
+  /** The validity of the last acknowledged heartbeat (S4, S5). */
   #validityMs: number;
   #limit: Limit | undefined;
 
-  /** `began`: what asked for the session, or for its going on, counts as its first heartbeat. */
+  /** `began`: the request for the session counts as its first heartbeat. */
   constructor(clock: Clock, terms: SessionTerms, began: SentAt) {
     this.#clock = clock;
     this.#pace = paceOf(terms);
@@ -44,7 +44,7 @@ export class SessionValidity {
     return this.#limit === undefined ? deadlineMs : Math.min(deadlineMs, this.#limit.endMs);
   }
 
-  /** Without end when nothing has to be renewed. */
+  /** Infinite when the session needs no renewal. */
   get remainingMs(): number {
     if (this.#pace.ttlMs >= TTL_NEVER_MS && this.#limit === undefined) return Number.POSITIVE_INFINITY;
     const [leftMs, wallLeftMs] = [
@@ -60,7 +60,7 @@ export class SessionValidity {
     return this.#limit === undefined ? deadlineMs : Math.min(deadlineMs, this.#limit.wallEndMs);
   }
 
-  /** Since the last heartbeat that was acknowledged was sent. */
+  /** How long ago the last acknowledged heartbeat was sent, in ms. */
   get spentMs(): number {
     return this.#clock.monotonicMs() - this.#ackedMs;
   }
@@ -70,7 +70,7 @@ export class SessionValidity {
     return this.#ackedMs + this.#pace.intervalMs;
   }
 
-  /** Why it is over at a moment, as both clocks show it; undefined: it is not (S1, S2). */
+  /** Why the session is over at this moment of the two clocks; undefined if it is not (S1, S2). */
   whyOver(nowMs: number, wallMs: number): string | undefined {
     if (nowMs - this.#ackedMs >= this.#validityMs) return UNANSWERED;
     const wallSpentMs = wallMs - this.#ackedWallMs;
@@ -81,7 +81,7 @@ export class SessionValidity {
     return this.#limit?.isOver(nowMs, wallMs) ? 'its maxHold is over' : undefined;
   }
 
-  /** A heartbeat was acknowledged (S1, S4, S5). Returns whether it counts: not if one that was sent later was before. */
+  /** A heartbeat was acknowledged (S1, S4, S5). Returns false if it does not count, as a later one was acknowledged before. */
   count({ sentMs, sentWallMs }: SentAt, ttlMs: number): boolean {
     if (sentMs < this.#ackedMs) return false;
     this.#ackedMs = sentMs;
@@ -90,7 +90,7 @@ export class SessionValidity {
     return true;
   }
 
-  /** Whether a whole TTL by other terms is less than what the last heartbeat counts for. */
+  /** Whether other terms would shorten the validity of the last heartbeat. */
   isCutBy(pace: Pace): boolean {
     return aliveMs(pace, pace.ttlMs) < this.#validityMs;
   }
@@ -101,7 +101,7 @@ export class SessionValidity {
     this.#validityMs = Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs));
   }
 
-  /** From now on it lasts for so long at most, whatever is renewed. */
+  /** Limits the rest of the session to this time, whatever is renewed. */
   limitTo(spanMs: number): void {
     this.#limit = new Limit(this.#clock, spanMs);
   }

@@ -18,34 +18,35 @@ export interface LossListener {
 type RevokeOptions = Pick<CommandOptions, 'timeoutMs' | 'untilAnswered'>;
 
 const TIMER_MIN_MS = 1;
-/** Of the time to close a session, for what is released before. */
+/** The fraction of the time for closing a session that the releases before it may take. */
 const BEFORE_CLOSE_FRACTION = 1 / 3;
-/** Then it is asked for with longer pauses (`lease-endings.ts`). */
+/** After that, `lease-endings.ts` retries with longer pauses. */
 const GIVE_UP_TIMEOUT_MS = 30_000;
 
 /**
- * A session: a lease that the client keeps alive, to which its locks belong. A lock may have one of its own.
+ * A session: a lease that the client keeps alive, and to which its locks belong. A lock may have a session of its own.
  *
- * S1. The client counts the session as alive until (send time of the last acknowledged heartbeat + `validityMs`) on
- *     its own monotonic clock; the server ends it a full TTL after it received that heartbeat, or later. So the client
- *     knows first (design §9), while both clocks keep within the drift that is assumed of any.
- * S2. Monotonic time stands still while a machine is suspended; wall time does not. A session is lost as well when
- *     as much wall time has passed: stepping the clock may cost a session, but never exclusion. (But for a wall clock
- *     that is set back by as long as the machine was suspended: against that there is only the fence.)
- * S3. Lost means lost: a session is never revived (traps 24).
+ * S1. The client treats the session as alive until (send time of the last acknowledged heartbeat + `validityMs`) on its own
+ *     monotonic clock. The server ends it a full TTL after it received that heartbeat, or later. So the client knows first
+ *     (design §9), as long as both clocks stay within the drift that is assumed of any clock.
+ * S2. Monotonic time stops while a machine is suspended; wall time does not. The session is also lost when as much wall time has
+ *     passed: setting the clock may cost a session, but never exclusion. (The exception is a wall clock that is set back by as long
+ *     as the machine was suspended: only the fencing version protects against that.)
+ * S3. Lost means lost: a session is never revived (trap 24).
  * S4. A heartbeat counts for no longer than the TTL that its own acknowledgement names.
- * S5. From asking for a shorter TTL on, the client counts on no more than that, for heartbeats that were acknowledged
- *     before as well: a new leader gives every session one TTL, and may know the shorter one already. A longer TTL counts
- *     from the first heartbeat that was acknowledged with it. Changes are asked for one at a time, with growing numbers, so
- *     that one whose outcome is not known cannot take effect after the next.
- * S6. A heartbeat of the stand-in, sent while this thread was busy, counts like one of its own: from its sending, which is
- *     told in time that both threads share. It is asked for whenever an own one is overdue, before the session is given up.
- * S7. From asking for no expiry on, until another TTL is known to be set, no time ends the session at the server: when it is
- *     over here, its client ends it there, however long that takes (`lease-endings.ts`).
- * S8. A heartbeat that is not answered soon is sent through the next gateway besides, so that each of them is asked while the
- *     session is alive. Whichever is answered counts, the first one too.
- * S9. What ends it at the server is on its way when those who use it hear that it is closed: they may end the process. Nobody
- *     else can be granted what it holds before, as they hear of it in the same turn.
+ * S5. From the moment it requests a shorter TTL, the client counts on no more than that, also for heartbeats that were acknowledged
+ *     before: a new leader gives every session one TTL, and may know the shorter one already. A longer TTL counts from the first
+ *     heartbeat that was acknowledged with it. Changes are requested one at a time, with growing numbers, so that one whose outcome
+ *     is unknown cannot take effect after the next.
+ * S6. A heartbeat of the background renewer, sent while this thread was blocked, counts like one of the session's own, from its send
+ *     time, which is in a time that both threads share. The session asks for it whenever an own heartbeat is overdue, and before it
+ *     counts as lost.
+ * S7. From the moment it requests no expiry, until another TTL is known to be set, no time ends the session at the server. When the
+ *     client loses such a session, it ends it at the server, however long that takes (`lease-endings.ts`).
+ * S8. A heartbeat that is not answered soon is also sent through the next gateway, so that every gateway is tried while the session
+ *     is alive. Whichever answer arrives counts, also that to the first heartbeat.
+ * S9. The request that ends the session at the server is on its way before the users of the session hear that it is closed, as they
+ *     may exit the process then. Nobody else can be granted its locks before that, as they hear of it in the same turn of the loop.
  */
 export class Session {
   readonly ref: SessionRef;
@@ -56,7 +57,7 @@ export class Session {
   readonly #children = new Set<Session>();
   readonly #beforeClose = new Set<() => Promise<void>>();
   #nextListener = 1;
-  /** How it has ended here, if it has. */
+  /** How the session has ended for this client, if it has. */
   #ended: 'lost' | 'closed' | undefined;
   #lossReason: ServiceError | undefined;
   readonly #validity: SessionValidity;
@@ -64,11 +65,11 @@ export class Session {
   #changing: Promise<void> = Promise.resolve();
   /** S7. */
   #endless: boolean;
-  /** Whoever closes it waits for that, also when somebody else had begun to: a lock of its own, released before. */
+  /** The request to end it. `close` waits for it, also if the release of a lock with its own lease has begun it. */
   #revoking: Promise<void> | undefined;
-  /** What is done before it is closed. */
+  /** The releases before it is closed. */
   #preparing: Promise<void> | undefined;
-  /** What asks for its end as it is closed. */
+  /** The request to end it that closing it has begun. */
   #closing: Promise<void> | undefined;
   readonly #heartbeats: Heartbeats;
   #deadlineTimer: Timer | undefined;
@@ -88,7 +89,7 @@ export class Session {
     return new Session(deps, await grantSession(deps, options));
   }
 
-  /** Goes on with a session that another process has left. @throws ServiceError SESSION_EXPIRED when it has ended. */
+  /** Takes up the session of an earlier process. @throws ServiceError SESSION_EXPIRED when it has ended. */
   static async resume(deps: SessionDeps, ref: SessionRef, timeoutMs: number): Promise<Session> {
     return new Session(deps, await takeUpSession(deps, ref, timeoutMs));
   }
@@ -97,7 +98,7 @@ export class Session {
     return this.#validity.pace.ttlMs;
   }
 
-  /** `suspended`: heartbeats are not answered at the moment; what the session holds is still its own. */
+  /** `suspended`: heartbeats are not answered at the moment; the session still holds its locks. */
   get state(): SessionState {
     this.check();
     return this.#ended ?? (this.#heartbeats.unanswered ? 'suspended' : 'active');
@@ -112,29 +113,29 @@ export class Session {
     return this.#lossReason;
   }
 
-  /** Until when, on the monotonic clock, the session is certainly alive unless its deadline is moved on (S1). */
+  /** When the session is lost unless a further heartbeat is acknowledged, on the monotonic clock (S1). */
   get deadlineMs(): number {
     return this.#validity.deadlineMs;
   }
 
-  /** How long it is certainly alive, if it is; without end when nothing has to be renewed. */
+  /** How long the session is certainly alive, in ms; infinite when it needs no renewal. */
   get remainingMs(): number {
     return this.#validity.remainingMs;
   }
 
-  /** Since the last heartbeat that was acknowledged was sent. */
+  /** How long ago the last acknowledged heartbeat was sent, in ms. */
   get spentMs(): number {
     return this.#validity.spentMs;
   }
 
-  /** Runs `fn` when the session is lost or closed, at once if it is. */
+  /** Runs `fn` when the session is lost or closed; at once if it is already. */
   onLoss(fn: (reason: ServiceError) => void): void {
     this.addLossListener({ onSessionLost: fn });
   }
 
   /**
-   * The same for those that may be done with the session before; returns what `removeLossListener` needs. Every lock has
-   * two of them, one after the other: an object that is there anyway costs less than functions.
+   * The same for listeners that may be removed: returns the id for `removeLossListener`. Every lock adds two of them, one after the
+   * other, so a listener is an object that exists anyway, which costs less than a function.
    */
   addLossListener(listener: LossListener): number {
     const id = this.#nextListener++;
@@ -143,21 +144,21 @@ export class Session {
     return id;
   }
 
-  /** Of one that was told already, or removed, it does nothing. */
+  /** Does nothing for a listener that was called or removed already. */
   removeLossListener(id: number): void {
     this.#onLoss.delete(id);
   }
 
   /**
-   * Runs `fn`, and waits for it, before the session is closed by its client; returns a function that forgets it. In the step in
-   * which it is called nobody hears of the closing yet: what it sends then is on its way before (S9).
+   * Runs `fn`, and waits for it, before the client closes the session. Returns a function that removes it. Nobody hears of the
+   * closing in the turn in which `fn` is called: a request that it sends at once is on its way before that (S9).
    */
   beforeClose(fn: () => Promise<void>): () => void {
     this.#beforeClose.add(fn);
     return () => this.#beforeClose.delete(fn);
   }
 
-  /** S1, S2. Cheap: called on each look at a lock. */
+  /** S1, S2. Loses the session if its time is over. Cheap, as every read of a lock's state calls it. */
   check(): void {
     if (this.#lossReason !== undefined) return;
     const nowMs = this.#clock.monotonicMs();
@@ -167,15 +168,15 @@ export class Session {
     if (why !== undefined) this.#lose(why);
   }
 
-  /** The server said so. */
+  /** The server has ended the session. */
   expired(): void {
     this.#endless = false;
     this.#lose('the server has ended the session');
   }
 
   /**
-   * Ends another one together with this one when this one is closed; not when it is lost, as they live apart. One that was
-   * just being opened ends at once: nobody would close it any more. @throws ServiceError when this one was closed, or left.
+   * Closes `child` together with this session. A loss of this session does not affect it. If this session is closed already, `child`
+   * is ended at once, as nobody else would. @throws ServiceError when this session was closed or orphaned.
    */
   adopt(child: Session): Session {
     if (this.#ended === 'closed' && this.#lossReason !== undefined) {
@@ -187,12 +188,12 @@ export class Session {
     return child;
   }
 
-  /** No more heartbeats but those that somebody asks for: it ends by its TTL. */
+  /** Stops the periodic heartbeats: unless `renew` is called, the session ends by its TTL. */
   stopRenewing(): void {
     this.#heartbeats.stop();
   }
 
-  /** From now on it lasts for so long at most, whatever is renewed. */
+  /** Limits the rest of the session to this time, whatever is renewed. */
   limitTo(spanMs: number): void {
     this.#validity.limitTo(spanMs);
     this.#heartbeats.limitTo(this.#clock.monotonicMs() + spanMs);
@@ -200,15 +201,15 @@ export class Session {
   }
 
   /**
-   * Sends a heartbeat, again and again until one is acknowledged.
+   * Sends heartbeats until one is acknowledged.
    *
-   * @throws ServiceError SESSION_EXPIRED when it is lost; DEADLINE_EXCEEDED when none was acknowledged in time.
+   * @throws ServiceError SESSION_EXPIRED when the session is lost; DEADLINE_EXCEEDED when none was acknowledged in time.
    */
   renew(timeoutMs: number): Promise<void> {
     return this.#heartbeats.renew(timeoutMs);
   }
 
-  /** S5. @throws ServiceError SESSION_EXPIRED when it is lost; others when the cluster did not say whether it is changed. */
+  /** S5. @throws ServiceError SESSION_EXPIRED when the session is lost; others when it is unknown whether the terms have changed. */
   change(terms: SessionTerms, timeoutMs: number): Promise<void> {
     const changed = this.#changing.then(() => this.#change(terms, timeoutMs));
     this.#changing = changed.catch(() => {});
@@ -217,7 +218,7 @@ export class Session {
 
   async #change(terms: SessionTerms, timeoutMs: number): Promise<void> {
     const shorter = shorterOf(this.#validity.pace, paceOf(terms));
-    // What is left by the present terms may be more than the whole of the new ones.
+    // The rest of the present terms may be longer than the whole of the new ones.
     if (this.#validity.isCutBy(shorter)) await this.renew(timeoutMs);
     this.check();
     if (this.#lossReason !== undefined) throw this.#lossReason;
@@ -246,7 +247,7 @@ export class Session {
     this.#watchDeadline();
   }
 
-  /** Ends the session at the server, which releases all that belongs to it at once; of a lost one, those adopted by it. */
+  /** Ends the session and its adopted ones at the server, which releases their locks at once. Of a lost session, ends the adopted ones. */
   close(timeoutMs: number): Promise<void> {
     return this.#close({ timeoutMs });
   }
@@ -264,7 +265,7 @@ export class Session {
     await Promise.all([this.#closing ?? this.#revoking, ...children.map((child) => child.close(timeoutMs))]);
   }
 
-  /** Asks for its end already, which `close` is to wait for; or for what is to be done before, as it is closed. */
+  /** Sends the request to end it, or the releases before that, without waiting: `close` then waits for them. */
   beginToClose(timeoutMs: number): void {
     this.#prepareToClose(timeoutMs);
     if (this.#preparing === undefined) this.#beginToClose({ timeoutMs });
@@ -273,14 +274,14 @@ export class Session {
   #beginToClose(options: RevokeOptions): void {
     if (this.#lossReason !== undefined || this.#closing !== undefined) return;
     this.#closing = this.#revoke(options);
-    this.#closing.catch(() => {}); // Whoever closes it is told.
+    this.#closing.catch(() => {}); // `close` reports it.
   }
 
   #prepareToClose(timeoutMs: number): void {
     if (this.#beforeClose.size > 0) this.#preparing ??= this.#prepareClose(timeoutMs * BEFORE_CLOSE_FRACTION);
   }
 
-  /** As far as that is done in time: whatever a lock waits for, the session ends, and the lock with it. */
+  /** Waits for the releases, for a limited time: the end of the session releases the other locks. */
   async #prepareClose(timeoutMs: number): Promise<void> {
     const prepared = Promise.allSettled([...this.#beforeClose].map((fn) => fn()));
     await new Promise<void>((resolve) => {
@@ -292,17 +293,17 @@ export class Session {
     });
   }
 
-  /** The same of one that may be lost here, and may not have ended there yet. Nobody waits for one that is lost, or without expiry (S7). */
+  /** As `close`, for a session that may be lost, and may still exist at the server. Does not wait for a lost one, or one without expiry (S7). */
   async end(timeoutMs: number): Promise<void> {
     if (this.#endless || this.#ended === 'lost') {
       this.#end('closed', clientClosed());
       this.#deps.endings.add(this.ref); // Closing the client waits for it.
       return;
     }
-    await this.#close({ timeoutMs, untilAnswered: true }); // Nobody would ask again.
+    await this.#close({ timeoutMs, untilAnswered: true }); // Nobody else would retry.
   }
 
-  /** Uses it no longer, nor those of its locks, and ends them at the server, as far as that can be reached. */
+  /** Loses the session and its adopted ones, and then ends them at the server. */
   giveUp(why: string): void {
     this.#lose(why);
     for (const child of this.#children) child.giveUp(why);
@@ -320,7 +321,7 @@ export class Session {
       await this.#deps.requester.command({ type: 'leaseRevoke', id, incarnation }, options);
     } catch (error) {
       if (!isLeaseGone(error)) {
-        this.#deps.endings.add(this.ref); // Its TTL may be long, and others wait for what it holds.
+        this.#deps.endings.add(this.ref); // Its TTL may be long, and others wait for its locks.
         throw error;
       }
     }
@@ -328,13 +329,13 @@ export class Session {
   }
 
   /**
-   * Leaves it to its TTL: what belongs to it stays until then, and this client has nothing to do with it any more.
+   * Leaves the session to its TTL: its locks stay held until then, and this client no longer renews or ends it.
    *
-   * @throws ServiceError INTERNAL when the journal still names it, so that the next process may end it (J5 of `journal.ts`).
+   * @throws ServiceError INTERNAL when it could not be removed from the journal: the next process may end it (J5 of `journal.ts`).
    */
   async leave(): Promise<void> {
     const children = [...this.#children];
-    if (this.#lossReason === undefined) this.#endless = false; // S7 is for those that are to end.
+    if (this.#lossReason === undefined) this.#endless = false; // S7 applies to sessions that have to end.
     this.#end('closed', new ServiceError('SESSION_EXPIRED', 'the session was orphaned: it ends by its TTL'));
     this.#ended = 'closed';
     await Promise.all([this.#deps.journal?.leave(this.ref.lease), ...children.map((child) => child.leave())]);
@@ -361,7 +362,7 @@ export class Session {
 
   #watchDeadline(): void {
     this.#deadlineTimer?.cancel();
-    // A timer may fire a moment early; what is left then is waited for whole, not in ever smaller parts.
+    // A timer may fire slightly early: the rest is then waited for at once, and not in ever smaller parts.
     const leftMs = Math.max(TIMER_MIN_MS, this.deadlineMs - this.#clock.monotonicMs());
     this.#deadlineTimer = this.#clock.setTimer(leftMs, () => {
       this.check();

@@ -1,16 +1,16 @@
 /**
- * Finds gateways beside the endpoints that a client was given, so that it goes on when these hang.
+ * Discovers gateways in addition to the given endpoints, so that the client goes on when those hang.
  *
- * DY1. What is found is used only behind what was given, and only once it has answered here: a gateway tells where others
- *      reach it inside of its network, which may lead nowhere from outside (NAT, port forwarding). To find that out costs
- *      no request anything.
- * DY2. What answers has to belong to the same cluster, at each new connection (PL2 of the Pipe): the same address may be
- *      another cluster's where the client is. Loopback addresses are tried only by a client that was given one.
- * DY3. Found gateways are reached in the same way as given ones, with or without TLS.
- * DY4. At most `FOUND_MAX` addresses are kept: those that were found before, then others by chance, so that clients spread
- *      over them when one gateway fails.
- * DY5. Each of them is tried soon after the client has connected, when the present gateway is of no use (at most once a
- *      second), and again at each refresh while it is not found.
+ * DY1. A discovered gateway is used only after the given ones, and only once it has answered this client: gateways advertise
+ *      addresses inside their network, which may not be reachable from outside (NAT, port forwarding). No request waits for these
+ *      attempts.
+ * DY2. A discovered gateway has to belong to the same cluster, at every new connection (PL2 of the Pipe): its address may be that of
+ *      another cluster in the network of the client. Loopback addresses are tried only by a client that was given one.
+ * DY3. Discovered gateways are connected to in the same way as given ones, with or without TLS.
+ * DY4. At most `FOUND_MAX` addresses are kept: those that have answered before, and then random ones, so that clients spread over
+ *      them when a gateway fails.
+ * DY5. Each address is tried soon after the client has connected, when the present gateway fails (at most once a second), and at
+ *      each refresh until it answers.
  */
 import { parseAddress, type Timer } from '@remora/base';
 import { type PipeGateways, pipeGateways } from '@remora/protocol';
@@ -20,7 +20,7 @@ import type { Gateways } from './gateways.ts';
 /** DY4. */
 const FOUND_MAX = 5;
 const REFRESH_MS = 60_000;
-/** Short-lived clients end before that, and find nobody. */
+/** Short-lived clients end before that, and try nothing. */
 const FIRST_TRY_MS = 1_000;
 const TRY_AGAIN_MS = 1_000;
 const ASK_TIMEOUT_MS = 2_000;
@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT_MS = 1_000;
 
 export interface DiscoveryPorts extends Pick<ClientPorts, 'clock' | 'random'> {
   readonly gateways: Gateways;
-  /** Told of what the cluster says, for those who cannot ask themselves. */
+  /** Called with the gateways that the cluster names, for the background renewer, which does not ask itself. */
   readonly onTold?: (told: PipeGateways) => void;
 }
 
@@ -45,12 +45,12 @@ export class Discovery {
     ports.gateways.onTrouble = () => this.#tryNow();
   }
 
-  /** Asks now, and from then on now and then. */
+  /** Asks the cluster now, and periodically from then on. */
   begin(): void {
     this.#ask();
   }
 
-  /** What a gateway said, here or elsewhere. */
+  /** Takes the gateways that the cluster has named. */
   learn({ cluster, addresses }: PipeGateways): void {
     if (this.#closed) return;
     const { gateways, random, clock } = this.#ports;
@@ -86,7 +86,7 @@ export class Discovery {
     if (this.#ports.clock.monotonicMs() - this.#triedMs >= TRY_AGAIN_MS) this.#try();
   }
 
-  /** All of them at once: one that leads nowhere holds up none of the others. */
+  /** Tries all of them at once: an unreachable one does not delay the others. */
   #try(): void {
     if (this.#closed) return;
     const { gateways, clock } = this.#ports;
@@ -114,7 +114,7 @@ export function mayTry(address: string, given: readonly string[]): boolean {
   return !isLoopback(host) || given.some((endpoint) => isLoopback(parseAddress(endpoint)?.host ?? ''));
 }
 
-/** A node that listens on all addresses and was not told which one to advertise. */
+/** Addresses of a node that listens on all addresses and advertises none. */
 const UNSPECIFIED: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
 
 function isLoopback(host: string): boolean {

@@ -1,6 +1,6 @@
 /**
- * Those who wait at a lock without queueing for it, and those who have passed and have not said that they know (B1–B5 of
- * `procedures.ts`): a row for each, which the head counts.
+ * The owners that wait at a lock as a barrier, and those that have passed and not confirmed it (B1–B5 of `procedures.ts`). Each has a
+ * row, and the head counts them.
  */
 
 import type { LockView } from '../lock-view.ts';
@@ -17,15 +17,15 @@ export interface BarrierWaiter extends BarrierWaiterRecord {
   readonly owner: Owner;
 }
 
-/** The records of a lock during one command, as far as these are concerned. */
+/** What barrier waiters need of the records of a lock during one command. */
 export interface BarrierLock {
   readonly view: Pick<LockView, 'get' | 'put' | 'delete' | 'scan' | 'onEvent'>;
   readonly keys: LockKeys;
   readonly head: Head;
   attach(session: SessionRef): void;
-  /** It may have nothing left in the lock. */
+  /** The session may have nothing left in the lock. */
   loosen(session: SessionRef): void;
-  /** The head is to be written. */
+  /** The head has changed, and has to be written. */
   changed(): void;
 }
 
@@ -61,7 +61,7 @@ export class BarrierWaiters {
     this.#lock.loosen(owner.session);
   }
 
-  /** Those who wait, in the order of their owners. */
+  /** The owners that wait, in the order of their keys. */
   waiting(): readonly BarrierWaiter[] {
     if (this.#lock.head.passing === 0) return [];
     const { start, end } = this.#lock.keys.barrierWaiters();
@@ -74,7 +74,7 @@ export class BarrierWaiters {
     return this.#scan(start, end, limit);
   }
 
-  /** The fewest that any of those waits for who wait until some share the lock; 0: nobody does. */
+  /** The lowest number of parties that any waiter waits for; 0: no waiter waits for parties. */
   setParties(parties: number): void {
     if (this.#lock.head.parties === parties) return;
     this.#lock.head.parties = parties;

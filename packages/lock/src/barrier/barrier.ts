@@ -1,4 +1,4 @@
-/** Waiting at a lock without queueing for it: B1–B5 of `procedures.ts`. */
+/** Waiting at a lock as a barrier, without queueing for it: B1–B6 of `procedures.ts`. */
 
 import { assert } from '@remora/base';
 import { BARRIER_WAITERS_MAX, SHARERS_MAX } from '../limits.ts';
@@ -22,7 +22,7 @@ import { evictExpired, partiesHere, passed, releaseBarrierWaiters } from './barr
 
 type Acquire = CommandOf<'acquire'>;
 
-/** B4. What one is told who asks again, and has passed: whatever has become of the lock since. */
+/** B4. The answer to an owner that asks again and has passed, whatever has happened to the lock since. */
 export function passedBefore(rows: LockRows, { owner, as, attempt = 0 }: Acquire): LockResult | undefined {
   if (as?.type !== 'pass') return undefined;
   const before = rows.barrierWaiters.get(owner);
@@ -48,9 +48,9 @@ export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefi
   let free = !rows.held;
   if (hold !== undefined) {
     end(procedure, hold);
-    // An asking by which it entered may still be under way (M1).
+    // An acquire by which it entered may still be in flight (M1).
     if (attempt > 1) leaveMark(procedure, command, attempt - 1);
-    free = !rows.held; // Whoever is next in the queue has it after those who pass (B1), of whom this is one.
+    free = !rows.held; // The next waiter in the queue comes after the owners that pass (B1), of which this is one.
     handOver(procedure);
   }
   if (wait && waitIsOver(view, waitUntilMs)) {
@@ -69,14 +69,14 @@ export function enter(procedure: Procedure, command: Acquire, parties: number): 
   const { view, rows } = procedure;
   const { owner, attempt = 0, wait, data } = command;
   if (!wait && partiesHere(rows) + 1 >= parties) {
-    evictExpired(procedure); // It must not be let in by their number, and then be left to wait (B3).
+    evictExpired(procedure); // Otherwise it would be admitted by a count that includes them, and then have to wait (B3).
     handOver(procedure);
   }
   const hold = rows.holdOf(owner);
   const waitUntilMs = wait ? command.waitUntilMs : 0;
   const before = rows.barrierWaiters.get(owner);
   if (hold !== undefined && (before?.parties ?? 0) === 0) {
-    if (attempt <= hold.attempt) return granted(procedure, hold.holder); // Asked again (M1).
+    if (attempt <= hold.attempt) return granted(procedure, hold.holder); // A repeated acquire (M1).
     return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock already; leave before entering again');
   }
   if (before !== undefined && attempt < before.attempt) {
@@ -99,8 +99,8 @@ export function enter(procedure: Procedure, command: Acquire, parties: number): 
   rows.barrierWaiters.put({ owner, attempt, waitUntilMs, parties, passedVersion: 0 });
   releaseBarrierWaiters(procedure);
   const inside = rows.holdOf(owner);
-  assert(inside !== undefined, 'B2: who enters has its share');
+  assert(inside !== undefined, 'B2: an owner that enters has its share');
   if (rows.barrierWaiters.get(owner) === undefined) return granted(procedure, inside.holder);
-  assert(wait, 'B2: who does not wait has been let in, or refused');
+  assert(wait, 'B2: an acquire that does not wait was granted or refused');
   return { type: 'queued', position: rows.head.passing };
 }

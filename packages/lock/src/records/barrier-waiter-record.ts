@@ -1,4 +1,4 @@
-/** One who waits at a lock, or has passed, as bytes: its key has the owner. The rules are those of `records.ts`. */
+/** The row of an owner that waits at a barrier, or has passed; its key names the owner. The rules are those of `records.ts`. */
 import type { Bytes } from '@remora/base';
 import { viewAround } from '../codec/binary.ts';
 import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord } from './record-parts.ts';
@@ -7,9 +7,9 @@ import { RECORD_VERSION } from './records.ts';
 export interface BarrierWaiterRecord {
   readonly attempt: number;
   readonly waitUntilMs: number;
-  /** It waits until so many share the lock, itself included; 0: until nobody holds it. */
+  /** It waits until this many owners share the lock, itself included; 0: until nobody holds it. */
   readonly parties: number;
-  /** The revision at which it passed; 0: it waits. */
+  /** The revision at which it passed; 0: it still waits. */
   readonly passedVersion: number;
 }
 
