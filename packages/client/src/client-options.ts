@@ -13,8 +13,8 @@ export interface ClientOptions {
   readonly endpoints: string | readonly string[];
   /**
    * Ask the cluster for its other gateways, and use them when none of `endpoints` works: one endpoint is then enough.
-   * The client reaches them at the addresses that nodes advertise (`--advertise-client`), with TLS if `endpoints` use TLS.
-   * It ignores those that it cannot reach. Default true.
+   * The client reaches them at the addresses that nodes advertise (`--advertise-client`), with TLS if `endpoints` use
+   * TLS. It ignores those that it cannot reach. Default true.
    */
   readonly discover?: boolean | undefined;
   /** How long one request may take, retries included, unless the call says otherwise. Default 10 s, at most 60 s. */
@@ -26,19 +26,25 @@ export interface ClientOptions {
   /** How long the client's locks outlive its process when it dies or is cut off. At least 100 ms. Default 10 s. */
   readonly sessionTtl?: Duration | undefined;
   /**
-   * The largest request that the client sends, in bytes. Nodes refuse what is above their own `--request-bytes-max`: raise both
-   * together. Default 2 MiB.
+   * The largest request that the client sends, in bytes. Nodes refuse what is above their own `--request-bytes-max`:
+   * raise both together. Default 2 MiB.
    */
   readonly requestBytesMax?: number | undefined;
-  /** Shown with this client's sessions, such as a host and a process id. At most 16 attributes and 4 KiB for each session. */
+  /**
+   * Shown with this client's sessions, such as a host and a process id. At most 16 attributes and 4 KiB for each
+   * session.
+   */
   readonly attributes?: Readonly<Record<string, string>> | undefined;
   /**
-   * Close the client when the process exits, or is ended by SIGTERM, SIGINT or SIGHUP, so that others need not wait for the TTL
-   * of its sessions. The signal then has its usual effect. If the program itself listens to a signal, the client ignores that
-   * signal, and the program closes the client when its work is done. Default true.
+   * Close the client when the process exits, or is ended by SIGTERM, SIGINT or SIGHUP, so that others need not wait for
+   * the TTL of its sessions. The signal then has its usual effect. If the program itself listens to a signal, the
+   * client ignores that signal, and the program closes the client when its work is done. Default true.
    */
   readonly releaseOnExit?: boolean | undefined;
-  /** Traces how long locks are waited for and held: a tracer of `@opentelemetry/api`, or any object with its `startSpan`. */
+  /**
+   * Traces how long locks are waited for and held: a tracer of `@opentelemetry/api`, or any object with its
+   * `startSpan`.
+   */
   readonly tracer?: Tracer | undefined;
 }
 

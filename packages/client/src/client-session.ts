@@ -37,8 +37,8 @@ export class ClientSession implements AsyncDisposable {
   }
 
   /**
-   * `active`: heartbeats are answered. `suspended`: heartbeats are not answered at the moment, and the session still holds its
-   * locks. `lost`: it has expired, or may have. `closed`: this client has closed it.
+   * `active`: heartbeats are answered. `suspended`: heartbeats are not answered at the moment, and the session still
+   * holds its locks. `lost`: it has expired, or may have. `closed`: this client has closed it.
    */
   get state(): SessionState {
     return this.#session.state;
@@ -83,8 +83,8 @@ export class ClientSession implements AsyncDisposable {
   /**
    * Ends the session: releases its locks and deletes its keys, at once.
    *
-   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer;
-   *   the client then retries in the background until the cluster answers or the client is closed.
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not
+   *   answer; the client then retries in the background until the cluster answers or the client is closed.
    */
   async close(): Promise<void> {
     await this.#session.close(this.#timeoutMs);

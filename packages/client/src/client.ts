@@ -52,7 +52,9 @@ export interface ClientStatus {
   readonly range: RangeStatus | undefined;
 }
 
-/** A connection to a cluster, made by `connect`. Close it, or use `await using`: an open client keeps the process alive. */
+/**
+ * A connection to a cluster, made by `connect`. Close it, or use `await using`: an open client keeps the process alive.
+ */
 export class RemoraClient implements AsyncDisposable {
   /** Keys and values. */
   readonly kv: Kv;
@@ -194,8 +196,8 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /**
-   * Returns what the gateway knows of the cluster, what is wrong with it, and the state of its first range. Waits for the leader
-   * of that range for at most 3 s.
+   * Returns what the gateway knows of the cluster, what is wrong with it, and the state of its first range. Waits for
+   * the leader of that range for at most 3 s.
    */
   async status(): Promise<ClientStatus> {
     const options = { timeoutMs: this.#timeoutMs };
@@ -218,9 +220,10 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /**
-   * Names a command in the journal that is about to run under this client's locks, for programs that run other programs. If this
-   * process dies, the next client releases the locks only when no process of that command is left. The name is on disk once this
-   * resolves; start the command then. A client names one command: the latest. Without a journal this does nothing.
+   * Names a command in the journal that is about to run under this client's locks, for programs that run other
+   * programs. If this process dies, the next client releases the locks only when no process of that command is left.
+   * The name is on disk once this resolves; start the command then. A client names one command: the latest. Without a
+   * journal this does nothing.
    *
    * @throws ServiceError INTERNAL when the journal cannot be written.
    */
@@ -235,8 +238,8 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /**
-   * Ends all sessions, which releases everything that the client holds, and then closes watches and connections. Waits at most
-   * 3 s for the cluster and 1 s for the journal. What could not be ended by then ends by its TTL.
+   * Ends all sessions, which releases everything that the client holds, and then closes watches and connections. Waits
+   * at most 3 s for the cluster and 1 s for the journal. What could not be ended by then ends by its TTL.
    */
   close(): Promise<void> {
     this.#ownSessions.stop(); // Before anything is ended: listeners that hear of that may try to begin something else.

@@ -16,8 +16,8 @@ export const WAITERS_MAX = 100_000;
 /** Owners that may share one lock; one more waits. */
 export const SHARERS_MAX = 100_000;
 /**
- * Owners that wait to pass one lock, or have passed and not confirmed it; one more is refused with RESOURCE_EXHAUSTED. One step
- * releases all of them. A sharer that releases the lock in order to pass has room up to SHARERS_MAX.
+ * Owners that wait to pass one lock, or have passed and not confirmed it; one more is refused with RESOURCE_EXHAUSTED.
+ * One step releases all of them. A sharer that releases the lock in order to pass has room up to SHARERS_MAX.
  */
 export const BARRIER_WAITERS_MAX = 10_000;
 /** `by`, `reason` and `forMs` of a revocation. */

@@ -1,12 +1,12 @@
 /**
  * How an owner is shown to other callers.
  *
- * PO1. A caller that knows the token of an owner may release what it holds. So only the owner's own client gets the token: states,
- *      events and refusals contain a `PublicOwner`, which has no field for it (docs/decisions/0077).
- * PO2. The id depends only on the token. So every replica, and the owner's client, computes the same id, and the events of two owners
- *      of one session can be told apart.
- * PO3. The token cannot be computed from the id, which is 96 bits of a SHA-256, as long as the token cannot be guessed: it is a GUID
- *      unless the client chose another text. A token that can be guessed can be checked against the id.
+ * PO1. A caller that knows the token of an owner may release what it holds. So only the owner's own client gets the
+ *      token: states, events and refusals contain a `PublicOwner`, which has no field for it (docs/decisions/0077).
+ * PO2. The id depends only on the token. So every replica, and the owner's client, computes the same id, and the events
+ *      of two owners of one session can be told apart.
+ * PO3. The token cannot be computed from the id, which is 96 bits of a SHA-256, as long as the token cannot be guessed:
+ *      it is a GUID unless the client chose another text. A token that can be guessed can be checked against the id.
  */
 import { createHash } from 'node:crypto';
 import type { Hold } from './records/records.ts';

@@ -18,8 +18,8 @@ export interface SessionRef {
 export interface Owner {
   readonly session: SessionRef;
   /**
-   * A GUID that the client made for this handle (SharkLock's `lockBy`). 1 to 128 bytes of UTF-8. It is a secret: a caller that
-   * knows it may release what the owner holds.
+   * A GUID that the client made for this handle (SharkLock's `lockBy`). 1 to 128 bytes of UTF-8. It is a secret: a
+   * caller that knows it may release what the owner holds.
    */
   readonly token: string;
 }
@@ -34,12 +34,12 @@ export interface PublicOwner {
 /**
  * What an acquire asks for, if not for the lock exclusively.
  *  - `shared`: the lock together with other owners that share it.
- *  - `upgrade`: the owner holds the lock shared and wants it exclusively, without releasing it in between. Its depth does not change.
- *    The acquire is numbered.
- *  - `permits`: some permits of a semaphore. `capacity` is the number of permits in all; it applies when nobody uses the semaphore
- *    and its capacity was not set.
- *  - `pass`: only to wait until nobody holds the lock; a holder releases it first. The acquire is numbered, and answered by a grant of
- *    depth 0.
+ *  - `upgrade`: the owner holds the lock shared and wants it exclusively, without releasing it in between. Its depth
+ *    does not change. The acquire is numbered.
+ *  - `permits`: some permits of a semaphore. `capacity` is the number of permits in all; it applies when nobody uses
+ *    the semaphore and its capacity was not set.
+ *  - `pass`: only to wait until nobody holds the lock; a holder releases it first. The acquire is numbered, and
+ *    answered by a grant of depth 0.
  *  - `enter`: the lock shared, and to wait until as many owners share it as there are parties. The acquire is numbered.
  */
 export type AcquireAs =
@@ -62,8 +62,8 @@ export type LockCommand =
       /** The deadline of the command, in range time. A mark of a later cancel or release lives until then. */
       readonly deadlineMs: number;
       /**
-       * Numbers the acquires of one owner, from 1: a new acquire takes the next number, and a repeated one keeps its number. Absent or
-       * 0: not numbered (M1 and M2 of `procedures.ts` say what that costs).
+       * Numbers the acquires of one owner, from 1: a new acquire takes the next number, and a repeated one keeps its
+       * number. Absent or 0: not numbered (M1 and M2 of `procedures.ts` say what that costs).
        */
       readonly attempt?: number;
       /** How deep the owner may re-enter; 1 turns re-entry off. */
@@ -86,12 +86,18 @@ export type LockCommand =
       readonly owner: Owner;
       /** Release all levels, and not just one. */
       readonly all: boolean;
-      /** The latest deadline of the owner's acquires that may still be in flight; 0 when there is none, so that no mark is left. */
+      /**
+       * The latest deadline of the owner's acquires that may still be in flight; 0 when there is none, so that no mark
+       * is left.
+       */
       readonly deadlineMs: number;
       /** The latest acquire that this ends. */
       readonly attempt?: number;
     }
-  /** Leaves the queue, or releases the lock if it was granted meanwhile. A mark stops an acquire that is still in flight. */
+  /**
+   * Leaves the queue, or releases the lock if it was granted meanwhile. A mark stops an acquire that is still in
+   * flight.
+   */
   | {
       readonly type: 'cancel';
       readonly lock: LockId;
@@ -104,8 +110,8 @@ export type LockCommand =
   /** Takes the lock from all holders. `by` and `reason` stay on record if either is given (F1 of `procedures.ts`). */
   | { readonly type: 'forceRelease'; readonly lock: LockId; readonly by?: string; readonly reason?: string }
   /**
-   * The holder keeps the lock, shared from now on and by a new version, and no longer waits for an upgrade. Repeating it changes
-   * nothing.
+   * The holder keeps the lock, shared from now on and by a new version, and no longer waits for an upgrade. Repeating
+   * it changes nothing.
    */
   | {
       readonly type: 'downgrade';
@@ -115,8 +121,8 @@ export type LockCommand =
       readonly attempt?: number;
     }
   /**
-   * Sets how many permits a semaphore has from now on, also while nobody uses it. Holders keep their permits. 0 undoes that: the
-   * next acquire of the unused semaphore says how many there are.
+   * Sets how many permits a semaphore has from now on, also while nobody uses it. Holders keep their permits. 0 undoes
+   * that: the next acquire of the unused semaphore says how many there are.
    */
   | { readonly type: 'setCapacity'; readonly lock: LockId; readonly capacity: number }
   /** Changes the data of a hold. */
@@ -159,7 +165,9 @@ export type LockQuery =
   | {
       readonly type: 'show';
       readonly lock: LockId;
-      /** The caller knows all kinds of locks. Otherwise all are shown as exclusive ones, as before there were others. */
+      /**
+       * The caller knows all kinds of locks. Otherwise all are shown as exclusive ones, as before there were others.
+       */
       readonly allKinds?: true;
     }
   | {

@@ -6,8 +6,8 @@ import { checkOptions, optionSet } from '../options/options.ts';
 export type BytesLike = string | Uint8Array;
 
 /**
- * One key; all keys that begin with `prefix`; or the keys from `start` up to, but without, `end`. An empty prefix selects all keys,
- * an absent `end` all keys from `start` on.
+ * One key; all keys that begin with `prefix`; or the keys from `start` up to, but without, `end`. An empty prefix
+ * selects all keys, an absent `end` all keys from `start` on.
  */
 export type KeySelector =
   | BytesLike
@@ -29,11 +29,11 @@ export interface KvPair {
 }
 
 /**
- * Copies the bytes: the caller may overwrite them at once, while a request is encoded when its frame leaves, again for each retry,
- * and a lock is released by its name much later.
+ * Copies the bytes: the caller may overwrite them at once, while a request is encoded when its frame leaves, again for
+ * each retry, and a lock is released by its name much later.
  *
- * @throws ServiceError INVALID_ARGUMENT for anything else. Otherwise the fault would appear only when the frame is encoded, and
- *   would hit the other requests in it.
+ * @throws ServiceError INVALID_ARGUMENT for anything else. Otherwise the fault would appear only when the frame is
+ *   encoded, and would hit the other requests in it.
  */
 export function toBytes(text: BytesLike): Bytes {
   if (typeof text === 'string') return utf8(wellFormed(text, 'names, keys and values'));
@@ -75,8 +75,8 @@ export const RANGE_SELECTOR = optionSet<{ start: BytesLike; end: BytesLike }>('a
 const FIRST_KEY = Buffer.from([0]);
 
 /**
- * The keys that a selector stands for. An empty `end` is refused: it is more likely a mistake than meant for all keys, and a delete
- * by it cannot be undone.
+ * The keys that a selector stands for. An empty `end` is refused: it is more likely a mistake than meant for all keys,
+ * and a delete by it cannot be undone.
  *
  * @throws ServiceError INVALID_ARGUMENT for it.
  */

@@ -34,8 +34,8 @@ export interface ReadOptions extends OperationOptions {
   /** Read the state as of this revision. Default 0: the newest. Throws COMPACTED for a revision that was compacted. */
   readonly revision?: number | undefined;
   /**
-   * Read the state of one replica as it is, without confirming that it is the newest: faster, and possibly stale. Default false:
-   * the read is linearizable.
+   * Read the state of one replica as it is, without confirming that it is the newest: faster, and possibly stale.
+   * Default false: the read is linearizable.
    */
   readonly serializable?: boolean | undefined;
 }
@@ -75,8 +75,8 @@ export const PAGES_OPTIONS = optionSet<PagesOptions>('pages', {
 
 export interface WriteOptions extends OperationOptions {
   /**
-   * Write only if this grant still holds its lock, checked in the same atomic step. Otherwise nothing is written, however late
-   * the request arrives, and the call throws FENCED.
+   * Write only if this grant still holds its lock, checked in the same atomic step. Otherwise nothing is written,
+   * however late the request arrives, and the call throws FENCED.
    */
   readonly fence?: LockVersion | undefined;
 }

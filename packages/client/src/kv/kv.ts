@@ -71,9 +71,10 @@ const SCAN_PAGE_BYTES = 512 * 1024;
 /**
  * Keys and values, with the semantics of etcd.
  *
- * Every method throws `ServiceError`: INVALID_ARGUMENT or EMPTY_KEY for wrong arguments; REQUEST_TOO_LARGE; CANCELED when its
- * `signal` aborts or the client is closed; UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer or
- * is over a limit. A write may also end as UNKNOWN_OUTCOME: its answer was lost, and it may have been applied.
+ * Every method throws `ServiceError`: INVALID_ARGUMENT or EMPTY_KEY for wrong arguments; REQUEST_TOO_LARGE; CANCELED
+ * when its `signal` aborts or the client is closed; UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the
+ * cluster did not answer or is over a limit. A write may also end as UNKNOWN_OUTCOME: its answer was lost, and it may
+ * have been applied.
  */
 export class Kv {
   readonly #requester: Requester;
@@ -84,7 +85,11 @@ export class Kv {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Reads one key. Returns undefined when it does not exist. @throws ServiceError COMPACTED; see `Kv` for the others. */
+  /**
+   * Reads one key. Returns undefined when it does not exist.
+   *
+   * @throws ServiceError COMPACTED; see `Kv` for the others.
+   */
   async get(key: BytesLike, options: ReadOptions = {}): Promise<KvPair | undefined> {
     checkOptions(GET_OPTIONS, options);
     if (typeof key === 'object') requireBytes(key, 'the key to get'); // A selector may stand for several keys.
@@ -92,7 +97,11 @@ export class Kv {
     return kvs[0];
   }
 
-  /** Reads the selected keys in one answer; see `pages` for more than fits. @throws ServiceError COMPACTED; see `Kv`. */
+  /**
+   * Reads the selected keys in one answer; see `pages` for more than fits.
+   *
+   * @throws ServiceError COMPACTED; see `Kv`.
+   */
   async range(selector: KeySelector, options: RangeOptions = {}): Promise<RangeAnswer> {
     checkOptions(RANGE_OPTIONS, options);
     const op = readOf(selector, options);
@@ -105,8 +114,8 @@ export class Kv {
   /**
    * Writes one key.
    *
-   * @throws ServiceError FENCED when the grant of `fence` no longer holds its lock; LEASE_NOT_FOUND when `lease` does not exist; see
-   *   `Kv` for the others.
+   * @throws ServiceError FENCED when the grant of `fence` no longer holds its lock; LEASE_NOT_FOUND when `lease` does
+   *   not exist; see `Kv` for the others.
    */
   async put(
     key: BytesLike,
@@ -120,7 +129,11 @@ export class Kv {
     return { revision, prev: result.prev === undefined ? undefined : toPair(result.prev) };
   }
 
-  /** Deletes the selected keys. @throws ServiceError FENCED when the grant of `fence` no longer holds its lock; see `Kv`. */
+  /**
+   * Deletes the selected keys.
+   *
+   * @throws ServiceError FENCED when the grant of `fence` no longer holds its lock; see `Kv`.
+   */
   async delete(
     selector: KeySelector,
     options: DeleteOptions = {},
@@ -135,8 +148,8 @@ export class Kv {
   /**
    * Applies all of `success` if every comparison holds, otherwise all of `failure`: atomically, under one revision.
    *
-   * The comparison `{ held: lock }` holds while that grant has its lock. With the option `fence` instead, the whole transaction is
-   * refused (FENCED) when the grant has lost it.
+   * The comparison `{ held: lock }` holds while that grant has its lock. With the option `fence` instead, the whole
+   * transaction is refused (FENCED) when the grant has lost it.
    */
   async txn(
     request: TxnRequest,
@@ -160,8 +173,8 @@ export class Kv {
   }
 
   /**
-   * Reads all selected pairs in the order of their keys, page by page, as of one revision. Use it for more pairs than one answer
-   * should carry. There is at least one page, which may be empty.
+   * Reads all selected pairs in the order of their keys, page by page, as of one revision. Use it for more pairs than
+   * one answer should carry. There is at least one page, which may be empty.
    *
    * @throws ServiceError COMPACTED when that revision is compacted while the pages are read; see `Kv` for the others.
    */
@@ -181,8 +194,8 @@ export class Kv {
   }
 
   /**
-   * Watches the selected keys: returns their changes one by one, in order and without gaps, also across reconnects. End it by
-   * leaving the loop, by `close`, or by its `signal`.
+   * Watches the selected keys: returns their changes one by one, in order and without gaps, also across reconnects. End
+   * it by leaving the loop, by `close`, or by its `signal`.
    */
   watch(selector: KeySelector, options: WatchOptions = {}): KvWatch {
     checkOptions(WATCH_OPTIONS, options);

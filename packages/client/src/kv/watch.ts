@@ -41,8 +41,8 @@ export interface WatchEvent {
 /**
  * One watch, as an async iterator.
  *
- * W1. Events arrive in the order of their revisions, each once. After a lost connection the watch resumes behind the last
- *     revision that it has received completely.
+ * W1. Events arrive in the order of their revisions, each once. After a lost connection the watch resumes behind the
+ *     last revision that it has received completely.
  * W2. The watch ends with COMPACTED when the revision to resume from was compacted.
  * W3. Once the watch has begun, it reports every change that is requested afterwards.
  */
@@ -71,8 +71,8 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
   }
 
   /**
-   * Resolves once the watch has begun (W3), to the revision of its first possible event. Without `startRevision`, a change that is
-   * made before this resolves may or may not be reported.
+   * Resolves once the watch has begun (W3), to the revision of its first possible event. Without `startRevision`, a
+   * change that is made before this resolves may or may not be reported.
    *
    * @throws ServiceError the error with which the watch ended before it began; CANCELED when it was closed.
    */
@@ -96,8 +96,8 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
   }
 
   protected eventsOf(message: PipeWatchMessage): readonly WatchEvent[] {
-    // W1. Everything before the beginning is complete, unless the watch was asked to begin earlier. A watch that begins at a
-    // future revision also receives the progress of its keys, from which it must not resume.
+    // W1. Everything before the beginning is complete, unless the watch was asked to begin earlier. A watch that begins
+    //     at a future revision also receives the progress of its keys, from which it must not resume.
     if (message.kind === 'events' || this.#nextRevision === 0) {
       this.#nextRevision = Math.max(this.#nextRevision, message.revision + 1);
     }

@@ -86,8 +86,8 @@ interface Asked {
 }
 
 /**
- * Ends the lease of an acquire that failed. With a lock-delay the grant is released first, as others would wait for the delay
- * otherwise; the cancel that does so takes the owner's turn (owner.ts, W1).
+ * Ends the lease of an acquire that failed. With a lock-delay the grant is released first, as others would wait for the
+ * delay otherwise; the cancel that does so takes the owner's turn (owner.ts, W1).
  */
 function endLease(own: DedicatedLease, { requester }: LockDeps, asked: Asked | undefined): void {
   if (asked === undefined || asked.request.delayMs === 0) return own.end();
@@ -132,8 +132,9 @@ interface Patience {
 }
 
 /**
- * Waits for the session, for at most the `wait` of the acquire. A session that was opened for this acquire alone, and arrives after
- * that, is ended. A wait of 0 limits only the queueing: the request time-out limits the opening of the session then.
+ * Waits for the session, for at most the `wait` of the acquire. A session that was opened for this acquire alone, and
+ * arrives after that, is ended. A wait of 0 limits only the queueing: the request time-out limits the opening of the
+ * session then.
  */
 function patiently(opened: Promise<Session>, { deps, options, wanted, waitMs }: Patience): Promise<Session> {
   const late = (session: Session): void => {
@@ -146,8 +147,8 @@ function patiently(opened: Promise<Session>, { deps, options, wanted, waitMs }: 
 }
 
 /**
- * A lock with a lease of its own is acquired only once the terms of its lease are set (`DedicatedLease.begin`): this waits for that
- * within the wait as well. If it fails, the grant is released.
+ * A lock with a lease of its own is acquired only once the terms of its lease are set (`DedicatedLease.begin`): this
+ * waits for that within the wait as well. If it fails, the grant is released.
  */
 function withinWait(
   begun: Promise<void>,

@@ -41,14 +41,19 @@ export interface AcquireRequest {
     readonly refusal: () => ServiceError | undefined;
     /** Whether the owner already holds the lock exclusively. */
     readonly isAlone: () => boolean;
-    /** The upgrade was given up, and it is unknown whether the lock is still held shared. The owner's turn lasts until `done`. */
+    /**
+     * The upgrade was given up, and it is unknown whether the lock is still held shared. The owner's turn lasts until
+     * `done`.
+     */
     readonly onUnknown: (done: () => void) => void;
   };
 }
 
 /** How an acquire went. */
 export interface AcquireStats {
-  /** The place in the queue at which it joined; 1 was next. 0: it did not join, or gave up before it was told its place. */
+  /**
+   * The place in the queue at which it joined; 1 was next. 0: it did not join, or gave up before it was told its place.
+   */
   readonly queuePosition: number;
   /** The time from the call until the grant, or until it was given up, in ms. */
   readonly waitMs: number;
@@ -80,14 +85,13 @@ const PAUSE_MAX_MS = 2_000;
  * One acquire, from the first request to the grant.
  *
  * A1. Every request carries the same owner and attempt number, so it finds its place in the queue, or its grant, again.
- * A2. An acquire that gives up (time-out, abort, error) sends a cancel, which leaves the queue or releases the grant, and stops
- *     a request that is still in flight.
- *     It keeps its owner's turn until the cancel is answered or can no longer be applied (owner.ts, W1).
- *     An upgrade is given up by a downgrade, and waits for its answer: the answer names the version under which the lock is
- *     held shared.
+ * A2. An acquire that gives up (time-out, abort, error) sends a cancel, which leaves the queue or releases the grant,
+ *     and stops a request that is still in flight. It keeps its owner's turn until the cancel is answered or can no
+ *     longer be applied (owner.ts, W1). An upgrade is given up by a downgrade, and waits for its answer: the answer
+ *     names the version under which the lock is held shared.
  * A3. A grant counts only if the session is alive when it arrives, by the client's own clocks.
- * A4. When the gateway cannot notify one more waiter, the acquire polls with pauses, each time under a new request id: a request
- *     that is sent again under the same id gets its first answer again.
+ * A4. When the gateway cannot notify one more waiter, the acquire polls with pauses, each time under a new request id:
+ *     a request that is sent again under the same id gets its first answer again.
  */
 export class AcquireOperation implements LossListener {
   readonly #requester: Requester;
@@ -198,8 +202,8 @@ export class AcquireOperation implements LossListener {
     const { waitMs, lock, attempt, depthMax, data, keepData, delayMs, as } = this.#request;
     const owner = this.#owner;
     const wait = waitMs !== 0;
-    // The gateway computes the deadline, as it knows the range's time, and ends the wait. The lock gets no deadline: a place in
-    // the queue that the client comes back to stays as long as the session.
+    // The gateway computes the deadline, as it knows the range's time, and ends the wait. The lock gets no deadline: a
+    // place in the queue that the client comes back to stays as long as the session.
     const [waitUntilMs, deadlineMs] = [0, 0];
     const usual = { type: 'acquire', lock, owner, wait, waitUntilMs, deadlineMs, attempt, depthMax, data } as const;
     // Spreading objects costs much more, and nearly all acquires need only these fields.
@@ -235,8 +239,9 @@ export class AcquireOperation implements LossListener {
   }
 
   /**
-   * A2. Only this request was refused: an earlier one, with another request id, may still arrive and be granted. That cannot happen
-   * to an upgrade whose owner has lost the lock; but an owner that was removed from a double barrier would enter it again.
+   * A2. Only this request was refused: an earlier one, with another request id, may still arrive and be granted. That
+   *     cannot happen to an upgrade whose owner has lost the lock; but an owner that was removed from a double barrier
+   *     would enter it again.
    */
   #refused(error: ServiceError): void {
     const isOver = error.code === 'LOCK_NOT_HELD' && this.#request.upgrade !== undefined;

@@ -10,7 +10,9 @@ import type { VersionCheck } from './locks.ts';
 export type CheckVersions = (checks: readonly VersionCheck[]) => Promise<readonly boolean[]>;
 
 export interface FenceGuardOptions extends NamespaceOptions {
-  /** For how many locks the guard remembers the highest version. It asks the cluster about the others. Default 100,000. */
+  /**
+   * For how many locks the guard remembers the highest version. It asks the cluster about the others. Default 100,000.
+   */
   readonly namesMax?: number | undefined;
 }
 
@@ -29,10 +31,11 @@ export class Fence {
   }
 
   /**
-   * Returns whether `version` holds the lock, at a moment between the call and its answer. That is a diagnosis and not a fence: the
-   * holder may change before the next step. `guard` closes that gap.
+   * Returns whether `version` holds the lock, at a moment between the call and its answer. That is a diagnosis and not
+   * a fence: the holder may change before the next step. `guard` closes that gap.
    *
-   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer; INVALID_ARGUMENT.
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer;
+   *   INVALID_ARGUMENT.
    */
   async check(name: BytesLike, version: number, options: NamespaceOptions = {}): Promise<boolean> {
     checkOptions(LOCK_OPTIONS, options);
@@ -40,7 +43,10 @@ export class Fence {
     return current === true;
   }
 
-  /** A guard that remembers the highest version it has admitted. Use one for each resource: it must see all writes to it. */
+  /**
+   * A guard that remembers the highest version it has admitted. Use one for each resource: it must see all writes to
+   * it.
+   */
   guard(options: FenceGuardOptions = {}): FenceGuard {
     return new FenceGuard(this.#check, options);
   }
@@ -59,14 +65,14 @@ interface Seen {
 /**
  * Admits writes by their fencing versions.
  *
- * F1. A write is refused if its version is below one that was admitted before under that lock: once a newer holder has written, a
- *     process that was frozen while it held the lock cannot write any more.
- * F2. Writes under one lock run one after the other, in the order in which they were admitted: an older one that is in progress
- *     cannot end after a newer one.
- * F3. For a lock that it does not remember (after a restart, or after too many other locks) the guard asks the cluster, and admits
- *     only the version that holds the lock. So it needs no disk.
- * F4. The guard forgets no lock with a call in progress: the answer of the cluster is about the past, and a newer version may have
- *     been admitted since.
+ * F1. A write is refused if its version is below one that was admitted before under that lock: once a newer holder has
+ *     written, a process that was frozen while it held the lock cannot write any more.
+ * F2. Writes under one lock run one after the other, in the order in which they were admitted: an older one that is in
+ *     progress cannot end after a newer one.
+ * F3. For a lock that it does not remember (after a restart, or after too many other locks) the guard asks the cluster,
+ *     and admits only the version that holds the lock. So it needs no disk.
+ * F4. The guard forgets no lock with a call in progress: the answer of the cluster is about the past, and a newer
+ *     version may have been admitted since.
  */
 export class FenceGuard {
   readonly #check: CheckVersions;
@@ -85,9 +91,9 @@ export class FenceGuard {
   /**
    * Runs `write` unless `version` is stale, and returns its result.
    *
-   * @throws ServiceError FENCED when the version is stale: `write` was not run, and no write with that version ever will be;
-   *   UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the guard had to ask the cluster and got no answer. An error of
-   *   `write` is thrown as it is.
+   * @throws ServiceError FENCED when the version is stale: `write` was not run, and no write with that version ever
+   *   will be; UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the guard had to ask the cluster and got no
+   *   answer. An error of `write` is thrown as it is.
    */
   async run<Result>(name: BytesLike, version: number, write: () => Result | Promise<Result>): Promise<Result> {
     if (!Number.isSafeInteger(version) || version < 1) {

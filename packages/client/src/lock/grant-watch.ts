@@ -32,14 +32,14 @@ const LONG_PAUSE_MS = 30_000;
 const OPEN_MAX = 1_024;
 
 /**
- * Notifies holders when somebody takes their lock by force, or asks for it: one long query for each grant, which the cluster answers
- * when the grant ends or a revocation comes.
+ * Notifies holders when somebody takes their lock by force, or asks for it: one long query for each grant, which the
+ * cluster answers when the grant ends or a revocation comes.
  *
- * GW1. Watches make such news prompt, and guarantee nothing: the deadline of the session needs no notification (session.ts, S1), and
- *      the fencing version protects in any case.
+ * GW1. Watches make such news prompt, and guarantee nothing: the deadline of the session needs no notification
+ *      (session.ts, S1), and the fencing version protects in any case.
  * GW2. At most OPEN_MAX queries are open; the others wait until some of those end.
- * GW3. A watch ends with its grant, by `stop`, or with the client, and for no other reason: a query that one gateway refuses may be
- *      answered by the next one, or by the same one after an upgrade.
+ * GW3. A watch ends with its grant, by `stop`, or with the client, and for no other reason: a query that one gateway
+ *      refuses may be answered by the next one, or by the same one after an upgrade.
  */
 export class GrantWatches {
   readonly #requester: Asks;

@@ -34,7 +34,9 @@ export class HeldLock implements AsyncDisposable {
   readonly lockTimeMs: number;
   /** How the acquire went. */
   readonly stats: AcquireStats;
-  /** The data that an earlier holder left with the lock (`keepData`), as of the grant; undefined when there were none. */
+  /**
+   * The data that an earlier holder left with the lock (`keepData`), as of the grant; undefined when there were none.
+   */
   readonly previousData: Uint8Array | undefined;
   readonly #deps: LockDeps;
   readonly #session: Session;
@@ -70,8 +72,8 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * The fencing version. It grows with every grant of this lock, and with each upgrade and downgrade. Pass it to whatever the lock
-   * protects, which should refuse a version below the highest one that it has seen.
+   * The fencing version. It grows with every grant of this lock, and with each upgrade and downgrade. Pass it to
+   * whatever the lock protects, which should refuse a version below the highest one that it has seen.
    */
   get version(): number {
     return this.#grant.version;
@@ -83,8 +85,8 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * `active`: held. `suspended`: held, but heartbeats are not answered at the moment. `lost`: no longer held, or no longer certain
-   * to be held. `released`: released through this handle.
+   * `active`: held. `suspended`: held, but heartbeats are not answered at the moment. `lost`: no longer held, or no
+   * longer certain to be held. `released`: released through this handle.
    */
   get state(): HeldLockState {
     return this.#liveness.state;
@@ -95,30 +97,36 @@ export class HeldLock implements AsyncDisposable {
     return this.#release.depth;
   }
 
-  /** How long the lock is certain to be held if no further heartbeat is answered, in ms; `Infinity` if it never expires. */
+  /**
+   * How long the lock is certain to be held if no further heartbeat is answered, in ms; `Infinity` if it never expires.
+   */
   get remainingMs(): number {
     return this.#liveness.remainingMs;
   }
 
   /**
-   * Aborts when the lock is lost, with the reason. When the session expires, it aborts before anybody else can hold the lock. When
-   * somebody takes the lock by force, it aborts as soon as this client hears of that, which may be later than the next grant.
-   * Reading the signal checks the deadline too, so a process that was frozen sees the loss at once.
+   * Aborts when the lock is lost, with the reason. When the session expires, it aborts before anybody else can hold the
+   * lock. When somebody takes the lock by force, it aborts as soon as this client hears of that, which may be later
+   * than the next grant. Reading the signal checks the deadline too, so a process that was frozen sees the loss at
+   * once.
    */
   get signal(): AbortSignal {
     return this.#liveness.signal;
   }
 
-  /** What another process needs to continue holding the lock, in the same session, after this process has died. Plain JSON. */
+  /**
+   * What another process needs to continue holding the lock, in the same session, after this process has died. Plain
+   * JSON.
+   */
   get handle(): { lease: string; incarnation: number; token: string; attempt: number } {
     const { lease, incarnation } = this.#session.ref;
     return { lease: lease.toString(16), incarnation, token: this.token, attempt: this.#request.attempt };
   }
 
   /**
-   * Calls `listener` when somebody asks the holder to release the lock (`Lock.revoke`). To agree, release the lock, at once or when
-   * the work allows it; to decline, do nothing. An error of the listener is logged and counts as declining. Returns a function
-   * that removes the listener.
+   * Calls `listener` when somebody asks the holder to release the lock (`Lock.revoke`). To agree, release the lock, at
+   * once or when the work allows it; to decline, do nothing. An error of the listener is logged and counts as
+   * declining. Returns a function that removes the listener.
    */
   onRevoke(listener: RevokeListener): () => void {
     requireFunction(listener, 'onRevoke');
@@ -132,8 +140,8 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Asks the cluster whether this grant still holds the lock. The answer is about a moment before it arrives: to be safe, let
-   * whatever the lock protects check `version`.
+   * Asks the cluster whether this grant still holds the lock. The answer is about a moment before it arrives: to be
+   * safe, let whatever the lock protects check `version`.
    *
    * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED when the cluster did not answer.
    */
@@ -157,12 +165,13 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Renews the lock now, before a renewal is due, so that `remainingMs` starts again. `ttl` changes how long the lock outlives its
-   * last renewal from now on; it needs a lock with a lease of its own.
+   * Renews the lock now, before a renewal is due, so that `remainingMs` starts again. `ttl` changes how long the lock
+   * outlives its last renewal from now on; it needs a lock with a lease of its own.
    *
-   * @throws ServiceError INVALID_ARGUMENT for a `ttl` if the lock has a condition, or was not acquired with `ttl` or `maxHold`;
-   *   SESSION_EXPIRED or LOCK_NOT_HELD when it is lost; DEADLINE_EXCEEDED, UNAVAILABLE, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the
-   *   cluster did not answer: `remainingMs` then says how long the lock is certain to be held.
+   * @throws ServiceError INVALID_ARGUMENT for a `ttl` if the lock has a condition, or was not acquired with `ttl` or
+   *   `maxHold`; SESSION_EXPIRED or LOCK_NOT_HELD when it is lost; DEADLINE_EXCEEDED, UNAVAILABLE, RESOURCE_EXHAUSTED
+   *   or UNKNOWN_OUTCOME when the cluster did not answer: `remainingMs` then says how long the lock is certain to be
+   *   held.
    */
   async extend(ttl?: Duration): Promise<void> {
     this.throwIfLost();
@@ -173,11 +182,11 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Changes the condition under which the cluster frees the lock when heartbeats stay away. Until the cluster has confirmed the
-   * change, the shorter of the old and the new times apply.
+   * Changes the condition under which the cluster frees the lock when heartbeats stay away. Until the cluster has
+   * confirmed the change, the shorter of the old and the new times apply.
    *
-   * @throws ServiceError INVALID_ARGUMENT for a condition that leaves no margin, or if the lock was not acquired with `ttl`, `maxHold`
-   *   or `condition`; the others of `extend`.
+   * @throws ServiceError INVALID_ARGUMENT for a condition that leaves no margin, or if the lock was not acquired with
+   *   `ttl`, `maxHold` or `condition`; the others of `extend`.
    */
   async setCondition(condition: LockCondition): Promise<void> {
     this.throwIfLost();
@@ -187,11 +196,11 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Leaves the lock to its TTL: it is no longer renewed, nobody else gets it until the TTL has passed, and this handle is done with
-   * it as after a release. A lock that never expires stays held until it is released by force.
+   * Leaves the lock to its TTL: it is no longer renewed, nobody else gets it until the TTL has passed, and this handle
+   * is done with it as after a release. A lock that never expires stays held until it is released by force.
    *
-   * @throws ServiceError INVALID_ARGUMENT if the lock shares its session with others (acquire it with a `ttl`); INTERNAL when the
-   *   journal could not be written: the next process may then release the lock.
+   * @throws ServiceError INVALID_ARGUMENT if the lock shares its session with others (acquire it with a `ttl`);
+   *   INTERNAL when the journal could not be written: the next process may then release the lock.
    */
   async orphan(): Promise<void> {
     this.throwIfLost();
@@ -201,11 +210,11 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Changes the data that are shown with this holder, at most 4 KiB. With `keepData` they stay with the lock when it is no longer
-   * held; empty data then leave nothing behind.
+   * Changes the data that are shown with this holder, at most 4 KiB. With `keepData` they stay with the lock when it is
+   * no longer held; empty data then leave nothing behind.
    *
-   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost; INVALID_ARGUMENT when the data are too large;
-   *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
+   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost; INVALID_ARGUMENT when the data are too
+   *   large; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   setData(data: BytesLike): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -240,12 +249,12 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Enters the lock once more; each entry needs a release of its own. The number of levels is limited by `depthMax` of this call,
-   * otherwise by that of the acquire that returned this handle, otherwise by 1,000.
+   * Enters the lock once more; each entry needs a release of its own. The number of levels is limited by `depthMax` of
+   * this call, otherwise by that of the acquire that returned this handle, otherwise by 1,000.
    *
-   * @throws ServiceError LOCK_DEPTH_EXCEEDED; CANCELED when `signal` aborted; LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost;
-   *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the level is released
-   *   in the background then.
+   * @throws ServiceError LOCK_DEPTH_EXCEEDED; CANCELED when `signal` aborted; LOCK_NOT_HELD or SESSION_EXPIRED when the
+   *   lock is lost; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not
+   *   answer: the level is released in the background then.
    */
   async acquire(options: ReentryOptions = {}): Promise<this> {
     checkOptions(REENTRY_OPTIONS, options);
@@ -255,8 +264,8 @@ export class HeldLock implements AsyncDisposable {
       attempt: this.#deps.nextAttempt(),
       startedMs: this.#deps.requester.ports.clock.monotonicMs(),
       depthMax: options.depthMax ?? this.#request.levelsMax,
-      // A level has no data and no delay of its own. If the lock was taken away and is free, this grants it again, until that is
-      // noticed and undone: that grant must not replace data that were kept meanwhile.
+      // A level has no data and no delay of its own. If the lock was taken away and is free, this grants it again,
+      // until that is noticed and undone: that grant must not replace data that were kept meanwhile.
       ...{ data: EMPTY_BYTES, keepData: false, delayMs: 0 },
       waitMs: 0,
       signal: options.signal,
@@ -284,13 +293,14 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Turns a shared hold into an exclusive one, without releasing the lock in between. Waits until all other readers have released
-   * it; nobody else is granted the lock meanwhile. `version` changes.
+   * Turns a shared hold into an exclusive one, without releasing the lock in between. Waits until all other readers
+   * have released it; nobody else is granted the lock meanwhile. `version` changes.
    *
-   * @throws ServiceError LOCK_UPGRADE_CONFLICT when another reader waits for its upgrade: one of the two has to release;
-   *   LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; LOCK_CANCELED when the lock was released
-   *   meanwhile; LOCK_NOT_HELD or SESSION_EXPIRED when it is lost; LOCK_KIND_MISMATCH for permits. Unless the lock is lost, it is
-   *   still held shared: confirming that takes up to `requestTimeout` longer while the cluster does not answer.
+   * @throws ServiceError LOCK_UPGRADE_CONFLICT when another reader waits for its upgrade: one of the two has to
+   *   release; LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; LOCK_CANCELED when
+   *   the lock was released meanwhile; LOCK_NOT_HELD or SESSION_EXPIRED when it is lost; LOCK_KIND_MISMATCH for
+   *   permits. Unless the lock is lost, it is still held shared: confirming that takes up to `requestTimeout` longer
+   *   while the cluster does not answer.
    */
   async upgrade(options: UpgradeOptions = {}): Promise<this> {
     checkOptions(UPGRADE_OPTIONS, options);
@@ -314,12 +324,12 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Turns an exclusive hold into a shared one, without releasing the lock in between. `version` changes; readers that this lets in
-   * have the same version.
+   * Turns an exclusive hold into a shared one, without releasing the lock in between. `version` changes; readers that
+   * this lets in have the same version.
    *
-   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: it is
-   *   then unknown how the lock is held, so it counts as lost and is released in the background; LOCK_KIND_MISMATCH for permits;
-   *   LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost.
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not
+   *   answer: it is then unknown how the lock is held, so it counts as lost and is released in the background;
+   *   LOCK_KIND_MISMATCH for permits; LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost.
    */
   async downgrade(): Promise<this> {
     await downgradeHold(this.#convertible());
@@ -339,12 +349,12 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Releases the lock, or one level of it. After the last level the next waiter gets the lock, and an upgrade of this handle that
-   * still waits ends with LOCK_CANCELED. Does nothing once the lock is released or lost.
+   * Releases the lock, or one level of it. After the last level the next waiter gets the lock, and an upgrade of this
+   * handle that still waits ends with LOCK_CANCELED. Does nothing once the lock is released or lost.
    *
    * @throws ServiceError LOCK_NOT_HELD when the lock had been taken away by force; UNAVAILABLE, DEADLINE_EXCEEDED,
-   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the client then retries the release of the last level
-   *   in the background until it is answered or the session ends.
+   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer: the client then retries the release of the
+   *   last level in the background until it is answered or the session ends.
    */
   release(): Promise<void> {
     return this.#release.release();

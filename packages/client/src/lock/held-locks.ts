@@ -6,7 +6,10 @@ import type { Locks } from './locks.ts';
 
 /** Several locks that this client holds together. Release them with `release`, or with `await using`. */
 export class HeldLocks implements AsyncDisposable {
-  /** One handle for each choice, in the order of the choices. A lock that was chosen twice has one handle, which appears twice. */
+  /**
+   * One handle for each choice, in the order of the choices. A lock that was chosen twice has one handle, which appears
+   * twice.
+   */
   readonly locks: readonly HeldLock[];
   /** Each lock once, in the order in which they were acquired. */
   readonly #held: readonly HeldLock[];
@@ -29,7 +32,10 @@ export class HeldLocks implements AsyncDisposable {
     return this.locks.map(({ version }) => version);
   }
 
-  /** `lost` if any of them is lost, otherwise `released` or `suspended` if any is, otherwise `active`; see `HeldLock.state`. */
+  /**
+   * `lost` if any of them is lost, otherwise `released` or `suspended` if any is, otherwise `active`; see
+   * `HeldLock.state`.
+   */
   get state(): HeldLockState {
     if (this.#released) return 'released';
     const states = this.#held.map(({ state }) => state);
@@ -86,7 +92,8 @@ export class HeldLocks implements AsyncDisposable {
   /**
    * Releases all of them, the last one first. Does nothing once they are released or lost.
    *
-   * @throws ServiceError the error of the first release that failed, see `HeldLock.release`; the others are released all the same.
+   * @throws ServiceError the error of the first release that failed, see `HeldLock.release`; the others are released
+   *   all the same.
    */
   async release(): Promise<void> {
     await this.#giveBack((lock) => lock.release());
@@ -105,7 +112,10 @@ export class HeldLocks implements AsyncDisposable {
   }
 }
 
-/** Starts with the last one and waits for all at once: a cluster that does not answer costs one time-out, not one for each. */
+/**
+ * Starts with the last one and waits for all at once: a cluster that does not answer costs one time-out, not one for
+ * each.
+ */
 export async function inReverse(held: readonly HeldLock[], release: (lock: HeldLock) => Promise<void>): Promise<void> {
   const results = await Promise.allSettled([...held].reverse().map(release));
   const failed = results.find((result) => result.status === 'rejected');

@@ -1,6 +1,6 @@
 /**
- * Tracks whether a granted lock is still held, and tells its listeners when it is not, or when somebody asks for the lock. What
- * the holder does with the lock is in `held-lock.ts`.
+ * Tracks whether a granted lock is still held, and tells its listeners when it is not, or when somebody asks for the
+ * lock. What the holder does with the lock is in `held-lock.ts`.
  */
 import { ServiceError } from '@remora/base';
 import type { LockId, Owner, Revocation } from '@remora/lock';
@@ -22,8 +22,8 @@ import { takenAway } from './lock-errors.ts';
 import type { RevokeListener } from './revoke.ts';
 
 /**
- * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; the lock will be lost if that lasts. `lost`:
- * no longer held, or no longer certain to be held. `released`: released by its holder.
+ * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; the lock will be lost if that
+ * lasts. `lost`: no longer held, or no longer certain to be held. `released`: released by its holder.
  */
 export type HeldLockState = 'active' | 'suspended' | 'lost' | 'released';
 
@@ -180,8 +180,8 @@ export class HoldLiveness implements LossListener, GrantHandle {
   }
 
   /**
-   * A2 of `acquire.ts`. Nobody releases a lock that was taken away. But an acquire whose answer was lost may still be in flight, and
-   * nobody would use what it is granted.
+   * A2 of `acquire.ts`. Nobody releases a lock that was taken away. But an acquire whose answer was lost may still be
+   * in flight, and nobody would use what it is granted.
    */
   #cancelAcquiresInFlight(): void {
     const { requester } = this.#deps;

@@ -7,7 +7,9 @@ import { lockText } from './acquire-errors.ts';
 import { Lock } from './lock.ts';
 import { lockIdOf, NAMESPACE_CHECKS } from './lock-name.ts';
 
-/** One of several locks to hold at once: a name or a `Lock`, held exclusively; a lock, optionally shared; or permits. */
+/**
+ * One of several locks to hold at once: a name or a `Lock`, held exclusively; a lock, optionally shared; or permits.
+ */
 export type LockChoice =
   | BytesLike
   | Lock
@@ -47,11 +49,11 @@ export interface LockPlan {
 export const CHOICES_MAX = 1_000;
 
 /**
- * Orders the locks by (namespace, name), byte by byte, whatever the order of the choices. A lock that is chosen more than once is
- * acquired once, for all of them: exclusively if one of them wants that, and with the sum of the permits.
+ * Orders the locks by (namespace, name), byte by byte, whatever the order of the choices. A lock that is chosen more
+ * than once is acquired once, for all of them: exclusively if one of them wants that, and with the sum of the permits.
  *
- * @throws ServiceError INVALID_ARGUMENT for no choice or too many, for a name that is chosen as a lock and as a semaphore, and for
- *   different capacities of one semaphore.
+ * @throws ServiceError INVALID_ARGUMENT for no choice or too many, for a name that is chosen as a lock and as a
+ *   semaphore, and for different capacities of one semaphore.
  */
 export function planLocks(choices: readonly LockChoice[]): LockPlan {
   if (!Array.isArray(choices)) {

@@ -29,8 +29,8 @@ export type LockWatchEvent =
 export type LocksWatchEvent =
   | LockWatchEvent
   /**
-   * Forget what was reported of the locks from the name `from` up to, but without, `to` (empty: no bound): it may be out of date.
-   * The states of those that are held or waited for follow; the others are free.
+   * Forget what was reported of the locks from the name `from` up to, but without, `to` (empty: no bound): it may be
+   * out of date. The states of those that are held or waited for follow; the others are free.
    */
   | Extract<LockNews, { readonly type: 'begin' }>
   /** All states were reported; changes follow. */
@@ -39,9 +39,9 @@ export type LocksWatchEvent =
 /**
  * A watch of one lock or several, as an async iterator. End it by leaving the loop, by `close`, or by its `signal`.
  *
- * LE1. The state of a lock comes first, and then its changes, in order and without gaps, until its state comes again: after a lost
- *      connection, a change of leader, a split, or when the consumer was more than 10,000 events behind. The changes before that
- *      state are not reported.
+ * LE1. The state of a lock comes first, and then its changes, in order and without gaps, until its state comes again:
+ *      after a lost connection, a change of leader, a split, or when the consumer was more than 10,000 events behind.
+ *      The changes before that state are not reported.
  */
 export class LockEvents<Event> extends Subscription<Event, PipeLockWatchRequest, readonly LockNews[]> {
   readonly #request: PipeLockWatchRequest;

@@ -5,7 +5,10 @@ import { text } from '../options/option-kinds.ts';
 import { type ChecksOf, checkOptions, optionSet } from '../options/options.ts';
 
 export interface NamespaceOptions {
-  /** The namespace of the lock, 1 to 255 bytes of UTF-8. Names in different namespaces are different locks. Default `default`. */
+  /**
+   * The namespace of the lock, 1 to 255 bytes of UTF-8. Names in different namespaces are different locks. Default
+   * `default`.
+   */
   readonly namespace?: string | undefined;
 }
 

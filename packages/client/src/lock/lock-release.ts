@@ -1,12 +1,12 @@
 /**
  * How a holder gives a lock back: level by level, or all levels at once.
  *
- * RL1. A release takes its owner's turn, and keeps it until it is answered or can no longer be applied (W1 of `owner.ts`): it
- *      would otherwise release what the owner is granted next.
- * RL2. A release of all levels that is not answered is retried until it is, or until the session ends. It can be applied twice
- *      without harm. A release of one level cannot, and is sent under one request id only.
- * RL3. A lock with a lease of its own is released by the end of that lease. With a lock-delay the release comes first: others
- *      would wait for the delay if the lock ended with its session.
+ * RL1. A release takes its owner's turn, and keeps it until it is answered or can no longer be applied (W1 of
+ *      `owner.ts`): it would otherwise release what the owner is granted next.
+ * RL2. A release of all levels that is not answered is retried until it is, or until the session ends. It can be
+ *      applied twice without harm. A release of one level cannot, and is sent under one request id only.
+ * RL3. A lock with a lease of its own is released by the end of that lease. With a lock-delay the release comes first:
+ *      others would wait for the delay if the lock ended with its session.
  */
 import { ServiceError } from '@remora/base';
 import type { LockResult } from '@remora/lock';

@@ -21,11 +21,11 @@ export const ACQUIRE_ALL_OPTIONS = optionSet<AcquireAllOptions>('acquire of a se
 /**
  * Several locks, all or none, wherever in the cluster they are. Made by `lockAll`, without a request.
  *
- * LS1. All clients acquire in the order of (namespace, name), so two sets cannot wait for each other. A caller that holds other
- *      locks besides is outside of that order, and should limit its `wait`.
+ * LS1. All clients acquire in the order of (namespace, name), so two sets cannot wait for each other. A caller that
+ *      holds other locks besides is outside of that order, and should limit its `wait`.
  * LS2. One deadline covers all locks. If one of them fails, those that were acquired before are released.
- * LS3. After the last grant the versions of all locks are checked. So there was a moment at which all were held, even if one had
- *      been taken away by force while the acquire waited for others.
+ * LS3. After the last grant the versions of all locks are checked. So there was a moment at which all were held, even
+ *      if one had been taken away by force while the acquire waited for others.
  */
 export class LockSet {
   readonly #deps: LockDeps;
@@ -41,8 +41,9 @@ export class LockSet {
   /**
    * Acquires all of them. If the call fails, none of them is held afterwards.
    *
-   * @throws ServiceError as `Lock.acquire`, for the first lock that was not granted (`details.lock` names it): LOCK_TIMEOUT when not
-   *   all were granted within `wait`; LOCK_BUSY with `wait: 0`; LOCK_NOT_HELD when one was taken away by force before all were held.
+   * @throws ServiceError as `Lock.acquire`, for the first lock that was not granted (`details.lock` names it):
+   *   LOCK_TIMEOUT when not all were granted within `wait`; LOCK_BUSY with `wait: 0`; LOCK_NOT_HELD when one was taken
+   *   away by force before all were held.
    */
   async acquire(options: AcquireAllOptions = {}): Promise<HeldLocks> {
     checkOptions(ACQUIRE_ALL_OPTIONS, options);

@@ -6,7 +6,9 @@ import type { HeldLock } from './held-lock.ts';
 import { lockId, NAMESPACE_CHECKS } from './lock-name.ts';
 import type { VersionCheck } from './locks.ts';
 
-/** The grant under which something is written: a held lock or, in another process, the name of the lock and the version. */
+/**
+ * The grant under which something is written: a held lock or, in another process, the name of the lock and the version.
+ */
 export type LockVersion = Pick<HeldLock, 'id' | 'version'> | VersionCheck;
 
 export const FENCE = optionSet<VersionCheck>('fence', {

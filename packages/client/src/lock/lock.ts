@@ -22,16 +22,17 @@ export class Lock {
   /**
    * Acquires the lock exclusively. Waiters are granted the lock in the order in which they joined the queue.
    *
-   * A lock alone excludes others only while clocks and processes behave. Pass `version`, the fencing version, to whatever the lock
-   * protects, and pass `signal` to the work that is done under the lock.
+   * A lock alone excludes others only while clocks and processes behave. Pass `version`, the fencing version, to
+   * whatever the lock protects, and pass `signal` to the work that is done under the lock.
    *
    * If the call fails, nothing is left behind: a grant that arrives too late is released.
    *
-   * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted or the client is closed;
-   *   SESSION_EXPIRED when the session was lost meanwhile; LOCK_KIND_MISMATCH when the name is in use as a semaphore;
-   *   LOCK_CANCELED when the granted lock was taken away by force before the grant arrived; LOCK_DEPTH_EXCEEDED when the owner of
-   *   `token` has entered as many levels as it may; INVALID_ARGUMENT for invalid options; RESOURCE_EXHAUSTED when the queue or the
-   *   cluster is at a limit; UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer.
+   * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted or the
+   *   client is closed; SESSION_EXPIRED when the session was lost meanwhile; LOCK_KIND_MISMATCH when the name is in use
+   *   as a semaphore; LOCK_CANCELED when the granted lock was taken away by force before the grant arrived;
+   *   LOCK_DEPTH_EXCEEDED when the owner of `token` has entered as many levels as it may; INVALID_ARGUMENT for invalid
+   *   options; RESOURCE_EXHAUSTED when the queue or the cluster is at a limit; UNAVAILABLE, DEADLINE_EXCEEDED or
+   *   UNKNOWN_OUTCOME when the cluster did not answer.
    */
   acquire(options: AcquireOptions = {}): Promise<HeldLock> {
     return acquireLock(this.#deps, this.id, options);
@@ -49,10 +50,11 @@ export class Lock {
    * await remora.lock('orders/42').run({ wait: '5s' }, ({ version, signal }) => ship(order, { fence: version, signal }));
    * ```
    *
-   * If the lock is lost meanwhile, `signal` aborts, and `work` goes on: call `signal.throwIfAborted()` where it has to stop.
+   * If the lock is lost meanwhile, `signal` aborts, and `work` goes on: call `signal.throwIfAborted()` where it has to
+   * stop.
    *
-   * A release that fails does not fail the call: it is logged, retried in the background, and attached as `suppressed` to an error of
-   * `work`.
+   * A release that fails does not fail the call: it is logged, retried in the background, and attached as `suppressed`
+   * to an error of `work`.
    *
    * @throws ServiceError as `acquire`; `work` was not run then.
    */
@@ -64,8 +66,8 @@ export class Lock {
    * Asks all holders to release the lock (`HeldLock.onRevoke`), and waits for what they do. Nobody is forced: see
    * `Locks.forceRelease` for that.
    *
-   * @throws ServiceError CANCELED when `signal` aborted; INVALID_ARGUMENT; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or
-   *   UNKNOWN_OUTCOME when the cluster did not answer.
+   * @throws ServiceError CANCELED when `signal` aborted; INVALID_ARGUMENT; UNAVAILABLE, DEADLINE_EXCEEDED,
+   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   async revoke(options: RevokeOptions = {}): Promise<RevocationOutcome> {
     checkOptions(REVOKE_OPTIONS, options);

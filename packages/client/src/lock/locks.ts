@@ -21,8 +21,8 @@ import { REVOKE_OPTIONS, type RevocationOutcome, type RevokeOptions, revokeLock 
 
 export interface ForceReleaseOptions extends NamespaceOptions {
   /**
-   * Who takes the lock by force, at most 128 bytes. If `by` or `reason` is given, both stay on record with the lock (`show`) until
-   * it is taken by force again, or until `forget`.
+   * Who takes the lock by force, at most 128 bytes. If `by` or `reason` is given, both stay on record with the lock
+   * (`show`) until it is taken by force again, or until `forget`.
    */
   readonly by?: string | undefined;
   /** Why, at most 1 KiB. */
@@ -76,8 +76,8 @@ export class Locks {
   }
 
   /**
-   * Returns who holds the lock, who waits for it, and what was left with it: at most 1,000 holders and 1,000 waiters. Returns
-   * undefined when there is nothing to show.
+   * Returns who holds the lock, who waits for it, and what was left with it: at most 1,000 holders and 1,000 waiters.
+   * Returns undefined when there is nothing to show.
    */
   async show(name: BytesLike, options: NamespaceOptions = {}): Promise<LockState | undefined> {
     const lock = lockIdOf(name, options);
@@ -86,16 +86,18 @@ export class Locks {
     return result.state;
   }
 
-  /** As `show`, and for each of the first 16 holders how long it would still hold the lock without a further heartbeat. */
+  /**
+   * As `show`, and for each of the first 16 holders how long it would still hold the lock without a further heartbeat.
+   */
   async details(name: BytesLike, options: NamespaceOptions = {}): Promise<LockDetails | undefined> {
     const state = await this.show(name, options);
     return state && detailsOf(this.#requester, state, this.#timeoutMs);
   }
 
   /**
-   * Lists locks in the order of their names, each with its first 10 holders and 10 waiters. While there are `more`, pass the name of
-   * the last lock as `after`. A free lock is listed if something was left with it: data, a capacity, or the record of a forced
-   * release.
+   * Lists locks in the order of their names, each with its first 10 holders and 10 waiters. While there are `more`,
+   * pass the name of the last lock as `after`. A free lock is listed if something was left with it: data, a capacity,
+   * or the record of a forced release.
    */
   async list(options: LockListOptions = {}): Promise<{ readonly locks: readonly LockState[]; readonly more: boolean }> {
     checkOptions(LOCK_LIST_OPTIONS, options);
@@ -122,8 +124,8 @@ export class Locks {
   }
 
   /**
-   * The states of the locks whose names begin with a prefix, and then their changes, as an async iterator: see `LockEvents`. A lock
-   * that is free has no state. `LockStates` keeps the states up to date from these events.
+   * The states of the locks whose names begin with a prefix, and then their changes, as an async iterator: see
+   * `LockEvents`. A lock that is free has no state. `LockStates` keeps the states up to date from these events.
    */
   events(options: LocksEventsOptions = {}): LockEvents<LocksWatchEvent> {
     checkOptions(LOCKS_EVENTS_OPTIONS, options);
@@ -139,11 +141,11 @@ export class Locks {
   }
 
   /**
-   * Takes the lock from all its holders, without asking them. They hear of it by their `signal`, which may be after the next grant:
-   * until then only the fencing version protects against what they still do.
+   * Takes the lock from all its holders, without asking them. They hear of it by their `signal`, which may be after the
+   * next grant: until then only the fencing version protects against what they still do.
    *
-   * @throws ServiceError LOCK_NOT_HELD when nobody holds the lock; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or
-   *   UNKNOWN_OUTCOME when the cluster did not answer.
+   * @throws ServiceError LOCK_NOT_HELD when nobody holds the lock; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED
+   *   or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   async forceRelease(name: BytesLike, options: ForceReleaseOptions = {}): Promise<void> {
     checkOptions(FORCE_RELEASE_OPTIONS, options);
@@ -151,7 +153,10 @@ export class Locks {
     await this.#command({ type: 'forceRelease', lock: lockIdOf(name, { namespace }), by, reason });
   }
 
-  /** Deletes the kept data of the lock (`keepData`) and the record of a forced release. Returns whether there was either. */
+  /**
+   * Deletes the kept data of the lock (`keepData`) and the record of a forced release. Returns whether there was
+   * either.
+   */
   async forget(name: BytesLike, options: NamespaceOptions = {}): Promise<boolean> {
     const result = await this.#command({ type: 'forget', lock: lockIdOf(name, options) });
     if (result.type !== 'forgotten') throw unexpected(result.type);

@@ -16,8 +16,8 @@ export interface RevokeOptions {
   /** Who asks: passed to the holders. At most 128 bytes. */
   readonly by?: string | undefined;
   /**
-   * How long to wait for the holders; after that the request is void. 0 asks without waiting, and the request is void after 30 s. At
-   * most one day. Default 30 s.
+   * How long to wait for the holders; after that the request is void. 0 asks without waiting, and the request is void
+   * after 30 s. At most one day. Default 30 s.
    */
   readonly wait?: Duration | undefined;
   /** Stops waiting when it aborts (CANCELED). The request stays in force until its time is over. */
@@ -29,8 +29,8 @@ export const REVOKE_OPTIONS = optionSet<RevokeOptions & NamespaceOptions>('revok
 });
 
 /**
- * `released`: none of the holders that were asked holds the lock any more. `declined`: one of them still held it when the wait was
- * over, or the cluster did not answer. `free`: nobody held it.
+ * `released`: none of the holders that were asked holds the lock any more. `declined`: one of them still held it when
+ * the wait was over, or the cluster did not answer. `free`: nobody held it.
  */
 export type RevocationOutcome = 'released' | 'declined' | 'free';
 
@@ -82,9 +82,9 @@ interface Asked {
 }
 
 /**
- * Follows the events of the lock. The end of the request at the lock does not mean that its holders have released: its time may
- * have passed there first, or another request may have replaced it. If no events arrive, because the gateway is cut off from the
- * ranges, the lock is read once when the wait is over.
+ * Follows the events of the lock. The end of the request at the lock does not mean that its holders have released: its
+ * time may have passed there first, or another request may have replaced it. If no events arrive, because the gateway
+ * is cut off from the ranges, the lock is read once when the wait is over.
  */
 async function awaitRelease(requester: Requester, lock: LockId, asked: Asked): Promise<RevocationOutcome> {
   const { waitMs, signal } = asked;
@@ -130,9 +130,9 @@ async function lastLook(
 }
 
 /**
- * The holders that a request was addressed to: those who held the lock then, and those who hold it by a conversion since, with
- * those that a downgrade let in (V1 and V3 of `revocation.ts` of the lock layer). The lock knows that for the latest request only,
- * so this class follows the owners when another request has come since.
+ * The holders that a request was addressed to: those who held the lock then, and those who hold it by a conversion
+ * since, with those that a downgrade let in (V1 and V3 of `revocation.ts` of the lock layer). The lock knows that for
+ * the latest request only, so this class follows the owners when another request has come since.
  */
 class AskedHolders {
   readonly #revision: number;
@@ -162,7 +162,9 @@ class AskedHolders {
     }
   }
 
-  /** The request is over at the lock, or another one has replaced it and none of the holders that were asked is left. */
+  /**
+   * The request is over at the lock, or another one has replaced it and none of the holders that were asked is left.
+   */
   isSettled(state: LockState | undefined): boolean {
     const revocation = state?.revocation;
     if (revocation === undefined) return true;

@@ -11,8 +11,8 @@ export type RunArguments<Options, Held, Result> =
 /**
  * Acquires, runs the work, and releases, whether the work succeeds or not.
  *
- * A release that fails hides neither the result nor the error of the work: it is logged, retried in the background, and attached
- * as `suppressed` to an error of the work.
+ * A release that fails hides neither the result nor the error of the work: it is logged, retried in the background, and
+ * attached as `suppressed` to an error of the work.
  */
 export async function runWithLock<Options extends object, Held extends AsyncDisposable, Result>(
   acquire: (options: Options) => Promise<Held>,
@@ -46,7 +46,10 @@ async function failureOf(held: AsyncDisposable, logger: Logger): Promise<unknown
   }
 }
 
-/** The thrown error stays the same object. One that cannot carry another error, or carries one already, is left unchanged. */
+/**
+ * The thrown error stays the same object. One that cannot carry another error, or carries one already, is left
+ * unchanged.
+ */
 function suppress(error: unknown, suppressed: unknown): void {
   if (!(error instanceof Error) || !Object.isExtensible(error) || 'suppressed' in error) return;
   Object.defineProperty(error, 'suppressed', { value: suppressed, configurable: true, writable: true });

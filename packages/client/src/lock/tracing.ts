@@ -31,11 +31,11 @@ const UNTRACED: TracedAcquire = { granted() {}, failed() {} };
 const UNTRACED_HOLD = (): void => {};
 
 /**
- * Makes two spans for each lock: `remora.lock.acquire` until it is granted or given up, and `remora.lock.hold` from then until it
- * is released or lost. Their parent is the span that is active where the lock is acquired.
+ * Makes two spans for each lock: `remora.lock.acquire` until it is granted or given up, and `remora.lock.hold` from
+ * then until it is released or lost. Their parent is the span that is active where the lock is acquired.
  *
- * TR1. An error of the tracer changes nothing about a lock: it is passed to `onFailure`, and the span is missing. It would otherwise
- *      leave a granted lock without a handle, or its owner's turn taken.
+ * TR1. An error of the tracer changes nothing about a lock: it is passed to `onFailure`, and the span is missing. It
+ *      would otherwise leave a granted lock without a handle, or its owner's turn taken.
  */
 export class Tracing {
   readonly #tracer: Tracer | undefined;

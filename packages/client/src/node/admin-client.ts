@@ -41,13 +41,13 @@ const FOUND_TIMEOUT_MS = 1_000;
 /**
  * The calls of `remora.v1.Admin`, for administration.
  *
- * A call goes to one node, and to the next one if that node is gone: every call can be repeated without harm. After a call that timed
- * out, the next call goes to the next node. Given endpoints come first, other gateways of the same cluster after them; a client that
- * makes more than one call asks the cluster for these.
+ * A call goes to one node, and to the next one if that node is gone: every call can be repeated without harm. After a
+ * call that timed out, the next call goes to the next node. Given endpoints come first, other gateways of the same
+ * cluster after them; a client that makes more than one call asks the cluster for these.
  *
- * Every method throws `ServiceError`: the error of the node; INVALID_ARGUMENT for wrong arguments; UNAVAILABLE with the detail
- * `unreached` when no node can be reached. A method that changes something may also end as UNKNOWN_OUTCOME: the answer of a node was
- * lost, and the change may have been made.
+ * Every method throws `ServiceError`: the error of the node; INVALID_ARGUMENT for wrong arguments; UNAVAILABLE with the
+ * detail `unreached` when no node can be reached. A method that changes something may also end as UNKNOWN_OUTCOME: the
+ * answer of a node was lost, and the change may have been made.
  */
 export class AdminClient {
   readonly #options: AdminClientOptions;
@@ -61,7 +61,10 @@ export class AdminClient {
   /** When to ask for the gateways next; undefined before the first answer. */
   #learnAtMs: number | undefined;
 
-  /** @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and for `https://`, which this client does not support. */
+  /**
+   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and for `https://`, which this client does not
+   *   support.
+   */
   constructor(options: AdminClientOptions) {
     this.#options = { ...options, endpoints: readPlainEndpoints(options.endpoints, 'the client for administration') };
   }
@@ -135,7 +138,8 @@ export class AdminClient {
   }
 
   /**
-   * Begins a change of a range, and returns the operator that carries it out. A `split` at an empty key splits in the middle.
+   * Begins a change of a range, and returns the operator that carries it out. A `split` at an empty key splits in the
+   * middle.
    *
    * @throws ServiceError INVALID_ARGUMENT when the range has changed since it was seen, or the change is not possible.
    */

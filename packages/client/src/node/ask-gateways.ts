@@ -2,8 +2,8 @@ import { nodeClock, nodeRandom } from '@remora/base';
 import { dialPipe, type PipeGateways, pipeGateways, ReconnectingChannel } from '@remora/protocol';
 
 /**
- * Asks the gateway at an address for the other gateways of its cluster. Undefined when it does not answer in time, or belongs to another
- * cluster than `cluster`, if that is given.
+ * Asks the gateway at an address for the other gateways of its cluster. Undefined when it does not answer in time, or
+ * belongs to another cluster than `cluster`, if that is given.
  */
 export function askGateways(
   address: string,

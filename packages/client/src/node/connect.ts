@@ -27,26 +27,26 @@ import { startRenewalThread } from './renewal-thread.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /**
-   * Options of `node:tls`, for gateways that speak TLS. Endpoints with `https://` use TLS even without this option; endpoints with
-   * `http://` are refused with it; endpoints without a scheme use TLS if it is given.
+   * Options of `node:tls`, for gateways that speak TLS. Endpoints with `https://` use TLS even without this option;
+   * endpoints with `http://` are refused with it; endpoints without a scheme use TLS if it is given.
    */
   readonly tls?: ConnectionOptions | undefined;
   /** Where the client logs. Default: nowhere. */
   readonly logger?: Logger | undefined;
   /**
-   * A directory on this machine, shared by any number of processes of one user. A client writes the sessions that it holds into it
-   * before it uses them. When a process ends without closing its client, the next client that connects to the same cluster with
-   * this directory ends those sessions at once, before their TTL has passed. Default: no journal.
+   * A directory on this machine, shared by any number of processes of one user. A client writes the sessions that it
+   * holds into it before it uses them. When a process ends without closing its client, the next client that connects to
+   * the same cluster with this directory ends those sessions at once, before their TTL has passed. Default: no journal.
    */
   readonly journal?: string | undefined;
   /**
-   * Also renew sessions from a worker thread with a connection of its own, so that they survive work that blocks the main thread.
-   * Does not work with `tls`. Default false.
+   * Also renew sessions from a worker thread with a connection of its own, so that they survive work that blocks the
+   * main thread. Does not work with `tls`. Default false.
    */
   readonly renewInWorker?: boolean | undefined;
   /**
-   * How long the main thread may be blocked before that worker stops renewing: what a program holds that hangs forever is free after
-   * this time and a TTL. Default 30 s.
+   * How long the main thread may be blocked before that worker stops renewing: what a program holds that hangs forever
+   * is free after this time and a TTL. Default 30 s.
    */
   readonly maxMainThreadBlock?: Duration | undefined;
 }
@@ -65,8 +65,8 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
  * await ship(order, { fence: lock.version, signal: lock.signal });
  * ```
  *
- * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAVAILABLE or DEADLINE_EXCEEDED when no gateway answers within
- *   `connectTimeout`.
+ * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAVAILABLE or DEADLINE_EXCEEDED when no gateway answers
+ *   within `connectTimeout`.
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);

@@ -9,11 +9,12 @@ export type HookedProcess = Pick<NodeJS.Process, 'prependListener' | 'off' | 'li
 /**
  * Runs functions before the process exits by itself or is ended by a signal.
  *
- * X1. The hooks do not change how the process ends: once all have run, the signal is raised again, and has its default effect.
+ * X1. The hooks do not change how the process ends: once all have run, the signal is raised again, and has its default
+ *     effect.
  * X2. A second signal does not wait: the listeners are removed at the first one.
- * X3. If somebody else listens to a signal, the hooks ignore it: the program decides whether and when it ends, and keeps its locks until
- *     then. The hooks remove their listener before the others are called, as some libraries raise a signal again only if nobody else
- *     listens.
+ * X3. If somebody else listens to a signal, the hooks ignore it: the program decides whether and when it ends, and
+ *     keeps its locks until then. The hooks remove their listener before the others are called, as some libraries raise
+ *     a signal again only if nobody else listens.
  * X4. Nothing listens while there is no hook.
  */
 export function exitHooks(target: HookedProcess): ExitHooks {

@@ -7,8 +7,8 @@ let holders = 0;
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Keeps the process alive with a timer while something is awaited; the timers of the SDK's clock do not. One timer serves all clients:
- * it is never removed, and a program may make any number of clients.
+ * Keeps the process alive with a timer while something is awaited; the timers of the SDK's clock do not. One timer
+ * serves all clients: it is never removed, and a program may make any number of clients.
  */
 export const processLiveness: Liveness = {
   hold() {

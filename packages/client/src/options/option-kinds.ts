@@ -1,9 +1,9 @@
 /**
- * The kinds of arguments and options, each with its check. Programs without types rely on these checks: a wrong value that passes
- * here fails when its frame is encoded, together with the other requests in it, or never.
+ * The kinds of arguments and options, each with its check. Programs without types rely on these checks: a wrong value
+ * that passes here fails when its frame is encoded, together with the other requests in it, or never.
  *
- * AK1. A check throws INVALID_ARGUMENT, naming the argument, what is allowed and what was passed. It throws nothing else, whatever
- *      value it gets.
+ * AK1. A check throws INVALID_ARGUMENT, naming the argument, what is allowed and what was passed. It throws nothing
+ *      else, whatever value it gets.
  * AK2. One function checks one kind of argument, for every call that takes it.
  */
 import { ServiceError } from '@remora/base';
@@ -101,8 +101,8 @@ export function requireList<Item>(value: readonly Item[], name: string): readonl
 }
 
 /**
- * The id of a lease or a session. etcd clients may choose any signed 64-bit number except 0. Further bits would be cut off, and the
- * result would be the id of another lease.
+ * The id of a lease or a session. etcd clients may choose any signed 64-bit number except 0. Further bits would be cut
+ * off, and the result would be the id of another lease.
  */
 export function requireLease(value: unknown, name: string): bigint {
   if (typeof value === 'bigint' && value !== 0n && value >= LEASE_MIN && value <= LEASE_MAX) return value;

@@ -1,6 +1,10 @@
 import { ServiceError, suggest } from '@remora/base';
 
-/** Checks one argument or option. @throws ServiceError INVALID_ARGUMENT, naming it, for a value that it does not allow. */
+/**
+ * Checks one argument or option.
+ *
+ * @throws ServiceError INVALID_ARGUMENT, naming it, for a value that it does not allow.
+ */
 export type ArgumentCheck = (value: unknown, name: string) => void;
 
 /** One check for each field of a type: a name that is missing, or that the type does not have, does not compile. */
@@ -19,9 +23,11 @@ export function optionSet<T>(call: string, checks: ChecksOf<T>): OptionSet {
 }
 
 /**
- * Options are an object whose names are known and whose values are valid. An option whose value is `undefined` counts as absent.
+ * Options are an object whose names are known and whose values are valid. An option whose value is `undefined` counts
+ * as absent.
  *
- * Programs without types rely on this check: a misspelt `wait` would wait forever, and a misspelt `fence` would write without one.
+ * Programs without types rely on this check: a misspelt `wait` would wait forever, and a misspelt `fence` would write
+ * without one.
  *
  * @throws ServiceError INVALID_ARGUMENT for anything else.
  */

@@ -41,8 +41,8 @@ export const ENTER_OPTIONS = optionSet<EnterOptions>('entering a double barrier'
 const PASS = { as: { type: 'pass' } } as const;
 
 /**
- * A barrier: while somebody holds it, waiters wait; once nobody holds it, all of them pass at the same time. It is the same lock as
- * `client.lock(name)`, so the end of the holder's session lifts it too.
+ * A barrier: while somebody holds it, waiters wait; once nobody holds it, all of them pass at the same time. It is the
+ * same lock as `client.lock(name)`, so the end of the holder's session lifts it too.
  */
 export class Barrier {
   /** The namespace and the name of the barrier. */
@@ -67,11 +67,12 @@ export class Barrier {
   }
 
   /**
-   * Waits until nobody holds the barrier; returns at once if nobody does. A waiter that has passed returns, even if the barrier is
-   * held again before its answer arrives.
+   * Waits until nobody holds the barrier; returns at once if nobody does. A waiter that has passed returns, even if the
+   * barrier is held again before its answer arrives.
    *
-   * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; SESSION_EXPIRED when the
-   *   session was lost; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
+   * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted;
+   *   SESSION_EXPIRED when the session was lost; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME
+   *   when the cluster did not answer.
    */
   async wait(options: BarrierOptions = {}): Promise<void> {
     checkOptions(BARRIER_OPTIONS, options);
@@ -80,7 +81,9 @@ export class Barrier {
     await settledWithin(passed.release(), this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
   }
 
-  /** Takes the barrier from its holder by force, without asking (`Locks.forceRelease`). Returns false if nobody held it. */
+  /**
+   * Takes the barrier from its holder by force, without asking (`Locks.forceRelease`). Returns false if nobody held it.
+   */
   async lift(options: LiftOptions = {}): Promise<boolean> {
     checkOptions(LIFT_OPTIONS, options);
     const { namespace, name } = this.id;
@@ -115,8 +118,8 @@ export class DoubleBarrier {
    *
    * A party counts from the moment it enters, until it leaves, gives up, or its session ends.
    *
-   * @throws ServiceError LOCK_TIMEOUT after `wait`; CANCELED when `signal` aborted; INVALID_ARGUMENT for less than one party;
-   *   LOCK_KIND_MISMATCH when the name is in use as a lock or a semaphore; the others of `Lock.acquire`.
+   * @throws ServiceError LOCK_TIMEOUT after `wait`; CANCELED when `signal` aborted; INVALID_ARGUMENT for less than one
+   *   party; LOCK_KIND_MISMATCH when the name is in use as a lock or a semaphore; the others of `Lock.acquire`.
    */
   async enter(options: EnterOptions = {}): Promise<BarrierStay> {
     const as = { type: 'enter', parties: this.#parties } as const;
@@ -159,11 +162,12 @@ export class BarrierStay implements AsyncDisposable {
   }
 
   /**
-   * Leaves, and waits until all parties have left. The party has left even if the call fails, at the latest when its session ends.
+   * Leaves, and waits until all parties have left. The party has left even if the call fails, at the latest when its
+   * session ends.
    *
-   * @throws ServiceError LOCK_TIMEOUT after `wait`, or LOCK_BUSY with `wait: 0`, while other parties are still there; CANCELED when
-   *   `signal` aborted; the reason when the party was lost; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME
-   *   when the cluster did not answer.
+   * @throws ServiceError LOCK_TIMEOUT after `wait`, or LOCK_BUSY with `wait: 0`, while other parties are still there;
+   *   CANCELED when `signal` aborted; the reason when the party was lost; UNAVAILABLE, DEADLINE_EXCEEDED,
+   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   async leave(options: BarrierOptions = {}): Promise<void> {
     checkOptions(BARRIER_OPTIONS, options);

@@ -19,15 +19,15 @@ import { checkOptions, optionSet } from '../options/options.ts';
 import type { Session } from '../session/session.ts';
 
 /**
- * Elections. An election is an exclusive lock: its holder leads, its queue are the candidates, and its data are what the leader
- * proclaims (docs/decisions/0033).
+ * Elections. An election is an exclusive lock: its holder leads, its queue are the candidates, and its data are what
+ * the leader proclaims (docs/decisions/0033).
  *
- * EL1. `version` grows with every leadership. Whatever is done in the name of the leader carries it, and a receiver that has seen a
- *      higher one refuses it.
- * EL2. An observer receives the present leader first, and then each change, in order. Leaders that came and went while it had no
- *      connection may be missing.
- * EL3. A leadership, or a candidacy, has a lease of its own, which ends with it. So resuming one keeps nothing else alive that an
- *      earlier process left.
+ * EL1. `version` grows with every leadership. Whatever is done in the name of the leader carries it, and a receiver
+ *      that has seen a higher one refuses it.
+ * EL2. An observer receives the present leader first, and then each change, in order. Leaders that came and went while
+ *      it had no connection may be missing.
+ * EL3. A leadership, or a candidacy, has a lease of its own, which ends with it. So resuming one keeps nothing else
+ *      alive that an earlier process left.
  */
 export interface CampaignOptions {
   /** What to proclaim from the beginning of the leadership, at most 4 KiB. Default: nothing. */
@@ -44,8 +44,8 @@ export const CAMPAIGN_OPTIONS = optionSet<CampaignOptions>('campaign', { value: 
 
 export interface ResumeOptions {
   /**
-   * What to proclaim if it has to be elected again because somebody else has led since, at most 4 KiB. A leader that still leads
-   * keeps what it proclaimed last. Default: nothing.
+   * What to proclaim if it has to be elected again because somebody else has led since, at most 4 KiB. A leader that
+   * still leads keeps what it proclaimed last. Default: nothing.
    */
   readonly value?: BytesLike | undefined;
   /** How long to stand as a candidate if somebody else leads by now. Default: as long as it takes. */
@@ -71,7 +71,10 @@ const APART = { apart: true } as const;
 /** A lease id in hexadecimal, as handles have it. */
 const LEASE = /^[0-9a-f]{1,16}$/;
 
-/** What a leader stores, for example on disk, to continue leading after its process has died. Plain JSON. Keep it secret. */
+/**
+ * What a leader stores, for example on disk, to continue leading after its process has died. Plain JSON. Keep it
+ * secret.
+ */
 export interface LeadershipHandle {
   readonly lease: string;
   readonly incarnation: number;
@@ -103,12 +106,12 @@ export class Election {
   }
 
   /**
-   * Continues the leadership of an earlier process under the same version, while its session exists. If somebody else leads by now,
-   * stands as a candidate. Call it only when that process has certainly ended: two processes that lead by one handle cannot be told
-   * apart, not even by their version.
+   * Continues the leadership of an earlier process under the same version, while its session exists. If somebody else
+   * leads by now, stands as a candidate. Call it only when that process has certainly ended: two processes that lead by
+   * one handle cannot be told apart, not even by their version.
    *
-   * @throws ServiceError SESSION_EXPIRED when the session has ended: campaign again; INVALID_ARGUMENT for an invalid handle; the
-   *   others of `campaign`.
+   * @throws ServiceError SESSION_EXPIRED when the session has ended: campaign again; INVALID_ARGUMENT for an invalid
+   *   handle; the others of `campaign`.
    */
   async resume(handle: LeadershipHandle, options: ResumeOptions = {}): Promise<Leadership> {
     requireHandle(handle);
@@ -116,8 +119,8 @@ export class Election {
     const { value = '', ...rest } = options;
     const { token, attempt } = handle;
     const ref = { lease: requireLease(BigInt(`0x${handle.lease}`), 'handle.lease'), incarnation: handle.incarnation };
-    // The attempt number names the same acquire, so a holder or a candidate stays what it was. The acquire takes the session up, and
-    // so ends it if it is refused: otherwise the session would be renewed for nobody.
+    // The attempt number names the same acquire, so a holder or a candidate stays what it was. The acquire takes the
+    // session up, and so ends it if it is refused: otherwise the session would be renewed for nobody.
     const openLease = (): Promise<Session> => this.#deps.resumeSession(ref);
     const deps = { ...this.#deps, openLease, nextAttempt: () => attempt };
     const held = await acquireLock(deps, this.id, { ...rest, data: toBytes(value), token }, APART);
@@ -135,7 +138,10 @@ export class Election {
     return leaderOf(result.result.state);
   }
 
-  /** The present leader, and then each change of it and each proclamation, as an async iterator; undefined: nobody leads (EL2). */
+  /**
+   * The present leader, and then each change of it and each proclamation, as an async iterator; undefined: nobody leads
+   * (EL2).
+   */
   observe(options: LockEventsOptions = {}): LockEvents<Leader | undefined> {
     checkOptions(LOCK_EVENTS_OPTIONS, options);
     const states = new LockStates();

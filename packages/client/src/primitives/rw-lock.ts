@@ -9,8 +9,9 @@ import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
 const READ = { as: { type: 'shared' } } as const;
 
 /**
- * A lock that any number of readers share, or one writer holds exclusively. They are granted it in the order in which they asked: a
- * reader that comes after a waiting writer waits behind it. A writer holds the same lock as `client.lock(name)`.
+ * A lock that any number of readers share, or one writer holds exclusively. They are granted it in the order in which
+ * they asked: a reader that comes after a waiting writer waits behind it. A writer holds the same lock as
+ * `client.lock(name)`.
  */
 export class RwLock {
   /** The namespace and the name of the lock. */

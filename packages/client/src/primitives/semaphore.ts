@@ -14,8 +14,8 @@ import { checkOptions, optionSet, requireCount } from '../options/options.ts';
 
 export interface SemaphoreOptions extends NamespaceOptions {
   /**
-   * How many permits there are, 1 to 1,000,000. This applies when nobody uses the semaphore and nobody has called `setPermits`;
-   * otherwise the number that the cluster knows applies.
+   * How many permits there are, 1 to 1,000,000. This applies when nobody uses the semaphore and nobody has called
+   * `setPermits`; otherwise the number that the cluster knows applies.
    */
   readonly permits: number;
 }
@@ -32,8 +32,8 @@ export interface PermitOptions extends AcquireOptions {
 export const PERMIT_OPTIONS = optionSet<PermitOptions>('acquire of permits', { ...ACQUIRE_CHECKS, permits });
 
 /**
- * A semaphore: its holders together have at most a given number of permits. Waiters are granted permits in the order in which they
- * joined the queue, however many each wants.
+ * A semaphore: its holders together have at most a given number of permits. Waiters are granted permits in the order in
+ * which they joined the queue, however many each wants.
  */
 export class Semaphore {
   /** The namespace and the name of the semaphore. */
@@ -51,13 +51,15 @@ export class Semaphore {
   }
 
   /**
-   * Acquires permits, all at once or none. `release` of the returned handle gives them back, as does the end of the session.
+   * Acquires permits, all at once or none. `release` of the returned handle gives them back, as does the end of the
+   * session.
    *
-   * `version` identifies a holder (`check`), and later holders have higher ones. It is not a fencing version: holders work at the
-   * same time, so one with a lower version is not stale.
+   * `version` identifies a holder (`check`), and later holders have higher ones. It is not a fencing version: holders
+   * work at the same time, so one with a lower version is not stale.
    *
-   * @throws ServiceError LOCK_PERMITS_EXCEEDED when the semaphore does not have that many permits in all; INVALID_ARGUMENT for less
-   *   than one; LOCK_KIND_MISMATCH when the name is in use as a lock; the others of `Lock.acquire`.
+   * @throws ServiceError LOCK_PERMITS_EXCEEDED when the semaphore does not have that many permits in all;
+   *   INVALID_ARGUMENT for less than one; LOCK_KIND_MISMATCH when the name is in use as a lock; the others of
+   *   `Lock.acquire`.
    */
   async acquire(options: PermitOptions = {}): Promise<HeldLock> {
     checkOptions(PERMIT_OPTIONS, options);
@@ -78,11 +80,12 @@ export class Semaphore {
   }
 
   /**
-   * Changes how many permits there are, for all clients, until it is changed again. Additional permits go to waiters at once. When
-   * there are fewer, no holder loses a permit, and waiters that want more than there are in all fail with LOCK_PERMITS_EXCEEDED.
+   * Changes how many permits there are, for all clients, until it is changed again. Additional permits go to waiters at
+   * once. When there are fewer, no holder loses a permit, and waiters that want more than there are in all fail with
+   * LOCK_PERMITS_EXCEEDED.
    *
-   * @throws ServiceError INVALID_ARGUMENT; LOCK_KIND_MISMATCH when the name is in use as a lock; UNAVAILABLE, DEADLINE_EXCEEDED,
-   *   RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
+   * @throws ServiceError INVALID_ARGUMENT; LOCK_KIND_MISMATCH when the name is in use as a lock; UNAVAILABLE,
+   *   DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   async setPermits(permits: number): Promise<void> {
     await this.#setCapacity(requireCount(permits, 'the permits of a semaphore', { min: 1, max: PERMITS_MAX }));

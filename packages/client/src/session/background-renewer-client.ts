@@ -11,7 +11,10 @@ export interface BackgroundRenewerLine {
   close(): void;
 }
 
-/** The client's side of the background renewer. Reports are fetched on demand, as no callback runs while the thread is blocked. */
+/**
+ * The client's side of the background renewer. Reports are fetched on demand, as no callback runs while the thread is
+ * blocked.
+ */
 export class BackgroundRenewerClient implements RenewsInBackground {
   readonly #line: BackgroundRenewerLine;
   readonly #latest = new Map<number, AcknowledgedBeat | undefined>();

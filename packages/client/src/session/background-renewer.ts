@@ -4,7 +4,10 @@ import { type PipeGateways, pipeQuery } from '@remora/protocol';
 import type { AcknowledgedBeat } from '../ports.ts';
 import type { Requester } from '../transport/requester.ts';
 
-/** The messages of a client to its background renewer. Sessions have numbers; times are those of the client's monotonic clock. */
+/**
+ * The messages of a client to its background renewer. Sessions have numbers; times are those of the client's monotonic
+ * clock.
+ */
 export type BackgroundRenewerRequest =
   | {
       readonly type: 'renew';
@@ -59,12 +62,13 @@ interface Renewed {
  * Sends the heartbeats of a client whose thread is blocked, from another thread and over a connection of its own.
  *
  * SI1. It sends no heartbeats while the client does. Otherwise it sends them at the client's interval.
- * SI2. It continues for `blockMaxMs` after the client's last sign of life, and no longer: what a client holds that hangs forever is
- *      free at most that time and a TTL later. A session with a limit (`until`) is renewed until that limit.
- * SI3. It decides nothing about a session. It reports which heartbeats were acknowledged, with their send times, and the client treats
- *      them like its own (session.ts, S1 to S6).
- * SI4. A heartbeat that is not answered soon is also sent through the next gateway, so that every gateway is tried while the session
- *      is alive. Whichever answer arrives counts (as S8 of session.ts).
+ * SI2. It continues for `blockMaxMs` after the client's last sign of life, and no longer: what a client holds that
+ *      hangs forever is free at most that time and a TTL later. A session with a limit (`until`) is renewed until that
+ *      limit.
+ * SI3. It decides nothing about a session. It reports which heartbeats were acknowledged, with their send times, and
+ *      the client treats them like its own (session.ts, S1 to S6).
+ * SI4. A heartbeat that is not answered soon is also sent through the next gateway, so that every gateway is tried
+ *      while the session is alive. Whichever answer arrives counts (as S8 of session.ts).
  */
 export class BackgroundRenewer {
   readonly #clock: Clock;

@@ -1,8 +1,9 @@
 /**
- * The sessions of one client: the one that its locks belong to by default, those that callers open, and those of single locks.
+ * The sessions of one client: the one that its locks belong to by default, those that callers open, and those of single
+ * locks.
  *
- * CS1. The client knows every session from the moment it asks for one until that session is lost or closed: `close` ends them
- *      all, also those whose grant has not arrived yet.
+ * CS1. The client knows every session from the moment it asks for one until that session is lost or closed: `close`
+ *      ends them all, also those whose grant has not arrived yet.
  * CS2. Lost means lost: after a loss the next acquire opens a new session (S3 of `session.ts`).
  */
 import { ServiceError } from '@remora/base';

@@ -10,22 +10,25 @@ import type { SessionTerms } from './session-pace.ts';
  * A lock whose lifetime differs from that of its client's session has a lease of its own: a session with one lock
  * (docs/decisions/0035).
  *
- * OL1. While the acquire waits, the lease is renewed like any other, so that a waiter that dies leaves the queue soon. The special
- *      terms (no renewal, no expiry, a limit) begin with the grant.
+ * OL1. While the acquire waits, the lease is renewed like any other, so that a waiter that dies leaves the queue soon.
+ *      The special terms (no renewal, no expiry, a limit) begin with the grant.
  * OL2. The lease ends with its lock: when the lock is released, given up or taken away. Only `leave` leaves it behind.
  */
 export interface LeaseOptions {
   /**
-   * How long the lock outlives the last heartbeat of its holder, at least 100 ms; the lock has a lease of its own then. `'never'`: the
-   * lock stays held until it is released by its holder, by force, or by closing its session, however long the holder has been gone.
-   * Default: the lock shares the client's session.
+   * How long the lock outlives the last heartbeat of its holder, at least 100 ms; the lock has a lease of its own then.
+   * `'never'`: the lock stays held until it is released by its holder, by force, or by closing its session, however
+   * long the holder has been gone. Default: the lock shares the client's session.
    */
   readonly ttl?: Duration | 'never' | undefined;
-  /** `false`: the lock is held for `ttl` and no longer, unless `extend` is called. Default true: renewed while it is held. */
+  /**
+   * `false`: the lock is held for `ttl` and no longer, unless `extend` is called. Default true: renewed while it is
+   * held.
+   */
   readonly renew?: boolean | undefined;
   /**
-   * How long the lock is held at most, however often it is renewed: `lock.signal` aborts then. The lock is free at once when it is
-   * released, and at the latest one TTL after that. Default: no limit.
+   * How long the lock is held at most, however often it is renewed: `lock.signal` aborts then. The lock is free at once
+   * when it is released, and at the latest one TTL after that. Default: no limit.
    */
   readonly maxHold?: Duration | undefined;
   /** When a holder whose heartbeats stay away loses the lock, in place of `ttl`. */
@@ -43,8 +46,8 @@ export interface LockCondition {
   /** The cluster frees the lock after this many missed heartbeats, 3 to 1,000. */
   readonly serverMisses: number;
   /**
-   * The holder stops using the lock (its signal aborts) after this many unanswered heartbeats, 2 or more. That has to be certainly
-   * before the cluster frees the lock. Default: the highest number that leaves a margin.
+   * The holder stops using the lock (its signal aborts) after this many unanswered heartbeats, 2 or more. That has to
+   * be certainly before the cluster frees the lock. Default: the highest number that leaves a margin.
    */
   readonly holderMisses?: number | undefined;
 }
@@ -73,7 +76,11 @@ const SPENT_FRACTION = 0.02;
 /** How long ending a lease is retried at first; after that `lease-endings.ts` retries it with longer pauses. */
 const CLOSE_TIMEOUT_MS = 30_000;
 
-/** Undefined: the lock shares its client's session. @throws ServiceError INVALID_ARGUMENT for options that contradict one another. */
+/**
+ * Undefined: the lock shares its client's session.
+ *
+ * @throws ServiceError INVALID_ARGUMENT for options that contradict one another.
+ */
 export function dedicatedLeaseRequest(options: LeaseOptions): DedicatedLeaseRequest | undefined {
   const { ttl, renew = true, maxHold, condition } = options;
   if (ttl === undefined && condition === undefined && maxHold === undefined && renew) return undefined;

@@ -4,13 +4,13 @@ import { COUNT_MAX, callback, count, duration } from '../options/option-kinds.ts
 import { checkOptions, optionSet } from '../options/options.ts';
 
 /**
- * Checks whether the program can still do the work for which it holds locks: a process may renew its session forever without
- * doing anything. One check runs at a time, each `interval` after the end of the last.
+ * Checks whether the program can still do the work for which it holds locks: a process may renew its session forever
+ * without doing anything. One check runs at a time, each `interval` after the end of the last.
  */
 export interface HealthCheck {
   /**
-   * The check fails if this returns `false`, throws, or takes longer than `timeout`. `signal` aborts when its result is no longer
-   * waited for.
+   * The check fails if this returns `false`, throws, or takes longer than `timeout`. `signal` aborts when its result is
+   * no longer waited for.
    */
   readonly check: (signal: AbortSignal) => unknown;
   /** The time from the end of one check to the next. Default 5 s. */

@@ -22,8 +22,9 @@ const PATIENCE_MIN_MS = 100;
 const RENEW_ATTEMPT_MS = 1_000;
 
 /**
- * The heartbeats of a session, and those of its background renewer: each acknowledged one prolongs its validity. The rules are those
- * of the session (`session.ts`), in particular S6 and S8. A heartbeat that is due is repeated until one is acknowledged.
+ * The heartbeats of a session, and those of its background renewer: each acknowledged one prolongs its validity. The
+ * rules are those of the session (`session.ts`), in particular S6 and S8. A heartbeat that is due is repeated until one
+ * is acknowledged.
  */
 export class Heartbeats {
   readonly #session: BeatingSession;
@@ -33,7 +34,10 @@ export class Heartbeats {
   readonly #backgroundRenewer: RenewedInBackground | undefined;
   #stopped = false;
   #unanswered = false;
-  /** The number of the last heartbeat that was due. It is increased when one is acknowledged, which makes those in flight obsolete. */
+  /**
+   * The number of the last heartbeat that was due. It is increased when one is acknowledged, which makes those in
+   * flight obsolete.
+   */
   #number = 0;
   /** How many heartbeats were acknowledged. */
   #acknowledged = 0;
@@ -86,7 +90,8 @@ export class Heartbeats {
   /**
    * Sends heartbeats until one is acknowledged.
    *
-   * @throws ServiceError SESSION_EXPIRED when the session is lost; DEADLINE_EXCEEDED when none was acknowledged in time.
+   * @throws ServiceError SESSION_EXPIRED when the session is lost; DEADLINE_EXCEEDED when none was acknowledged in
+   *   time.
    */
   renew(timeoutMs: number): Promise<void> {
     const endsMs = this.#clock.monotonicMs() + timeoutMs;
@@ -160,8 +165,8 @@ export class Heartbeats {
   }
 
   /**
-   * Sends one heartbeat. It counts from its own send time, so the layer below does not retry it. `done` gets no error if it was
-   * acknowledged, and the reason of the loss if the session is over by then.
+   * Sends one heartbeat. It counts from its own send time, so the layer below does not retry it. `done` gets no error
+   * if it was acknowledged, and the reason of the loss if the session is over by then.
    */
   #send(timeoutMs: number, done: (error: ServiceError | undefined) => void): void {
     const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };

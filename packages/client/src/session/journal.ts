@@ -1,18 +1,22 @@
-// The journal: files that name the leases of clients, so that the leases of a dead process can be ended before their TTL.
+// The journal: files that name the leases of clients, so that the leases of a dead process can be ended before their
+// TTL.
 //
-// J1. A lease is on disk before it is requested, and stays there until it has certainly ended: whatever crashes at whatever time,
-//     some file names every lease that may exist and that nobody keeps.
+// J1. A lease is on disk before it is requested, and stays there until it has certainly ended: whatever crashes at
+//     whatever time, some file names every lease that may exist and that nobody keeps.
 // J2. A file is replaced as a whole: a reader finds the old file or the new one, never a part of one.
-// J3. Each client has a file of its own, which names its process. Only the leases of a process that is certainly gone are ended, and
-//     those that a closed client could not end itself, as its process may run on for long. If it is unknown whether a process is gone
-//     (on another machine, in another container), its leases are left to their TTL.
-// J4. The file of another client is removed only once its cluster has confirmed that each of its leases is gone. Leases that another
-//     process, which may still run, has taken over (election.ts) are left out: the file of that process names them. The other files are
-//     read again before each request, and the request has a short time-out: a process that takes a lease over meanwhile may lose it.
-//     An unfinished file names no lease that was requested (J1), and is removed once its process is gone.
-// J5. A lease that is left to its TTL is removed from the file, durably, before the caller hears that: the next client would end it.
-// J6. A client may run a command under its locks, and name it in the file before it starts. Nothing is ended while a process of that
-//     command may be left, whatever has happened to the client's own process. Until then the command is looked up again and again.
+// J3. Each client has a file of its own, which names its process. Only the leases of a process that is certainly gone
+//     are ended, and those that a closed client could not end itself, as its process may run on for long. If it is
+//     unknown whether a process is gone (on another machine, in another container), its leases are left to their TTL.
+// J4. The file of another client is removed only once its cluster has confirmed that each of its leases is gone. Leases
+//     that another process, which may still run, has taken over (election.ts) are left out: the file of that process
+//     names them. The other files are read again before each request, and the request has a short time-out: a process
+//     that takes a lease over meanwhile may lose it. An unfinished file names no lease that was requested (J1), and is
+//     removed once its process is gone.
+// J5. A lease that is left to its TTL is removed from the file, durably, before the caller hears that: the next client
+//     would end it.
+// J6. A client may run a command under its locks, and name it in the file before it starts. Nothing is ended while a
+//     process of that command may be left, whatever has happened to the client's own process. Until then the command is
+//     looked up again and again.
 import {
   type CommandIdentity,
   type Disk,
@@ -45,8 +49,8 @@ interface JournalFile {
 }
 
 /**
- * The leases of one client, in a file. Everything that the client holds belongs to a lease, so ending the leases releases all of it.
- * Naming leases rather than locks costs one write for each session, and not for each lock.
+ * The leases of one client, in a file. Everything that the client holds belongs to a lease, so ending the leases
+ * releases all of it. Naming leases rather than locks costs one write for each session, and not for each lock.
  */
 export class LeaseJournal {
   readonly #ports: JournalPorts;
@@ -92,13 +96,20 @@ export class LeaseJournal {
     }
   }
 
-  /** J6. On disk once this resolves; replaces a command named before. @throws ServiceError INTERNAL when the file cannot be written. */
+  /**
+   * J6. On disk once this resolves; replaces a command named before.
+   *
+   * @throws ServiceError INTERNAL when the file cannot be written.
+   */
   async nameCommand(command: CommandIdentity): Promise<void> {
     this.#command = command;
     await this.#save().catch((cause) => Promise.reject(notWritten(cause)));
   }
 
-  /** J3. The client is closed: the next client ends the leases that are left. If that cannot be written, a client after this process. */
+  /**
+   * J3. The client is closed: the next client ends the leases that are left. If that cannot be written, a client after
+   *     this process.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#leases.size > 0) await this.#save().catch(() => {});
@@ -237,7 +248,10 @@ function ignoreEnded(error: unknown): void {
   if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
 }
 
-/** Undefined when the file is not a journal, or does not exist any more. Throws if it cannot be read: its process may be running. */
+/**
+ * Undefined when the file is not a journal, or does not exist any more. Throws if it cannot be read: its process may be
+ * running.
+ */
 async function readJournal(disk: Disk, path: string): Promise<JournalFile | undefined> {
   const file = await unlessGone(disk.open(path, { create: false }));
   if (file === undefined) return undefined;

@@ -1,7 +1,8 @@
-// E1. Nobody but its client ends a lease without expiry, and a lease with a long TTL would stay for long. So the client retries to
-//     revoke it, with growing pauses, until the cluster has answered. Until then the journal names it (J1 of `journal.ts`).
-// E2. Closing the client tries once more at once, also for leases that the closing adds, and then stops. What is left is ended by the
-//     next client through the journal, or by force.
+// E1. Nobody but its client ends a lease without expiry, and a lease with a long TTL would stay for long. So the client
+//     retries to revoke it, with growing pauses, until the cluster has answered. Until then the journal names it (J1 of
+//     `journal.ts`).
+// E2. Closing the client tries once more at once, also for leases that the closing adds, and then stops. What is left
+//     is ended by the next client through the journal, or by force.
 import { sleep } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import { isLeaseGone } from '../transport/request-errors.ts';
@@ -36,7 +37,10 @@ export class LeaseEndings {
     this.#pending.set(ref.lease, ended);
   }
 
-  /** E2. Resolves when each lease was tried once more. A lease that is added later is tried once; the next call waits for that. */
+  /**
+   * E2. Resolves when each lease was tried once more. A lease that is added later is tried once; the next call waits
+   *     for that.
+   */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#pending.values());

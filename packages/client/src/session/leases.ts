@@ -26,11 +26,11 @@ export interface TimeToLiveOptions {
 export const TIME_TO_LIVE_OPTIONS = optionSet<TimeToLiveOptions>('timeToLive', { keys: flag });
 
 /**
- * Leases for keys. They are not renewed automatically: call `keepAlive` every third of the TTL, or put keys with the lease of a
- * session (`RemoraClient.session`).
+ * Leases for keys. They are not renewed automatically: call `keepAlive` every third of the TTL, or put keys with the
+ * lease of a session (`RemoraClient.session`).
  *
- * Every method throws `ServiceError`: UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not
- * answer; INVALID_ARGUMENT for wrong arguments.
+ * Every method throws `ServiceError`: UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the
+ * cluster did not answer; INVALID_ARGUMENT for wrong arguments.
  */
 export class Leases {
   readonly #requester: Requester;
@@ -41,7 +41,11 @@ export class Leases {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Grants a lease that ends `ttl` after its last renewal. @throws ServiceError LEASE_EXISTS when the given `id` is in use. */
+  /**
+   * Grants a lease that ends `ttl` after its last renewal.
+   *
+   * @throws ServiceError LEASE_EXISTS when the given `id` is in use.
+   */
   async grant(ttl: Duration, options: LeaseGrantOptions = {}): Promise<GrantedLease> {
     checkOptions(LEASE_GRANT_OPTIONS, options);
     const { random } = this.#requester.ports;
@@ -52,7 +56,11 @@ export class Leases {
     return { id: result.id, ttlMs: result.ttlMs };
   }
 
-  /** Renews a lease once. Returns the TTL that begins now, in ms. @throws ServiceError LEASE_NOT_FOUND when it has ended. */
+  /**
+   * Renews a lease once. Returns the TTL that begins now, in ms.
+   *
+   * @throws ServiceError LEASE_NOT_FOUND when it has ended.
+   */
   async keepAlive(id: bigint): Promise<number> {
     requireLease(id, 'lease');
     const query = { type: 'leaseKeepAlive', id, incarnation: 0 } as const;

@@ -35,8 +35,8 @@ export function handlesOf({ handles }: HeldGrant): readonly GrantHandle[] {
 /**
  * The turns of one owner of a lock: a session and a token. Several handles may share an owner.
  *
- * W1. Acquires, cancels and releases of one owner take turns. Each turn lasts until the request is answered or can no longer be
- *     applied: a late cancel or release would otherwise undo a later grant.
+ * W1. Acquires, cancels and releases of one owner take turns. Each turn lasts until the request is answered or can no
+ *     longer be applied: a late cancel or release would otherwise undo a later grant.
  * W2. The server counts at least as many levels as `levels`, so leaving an inner level never frees the lock.
  */
 export class OwnerTurns {
@@ -65,7 +65,8 @@ export class OwnerTurns {
   }
 
   /**
-   * W1. Runs `fn` when its turn comes, at once if no other turn is in progress. If `fn` returns true it keeps the turn until `leave`.
+   * W1. Runs `fn` when its turn comes, at once if no other turn is in progress. If `fn` returns true it keeps the turn
+   *     until `leave`.
    */
   enter(fn: () => boolean): void {
     if (this.#busy) {

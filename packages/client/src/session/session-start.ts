@@ -34,7 +34,10 @@ export async function grantSession({ requester, journal }: SessionDeps, options:
   return { ref, ttlMs: result.ttlMs, ...condition, ...sent };
 }
 
-/** @throws ServiceError SESSION_EXPIRED when it has ended. Without an answer it stays in the journal, as it may still exist. */
+/**
+ * @throws ServiceError SESSION_EXPIRED when it has ended. Without an answer it stays in the journal, as it may still
+ *   exist.
+ */
 export async function takeUpSession(
   { requester, journal }: SessionDeps,
   ref: SessionRef,

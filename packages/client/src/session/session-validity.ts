@@ -13,8 +13,8 @@ const UNANSWERED = 'no heartbeat was acknowledged in time';
 const CLOCKS_APART_MS = 1_000;
 
 /**
- * How long a client counts on its session: computed from the acknowledged heartbeats, the agreed terms, and a limit. The rules are
- * those of the session (`session.ts`, S1, S2, S4, S5).
+ * How long a client counts on its session: computed from the acknowledged heartbeats, the agreed terms, and a limit.
+ * The rules are those of the session (`session.ts`, S1, S2, S4, S5).
  */
 export class SessionValidity {
   readonly #clock: Clock;
@@ -81,7 +81,10 @@ export class SessionValidity {
     return this.#limit?.isOver(nowMs, wallMs) ? 'its maxHold is over' : undefined;
   }
 
-  /** A heartbeat was acknowledged (S1, S4, S5). Returns false if it does not count, as a later one was acknowledged before. */
+  /**
+   * A heartbeat was acknowledged (S1, S4, S5). Returns false if it does not count, as a later one was acknowledged
+   * before.
+   */
   count({ sentMs, sentWallMs }: SentAt, ttlMs: number): boolean {
     if (sentMs < this.#ackedMs) return false;
     this.#ackedMs = sentMs;

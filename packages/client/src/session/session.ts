@@ -26,27 +26,29 @@ const GIVE_UP_TIMEOUT_MS = 30_000;
 /**
  * A session: a lease that the client keeps alive, and to which its locks belong. A lock may have a session of its own.
  *
- * S1. The client treats the session as alive until (send time of the last acknowledged heartbeat + `validityMs`) on its own
- *     monotonic clock. The server ends it a full TTL after it received that heartbeat, or later. So the client knows first
- *     (design §9), as long as both clocks stay within the drift that is assumed of any clock.
- * S2. Monotonic time stops while a machine is suspended; wall time does not. The session is also lost when as much wall time has
- *     passed: setting the clock may cost a session, but never exclusion. (The exception is a wall clock that is set back by as long
- *     as the machine was suspended: only the fencing version protects against that.)
+ * S1. The client treats the session as alive until (send time of the last acknowledged heartbeat + `validityMs`) on its
+ *     own monotonic clock. The server ends it a full TTL after it received that heartbeat, or later. So the client
+ *     knows first (design §9), as long as both clocks stay within the drift that is assumed of any clock.
+ * S2. Monotonic time stops while a machine is suspended; wall time does not. The session is also lost when as much wall
+ *     time has passed: setting the clock may cost a session, but never exclusion. (The exception is a wall clock that
+ *     is set back by as long as the machine was suspended: only the fencing version protects against that.)
  * S3. Lost means lost: a session is never revived (trap 24).
  * S4. A heartbeat counts for no longer than the TTL that its own acknowledgement names.
- * S5. From the moment it requests a shorter TTL, the client counts on no more than that, also for heartbeats that were acknowledged
- *     before: a new leader gives every session one TTL, and may know the shorter one already. A longer TTL counts from the first
- *     heartbeat that was acknowledged with it. Changes are requested one at a time, with growing numbers, so that one whose outcome
- *     is unknown cannot take effect after the next.
- * S6. A heartbeat of the background renewer, sent while this thread was blocked, counts like one of the session's own, from its send
- *     time, which is in a time that both threads share. The session asks for it whenever an own heartbeat is overdue, and before it
- *     counts as lost.
- * S7. From the moment it requests no expiry, until another TTL is known to be set, no time ends the session at the server. When the
- *     client loses such a session, it ends it at the server, however long that takes (`lease-endings.ts`).
- * S8. A heartbeat that is not answered soon is also sent through the next gateway, so that every gateway is tried while the session
- *     is alive. Whichever answer arrives counts, also that to the first heartbeat.
- * S9. The request that ends the session at the server is on its way before the users of the session hear that it is closed, as they
- *     may exit the process then. Nobody else can be granted its locks before that, as they hear of it in the same turn of the loop.
+ * S5. From the moment it requests a shorter TTL, the client counts on no more than that, also for heartbeats that were
+ *     acknowledged before: a new leader gives every session one TTL, and may know the shorter one already. A longer TTL
+ *     counts from the first heartbeat that was acknowledged with it. Changes are requested one at a time, with growing
+ *     numbers, so that one whose outcome is unknown cannot take effect after the next.
+ * S6. A heartbeat of the background renewer, sent while this thread was blocked, counts like one of the session's own,
+ *     from its send time, which is in a time that both threads share. The session asks for it whenever an own heartbeat
+ *     is overdue, and before it counts as lost.
+ * S7. From the moment it requests no expiry, until another TTL is known to be set, no time ends the session at the
+ *     server. When the client loses such a session, it ends it at the server, however long that takes
+ *     (`lease-endings.ts`).
+ * S8. A heartbeat that is not answered soon is also sent through the next gateway, so that every gateway is tried while
+ *     the session is alive. Whichever answer arrives counts, also that to the first heartbeat.
+ * S9. The request that ends the session at the server is on its way before the users of the session hear that it is
+ *     closed, as they may exit the process then. Nobody else can be granted its locks before that, as they hear of it
+ *     in the same turn of the loop.
  */
 export class Session {
   readonly ref: SessionRef;
@@ -134,8 +136,8 @@ export class Session {
   }
 
   /**
-   * The same for listeners that may be removed: returns the id for `removeLossListener`. Every lock adds two of them, one after the
-   * other, so a listener is an object that exists anyway, which costs less than a function.
+   * The same for listeners that may be removed: returns the id for `removeLossListener`. Every lock adds two of them,
+   * one after the other, so a listener is an object that exists anyway, which costs less than a function.
    */
   addLossListener(listener: LossListener): number {
     const id = this.#nextListener++;
@@ -150,8 +152,8 @@ export class Session {
   }
 
   /**
-   * Runs `fn`, and waits for it, before the client closes the session. Returns a function that removes it. Nobody hears of the
-   * closing in the turn in which `fn` is called: a request that it sends at once is on its way before that (S9).
+   * Runs `fn`, and waits for it, before the client closes the session. Returns a function that removes it. Nobody hears
+   * of the closing in the turn in which `fn` is called: a request that it sends at once is on its way before that (S9).
    */
   beforeClose(fn: () => Promise<void>): () => void {
     this.#beforeClose.add(fn);
@@ -175,8 +177,9 @@ export class Session {
   }
 
   /**
-   * Closes `child` together with this session. A loss of this session does not affect it. If this session is closed already, `child`
-   * is ended at once, as nobody else would. @throws ServiceError when this session was closed or orphaned.
+   * Closes `child` together with this session. A loss of this session does not affect it. If this session is closed
+   * already, `child` is ended at once, as nobody else would. @throws ServiceError when this session was closed or
+   * orphaned.
    */
   adopt(child: Session): Session {
     if (this.#ended === 'closed' && this.#lossReason !== undefined) {
@@ -203,13 +206,19 @@ export class Session {
   /**
    * Sends heartbeats until one is acknowledged.
    *
-   * @throws ServiceError SESSION_EXPIRED when the session is lost; DEADLINE_EXCEEDED when none was acknowledged in time.
+   * @throws ServiceError SESSION_EXPIRED when the session is lost; DEADLINE_EXCEEDED when none was acknowledged in
+   *   time.
    */
   renew(timeoutMs: number): Promise<void> {
     return this.#heartbeats.renew(timeoutMs);
   }
 
-  /** S5. @throws ServiceError SESSION_EXPIRED when the session is lost; others when it is unknown whether the terms have changed. */
+  /**
+   * S5.
+   *
+   * @throws ServiceError SESSION_EXPIRED when the session is lost; others when it is unknown whether the terms have
+   *   changed.
+   */
   change(terms: SessionTerms, timeoutMs: number): Promise<void> {
     const changed = this.#changing.then(() => this.#change(terms, timeoutMs));
     this.#changing = changed.catch(() => {});
@@ -247,7 +256,10 @@ export class Session {
     this.#watchDeadline();
   }
 
-  /** Ends the session and its adopted ones at the server, which releases their locks at once. Of a lost session, ends the adopted ones. */
+  /**
+   * Ends the session and its adopted ones at the server, which releases their locks at once. Of a lost session, ends
+   * the adopted ones.
+   */
   close(timeoutMs: number): Promise<void> {
     return this.#close({ timeoutMs });
   }
@@ -293,7 +305,10 @@ export class Session {
     });
   }
 
-  /** As `close`, for a session that may be lost, and may still exist at the server. Does not wait for a lost one, or one without expiry (S7). */
+  /**
+   * As `close`, for a session that may be lost, and may still exist at the server. Does not wait for a lost one, or one
+   * without expiry (S7).
+   */
   async end(timeoutMs: number): Promise<void> {
     if (this.#endless || this.#ended === 'lost') {
       this.#end('closed', clientClosed());
@@ -331,7 +346,8 @@ export class Session {
   /**
    * Leaves the session to its TTL: its locks stay held until then, and this client no longer renews or ends it.
    *
-   * @throws ServiceError INTERNAL when it could not be removed from the journal: the next process may end it (J5 of `journal.ts`).
+   * @throws ServiceError INTERNAL when it could not be removed from the journal: the next process may end it (J5 of
+   *   `journal.ts`).
    */
   async leave(): Promise<void> {
     const children = [...this.#children];

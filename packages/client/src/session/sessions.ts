@@ -43,7 +43,8 @@ export class Sessions {
   }
 
   /**
-   * Lists sessions, page by page: pass `next` as `after` until it is undefined. A page before the last may be short, or empty.
+   * Lists sessions, page by page: pass `next` as `after` until it is undefined. A page before the last may be short, or
+   * empty.
    */
   async list(
     options: SessionListOptions = {},
@@ -56,7 +57,10 @@ export class Sessions {
     return { sessions: result.sessions, next: result.next === 0n ? undefined : result.next };
   }
 
-  /** Returns a session and its locks, by its id or its id as printed by `remora session ls`; undefined when there is none. */
+  /**
+   * Returns a session and its locks, by its id or its id as printed by `remora session ls`; undefined when there is
+   * none.
+   */
   async show(id: bigint | string): Promise<SessionDetails | undefined> {
     const query = { type: 'session', id: idOf(id), incarnation: 0 } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
@@ -66,8 +70,8 @@ export class Sessions {
   }
 
   /**
-   * Ends a session, whoever opened it: releases its locks and deletes its keys, without asking its client. Until that client hears
-   * of it, only the fencing version protects against what it still does.
+   * Ends a session, whoever opened it: releases its locks and deletes its keys, without asking its client. Until that
+   * client hears of it, only the fencing version protects against what it still does.
    *
    * @throws ServiceError LEASE_NOT_FOUND when there is no such session, or not this `incarnation` of it.
    */

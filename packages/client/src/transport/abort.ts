@@ -3,7 +3,10 @@ import { ServiceError } from '@remora/base';
 /** Callbacks by signal: each signal has one listener, as Node warns of a leak at more than ten. */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Runs `fn` when the signal aborts. Returns a function that removes it. A signal that has aborted already calls nothing. */
+/**
+ * Runs `fn` when the signal aborts. Returns a function that removes it. A signal that has aborted already calls
+ * nothing.
+ */
 export function onAbort(signal: AbortSignal, fn: () => void): () => void {
   requireSignal(signal);
   let callbacks = waiting.get(signal);
@@ -29,8 +32,8 @@ export function requireSignal(signal: AbortSignal): void {
 }
 
 /**
- * A signal that is up to date whenever it is read: each read calls `look`, which may find out what a blocked thread has missed, and
- * abort the signal. Listeners are called as soon as the thread is free, or somebody reads the signal.
+ * A signal that is up to date whenever it is read: each read calls `look`, which may find out what a blocked thread has
+ * missed, and abort the signal. Listeners are called as soon as the thread is free, or somebody reads the signal.
  */
 export function lookingSignal(signal: AbortSignal, look: () => void): AbortSignal {
   return Object.defineProperties(signal, {
@@ -58,7 +61,10 @@ function abortAll(this: AbortSignal): void {
   for (const callback of callbacks) callback();
 }
 
-/** Settles as `coming`, unless the signal aborts first: then it rejects with `reason()`, and a value that comes later goes to `late`. */
+/**
+ * Settles as `coming`, unless the signal aborts first: then it rejects with `reason()`, and a value that comes later
+ * goes to `late`.
+ */
 export function unlessAborted<T>(
   coming: Promise<T>,
   signal: AbortSignal,

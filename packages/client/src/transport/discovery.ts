@@ -1,16 +1,17 @@
 /**
  * Discovers gateways in addition to the given endpoints, so that the client goes on when those hang.
  *
- * DY1. A discovered gateway is used only after the given ones, and only once it has answered this client: gateways advertise
- *      addresses inside their network, which may not be reachable from outside (NAT, port forwarding). No request waits for these
- *      attempts.
- * DY2. A discovered gateway has to belong to the same cluster, at every new connection (PL2 of the Pipe): its address may be that of
- *      another cluster in the network of the client. Loopback addresses are tried only by a client that was given one.
+ * DY1. A discovered gateway is used only after the given ones, and only once it has answered this client: gateways
+ *      advertise addresses inside their network, which may not be reachable from outside (NAT, port forwarding). No
+ *      request waits for these attempts.
+ * DY2. A discovered gateway has to belong to the same cluster, at every new connection (PL2 of the Pipe): its address
+ *      may be that of another cluster in the network of the client. Loopback addresses are tried only by a client that
+ *      was given one.
  * DY3. Discovered gateways are connected to in the same way as given ones, with or without TLS.
- * DY4. At most `FOUND_MAX` addresses are kept: those that have answered before, and then random ones, so that clients spread over
- *      them when a gateway fails.
- * DY5. Each address is tried soon after the client has connected, when the present gateway fails (at most once a second), and at
- *      each refresh until it answers.
+ * DY4. At most `FOUND_MAX` addresses are kept: those that have answered before, and then random ones, so that clients
+ *      spread over them when a gateway fails.
+ * DY5. Each address is tried soon after the client has connected, when the present gateway fails (at most once a
+ *      second), and at each refresh until it answers.
  */
 import { parseAddress, type Timer } from '@remora/base';
 import { type PipeGateways, pipeGateways } from '@remora/protocol';

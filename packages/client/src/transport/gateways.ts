@@ -21,11 +21,11 @@ interface Gateway {
 }
 
 /**
- * The gateways that the client may use. One at a time carries everything; the next one takes over when that one is disconnected, or
- * connected but does not answer.
+ * The gateways that the client may use. One at a time carries everything; the next one takes over when that one is
+ * disconnected, or connected but does not answer.
  *
- * GW1. The given endpoints always stay, and come first. Discovered gateways (discovery.ts) come after them; one that is disconnected
- *      is dropped until it is discovered again.
+ * GW1. The given endpoints always stay, and come first. Discovered gateways (discovery.ts) come after them; one that is
+ *      disconnected is dropped until it is discovered again.
  */
 export class Gateways {
   readonly #ports: ClientPorts;
@@ -99,8 +99,8 @@ export class Gateways {
   }
 
   /**
-   * A request on `channel` failed. If that gateway is disconnected, the next one is used from now on. `cutOff`: the gateway is
-   * connected, but does not answer, or reaches no range.
+   * A request on `channel` failed. If that gateway is disconnected, the next one is used from now on. `cutOff`: the
+   * gateway is connected, but does not answer, or reaches no range.
    */
   failed(channel: ReconnectingChannel, cutOff = false): void {
     if (!cutOff && channel.connected) return;

@@ -49,11 +49,13 @@ export interface SendOptions {
 }
 
 export interface CommandOptions extends SendOptions {
-  /** For a blocking acquire: its wait in the queue (0: unlimited), and how long to wait for the answer to this attempt. */
+  /**
+   * For a blocking acquire: its wait in the queue (0: unlimited), and how long to wait for the answer to this attempt.
+   */
   readonly queue?: { readonly waitMs: number; readonly answerMs: number };
   /**
-   * Send it until it is answered or its time is over, whatever `RetryOptions.attempts` says. For releases and cancels: the owner's
-   * next command relies on them not being applied later (owner.ts, W1).
+   * Send it until it is answered or its time is over, whatever `RetryOptions.attempts` says. For releases and cancels:
+   * the owner's next command relies on them not being applied later (owner.ts, W1).
    */
   readonly untilAnswered?: boolean;
 }
@@ -73,7 +75,8 @@ export interface OperationPort {
 /**
  * One request, sent to one gateway after another until it is answered (R2 and R3 of `requester.ts`).
  *
- * A client begins a hundred thousand of them a second, so an attempt allocates no object of its own: its state is in fields here.
+ * A client begins a hundred thousand of them a second, so an attempt allocates no object of its own: its state is in
+ * fields here.
  */
 export abstract class Operation<Request, Reply> implements SentCommand {
   protected readonly requester: OperationPort;
@@ -138,8 +141,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
   }
 
   /**
-   * The time is over, and another query that had to be answered first was not. The time limit of that query means nothing to the
-   * caller, so only the cause of its failure is reported.
+   * The time is over, and another query that had to be answered first was not. The time limit of that query means
+   * nothing to the caller, so only the cause of its failure is reported.
    */
   unanswered(error: ServiceError | undefined): void {
     const reason = error?.code === 'DEADLINE_EXCEEDED' ? error.cause : error;
@@ -178,8 +181,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
       });
     } catch (error) {
       if (this.#over) throw error;
-      // The request cannot be encoded. That is reported to the original caller, even if a timer or a frame began this attempt. It
-      // concerns this attempt only: an earlier one may have been applied (R2).
+      // The request cannot be encoded. That is reported to the original caller, even if a timer or a frame began this
+      // attempt. It concerns this attempt only: an earlier one may have been applied (R2).
       if (this.#isUnknown) this.#timedOut(toServiceError(error));
       else this.#finish(toServiceError(error), undefined);
     }
@@ -208,8 +211,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
   }
 
   /**
-   * The first round tries every gateway without a pause; after that the pauses grow. A server that is over a limit always gets a
-   * pause, which is never shorter than it asks for.
+   * The first round tries every gateway without a pause; after that the pauses grow. A server that is over a limit
+   * always gets a pause, which is never shorter than it asks for.
    */
   #pauseMs(failed: ReconnectingChannel, error: ServiceError): number {
     const { gateways, ports, retry } = this.requester;

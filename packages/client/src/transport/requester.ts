@@ -37,8 +37,8 @@ const VIEW_TIMEOUT_MS = 1_000;
  * Sends requests to gateways until they are answered.
  *
  * R1. All attempts of a command carry one request id and one deadline in range time, so it is applied once.
- * R2. A command that may have reached a range never ends as failed unless that range answered its request id: it ends as
- *     UNKNOWN_OUTCOME. A query without an answer has failed.
+ * R2. A command that may have reached a range never ends as failed unless that range answered its request id: it ends
+ *     as UNKNOWN_OUTCOME. A query without an answer has failed.
  * R3. Every request ends by its time-out (plus the grace for the answer), or at once when its signal aborts.
  */
 export class Requester implements OperationPort {
@@ -135,7 +135,10 @@ export class Requester implements OperationPort {
     });
   }
 
-  /** Sends a query that is answered when something happens. DEADLINE_EXCEEDED means that nothing did: the gateway is not at fault. */
+  /**
+   * Sends a query that is answered when something happens. DEADLINE_EXCEEDED means that nothing did: the gateway is not
+   * at fault.
+   */
   ask(query: Query, timeoutMs: number, done: Done<PipeReply<QueryResult>>): CallHandle {
     const { channel } = this.gateways;
     const options = { timeoutMs: timeoutMs + ANSWER_GRACE_MS };
@@ -152,8 +155,8 @@ export class Requester implements OperationPort {
   }
 
   /**
-   * R1 needs the ranges' time before the first command; any reply carries it. The query for it is sent at most as often as the
-   * command may be sent, and with pauses: an unreachable gateway fails it at once.
+   * R1 needs the ranges' time before the first command; any reply carries it. The query for it is sent at most as often
+   * as the command may be sent, and with pauses: an unreachable gateway fails it at once.
    */
   #startOnceTimeIsKnown(operation: CommandOperation, asks = 1): void {
     if (operation.over) return;
@@ -191,8 +194,8 @@ export class Requester implements OperationPort {
   }
 
   /**
-   * Changes to the gateway of the leader's node, which saves a hop between nodes. Only while there is a single range: with several,
-   * all gateways are equally good.
+   * Changes to the gateway of the leader's node, which saves a hop between nodes. Only while there is a single range:
+   * with several, all gateways are equally good.
    */
   followLeader(): void {
     if (this.#closed) return;

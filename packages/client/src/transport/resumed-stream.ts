@@ -30,9 +30,9 @@ const PROBE_MS = 5_000;
  * A stream from a gateway that is opened again, at any gateway that works, each time that it breaks.
  *
  * RS1. At most one stream is open: messages of an earlier one are ignored (`#generation`).
- * RS2. A gateway that is cut off from the ranges keeps looking for them, and sends nothing. So when nothing has arrived for QUIET_MS,
- *      the client sends the gateway a query that only a range can answer. Without an answer it opens the stream at the next gateway,
- *      as etcd clients do that require a leader.
+ * RS2. A gateway that is cut off from the ranges keeps looking for them, and sends nothing. So when nothing has arrived
+ *      for QUIET_MS, the client sends the gateway a query that only a range can answer. Without an answer it opens the
+ *      stream at the next gateway, as etcd clients do that require a leader.
  */
 export class ResumedStream<Request, Message> {
   readonly #requester: Requester;

@@ -9,9 +9,9 @@ const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
 /**
- * Retries an idempotent release or cancel, with growing pauses, until it is answered, the session has ended or the client is closed.
- * A session may last for months, and until it ends nobody could use what was not released. `done` gets an error if the command was
- * given up.
+ * Retries an idempotent release or cancel, with growing pauses, until it is answered, the session has ended or the
+ * client is closed. A session may last for months, and until it ends nobody could use what was not released. `done`
+ * gets an error if the command was given up.
  */
 export function retryUntilAnswered(
   { requester, session }: { readonly requester: Requester; readonly session: { readonly alive: boolean } },

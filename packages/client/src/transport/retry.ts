@@ -5,13 +5,16 @@ import { checkOptions, optionSet } from '../options/options.ts';
 
 /** How requests that no gateway or range answered are retried, within their own time-out. */
 export interface RetryOptions {
-  /** The first pause, after every gateway was tried once. It doubles with every further failure. At least 1 ms. Default 20 ms. */
+  /**
+   * The first pause, after every gateway was tried once. It doubles with every further failure. At least 1 ms. Default
+   * 20 ms.
+   */
   readonly initial?: Duration | undefined;
   /** The longest pause. Default 1 s, or `initial` if that is longer. */
   readonly max?: Duration | undefined;
   /**
-   * How often a request is sent at most. Default: as often as its time-out allows. It does not limit a waiter for a lock, nor the
-   * releases that are retried in the background.
+   * How often a request is sent at most. Default: as often as its time-out allows. It does not limit a waiter for a
+   * lock, nor the releases that are retried in the background.
    */
   readonly attempts?: number | undefined;
 }
@@ -49,7 +52,10 @@ export function retryPolicy(options: RetryOptions = {}): RetryPolicy {
   return { initialMs, maxMs, attemptsMax: attempts };
 }
 
-/** The upper bound of the pause after that many failures. The pause itself is a random part of it, so that clients spread. */
+/**
+ * The upper bound of the pause after that many failures. The pause itself is a random part of it, so that clients
+ * spread.
+ */
 export function pauseCeilingMs({ initialMs, maxMs }: RetryPolicy, failures: number): number {
   return Math.min(maxMs, initialMs * 2 ** Math.min(failures, DOUBLINGS_MAX));
 }

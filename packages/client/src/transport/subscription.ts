@@ -5,14 +5,17 @@ import { Pushed } from './pushed.ts';
 import type { Requester } from './requester.ts';
 import { ResumedStream } from './resumed-stream.ts';
 
-/** When a consumer is this many events behind, the stream is closed; it is opened again when the consumer has caught up. */
+/**
+ * When a consumer is this many events behind, the stream is closed; it is opened again when the consumer has caught up.
+ */
 const BUFFER_MAX = 10_000;
 
 /**
  * The events of a stream from a gateway, as an async iterator. The stream is opened again each time that it breaks.
  *
  * SB1. At most BUFFER_MAX events, and those of one further message, are queued for the consumer.
- * SB2. It ends by `close`, by its signal, with the client, or with an error that opening the stream again would not fix.
+ * SB2. It ends by `close`, by its signal, with the client, or with an error that opening the stream again would not
+ *      fix.
  */
 export abstract class Subscription<Event, Request, Message> implements AsyncIterableIterator<Event> {
   readonly #events: Pushed<Event>;

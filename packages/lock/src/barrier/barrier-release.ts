@@ -13,7 +13,9 @@ import type { LockRows } from '../records/lock-rows.ts';
 import type { LockResult } from '../types.ts';
 import type { BarrierWaiter } from './barrier-waiters.ts';
 
-/** B1, B2. Releases every waiter that need not wait any longer. Reads no row where nobody waits, or nobody can pass yet. */
+/**
+ * B1, B2. Releases every waiter that need not wait any longer. Reads no row where nobody waits, or nobody can pass yet.
+ */
 export function releaseBarrierWaiters(procedure: Procedure): void {
   const { view, rows } = procedure;
   const { passing, parties: fewest } = rows.head;
@@ -54,8 +56,8 @@ export function tellBarrierWaiter(
 }
 
 /**
- * B3. Evicts the waiters whose session or wait has ended; returns the others, in the order of their owners. The shares of those
- * evicted leave room: the caller hands over.
+ * B3. Evicts the waiters whose session or wait has ended; returns the others, in the order of their owners. The shares
+ *     of those evicted leave room: the caller hands over.
  */
 export function evictExpired(procedure: Procedure): readonly BarrierWaiter[] {
   const waiting: BarrierWaiter[] = [];

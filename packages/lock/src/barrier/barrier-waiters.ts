@@ -1,6 +1,6 @@
 /**
- * The owners that wait at a lock as a barrier, and those that have passed and not confirmed it (B1–B5 of `procedures.ts`). Each has a
- * row, and the head counts them.
+ * The owners that wait at a lock as a barrier, and those that have passed and not confirmed it (B1–B5 of
+ * `procedures.ts`). Each has a row, and the head counts them.
  */
 
 import type { LockView } from '../lock-view.ts';

@@ -49,8 +49,8 @@ export function encodeLockCommand(command: LockCommand): unknown {
 }
 
 /**
- * Throws for a command that would not be decoded again (C3). The types see to everything but the values of numbers, so of
- * the commands that are many nothing else is looked at.
+ * Throws for a command that would not be decoded again (C3). The types see to everything but the values of numbers, so
+ * of the commands that are many nothing else is looked at.
  */
 export function checkLockCommand(command: LockCommand): void {
   const encoded = encodeLockCommand(command);

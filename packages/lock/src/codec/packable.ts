@@ -1,6 +1,6 @@
 /**
- * Commands and results of version 1 of the layout, as they write themselves: `[VERSION, [variant, [fields…]]]` without a
- * list for any of it. Whoever sends them keeps the message itself until its bytes are wanted.
+ * Commands and results of version 1 of the layout, as they write themselves: `[VERSION, [variant, [fields…]]]` without
+ * a list for any of it. Whoever sends them keeps the message itself until its bytes are wanted.
  */
 import { Packable, type Packer, unreachable } from '@remora/base';
 import type { Holder, LockId, Owner } from '../types.ts';

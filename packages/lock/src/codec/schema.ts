@@ -89,7 +89,9 @@ export function listOf<T>(codec: Codec<T>): Codec<readonly T[]> {
 
 type Fields<T> = { readonly [K in keyof T]-?: Codec<T[K]> };
 
-/** Fields by position, in the order in which they are named here. A new field goes last: `added`, or with a new version. */
+/**
+ * Fields by position, in the order in which they are named here. A new field goes last: `added`, or with a new version.
+ */
 export function struct<T extends object>(fields: Fields<T>): Codec<T> {
   const entries = Object.entries(fields) as [keyof T & string, Codec<unknown>][];
   const schema = `{${entries.map(([name, codec]) => `${name}:${codec.schema}`).join(',')}}`;

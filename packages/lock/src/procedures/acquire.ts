@@ -127,7 +127,9 @@ function kindMismatch({ head, held }: LockRows, { as }: Acquire): Refused | unde
   );
 }
 
-/** B4, B6. An owner that acquires knows that it has passed, so the row can go. One that still waits to pass is refused. */
+/**
+ * B4, B6. An owner that acquires knows that it has passed, so the row can go. One that still waits to pass is refused.
+ */
 function forgetPassage(rows: LockRows, { owner, as }: Acquire): Refused | undefined {
   if (as?.type === 'pass' || as?.type === 'enter') return undefined;
   if (rows.head.passing + rows.head.passed === 0) return undefined;
@@ -152,8 +154,8 @@ function reenter(procedure: Procedure, hold: Hold, command: Acquire): LockResult
 }
 
 /**
- * The owner is in the queue already: it keeps its place, and waits as long as the latest acquire says. Returns false if the acquire
- * asks for something else, for which it has no place.
+ * The owner is in the queue already: it keeps its place, and waits as long as the latest acquire says. Returns false if
+ * the acquire asks for something else, for which it has no place.
  */
 function stayInQueue(rows: LockRows, record: OwnerRecord, command: Acquire): boolean {
   const { wait, waitUntilMs, attempt = 0, data, keepData = false, delayMs = 0 } = command;

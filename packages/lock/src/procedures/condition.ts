@@ -4,9 +4,9 @@ import { safeSpanMs } from '@remora/base';
  * What a holder and the cluster have agreed on about the heartbeats of a session.
  *
  * N1. The server ends the session when it has received no heartbeat for `serverMisses` intervals, and not earlier.
- * N2. The holder stops using what it holds when none of the heartbeats of the last `holderMisses` intervals was answered. That is
- *     certainly before N1, whatever the clocks do within the drift that is assumed of any clock: a condition without a margin is
- *     refused.
+ * N2. The holder stops using what it holds when none of the heartbeats of the last `holderMisses` intervals was
+ *     answered. That is certainly before N1, whatever the clocks do within the drift that is assumed of any clock: a
+ *     condition without a margin is refused.
  */
 export interface Condition {
   readonly heartbeatMs: number;

@@ -1,9 +1,10 @@
 /**
  * The events of a lock, for its watchers, and how they change its state.
  *
- * E1. Applied in order to the state of a lock, its events result in its state after them, as `show` returns it. Of owners beyond
- *     those that a state names, only the number is known.
- * E2. Every change that `show` can return is an event, and nothing else is: an owner that repeats a request causes none.
+ * E1. Applied in order to the state of a lock, its events result in its state after them, as `show` returns it. Of
+ *     owners beyond those that a state names, only the number is known.
+ * E2. Every change that `show` can return is an event, and nothing else is: an owner that repeats a request causes
+ *     none.
  */
 import { unreachable } from '@remora/base';
 import { samePublicOwner } from '../identity.ts';
@@ -58,9 +59,15 @@ export type LockEvent =
 
 /** One message to a watcher. */
 export type LockNews =
-  /** Reports about locks from this name up to, but without, that one may be out of date: their states follow. Empty: no bound. */
+  /**
+   * Reports about locks from this name up to, but without, that one may be out of date: their states follow. Empty: no
+   * bound.
+   */
   | { readonly type: 'begin'; readonly from: Uint8Array; readonly to: Uint8Array }
-  /** The state of a lock; undefined when nobody holds it or waits for it. In a watch of several, locks without a message are free. */
+  /**
+   * The state of a lock; undefined when nobody holds it or waits for it. In a watch of several, locks without a message
+   * are free.
+   */
   | { readonly type: 'state'; readonly lock: LockId; readonly revision: number; readonly state: LockState | undefined }
   /** All states were reported; changes follow. */
   | { readonly type: 'live' }

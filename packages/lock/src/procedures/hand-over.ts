@@ -14,8 +14,8 @@ import {
 } from './procedure.ts';
 
 /**
- * Grants the lock to the first waiters, while there is room for the first of them, and removes those that cannot be granted it any
- * more. No waiter overtakes another: if the first does not fit, the others wait behind it.
+ * Grants the lock to the first waiters, while there is room for the first of them, and removes those that cannot be
+ * granted it any more. No waiter overtakes another: if the first does not fit, the others wait behind it.
  */
 export function handOver(procedure: Procedure): void {
   const { rows } = procedure;
@@ -61,8 +61,8 @@ function handOverToUpgrader(procedure: Procedure): void {
 }
 
 /**
- * L6. After the capacity was lowered: removes and answers the waiters that want more permits than the capacity, wherever they are in
- * the queue. The caller hands over after that.
+ * L6. After the capacity was lowered: removes and answers the waiters that want more permits than the capacity,
+ *     wherever they are in the queue. The caller hands over after that.
  */
 export function refuseTooLarge(procedure: Procedure): void {
   const { rows } = procedure;

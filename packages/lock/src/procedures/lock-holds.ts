@@ -1,10 +1,10 @@
 /**
  * The holders of a lock: grants, their changes and their ends, and which of them are asked to release.
  *
- * W6. Either one owner holds the lock exclusively (the head names it), or any number share it (with a row each): never both. The head
- *     counts the permits of all that share a semaphore.
- * W7. An owner with a delayed hold has nothing else in the lock: its owner row, if it shares the lock, contains nothing more. Another
- *     session may have the id of its lease by now, and stays attached. The head counts the delayed holds.
+ * W6. Either one owner holds the lock exclusively (the head names it), or any number share it (with a row each): never
+ *     both. The head counts the permits of all that share a semaphore.
+ * W7. An owner with a delayed hold has nothing else in the lock: its owner row, if it shares the lock, contains nothing
+ *     more. Another session may have the id of its lease by now, and stays attached. The head counts the delayed holds.
  */
 import { assert, equalBytes } from '@remora/base';
 import { sameOwner } from '../identity.ts';

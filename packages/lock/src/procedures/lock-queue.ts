@@ -2,8 +2,9 @@
  * The waiters of a lock: the queue, and the sharer that waits for its upgrade.
  *
  * W2. Only a held lock has a queue: a command that vacates the lock hands over before `save`. Only a sharer upgrades.
- * W5. No command reads the whole queue, except one that lowers the capacity of a semaphore. The head's sequence leads to the first
- *     waiter, and an owner's row to its place. Only when waiters have left from the front is the next one searched for.
+ * W5. No command reads the whole queue, except one that lowers the capacity of a semaphore. The head's sequence leads
+ *     to the first waiter, and an owner's row to its place. Only when waiters have left from the front is the next one
+ *     searched for.
  */
 import { assert, type Bytes, keyAfter } from '@remora/base';
 import { publicOwner } from '../public-owner.ts';
@@ -12,7 +13,9 @@ import { decodeWaiter, encodeWaiter, type OwnerRecord, type WaiterRecord } from 
 import type { Owner } from '../types.ts';
 import { LockHolds } from './lock-holds.ts';
 
-/** Rows read ahead at a hand-over: one at first, as mostly one waiter is granted the lock, then twice as many each time. */
+/**
+ * Rows read ahead at a hand-over: one at first, as mostly one waiter is granted the lock, then twice as many each time.
+ */
 const FRONT_BATCH_MAX = 64;
 /** Rows read at a time when the whole queue is read. */
 const QUEUE_PAGE_ROWS = 256;

@@ -4,8 +4,8 @@ import type { HoldMode, RefusalCode, Waiter } from '../types.ts';
 export type GrantEnd = 'released' | 'expired' | 'forced' | 'converted';
 
 /**
- * Counts what happens to locks. Times are differences of the wall times that leaders stamp on entries: for statistics only, and
- * negative where a clock was set back.
+ * Counts what happens to locks. Times are differences of the wall times that leaders stamp on entries: for statistics
+ * only, and negative where a clock was set back.
  */
 export interface LockMeter {
   /** `waitedMs`: how long the owner waited; undefined if it did not. */

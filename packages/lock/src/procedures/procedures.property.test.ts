@@ -281,8 +281,8 @@ function textOf(data: Uint8Array): string {
 }
 
 /**
- * W4, W7. A session is attached exactly while it holds the lock or has a row in it (a place in the queue, a mark, a share);
- * not one of which only delayed holds are left.
+ * W4, W7. A session is attached exactly while it holds the lock or has a row in it (a place in the queue, a mark, a
+ * share); not one of which only delayed holds are left.
  */
 function expectAttached(view: MemoryView, naive: NaiveLock): void {
   for (const lease of LEASES) {

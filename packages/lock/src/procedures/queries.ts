@@ -1,9 +1,9 @@
 /**
- * Reads of the lock layer. A query sees one consistent state of one range; the gateway combines a list over several ranges, range by
- * range, with `after`.
+ * Reads of the lock layer. A query sees one consistent state of one range; the gateway combines a list over several
+ * ranges, range by range, with `after`.
  *
- * Q1. The work is bounded by the size of the answer: a list reads one head for each lock and its first waiters, never a whole queue.
- *     Waiters whose wait is over are skipped, up to QUEUE_PAGES_MAX times as many as are asked for.
+ * Q1. The work is bounded by the size of the answer: a list reads one head for each lock and its first waiters, never a
+ *     whole queue. Waiters whose wait is over are skipped, up to QUEUE_PAGES_MAX times as many as are asked for.
  */
 
 import { type Bytes, compareBytes, keyAfter, prefixEnd, unreachable } from '@remora/base';
@@ -86,8 +86,8 @@ export function grantNews(
 }
 
 /**
- * The status of an owner: `granted`, `queued` (also while it waits for an upgrade), or `refused` when it neither holds the lock nor
- * waits for it. For a waiter whose open call was lost: this is what the call would have been answered.
+ * The status of an owner: `granted`, `queued` (also while it waits for an upgrade), or `refused` when it neither holds
+ * the lock nor waits for it. For a waiter whose open call was lost: this is what the call would have been answered.
  */
 export function ownerStatus(
   view: Pick<LockView, 'get' | 'sessionAlive'>,

@@ -35,7 +35,10 @@ export function release(procedure: Procedure, command: CommandOf<'release'>): Lo
   return { type: 'released', depth: 0, version };
 }
 
-/** A release by an owner without a hold. The mark keeps the answer true: an acquire in flight cannot make it a holder later. */
+/**
+ * A release by an owner without a hold. The mark keeps the answer true: an acquire in flight cannot make it a holder
+ * later.
+ */
 function releaseOfNothing(procedure: Procedure, command: CommandOf<'release'>, later: Hold | undefined): LockResult {
   const { view, rows } = procedure;
   const { owner, attempt = 0 } = command;

@@ -1,11 +1,11 @@
 /**
  * Revocations: requests to the holders of a lock to release it.
  *
- * V1. A revocation addresses all grants that exist when it is applied, and no later one. It takes the lock from nobody and does not
- *     change who is next: a holder that agrees releases the lock.
- * V2. It is over when none of those grants is left (or only delayed ones), when its time has passed, or when another one replaces it:
- *     the latest request counts. The command that ends it removes it; after its time has passed, that is the next command on the
- *     lock, and until then it has no effect.
+ * V1. A revocation addresses all grants that exist when it is applied, and no later one. It takes the lock from nobody
+ *     and does not change who is next: a holder that agrees releases the lock.
+ * V2. It is over when none of those grants is left (or only delayed ones), when its time has passed, or when another
+ *     one replaces it: the latest request counts. The command that ends it removes it; after its time has passed, that
+ *     is the next command on the lock, and until then it has no effect.
  * V3. A holder that upgrades or downgrades is still addressed, together with the owners that the downgrade lets in.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Bounds of commands and queries. They are checked where a message arrives: at the gateway, and at the data server for messages of
- * other nodes. Nothing is checked again behind that.
+ * Bounds of commands and queries. They are checked where a message arrives: at the gateway, and at the data server for
+ * messages of other nodes. Nothing is checked again behind that.
  */
 import type { Bytes } from '@remora/base';
 import {

@@ -1,4 +1,7 @@
-/** The row of an owner that waits at a barrier, or has passed; its key names the owner. The rules are those of `records.ts`. */
+/**
+ * The row of an owner that waits at a barrier, or has passed; its key names the owner. The rules are those of
+ * `records.ts`.
+ */
 import type { Bytes } from '@remora/base';
 import { viewAround } from '../codec/binary.ts';
 import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord } from './record-parts.ts';

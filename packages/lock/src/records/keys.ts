@@ -1,25 +1,21 @@
 /**
  * Where the records of a lock are kept.
  *
- *   0x02 | length of namespace | namespace | name, escaped | 00 01 |  = the lock's prefix
- *     00                                        head: who has it alone, and counters
- *     01 | sequence                             a waiter
- *     02 | lease | incarnation | token          what else an owner has: a place in the queue, a mark, a share
- *     03 | deadline | lease | incarnation | token   a mark, by its end
- *     04 | version | lease | incarnation | token    one of those who share it, by its grant
- *     05                                        who shares it and waits to have it alone
- *     06                                        the data that a holder left
- *     07                                        who has taken it by force last
- *     08                                        what is asked of those who hold it
- *     09 | lease | incarnation | token          one who waits until it is free, or has been told so
+ *   0x02 | length of namespace | namespace | name, escaped | 00 01 |  = the lock's prefix 00
+ *   head: who has it alone, and counters 01 | sequence                             a waiter 02 | lease | incarnation |
+ *   token          what else an owner has: a place in the queue, a mark, a share 03 | deadline | lease | incarnation |
+ *   token   a mark, by its end 04 | version | lease | incarnation | token    one of those who share it, by its grant 05
+ *   who shares it and waits to have it alone 06                                        the data that a holder left 07
+ *   who has taken it by force last 08                                        what is asked of those who hold it 09 |
+ *   lease | incarnation | token          one who waits until it is free, or has been told so
  *
- * K1. All records of a lock share its prefix, and no lock's prefix begins another's: a 00 in a name is written
- *     00 FF, and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes order as names do.
+ * K1. All records of a lock share its prefix, and no lock's prefix begins another's: a 00 in a name is written 00 FF,
+ *     and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes order as names do.
  * K2. Numbers in keys are non-negative doubles, big-endian: IEEE 754 orders those as their bytes. Times may have
  *     fractions, sequences and incarnations are safe integers.
  * K3. Whatever exists of a lock, its head exists and is its first row.
- * K4. A lock's name is its prefix as a `binaryString`, made without a detour over bytes: what nearly every command needs
- *     of a key.
+ * K4. A lock's name is its prefix as a `binaryString`, made without a detour over bytes: what nearly every command
+ *     needs of a key.
  */
 import {
   asBuffer,

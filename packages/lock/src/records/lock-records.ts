@@ -1,18 +1,19 @@
 /**
- * One lock's records during one command: the head, what each owner has, and which sessions are attached. Read as they are
- * needed, changed in place, the head written once at the end.
+ * One lock's records during one command: the head, what each owner has, and which sessions are attached. Read as they
+ * are needed, changed in place, the head written once at the end.
  *
  * What is done with them is in the classes that extend this one, each of one matter: `LockHolds`, `LockQueue`, and
  * `LockRows`, which is all of it. They are layers of one object, as every command makes one.
  *
- * W1. The head counts what exists: `waiters` rows in the queue, `marks` live or ended marks, `sharers` rows of those who
- *     share the lock. All zero means that no owner row exists, so the hot path (a lock without contention) reads the
- *     head and nothing else.
+ * W1. The head counts what exists: `waiters` rows in the queue, `marks` live or ended marks, `sharers` rows of those
+ *     who share the lock. All zero means that no owner row exists, so the hot path (a lock without contention) reads
+ *     the head and nothing else.
  * W3. An owner row exists exactly while its owner has a place in the queue, a mark or a share.
  * W4. A session is attached exactly while it holds the lock alone or has a row in it, until its end is told.
- * W8. While its sessions are *apart*, each that is attached has one thing in the lock: it has it alone, or one owner row. So
- *     whoever loses that has nothing left, and nobody needs to look for more. They are when no owner has a row, and from
- *     then on until one that is attached gets another thing, or anybody shares the lock, passes it or is delayed.
+ * W8. While its sessions are *apart*, each that is attached has one thing in the lock: it has it alone, or one owner
+ *     row. So whoever loses that has nothing left, and nobody needs to look for more. They are when no owner has a row,
+ *     and from then on until one that is attached gets another thing, or anybody shares the lock, passes it or is
+ *     delayed.
  */
 import { type Bytes, equalBytes } from '@remora/base';
 import { BarrierWaiters } from '../barrier/barrier-waiters.ts';

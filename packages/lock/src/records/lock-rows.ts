@@ -1,7 +1,7 @@
 /**
  * All that one command does to one lock's records, in layers of one object: the head, the owners' rows and the sessions
- * (`lock-records.ts`: W1, W3, W4), who holds the lock (`lock-holds.ts`: W6, W7), and who waits for it (`lock-queue.ts`: W2,
- * W5). Here are what is of all of them: the end of a session, and the end of the command.
+ * (`lock-records.ts`: W1, W3, W4), who holds the lock (`lock-holds.ts`: W6, W7), and who waits for it (`lock-queue.ts`:
+ * W2, W5). Here are what is of all of them: the end of a session, and the end of the command.
  */
 import { assert } from '@remora/base';
 import { sameSession } from '../identity.ts';

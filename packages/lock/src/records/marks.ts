@@ -105,8 +105,8 @@ export function firstMark(
 }
 
 /**
- * A command that clears marks whose end has passed, as any on the lock does, and changes nothing else: there is no such hold, as the
- * version of a grant is above the revision of the grant of its session, which is 1 or more.
+ * A command that clears marks whose end has passed, as any on the lock does, and changes nothing else: there is no such
+ * hold, as the version of a grant is above the revision of the grant of its session, which is 1 or more.
  */
 export function clearingOfMarks(lock: LockId, owner: Owner): LockCommand {
   return { type: 'endDelay', lock, owner, version: 1 };

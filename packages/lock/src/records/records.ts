@@ -4,7 +4,8 @@
  *
  * R1. Every record begins with its version; one of another version is a broken invariant, as an upgrade that changes a
  *     record must read the older one too.
- * R2. A record is as long as its fields, and its token within bounds: checked first, as numbers are read past the bounds of its slice of memory.
+ * R2. A record is as long as its fields, and its token within bounds: checked first, as numbers are read past the
+ *     bounds of its slice of memory.
  * R3. A head whose holder has re-entered with a number has one field more, the first number, and version
  *     `REENTERED_VERSION`. Without it the grant answers one acquire, and the first number is the latest.
  * R4. What versions 1 and 2 cannot say is in a record of version 3, and nothing else is: the locks of nearly all
@@ -39,7 +40,10 @@ export interface Head {
   sharers: number;
   /** Of all who hold it, those whose session has ended, and who keep others off for a while yet. */
   delayed: number;
-  /** Rows of those who wait without queueing (`barrier-waiters.ts`), and of those who have passed and not said that they know. */
+  /**
+   * Rows of those who wait without queueing (`barrier-waiters.ts`), and of those who have passed and not said that they
+   * know.
+   */
   passing: number;
   passed: number;
   /** The fewest that must share the lock for any of those who wait for that; 0: nobody does. */

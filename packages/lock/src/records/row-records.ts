@@ -1,5 +1,6 @@
 /**
- * Those who wait for a lock, who share it, and what an owner has besides, as bytes. The rules are those of `records.ts`.
+ * Those who wait for a lock, who share it, and what an owner has besides, as bytes. The rules are those of
+ * `records.ts`.
  */
 import { asBuffer, type Bytes, EMPTY_BYTES, InvariantError, type Row } from '@remora/base';
 import { viewAround } from '../codec/binary.ts';
