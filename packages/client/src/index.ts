@@ -70,10 +70,10 @@ export type { RunArguments, Work } from './lock/run-with-lock.ts';
 export type { Tracer, TracerSpan } from './lock/tracing.ts';
 export {
   AdminClient,
-  type AdminClientOptions,
   type RangeChangeRequest,
   type SeenRange,
 } from './node/admin-client.ts';
+export type { AdminClientOptions } from './node/admin-connection.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
 export type { Duration } from './options/duration.ts';
 export type {

@@ -1,0 +1,232 @@
+/** The connection of a client for administration: to one node at a time; a call goes on at the next node when it is gone. */
+import { Client, credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
+import { formatDurationMs, isErrorCode, readPlainEndpoints, ServiceError } from '@remora/base';
+import { mayTry } from '../transport/discovery.ts';
+import { askGateways } from './ask-gateways.ts';
+
+export interface AdminClientOptions {
+  /** Gateways, as `host:port`. Calls go to the first one that answers. */
+  readonly endpoints: readonly string[];
+  /** The time limit of one call, in ms. */
+  readonly timeoutMs: number;
+  /** How long to wait for a connection to one node, in ms. */
+  readonly connectTimeoutMs: number;
+  /** Use other gateways of the cluster when none of `endpoints` works. Default true. */
+  readonly discover?: boolean;
+}
+
+/** A method of a generated service. */
+interface UnaryMethod<Request, Response> {
+  readonly path: string;
+  readonly requestSerialize: (request: Request) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => Response;
+}
+
+/** A node that hangs is detected after both; its calls then go to another node. */
+const KEEPALIVE_MS = 2_000;
+const KEEPALIVE_TIMEOUT_MS = 2_000;
+/** How often the client asks the cluster for its gateways, and how many of them it keeps. */
+const LEARN_MS = 60_000;
+const FOUND_MAX = 5;
+const FOUND_TIMEOUT_MS = 1_000;
+
+export class AdminConnection {
+  readonly #options: AdminClientOptions;
+  #client: Client | undefined;
+  #connecting: Promise<Client> | undefined;
+  /** The present endpoint, or the last one. */
+  #endpoint = '';
+  #next = 0;
+  #found: readonly string[] = [];
+  #cluster = '';
+  /** When to ask for the gateways next; undefined before the first answer. */
+  #learnAtMs: number | undefined;
+
+  /**
+   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and for `https://`, which this client does not
+   *   support.
+   */
+  constructor(options: AdminClientOptions) {
+    this.#options = { ...options, endpoints: readPlainEndpoints(options.endpoints, 'the client for administration') };
+  }
+
+  /** A node whose answer was lost may have made the change, whatever the attempts after that say. */
+  async change<Request, Response>(method: UnaryMethod<Request, Response>, request: Request): Promise<Response> {
+    let lost = false;
+    try {
+      return await this.call(method, request, () => {
+        lost = true;
+      });
+    } catch (error) {
+      if (!lost || !(error instanceof ServiceError)) throw error;
+      throw new ServiceError(
+        'UNKNOWN_OUTCOME',
+        `the answer was lost, and the call may have taken effect: ${error.message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  /** `onLost` is called for each answer that is lost. */
+  async call<Request, Response>(
+    method: UnaryMethod<Request, Response>,
+    request: Request,
+    onLost: () => void = () => {},
+  ): Promise<Response> {
+    for (let tries = 1; ; tries++) {
+      const client = await this.#connected();
+      try {
+        const response = await this.#once(client, method, request);
+        this.#learnLater();
+        return response;
+      } catch (error) {
+        if (isLost(error)) onLost();
+        const last = !isGone(error) || tries >= this.endpoints.length;
+        if (!last || isSilent(error)) this.close();
+        if (last) throw this.#toServiceError(error);
+      }
+    }
+  }
+
+  /** A connection to the present endpoint, or to the next one that can be reached. Concurrent calls share it. */
+  #connected(): Client | Promise<Client> {
+    if (this.#client !== undefined) return this.#client;
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  /** The given endpoints, and the discovered ones after them. */
+  get endpoints(): readonly string[] {
+    return [...this.#options.endpoints, ...this.#found];
+  }
+
+  async #connect(): Promise<Client> {
+    const endpoints = this.endpoints;
+    for (let tries = 0; tries < endpoints.length; tries++) {
+      const endpoint = endpoints[this.#next++ % endpoints.length] ?? '';
+      const client = await this.#connectTo(endpoint);
+      if (client === undefined) continue;
+      this.#client = client;
+      this.#endpoint = endpoint;
+      return client;
+    }
+    throw new ServiceError('UNAVAILABLE', `no node answers at ${endpoints.join(', ')}`, {
+      details: { unreached: true },
+    });
+  }
+
+  async #connectTo(endpoint: string): Promise<Client | undefined> {
+    const { connectTimeoutMs } = this.#options;
+    const isFound = this.#found.includes(endpoint);
+    // The address may belong to another cluster in the network of this process.
+    if (
+      isFound &&
+      (await askGateways(endpoint, { timeoutMs: FOUND_TIMEOUT_MS, cluster: this.#cluster })) === undefined
+    ) {
+      return undefined;
+    }
+    const client = new Client(endpoint, credentials.createInsecure(), KEEPALIVE);
+    if (await isReady(client, isFound ? FOUND_TIMEOUT_MS : connectTimeoutMs)) return client;
+    client.close();
+    return undefined;
+  }
+
+  /** From the second call on, as most clients make one; in the background, and failures are ignored. */
+  #learnLater(): void {
+    const nowMs = performance.now();
+    const isFirst = this.#learnAtMs === undefined;
+    this.#learnAtMs ??= nowMs;
+    if (this.#options.discover === false || isFirst || nowMs < this.#learnAtMs) return;
+    this.#learnAtMs = nowMs + LEARN_MS;
+    void askGateways(this.#endpoint, { timeoutMs: FOUND_TIMEOUT_MS }).then((told) => {
+      if (told === undefined) return;
+      const { endpoints } = this.#options;
+      this.#cluster = told.cluster;
+      this.#found = told.addresses.filter((address) => mayTry(address, endpoints)).slice(0, FOUND_MAX);
+    });
+  }
+
+  #once<Request, Response>(
+    client: Client,
+    { path, requestSerialize, responseDeserialize }: UnaryMethod<Request, Response>,
+    request: Request,
+  ): Promise<Response> {
+    const deadline = Date.now() + this.#options.timeoutMs;
+    return new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        new Metadata(),
+        { deadline },
+        (error, response) => (response === undefined ? reject(error) : resolve(response)),
+      );
+    });
+  }
+
+  #toServiceError(error: unknown): unknown {
+    if (!isGrpcError(error)) return error;
+    const code = codeOf(error);
+    if (code !== undefined) return new ServiceError(code, error.details, { cause: error });
+    if (error.code === status.UNIMPLEMENTED) {
+      return new ServiceError(
+        'UNIMPLEMENTED',
+        'the node runs a version that does not know this command; upgrade it, or ask another node',
+        {
+          cause: error,
+        },
+      );
+    }
+    const late = `no answer within ${formatDurationMs(this.#options.timeoutMs)}; --timeout gives it longer`;
+    const deadline = error.code === status.DEADLINE_EXCEEDED;
+    return new ServiceError(deadline ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', deadline ? late : error.details, {
+      cause: error,
+    });
+  }
+
+  /** A later call opens a new one. */
+  close(): void {
+    this.#client?.close();
+    this.#client = undefined;
+  }
+}
+
+const KEEPALIVE = {
+  'grpc.keepalive_time_ms': KEEPALIVE_MS,
+  'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
+};
+
+function isReady(client: Client, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    client.waitForReady(Date.now() + timeoutMs, (error) => resolve(error === undefined));
+  });
+}
+
+function isGrpcError(error: unknown): error is GrpcError {
+  return error instanceof Error && 'metadata' in error && 'details' in error;
+}
+
+/** The code from Remora's table; undefined when the error came from the transport, and not from a node. */
+function codeOf({ metadata }: GrpcError) {
+  const [code] = metadata.get('remora-code');
+  return typeof code === 'string' && isErrorCode(code) ? code : undefined;
+}
+
+/** The error did not come from a node: the node may or may not have got the call. */
+function isLost(error: unknown): boolean {
+  if (!isGrpcError(error) || error.code === status.UNIMPLEMENTED) return false;
+  return error.metadata.get('remora-code').length === 0;
+}
+
+/** The node may be frozen, with its connections open: the next call goes to another one. */
+function isSilent(error: unknown): boolean {
+  return isGrpcError(error) && codeOf(error) === undefined && error.code === status.DEADLINE_EXCEEDED;
+}
+
+/** The node was unreachable, or went away: another one can be asked. */
+function isGone(error: unknown): boolean {
+  return isGrpcError(error) && codeOf(error) === undefined && error.code === status.UNAVAILABLE;
+}
