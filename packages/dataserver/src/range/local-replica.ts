@@ -10,7 +10,7 @@ import type { ReplicaRows } from './replica-rows.ts';
 import type { SplitOffRanges } from './reshape/split-off-ranges.ts';
 import type { RangeLoad } from './stats/range-load.ts';
 
-export interface LocalReplicaParts {
+interface LocalReplicaParts {
   readonly state: RangeState;
   readonly leadership: Leadership;
   readonly time: RangeClock;

@@ -14,7 +14,7 @@ import type { ReplicaRows } from './replica-rows.ts';
 import type { MergeNeighbours, Merges } from './reshape/merges.ts';
 import type { Splits } from './reshape/splits.ts';
 
-export interface RangeEffectsDeps {
+interface RangeEffectsDeps {
   readonly logger: Logger;
   /** Counts what is applied while the replica leads. */
   readonly meter?: RangeMeter;
@@ -22,7 +22,7 @@ export interface RangeEffectsDeps {
 }
 
 /** The parts of a replica that applied commands concern. */
-export interface EffectParts {
+interface EffectParts {
   readonly context: ReplicaContext;
   readonly hub: WatchHub;
   readonly lockListeners: LockListeners;

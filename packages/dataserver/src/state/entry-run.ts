@@ -4,14 +4,14 @@ import type { Outcome } from './outcomes/outcome-codec.ts';
 import type { Applied, Applying, RangeState } from './range-state.ts';
 
 /** A command whose proposer waits on this node. */
-export interface AwaitedCommand {
+interface AwaitedCommand {
   complete(error: undefined, outcome: Outcome): void;
 }
 
 /** Called for every command as soon as it is applied, before its proposer is answered. */
 export type OnOutcome = (place: number, outcome: Outcome, how: Applying) => void;
 
-export interface EntryListeners {
+interface EntryListeners {
   /** The commands of the entry, if this node proposed it. */
   readonly awaited?: readonly AwaitedCommand[] | undefined;
   readonly onOutcome?: OnOutcome | undefined;

@@ -4,7 +4,7 @@ import type { CommandQueue } from '../range/requests/command-queue.ts';
 import { IntentResolver, type TransactionPeers } from './intent-resolver.ts';
 import type { IntentWaitQueue } from './intent-wait-queue.ts';
 
-export interface TransactionServiceDeps {
+interface TransactionServiceDeps {
   readonly clock: Clock;
   readonly waits: IntentWaitQueue;
   /** Absent: transactions that coordinators leave are ended only when another caller asks for it. */

@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 
 /** What the pace does with the ends of leases, or of parts of what a lease has. */
-export interface EndHandlers<End> {
+interface EndHandlers<End> {
   /** Keys and locks that an end takes, as far as is known before it is proposed. */
   readonly rows: (end: End) => number;
   /** Proposes an end. `over` is called once when the end is decided, or waits for something else. */

@@ -16,9 +16,9 @@ export interface QueuedCommand extends PendingCommand {
 }
 
 /** Called once with the outcome of a command that the leader itself proposed; undefined: the outcome is not known. */
-export type OwnCommandDone = (outcome: Outcome | undefined) => void;
+type OwnCommandDone = (outcome: Outcome | undefined) => void;
 
-export interface CommandQueueDeps {
+interface CommandQueueDeps {
   readonly proposals: Proposals;
   readonly intentWaitQueue: IntentWaitQueue;
 }

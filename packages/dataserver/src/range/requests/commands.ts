@@ -26,7 +26,7 @@ export type RangeDone = (error: ServiceError | undefined, reply: RangeReply | un
 /** A larger result is not sent: the links between nodes take no more in one answer. */
 const REPLY_BYTES_MAX = 32 * 1024 * 1024;
 
-export interface CommandDeps {
+interface CommandDeps {
   readonly context: ReplicaContext;
   readonly proposals: Proposals;
   readonly queue: CommandQueue;

@@ -5,7 +5,7 @@ import type { RangeState } from '../../state/range-state.ts';
 import { type OnApplied, tellApplied } from './applied-command.ts';
 import type { Proposals } from './proposals.ts';
 
-export interface EntryApplierDeps {
+interface EntryApplierDeps {
   readonly state: RangeState;
   readonly proposals: Pick<Proposals, 'take'>;
   readonly onApplied: OnApplied | undefined;

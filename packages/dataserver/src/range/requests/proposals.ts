@@ -21,7 +21,7 @@ interface ProposedEntry {
   readonly pending: readonly PendingCommand[];
 }
 
-export interface ProposalDeps {
+interface ProposalDeps {
   readonly clock: Clock;
   readonly drawer: Pick<RevisionSource, 'want'>;
   readonly state: Pick<RangeFields, 'rangeId' | 'descriptor' | 'revision'>;

@@ -49,7 +49,7 @@ export interface AskedQuery<Asked extends Query = Query> {
   readonly notBefore: number;
 }
 
-export interface QueryDeps {
+interface QueryDeps {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly keeper: LeaseKeeper;

@@ -13,7 +13,7 @@ import type { Commands, RangeDone } from './commands.ts';
 import { commandBytes } from './proposals.ts';
 import type { AskedQuery, Queries } from './queries.ts';
 
-export interface RangeRequestsDeps {
+interface RangeRequestsDeps {
   readonly context: ReplicaContext;
   readonly merges: Merges;
   readonly commands: Commands;

@@ -4,7 +4,7 @@ import type { ReplicaContext } from '../replica-context.ts';
 import type { ReplicaRows } from '../replica-rows.ts';
 import type { ClosedRevisions } from '../requests/closed-revisions.ts';
 
-export interface KeyChangeParts {
+interface KeyChangeParts {
   readonly rows: ReplicaRows;
   readonly splitReasons: SplitReasons;
   readonly closing: ClosedRevisions;

@@ -13,7 +13,7 @@ import type { Queries } from '../requests/queries.ts';
 import type { RangeWatches } from '../requests/range-watches.ts';
 import type { KeyChange } from './key-change.ts';
 
-export type MergeDone = (error: ServiceError | undefined, result: CommandResult | undefined) => void;
+type MergeDone = (error: ServiceError | undefined, result: CommandResult | undefined) => void;
 
 /** The replicas of other ranges on this node, for merges (replicas/merged-replicas.ts). */
 export interface MergeNeighbours {
@@ -24,7 +24,7 @@ export interface MergeNeighbours {
 }
 
 /** A request that waits for what becomes of a seal. */
-export interface HeldRequest {
+interface HeldRequest {
   readonly again: () => void;
   readonly refuse: (error: ServiceError) => void;
 }
@@ -32,7 +32,7 @@ export interface HeldRequest {
 /** More are refused. */
 const HELD_MAX = 10_000;
 
-export interface MergesDeps {
+interface MergesDeps {
   readonly commands: Pick<CommandQueue, 'proposeAlone'>;
   readonly queries: Queries;
   readonly closing: ClosedRevisions;

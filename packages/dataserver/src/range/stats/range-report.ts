@@ -4,7 +4,7 @@ import type { SplitReasons } from '../../splitting/split-reasons.ts';
 import type { RangeMembers } from '../membership/range-members.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 
-export interface ReportedReplica extends Pick<ReplicaContext, 'rangeId' | 'group' | 'state' | 'leading' | 'load'> {
+interface ReportedReplica extends Pick<ReplicaContext, 'rangeId' | 'group' | 'state' | 'leading' | 'load'> {
   readonly members: RangeMembers;
   readonly splitReasons: SplitReasons;
 }

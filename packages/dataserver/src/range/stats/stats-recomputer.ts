@@ -3,7 +3,7 @@ import type { ReplicaContext } from '../replica-context.ts';
 import type { CommandQueue } from '../requests/command-queue.ts';
 import { countLive } from './size-sampler.ts';
 
-export interface StatsRecomputerDeps {
+interface StatsRecomputerDeps {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly logger: Logger;

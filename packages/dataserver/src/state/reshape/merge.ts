@@ -73,7 +73,7 @@ export function seal(state: RangeFields, command: SealCommand, index: number): C
 }
 
 /** A sealed range as a merge names it; undefined when it is not sealed. */
-export function sealedRange(state: Readonly<RangeShape & Pick<RangeProgress, 'revision'>>): SealedRange | undefined {
+function sealedRange(state: Readonly<RangeShape & Pick<RangeProgress, 'revision'>>): SealedRange | undefined {
   const { descriptor, merging, revision } = state;
   return merging.seal && { descriptor, index: merging.seal.index, revision };
 }
