@@ -1,7 +1,8 @@
 import type { CommandBatch } from '@remora/protocol';
 import type { LogPosition } from '@remora/raft';
+import type { Applied, Applying } from './applied.ts';
 import type { Outcome } from './outcomes/outcome-codec.ts';
-import type { Applied, Applying, RangeState } from './range-state.ts';
+import type { RangeState } from './range-state.ts';
 
 /** A command whose proposer waits on this node. */
 interface AwaitedCommand {

@@ -12,6 +12,7 @@ import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { heldOutcome, rememberedAnswer } from '../transactions/answers.ts';
 import { RangeTransactions, type TransactionHost } from '../transactions/range-transactions.ts';
 import { admissionRefusal } from './admission.ts';
+import type { Applied, Applying } from './applied.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
 import type { Effects, RangeStart, SessionEnd } from './effects.ts';
 import { stateKey } from './keys.ts';
@@ -35,30 +36,9 @@ import { prefetchCommand } from './prefetch.ts';
 import type { RangeFields } from './range-fields.ts';
 import { correctCounts, count } from './range-stats.ts';
 import { descriptorAfter, descriptorAlone } from './reshape/membership.ts';
-import {
-  isAsSealed,
-  leaseConflict,
-  type MergeIntoCommand,
-  mergeRefusal,
-  refuseMerge,
-  seal,
-  unite,
-  unseal,
-} from './reshape/merge.ts';
+import { mergeInto, refuseMerge, seal, unseal } from './reshape/merge.ts';
 import { type Merging, NEVER_MERGED } from './reshape/merging.ts';
 import { placeRefusal, type SplitCommand, split, splitRefusal } from './reshape/split.ts';
-
-/**
- * `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, want of a revision, or a
- * transaction over several ranges that it has to wait for.
- */
-export type Applying = 'executed' | 'remembered' | 'refused';
-
-/** What came of one command. */
-export interface Applied {
-  readonly outcome: Outcome;
-  readonly how: Applying;
-}
 
 interface Entry {
   readonly position: LogPosition;
@@ -354,7 +334,7 @@ export class RangeState implements RangeFields, TransactionHost {
       case 'unseal':
         return this.#seal(unseal(this, command));
       case 'merge':
-        return this.#merge(command);
+        return mergeInto(this, command, this.#effects);
       case 'refuseMerge':
         return refuseMerge(this, command.round);
       case 'noop':
@@ -418,22 +398,6 @@ export class RangeState implements RangeFields, TransactionHost {
   #seal(result: CommandResult): CommandResult {
     this.#effects.onSealed();
     return result;
-  }
-
-  /** The rows of the source lie where the target's do: with its bounds they are the target's. */
-  #merge(command: MergeIntoCommand): CommandResult {
-    const refused = mergeRefusal(this, command);
-    if (refused !== undefined) throw refused;
-    const source = this.#effects.source(command.source.descriptor.rangeId);
-    const conflict = isAsSealed(source, command) ? leaseConflict(this, source) : undefined;
-    if (conflict !== undefined) throw conflict;
-    const leases = unite(this, source, command);
-    const delayed = [...source.delays.all()];
-    this.delays.takeOver(delayed);
-    this.#effects.onMerged(source.rangeId);
-    for (const lease of leases) this.#effects.onLeaseGranted(lease);
-    for (const hold of delayed) this.#effects.onHoldDelayed(hold);
-    return { type: 'merge', range: this.descriptor };
   }
 
   onLeaseGranted(lease: Lease): void {

@@ -1,8 +1,8 @@
 import { assert } from '@remora/base';
 import type { Command, CommandBatch } from '@remora/protocol';
+import type { Applying } from '../../state/applied.ts';
 import type { OnOutcome } from '../../state/entry-run.ts';
 import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
-import type { Applying } from '../../state/range-state.ts';
 
 /** What apply made of one command. */
 export interface AppliedCommand {

@@ -27,6 +27,7 @@ import {
   staleEpoch,
 } from '@remora/protocol';
 import { isJoint } from '@remora/raft';
+import type { Effects } from '../effects.ts';
 import type { Lease } from '../leases/leases.ts';
 import type { RangeFields, RangeLeases, RangeProgress, RangeShape } from '../range-fields.ts';
 import { markEstimated } from '../range-stats.ts';
@@ -34,7 +35,7 @@ import { ABSORBED_MAX, isSameRound } from './merging.ts';
 
 type SealCommand = Extract<Command, { type: 'seal' }>;
 type UnsealCommand = Extract<Command, { type: 'unseal' }>;
-export type MergeIntoCommand = Extract<Command, { type: 'merge' }>;
+type MergeIntoCommand = Extract<Command, { type: 'merge' }>;
 
 /** Why a sealed range does not do what it was asked for. */
 export function sealedRefusal({ rangeId }: { readonly rangeId: number }): ServiceError {
@@ -98,7 +99,7 @@ export function refuseMerge(state: RangeFields, round: number): CommandResult {
 }
 
 /** MG2: why the source cannot be taken over so; undefined when it can. */
-export function mergeRefusal(
+function mergeRefusal(
   state: Readonly<RangeShape>,
   { epoch, round, source }: Pick<MergeIntoCommand, 'epoch' | 'round' | 'source'>,
 ): ServiceError | undefined {
@@ -131,7 +132,7 @@ export function leaseConflict(
 }
 
 /** Whether all replicas have the same of the source: it has not gone on alone (MG1). */
-export function isAsSealed(source: Pick<RangeProgress, 'revision'>, { source: named }: MergeIntoCommand): boolean {
+function isAsSealed(source: Pick<RangeProgress, 'revision'>, { source: named }: MergeIntoCommand): boolean {
   return source.revision === named.revision;
 }
 
@@ -153,8 +154,24 @@ export function unionOf(target: RangeDescriptor, source: RangeDescriptor): Range
   return { ...target, end: source.end, epoch: { ...target.epoch, version } };
 }
 
-/** Takes over what a sealed source on this node has; gives the leases that came with it. */
-export function unite(state: RangeFields, source: Readonly<RangeFields>, command: MergeIntoCommand): readonly Lease[] {
+/** Takes over the sealed source. The rows of the source lie where the target's do: with its bounds they are the target's. */
+export function mergeInto(state: RangeFields, command: MergeIntoCommand, effects: Effects): CommandResult {
+  const refused = mergeRefusal(state, command);
+  if (refused !== undefined) throw refused;
+  const source = effects.source(command.source.descriptor.rangeId);
+  const conflict = isAsSealed(source, command) ? leaseConflict(state, source) : undefined;
+  if (conflict !== undefined) throw conflict;
+  const leases = unite(state, source, command);
+  const delayed = [...source.delays.all()];
+  state.delays.takeOver(delayed);
+  effects.onMerged(source.rangeId);
+  for (const lease of leases) effects.onLeaseGranted(lease);
+  for (const hold of delayed) effects.onHoldDelayed(hold);
+  return { type: 'merge', range: state.descriptor };
+}
+
+/** Takes over what a sealed source on this node has; returns the leases that came with it. */
+function unite(state: RangeFields, source: Readonly<RangeFields>, command: MergeIntoCommand): readonly Lease[] {
   const sealed = sealedRange(source);
   const named = command.source;
   const { seal: round } = source.merging;
