@@ -1,4 +1,7 @@
-/** The connection of a client for administration: to one node at a time; a call goes on at the next node when it is gone. */
+/**
+ * The connection of a client for administration: to one node at a time; a call goes on at the next node when it is
+ * gone.
+ */
 import { Client, credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
 import { formatDurationMs, isErrorCode, readPlainEndpoints, ServiceError } from '@remora/base';
 import { mayTry } from '../transport/discovery.ts';

@@ -16,7 +16,7 @@ export interface BarrierWaiterRecord {
   readonly passedVersion: number;
 }
 
-/** Before the block: the version. */
+/** The version, before the block. */
 const PREFIX_BYTES = 1;
 const BLOCK_AT = PREFIX_BYTES + BLOCK_LENGTH_BYTES;
 const BLOCK = { bytes: 28, bytesMin: 28 };

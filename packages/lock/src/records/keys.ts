@@ -1,21 +1,26 @@
 /**
- * Where the records of a lock are kept.
+ * The keys of the records of a lock.
  *
- *   0x02 | length of namespace | namespace | name, escaped | 00 01 |  = the lock's prefix 00
- *   head: who has it alone, and counters 01 | sequence                             a waiter 02 | lease | incarnation |
- *   token          what else an owner has: a place in the queue, a mark, a share 03 | deadline | lease | incarnation |
- *   token   a mark, by its end 04 | version | lease | incarnation | token    one of those who share it, by its grant 05
- *   who shares it and waits to have it alone 06                                        the data that a holder left 07
- *   who has taken it by force last 08                                        what is asked of those who hold it 09 |
- *   lease | incarnation | token          one who waits until it is free, or has been told so
+ *   0x02 | length of namespace | namespace | name, escaped | 00 01 |  = the lock's prefix
+ *     00                                            head: the exclusive holder, and counters
+ *     01 | sequence                                 a waiter
+ *     02 | lease | incarnation | token              what else an owner has: a place in the queue, a mark, a share
+ *     03 | deadline | lease | incarnation | token   a mark, by its end
+ *     04 | version | lease | incarnation | token    a share, by its grant
+ *     05                                            the sharer that waits for its upgrade
+ *     06                                            the data that a holder left
+ *     07                                            the record of the last forced release
+ *     08                                            the revocation in force
+ *     09 | lease | incarnation | token              an owner that waits at a barrier, or has passed
  *
- * K1. All records of a lock share its prefix, and no lock's prefix begins another's: a 00 in a name is written 00 FF,
- *     and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes order as names do.
- * K2. Numbers in keys are non-negative doubles, big-endian: IEEE 754 orders those as their bytes. Times may have
- *     fractions, sequences and incarnations are safe integers.
- * K3. Whatever exists of a lock, its head exists and is its first row.
- * K4. A lock's name is its prefix as a `binaryString`, made without a detour over bytes: what nearly every command
- *     needs of a key.
+ * K1. All records of a lock have its prefix, and no prefix begins with that of another lock: a 00 in a name is written
+ *     as 00 FF, and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes are ordered as the
+ *     names are.
+ * K2. Numbers in keys are non-negative doubles, big-endian: the order of their bytes is their order (IEEE 754). Times
+ *     may have fractions; sequences and incarnations are safe integers.
+ * K3. If any record of a lock exists, its head exists, and is its first row.
+ * K4. The name of a lock is its prefix as a `binaryString`, which is made without going through bytes: nearly every
+ *     command needs only that of its keys.
  */
 import {
   asBuffer,
@@ -46,13 +51,13 @@ const REVOCATION = 0x08;
 const PASSER = 0x09;
 const SESSION_BYTES = 16;
 
-/** Everything that is kept of one lock, and nothing else, lies in this span. A range is never split inside it. */
+/** The span of all records of one lock, and of nothing else. A range is never split inside it. */
 export function lockSpan(lock: LockId): Span {
   const start = lockPrefix(lock);
   return { start, end: prefixEnd(start) };
 }
 
-/** What all records of a lock begin with, and no others: where it lies among all keys. */
+/** The prefix of all records of a lock, and of no other keys. */
 export function lockPrefix(lock: LockId): Buffer {
   const key = spaceKey(lock.namespace, lock.name, 2);
   key[key.length - 2] = 0;
@@ -70,7 +75,7 @@ export function lockName({ namespace, name }: LockId): LockName {
   return `${namespaceName(namespace)}${escaped}\0\x01`;
 }
 
-/** What a lock is known by while a command is applied to it. */
+/** The names of a lock while a command is applied to it. */
 export interface LockNames {
   readonly lock: LockName;
   /** The key of its head. */
@@ -90,7 +95,7 @@ export function lockOfName(name: LockName): LockId {
 let lastNamespace = '';
 let lastNamespaceName = '';
 
-/** What the names of all its locks begin with. Made once for many commands in a row. */
+/** The prefix of the names of all locks of a namespace, cached for many commands in a row. */
 function namespaceName(namespace: string): string {
   if (namespace !== lastNamespace || lastNamespaceName === '') {
     lastNamespace = namespace;
@@ -106,8 +111,8 @@ export function namespaceSpan(namespace: string, prefix: Bytes): Span {
 }
 
 /**
- * The start of the lock that a key of the lock layer belongs to: the place to split a range when `key` was found to
- * be the middle. Undefined for a key of another space.
+ * The first key of the lock to which a key of the lock layer belongs: the place to split a range whose middle is `key`.
+ * Undefined for a key of another space.
  */
 export function lockStart(key: Bytes): Bytes | undefined {
   if (key[0] !== LOCK_SPACE) return undefined;
@@ -131,8 +136,8 @@ export function lockOfKey(key: Bytes): LockId {
 }
 
 /**
- * The first name of a namespace that lies at a place among the keys or behind it; empty when that is the first of them,
- * or, as an end, behind the last.
+ * The first name of a namespace at or after a place among the keys; empty when that is the first name or, as an end,
+ * after the last one.
  */
 export function nameAt(namespace: string, key: Bytes): Bytes {
   const first = spaceKey(namespace, EMPTY_BYTES, 0);
@@ -186,7 +191,7 @@ export class LockKeys {
     return key;
   }
 
-  /** The owners of one session that have a place in the queue, a mark or a share. */
+  /** The rows of the owners of one session that have a place in the queue, a mark or a share. */
   session(session: SessionRef): Span {
     const start = this.#key(OWNER, SESSION_BYTES);
     writeSession(start, session, this.#prefixLength + 1);
@@ -215,12 +220,12 @@ export class LockKeys {
     return key;
   }
 
-  /** All who share the lock, in the order of their grants. */
+  /** All shares, in the order of their grants. */
   shares(): Span {
     return { start: this.#key(SHARE, 0), end: this.#key(UPGRADE, 0) };
   }
 
-  /** Those who share it by grants of one version. */
+  /** The shares of one version. */
   sharesOf(version: number): Span {
     const start = this.#key(SHARE, 8);
     viewAround(start).setFloat64(start.byteOffset + this.#prefixLength + 1, version);

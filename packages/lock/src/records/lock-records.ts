@@ -1,19 +1,18 @@
 /**
- * One lock's records during one command: the head, what each owner has, and which sessions are attached. Read as they
- * are needed, changed in place, the head written once at the end.
+ * The records of one lock during one command: the head, the rows of each owner, and the attached sessions. They are
+ * read on demand and changed in place; the head is written once, at the end.
  *
- * What is done with them is in the classes that extend this one, each of one matter: `LockHolds`, `LockQueue`, and
- * `LockRows`, which is all of it. They are layers of one object, as every command makes one.
+ * The classes that extend this one use the records, each for one purpose: `LockHolds`, `LockQueue`, and `LockRows`,
+ * which combines them. They are layers of a single object, as every command creates one.
  *
- * W1. The head counts what exists: `waiters` rows in the queue, `marks` live or ended marks, `sharers` rows of those
- *     who share the lock. All zero means that no owner row exists, so the hot path (a lock without contention) reads
- *     the head and nothing else.
+ * W1. The head counts the rows: `waiters` in the queue, `marks` (live or ended), `sharers`. If all are zero, no owner
+ *     row exists, so the hot path (a lock without contention) reads only the head.
  * W3. An owner row exists exactly while its owner has a place in the queue, a mark or a share.
- * W4. A session is attached exactly while it holds the lock alone or has a row in it, until its end is told.
- * W8. While its sessions are *apart*, each that is attached has one thing in the lock: it has it alone, or one owner
- *     row. So whoever loses that has nothing left, and nobody needs to look for more. They are when no owner has a row,
- *     and from then on until one that is attached gets another thing, or anybody shares the lock, passes it or is
- *     delayed.
+ * W4. A session is attached exactly while it holds the lock exclusively or has a row in it, until its end is reported.
+ * W8. While the sessions are *apart*, each attached session has one thing in the lock: the exclusive hold, or one owner
+ *     row. So a session that loses it has nothing left, and no search is needed. Sessions are apart when no owner has a
+ *     row, and from then on until an attached session gets another thing, or an owner shares the lock, waits at it as a
+ *     barrier, or is delayed.
  */
 import { type Bytes, equalBytes } from '@remora/base';
 import { BarrierWaiters } from '../barrier/barrier-waiters.ts';
@@ -31,14 +30,14 @@ export class LockRecords {
   protected readonly view: LockView;
   protected readonly names: LockNames;
   protected readonly headRecord: Head;
-  /** The head is to be written. */
+  /** The head has changed, and has to be written. */
   protected changed = false;
   readonly #lock: LockId;
   #keys: LockKeys | undefined;
   readonly #existed: boolean;
-  /** Certainly no session is attached: nothing existed of the lock (K3, W4), and nobody was attached since. */
+  /** No session is attached for certain: the lock did not exist (K3, W4), and none was attached since. */
   #unattached: boolean;
-  /** They were apart when the command began, and no session that was attached has got another thing since (W8). */
+  /** The sessions were apart when the command began, and no attached session has got another thing since (W8). */
   #apart: boolean;
   /** Sessions that may have nothing left in this lock (W4). */
   #loose: SessionRef[] | undefined;
@@ -54,13 +53,13 @@ export class LockRecords {
     this.#apart = this.headRecord.apart || (this.hasNoOwners && this.#hasPlainHolds);
   }
 
-  /** Of the other rows: most commands need none. */
+  /** The keys of the other rows; most commands need none. */
   protected get keys(): LockKeys {
     this.#keys ??= new LockKeys(this.#lock);
     return this.#keys;
   }
 
-  /** Counters of the lock, and who has it alone. */
+  /** The counters of the lock, and its exclusive holder. */
   get head(): Readonly<Head> {
     return this.headRecord;
   }
@@ -71,14 +70,14 @@ export class LockRecords {
 
   // ------------------------------------------------------------------------------------------------ owners
 
-  /** What the owner has besides a hold for itself alone. */
+  /** What the owner has besides an exclusive hold. */
   owner(owner: Owner): OwnerRecord {
     if (this.hasNoOwners) return NOTHING_OWNED;
     const bytes = this.view.get(this.keys.owner(owner));
     return bytes === undefined ? NOTHING_OWNED : decodeOwner(bytes);
   }
 
-  /** Writes an owner's row, or removes it when it says nothing (W3). */
+  /** Writes an owner's row, or removes it when it is empty (W3). */
   protected putOwner(owner: Owner, record: OwnerRecord): void {
     const key = this.keys.owner(owner);
     if (record.sequence !== 0 || record.mark !== undefined || record.shareVersion !== 0) {
@@ -89,7 +88,7 @@ export class LockRecords {
     this.loosen(owner.session);
   }
 
-  /** W1. No owner has a row. */
+  /** W1. Whether no owner has a row. */
   protected get hasNoOwners(): boolean {
     const { waiters, marks, sharers } = this.headRecord;
     return waiters === 0 && marks === 0 && sharers === 0;
@@ -97,7 +96,7 @@ export class LockRecords {
 
   // ------------------------------------------------------------------------------------------------ sessions
 
-  /** The session has got something in the lock (W4). */
+  /** Attaches a session that has got something in the lock (W4). */
   protected attach(session: SessionRef): void {
     if (this.#apart) {
       if (this.#tighten(session)) return;
@@ -107,7 +106,7 @@ export class LockRecords {
     this.#unattached = false;
   }
 
-  /** Whether the session had lost the only thing that it had, and stays attached for what it got instead. */
+  /** Returns whether the session had lost its only thing in the lock, and stays attached for the new one. */
   #tighten(session: SessionRef): boolean {
     const left = this.#loose?.filter((loose) => !sameSession(loose, session));
     if (left === undefined || left.length === this.#loose?.length) return false;
@@ -120,12 +119,12 @@ export class LockRecords {
     return this.#apart && this.#hasPlainHolds;
   }
 
-  /** Nobody shares the lock, passes it or keeps it by a delay. */
+  /** Whether nobody shares the lock, waits at it as a barrier, or is delayed. */
   get #hasPlainHolds(): boolean {
     return this.headRecord.sharers === 0 && this.headRecord.delayed === 0 && !this.hasBarrierWaiters;
   }
 
-  /** W4. To be looked at when the command has been applied. */
+  /** W4. Checks the session when the command has been applied. */
   protected loosen(session: SessionRef): void {
     this.#loose ??= [];
     this.#loose.push(session);
@@ -147,7 +146,7 @@ export class LockRecords {
     this.attach(owner.session);
   }
 
-  /** Clears some of the marks whose end has passed; costs nothing while none has. */
+  /** Clears some of the marks whose end has passed. Reads nothing while none has. */
   clearEndedMarks(): void {
     if (this.headRecord.marks > 0 && this.view.timeMs > this.headRecord.marksDueMs) this.marks.clearEnded();
   }
@@ -165,7 +164,7 @@ export class LockRecords {
 
   // ------------------------------------------------------------------------------------------------ barrier waiters
 
-  /** Those who wait without queueing, or have. */
+  /** The owners that wait at the lock as a barrier, or have passed. */
   get barrierWaiters(): BarrierWaiters {
     return new BarrierWaiters({
       ...{ view: this.view, keys: this.keys, head: this.headRecord },
@@ -181,13 +180,13 @@ export class LockRecords {
     return this.headRecord.passing > 0 || this.headRecord.passed > 0;
   }
 
-  // ------------------------------------------------------------------------------------------------ left behind
+  // ------------------------------------------------------------------------------------------------ persisted rows
 
   get keptData(): Bytes {
     return keptData(this.view, this.keys, this.headRecord);
   }
 
-  /** No bytes: nothing is kept any more. */
+  /** Replaces the kept data; empty: none are kept any more. */
   keepData(data: Bytes): void {
     const { onEvent } = this.view;
     if (onEvent !== undefined && !equalBytes(this.keptData, data)) {
@@ -196,7 +195,7 @@ export class LockRecords {
     if (keepData(this.view, this.keys, { head: this.headRecord, data })) this.changed = true;
   }
 
-  /** Who has taken the lock by force; undefined: that is not on record any more. */
+  /** Replaces the record of a forced release; undefined deletes it. */
   recordForced(forced: ForcedRelease | undefined): void {
     if (forced === undefined && !this.headRecord.forcedOnRecord) return;
     this.view.onEvent?.({ type: 'recorded', forced });

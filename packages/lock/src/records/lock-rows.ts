@@ -1,7 +1,7 @@
 /**
- * All that one command does to one lock's records, in layers of one object: the head, the owners' rows and the sessions
- * (`lock-records.ts`: W1, W3, W4), who holds the lock (`lock-holds.ts`: W6, W7), and who waits for it (`lock-queue.ts`:
- * W2, W5). Here are what is of all of them: the end of a session, and the end of the command.
+ * The records of a lock during one command, in layers of one object: the head, the owners' rows and the sessions
+ * (`lock-records.ts`: W1, W3, W4, W8), the holders (`lock-holds.ts`: W6, W7), and the waiters (`lock-queue.ts`: W2,
+ * W5). This layer has what concerns all of them: the end of a session, and the end of the command.
  */
 import { assert } from '@remora/base';
 import { sameSession } from '../identity.ts';
@@ -10,18 +10,18 @@ import type { Owner, SessionRef } from '../types.ts';
 import type { Hold } from './records.ts';
 import { decodeOwner } from './row-records.ts';
 
-/** What a session had in the lock that is to be told. */
+/** What a session had in the lock that has to be reported. */
 export interface RemovedSession {
   /** In the order of their tokens. */
   readonly waiters: readonly Owner[];
-  /** The same of those who waited without queueing. */
+  /** The owners that waited at the lock as a barrier. */
   readonly passing: readonly Owner[];
   readonly delayed: readonly Hold[];
 }
 
 export class LockRows extends LockQueue {
   /**
-   * Removes all that a session has in the lock but for holds that are delayed from now on.
+   * Removes what a session has in the lock, except holds that are delayed from now on.
    */
   removeSession(session: SessionRef): RemovedSession {
     const { hold } = this.headRecord;
@@ -51,7 +51,7 @@ export class LockRows extends LockQueue {
     return { waiters, passing, delayed };
   }
 
-  /** Gives those who waited. */
+  /** Returns those that waited. */
   #removeBarrierWaiters(session: SessionRef): readonly Owner[] {
     if (!this.hasBarrierWaiters) return [];
     const { barrierWaiters } = this;
@@ -60,9 +60,9 @@ export class LockRows extends LockQueue {
     return gone.filter(({ passedVersion }) => passedVersion === 0).map(({ owner }) => owner);
   }
 
-  /** Of a session that has ended. */
+  /** Ends or delays a hold of a session that has ended. */
   #vacateOrDelay(hold: Hold, delayed: Hold[]): void {
-    if (hold.delayed) return; // It has been told before.
+    if (hold.delayed) return; // It has been reported before.
     if (hold.delayMs === 0) return this.vacate(hold, 'expired');
     const later: Hold = { ...hold, delayed: true };
     this.setHold(later);
@@ -71,7 +71,7 @@ export class LockRows extends LockQueue {
     delayed.push(later);
   }
 
-  /** The command has been applied: what has become of the head is written, and must make sense (W2, W6). */
+  /** Ends the command: checks the head (W2, W6) and writes it. */
   save(): void {
     const head = this.headRecord;
     assert(this.held || (head.waiters === 0 && head.passing === 0), 'W2: only a lock that is held has a queue');

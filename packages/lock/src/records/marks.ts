@@ -7,14 +7,14 @@ import { isMarkKey, LockKeys, lockOfKey } from './keys.ts';
 import type { Head } from './records.ts';
 import { encodeOwner, type Mark, NOTHING_OWNED, type OwnerRecord } from './row-records.ts';
 
-/** The records of a lock during one command, as far as its marks are concerned. */
+/** What marks need of the records of a lock during one command. */
 export interface MarkedLock {
   readonly view: Pick<LockView, 'put' | 'delete' | 'scan' | 'timeMs' | 'markLeft'>;
   readonly keys: LockKeys;
   readonly head: Head;
   owner(owner: Owner): OwnerRecord;
   putOwner(owner: Owner, record: OwnerRecord): void;
-  /** The head is to be written. */
+  /** The head has changed, and has to be written. */
   changed(): void;
 }
 
@@ -25,7 +25,7 @@ export class Marks {
     this.#lock = lock;
   }
 
-  /** Leaves a mark, united with a live one that is there: the later end, the higher number. */
+  /** Leaves a mark, merged with a live one of the same owner: the later end and the higher number. */
   leave(owner: Owner, mark: Mark): void {
     const { view, keys, head } = this.#lock;
     const record = this.#lock.owner(owner);
@@ -47,12 +47,12 @@ export class Marks {
     view.markLeft?.(deadlineMs);
   }
 
-  /** M4. Some of those whose end has passed. */
+  /** M4. Clears some of the marks whose end has passed. */
   clearEnded(): void {
     this.#clear({ limit: MARKS_CLEARED_MAX, endedBeforeMs: this.#lock.view.timeMs });
   }
 
-  /** Its row by its end; the owner's is left to the caller. */
+  /** Removes the row by its end; the caller updates the owner's row. */
   drop(owner: Owner, deadlineMs: number): void {
     this.#lock.view.delete(this.#lock.keys.mark(owner, deadlineMs));
     this.#lock.head.marks -= 1;
@@ -63,7 +63,7 @@ export class Marks {
     const { view, keys, head } = this.#lock;
     const span = keys.marks();
     head.marksDueMs = 0;
-    // One row more than may go tells when the next mark ends.
+    // One row more than are cleared tells when the next mark ends.
     let left = which.limit;
     for (const row of view.scan(span.start, span.end, which.limit + 1)) {
       const { owner, deadlineMs } = keys.markOf(row.key);
@@ -86,7 +86,7 @@ export interface MarkedUntil {
   readonly deadlineMs: number;
 }
 
-/** What a row of the lock layer says of marks, by its key; undefined when it is none. */
+/** The mark of a row of the lock layer, by its key; undefined if the row is not a mark. */
 export function markOfRow(key: Bytes): MarkedUntil | undefined {
   if (!isMarkKey(key)) return undefined;
   const lock = lockOfKey(key);
@@ -105,8 +105,9 @@ export function firstMark(
 }
 
 /**
- * A command that clears marks whose end has passed, as any on the lock does, and changes nothing else: there is no such
- * hold, as the version of a grant is above the revision of the grant of its session, which is 1 or more.
+ * A command that clears marks whose end has passed, as every command on the lock does, and changes nothing else: it
+ * names a hold that cannot exist, as the version of a grant is above the revision at which its session was granted,
+ * which is 1 or more.
  */
 export function clearingOfMarks(lock: LockId, owner: Owner): LockCommand {
   return { type: 'endDelay', lock, owner, version: 1 };

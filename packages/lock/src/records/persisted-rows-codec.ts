@@ -1,11 +1,11 @@
-/** What stays with a lock while nobody holds it, as bytes. The rules are those of `records.ts`. */
+/** The codec of the rows that stay while nobody holds the lock. The rules are those of `records.ts`. */
 import { asBuffer, type Bytes } from '@remora/base';
 import { viewAround } from '../codec/binary.ts';
 import type { ForcedRelease } from '../types.ts';
 import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord, readTail, writeTail } from './record-parts.ts';
 import { RECORD_VERSION } from './records.ts';
 
-/** Before the first block: the version. */
+/** The version, before the first block. */
 const PREFIX_BYTES = 1;
 const BLOCK_AT = PREFIX_BYTES + BLOCK_LENGTH_BYTES;
 const FORCED_BLOCK = { bytes: 16, bytesMin: 16 };

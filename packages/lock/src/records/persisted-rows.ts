@@ -1,6 +1,6 @@
 /**
- * What holders leave with a lock: rows that stay while nobody holds it, each announced by the head, so that a lock
- * without them pays nothing.
+ * What holders leave with a lock: rows that stay while nobody holds it. The head says which of them exist, so a lock
+ * without them costs nothing.
  */
 import { type Bytes, EMPTY_BYTES, InvariantError } from '@remora/base';
 import type { LockView } from '../lock-view.ts';
@@ -9,13 +9,13 @@ import type { LockKeys } from './keys.ts';
 import { decodeForced, decodeKept, encodeForced, encodeKept } from './persisted-rows-codec.ts';
 import type { Head } from './records.ts';
 
-/** The data that was kept; empty: none. */
+/** The kept data; empty if there are none. */
 export function keptData(view: Pick<LockView, 'get'>, keys: LockKeys, head: Pick<Head, 'keepsData'>): Bytes {
   if (!head.keepsData) return EMPTY_BYTES;
   return decodeKept(announced(view.get(keys.kept())));
 }
 
-/** Puts data in the place of what was kept; no bytes: nothing is kept any more. Gives whether the head has changed. */
+/** Replaces the kept data; empty deletes them. Returns true if the head changed. */
 export function keepData(view: LockView, keys: LockKeys, { head, data }: { head: Head; data: Bytes }): boolean {
   const before = head.keepsData;
   head.keepsData = data.length > 0;
@@ -24,7 +24,7 @@ export function keepData(view: LockView, keys: LockKeys, { head, data }: { head:
   return before !== head.keepsData;
 }
 
-/** Who has taken the lock by force last; undefined: that is not on record. */
+/** The record of the last forced release; undefined if there is none. */
 export function forcedRelease(
   view: Pick<LockView, 'get'>,
   keys: LockKeys,
@@ -33,7 +33,7 @@ export function forcedRelease(
   return head.forcedOnRecord ? decodeForced(announced(view.get(keys.forced()))) : undefined;
 }
 
-/** Puts it on record in the place of what was; undefined: takes it off. Gives whether the head has changed. */
+/** Replaces the record of a forced release; undefined deletes it. Returns true if the head changed. */
 export function recordForced(
   view: LockView,
   keys: LockKeys,

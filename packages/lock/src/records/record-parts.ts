@@ -1,9 +1,9 @@
-/** What the records of a lock have in common; their rules are in `records.ts`. */
+/** What the records of a lock share; their rules are in `records.ts`. */
 import { asBuffer, assert, type Bytes, EMPTY_BYTES, InvariantError } from '@remora/base';
 import { viewAround, writeText } from '../codec/binary.ts';
 import { TOKEN_BYTES_MAX } from '../limits.ts';
 
-/** Of the number at the beginning of a block that says how long the block is. */
+/** The length of the number at the beginning of a block, which is the length of the block. */
 export const BLOCK_LENGTH_BYTES = 2;
 
 /** R1, R2. */
@@ -13,15 +13,17 @@ export function checkRecord(bytes: Bytes, bytesMin: number, version: number): vo
   incomplete();
 }
 
-/** How long a block is: `bytes` as written now; earlier ones lacked fields at the end, and had `bytesMin` or more. */
+/**
+ * The length of a block: `bytes` as written now. Earlier blocks lack fields at the end, and have at least `bytesMin`.
+ */
 export interface BlockLength {
   readonly bytes: number;
   readonly bytesMin: number;
 }
 
 /**
- * R5. Where the block at `at` ends. One that is longer than what this version knows was written by a later one, whose
- * fields must not be lost.
+ * R5. The end of the block at `at`. A block that is longer than this version knows was written by a later version,
+ *     whose fields must not be lost.
  */
 export function checkBlock(bytes: Bytes, at: number, { bytes: bytesMax, bytesMin }: BlockLength): number {
   if (bytes.length < at + BLOCK_LENGTH_BYTES) incomplete();
@@ -34,7 +36,7 @@ export function checkBlock(bytes: Bytes, at: number, { bytes: bytesMax, bytesMin
   return end;
 }
 
-/** What a holder asked for beside the lock, and whether its session has ended: at the end of blocks about a hold. */
+/** The options of a hold, and whether it is delayed: the last fields of blocks about a hold. */
 export interface HoldTerms {
   readonly keepData: boolean;
   readonly delayMs: number;
@@ -52,7 +54,7 @@ export function writeTerms(out: Buffer, at: number, { keepData, delayMs, delayed
 
 const NO_TERMS: HoldTerms = { keepData: false, delayMs: 0, delayed: false };
 
-/** R5. They were added to blocks; one that ends at `end` may not have them. */
+/** R5. These fields were added later: a block that ends at `end` may not have them. */
 export function readTerms(bytes: Bytes, at: number, end: number): HoldTerms {
   if (end < at + HOLD_TERMS_BYTES) return NO_TERMS;
   const flags = bytes[at] ?? 0;

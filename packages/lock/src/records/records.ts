@@ -1,17 +1,16 @@
 /**
- * The head of a lock as bytes. Records are written by hand rather than by a general codec, as every acquire and release
- * writes one. Those of other rows are in `row-records.ts`, under the same rules.
+ * The codec of the head of a lock. It is written by hand and not by a general codec, as every acquire and release
+ * writes a head. The codecs of the other rows are in `row-records.ts`, under the same rules.
  *
- * R1. Every record begins with its version; one of another version is a broken invariant, as an upgrade that changes a
- *     record must read the older one too.
- * R2. A record is as long as its fields, and its token within bounds: checked first, as numbers are read past the
- *     bounds of its slice of memory.
- * R3. A head whose holder has re-entered with a number has one field more, the first number, and version
- *     `REENTERED_VERSION`. Without it the grant answers one acquire, and the first number is the latest.
- * R4. What versions 1 and 2 cannot say is in a record of version 3, and nothing else is: the locks of nearly all
- *     commands are as short as they were.
- * R5. From version 3 of the head, and 2 of other rows, on, what has a fixed length is a block that says how long it is.
- *     Fields are only added at the end of one; a block without them means their default, 0.
+ * R1. Every record begins with its version. Another version is a broken invariant: a program that changes a record must
+ *     also read the older one.
+ * R2. The length of a record and of its token are checked first: reading numbers does not check the bounds of its slice
+ *     of memory.
+ * R3. A head whose holder has re-entered with a number has one more field, the first number, and version
+ *     `REENTERED_VERSION`. Without it the grant answers one acquire, whose number is both the first and the latest.
+ * R4. A record has version 3 only if versions 1 and 2 cannot express it: for nearly all commands records stay short.
+ * R5. From version 3 of the head and version 2 of other rows on, fields of fixed length form a block that begins with
+ *     its length. Fields are only added at the end of a block; a block without them means their default, 0.
  */
 import { assert, type Bytes } from '@remora/base';
 import { viewAround } from '../codec/binary.ts';
@@ -32,44 +31,44 @@ export const RECORD_VERSION = 1;
 const REENTERED_VERSION = 2;
 const BLOCKS_VERSION = 3;
 
-/** What is known of a lock as a whole. Absent when there is nothing to know. */
+/** The head of a lock. Absent when no record of the lock exists. */
 export interface Head {
-  /** Who has it alone. Nobody shares it then. */
+  /** The exclusive hold. Nobody shares the lock then. */
   hold: Hold | undefined;
-  /** Rows of those who share it. */
+  /** The number of shares. */
   sharers: number;
-  /** Of all who hold it, those whose session has ended, and who keep others off for a while yet. */
+  /** The number of holds that are delayed (T1 of `procedures.ts`). */
   delayed: number;
   /**
-   * Rows of those who wait without queueing (`barrier-waiters.ts`), and of those who have passed and not said that they
-   * know.
+   * The numbers of owners that wait at the lock as a barrier (`barrier-waiters.ts`), and of those that have passed and
+   * not confirmed it.
    */
   passing: number;
   passed: number;
-  /** The fewest that must share the lock for any of those who wait for that; 0: nobody does. */
+  /** The lowest number of parties that any barrier waiter waits for; 0: none waits for parties. */
   parties: number;
-  /** Of a semaphore: the permits held, and how many there are; 0 says that it is none. */
+  /** The held permits and the capacity of a semaphore; 0 for a lock. */
   permits: number;
   capacity: number;
-  /** The capacity was set, and stays when nobody uses the semaphore. */
+  /** The capacity was set, and stays while nobody uses the semaphore. */
   capacityIsSet: boolean;
-  /** One who shares it waits to have it alone: a row of its own. */
+  /** A sharer waits for its upgrade, in a row of its own. */
   upgrading: boolean;
-  /** There is data that a holder left: a row of its own. */
+  /** A holder left data, in a row of its own. */
   keepsData: boolean;
-  /** It is on record who has taken the lock by force: a row of its own. */
+  /** A forced release is on record, in a row of its own. */
   forcedOnRecord: boolean;
-  /** Those who hold it are asked to let go: a row of its own. */
+  /** There is a revocation, in a row of its own. */
   revoking: boolean;
-  /** Rows in the queue. Only a lock that is held has any. */
+  /** The number of waiters in the queue. Only a held lock has any. */
   waiters: number;
-  /** Every waiter's sequence is in `[firstSequence, nextSequence)`; both are 1 when nobody waits. */
+  /** The sequences of all waiters are in `[firstSequence, nextSequence)`; both are 1 when nobody waits. */
   firstSequence: number;
   nextSequence: number;
   marks: number;
-  /** No mark ends before; 0 when there are none. */
+  /** A lower bound of the ends of all marks; 0 when there are none. */
   marksDueMs: number;
-  /** Owners have rows, and every session that is attached has one thing here (W8 of `lock-records.ts`). */
+  /** Owners have rows, and every attached session has one thing in the lock (W8 of `lock-records.ts`). */
   apart: boolean;
 }
 
@@ -77,15 +76,15 @@ export interface Head {
 export interface Hold extends HoldTerms {
   readonly holder: Omit<Holder, 'owner'> & { readonly owner: Owner };
   readonly mode: HoldMode;
-  /** 0 unless of a semaphore. */
+  /** 0 unless the lock is a semaphore. */
   readonly permits: number;
   readonly firstAttempt: number;
   readonly attempt: number;
-  /** The latest upgrade that was granted or given up; 0: none. It is none of the levels. */
+  /** The number of the latest upgrade that was granted or given up; 0: none. An upgrade is not a level. */
   readonly upgradeAttempt: number;
 }
 
-/** Of a lock of which nothing is known. Field by field: put together of others it would cost most of an acquire. */
+/** The head of a lock without records. Field by field: spreading objects would cost most of an acquire. */
 export function emptyHead(): Head {
   return {
     hold: undefined,
@@ -110,7 +109,7 @@ export function emptyHead(): Head {
   };
 }
 
-/** At most how many wait up to this place in the queue, that included; one who upgrades comes before all. */
+/** An upper bound of the position of this place in the queue; a waiting upgrade comes first. */
 export function positionOf(head: Readonly<Head>, sequence: number): number {
   return Math.min(sequence - head.firstSequence + 1, head.waiters) + (head.upgrading ? 1 : 0);
 }
@@ -163,7 +162,7 @@ export function encodeHead(head: Readonly<Head>): Buffer {
   return out;
 }
 
-/** R4. Whether versions 1 and 2 can say it. */
+/** R4. Whether versions 1 and 2 can express it. */
 function isPlain(head: Readonly<Head>): boolean {
   const { hold, sharers, permits, capacity, capacityIsSet, upgrading } = head;
   const { keepsData, forcedOnRecord, revoking, passing, passed } = head;
@@ -176,7 +175,7 @@ function isPlainHold({ upgradeAttempt, keepData, delayMs }: Hold): boolean {
   return upgradeAttempt === 0 && !keepData && delayMs === 0;
 }
 
-/** Whether a row of the lock layer may be a head of a lock that is held with a delay: no other row has this version. */
+/** Whether a row of the lock layer may be the head of a lock with a lock-delay: no other row has this version. */
 export function mayBeDelayed(bytes: Bytes): boolean {
   return bytes[0] === BLOCKS_VERSION;
 }

@@ -1,4 +1,4 @@
-/** A request to let go, as a row of its own that the head announces: a lock without one pays nothing. */
+/** The row of a revocation. The head says whether it exists, so a lock without one costs nothing. */
 import { asBuffer, type Bytes, InvariantError, utf8 } from '@remora/base';
 import { viewAround } from '../codec/binary.ts';
 import type { LockView } from '../lock-view.ts';
@@ -8,10 +8,10 @@ import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord, readTail, writeTail } from
 import { type Head, RECORD_VERSION } from './records.ts';
 
 const BLOCK = { bytes: 32, bytesMin: 32 };
-/** Before the block: the version. */
+/** The version, before the block. */
 const PREFIX_BYTES = 1;
 
-/** What is asked of those who hold the lock, whether its time is over or not; undefined: nothing. */
+/** The revocation of a lock, whether its time is over or not; undefined if there is none. */
 export function readRevocation(
   view: Pick<LockView, 'get'>,
   keys: LockKeys,
@@ -23,7 +23,7 @@ export function readRevocation(
   return decodeRow(row);
 }
 
-/** The same, unless its time is over. */
+/** The revocation of a lock, unless its time is over. */
 export function liveRevocation(
   view: Pick<LockView, 'get' | 'timeMs'>,
   keys: LockKeys,
@@ -33,7 +33,7 @@ export function liveRevocation(
   return revocation !== undefined && view.timeMs <= revocation.untilMs ? revocation : undefined;
 }
 
-/** Undefined: nothing is asked any more. */
+/** Undefined: there is no revocation any more. */
 export function writeRevocation(
   view: LockView,
   keys: LockKeys,

@@ -1,6 +1,5 @@
 /**
- * Those who wait for a lock, who share it, and what an owner has besides, as bytes. The rules are those of
- * `records.ts`.
+ * The codecs of waiters, of shares, and of owner rows. The rules are those of `records.ts`.
  */
 import { asBuffer, type Bytes, EMPTY_BYTES, InvariantError, type Row } from '@remora/base';
 import { viewAround } from '../codec/binary.ts';
@@ -23,7 +22,7 @@ const BLOCKS_VERSION = 2;
 export interface WaiterRecord {
   readonly owner: Owner;
   readonly mode: Waiter['mode'];
-  /** 0 unless of a semaphore. */
+  /** 0 unless the lock is a semaphore. */
   readonly permits: number;
   readonly attempt: number;
   readonly waitUntilMs: number;
@@ -39,12 +38,12 @@ export interface Mark {
   readonly deadlineMs: number;
 }
 
-/** What an owner has besides the hold for itself alone. A row without any of it is not kept. */
+/** What an owner has besides an exclusive hold. A row without any of it is deleted. */
 export interface OwnerRecord {
-  /** Its place in the queue; 0: none. */
+  /** The sequence of its place in the queue; 0: none. */
   readonly sequence: number;
   readonly mark: Mark | undefined;
-  /** The version of the grant that it shares, which leads to that row; 0: none. */
+  /** The version of its share, which leads to the row of the share; 0: none. */
   readonly shareVersion: number;
 }
 
@@ -57,7 +56,7 @@ const WAITER_BLOCK = { bytes: 45 + HOLD_TERMS_BYTES, bytesMin: 45 };
 const OWNER_BYTES = 25;
 const OWNER_BLOCK = { bytes: 32, bytesMin: 32 };
 const SHARE_BLOCK = { bytes: 40 + HOLD_TERMS_BYTES, bytesMin: 40 };
-/** Before the first block: the version. */
+/** The version, before the first block. */
 const PREFIX_BYTES = 1;
 const BLOCK_AT = PREFIX_BYTES + BLOCK_LENGTH_BYTES;
 
@@ -139,7 +138,7 @@ export function decodeOwner(bytes: Bytes): OwnerRecord {
   return { sequence: view.getFloat64(at), mark, shareVersion: plain ? 0 : view.getFloat64(at + 24) };
 }
 
-/** The row of one who shares the lock: its key has the owner and the version. */
+/** The row of a share: its key has the owner and the version. */
 export function encodeShare(hold: Hold): Buffer {
   const { holder } = hold;
   const out = Buffer.allocUnsafe(BLOCK_AT + SHARE_BLOCK.bytes + holder.data.length);

@@ -1,9 +1,9 @@
 /**
- * The head of a lock as it is stored: mostly it is read by the next command on the lock only, and gone after that.
+ * The head of a lock as it is stored. Mostly only the next command on the lock reads it, and replaces it.
  *
- * H1. A head is handed over to where it is stored, and changes no more: the next command works on a copy.
- * H2. One with data is stored as bytes, as the data is a slice of the log entry that it came with, which would stay in
- *     memory beside it.
+ * H1. A stored head does not change any more: the next command works on a copy.
+ * H2. A head with data is stored as bytes: the data are a slice of the log entry that they came with, and would keep
+ *     the whole entry in memory.
  */
 import type { Bytes, ResidentValue, Unencoded } from '@remora/base';
 import { decodeHead, encodeHead, type Head } from './records.ts';
