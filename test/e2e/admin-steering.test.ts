@@ -101,7 +101,7 @@ describe('ranges', () => {
     expect(await refused('split', String(left?.id), '--key', 'z')).toContain(
       `key:z is not in range ${left?.id} (from - to key:m); range ${right?.id} contains it`,
     );
-    expect(await refused('split', String(left?.id), '--key', 'm')).toContain(`range ${right?.id} has it`);
+    expect(await refused('split', String(left?.id), '--key', 'm')).toContain(`range ${right?.id} contains it`);
     expect(await refused('split', '77')).toContain('unknown range 77');
     expect(await refused('split', '--key', '0x6')).toContain('expected pairs of hex digits');
     for (const key of ['a', 'm', 'z']) expect((await kv('get', key)).out).toBe(`value of ${key}`);
@@ -122,7 +122,7 @@ describe('ranges', () => {
       expect((await admin('ranges')).out).toContain(' lock:orders/ ');
       // The plain key of that name was not what it was split at.
       expect((await rangeOf('key:lock:orders/')).id).toBe((await rangeOf('a')).id);
-      expect(await refused('split', '--key', 'lock:orders/')).toContain('begins with lock:orders/ already');
+      expect(await refused('split', '--key', 'lock:orders/')).toContain('already starts at lock:orders/');
       expect(await refused('split', '--key', 'lease:5')).toContain('for a plain key, write key:lease:5');
       await done('merge', String(before?.id), String(behind?.id));
     },
@@ -158,7 +158,7 @@ describe('ranges', () => {
       expect(await done('operators', 'ls')).toMatch(new RegExp(`^${operator} +${id} +admin .*requested: move`, 'm'));
       expect(await done('why', String(id))).toContain(`operator ${operator} (admin) is running, step`);
       expect(await refused('merge', String((await rangeOf('a')).id), String(id))).toMatch(
-        /changing|under way|on other/,
+        /changing|is running|on other/,
       );
       expect(await done('operators', 'cancel', operator)).toMatch(
         new RegExp(`^operator ${operator} .* is cancelled$`, 'm'),
@@ -266,7 +266,7 @@ describe('nodes', () => {
       await quiet();
       expect(await done('nodes', 'maintenance', 'n2', '--for', '10m')).toBe('n2 leads nothing; you can stop it now\n');
       expect(await done('nodes')).toMatch(/n2 +up +maintenance for/);
-      expect(await refused('nodes', 'maintenance', 'n3')).toContain('would lose its quorum while node 3 is away');
+      expect(await refused('nodes', 'maintenance', 'n3')).toContain('would lose its quorum while node 3 is down');
       await json('nodes', 'undrain', 'n2');
     },
     SLOW,

@@ -33,7 +33,7 @@ describe('remora kv', () => {
     });
     expect(await remora('kv', 'delete', '--prefix', '')).toMatchObject({
       ...{ code: 2, out: '' },
-      err: expect.stringContaining('say --all'),
+      err: expect.stringContaining('add --all'),
     });
     expect(await json('kv', 'get', 'k/2')).toMatchObject({
       more: false,
@@ -491,7 +491,7 @@ describe('help', () => {
   test.each([
     { args: ['lock', 'run', '', '--', 'true'], says: 'a name must have 1 to 1024 bytes' },
     { args: ['lock', 'watch', ''], says: 'a name must have 1 to 1024 bytes' },
-    { args: ['election', 'observe', 'x'.repeat(1025)], says: 'not 1025' },
+    { args: ['election', 'observe', 'x'.repeat(1025)], says: 'the name has 1025 bytes' },
     { args: ['lock', 'capacity', 'b', '99999999999'], says: 'from 0 to 1000000' },
     { args: ['lock', 'capacity', 'b', '-1'], says: 'from 0 to 1000000' },
     { args: ['lock', 'run', '--lock-delay', '2m', 'l', '--', 'true'], says: 'at most 1m' },

@@ -100,7 +100,7 @@ test('a data directory of another cluster, of another node, of a newer format, a
   const newer = await refusal(node, elsewhere('newer'));
   expect(newer).toMatchObject({
     code: DATA_DIR,
-    says: expect.stringMatching(/has format 2, and this program knows 1/),
+    says: expect.stringMatching(/has format 2; this program reads up to 1/),
   });
 
   const damaged = await refusal(node, elsewhere('damaged'));

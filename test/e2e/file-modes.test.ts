@@ -96,7 +96,7 @@ test('a node warns of a directory that others may enter, says what to run, and l
   expect(node.log()).not.toContain('other users may enter');
   chmodSync(node.dataDir, 0o755);
   await cluster.restart(1);
-  expect(node.log()).toContain('other users may enter the data directory');
+  expect(node.log()).toContain('the data directory is accessible to other users');
   expect(node.log()).toContain(`chmod -R go-rwx ${node.dataDir}`);
   expect(lstatSync(node.dataDir).mode & 0o777).toBe(0o755);
 });

@@ -221,7 +221,7 @@ describe('when the process that holds the lock dies', () => {
       first: (_, run) =>
         eventually(
           'it waits for the others',
-          () => run.err.includes('processes that it started have not'),
+          () => run.err.includes('processes that it started are still running'),
           PATIENCE,
         ).then(() => {}),
     },
@@ -300,7 +300,11 @@ describe('the lock is held until all processes of the command have ended', () =>
     const script = `sh -c 'echo "pid $$"; exec sleep 300' & exit 5`;
     const run = begin(runOf('lock', 'behind', script));
     const [left = 0] = await pidsOf(run, 1);
-    await eventually('it says so', () => run.err.includes(`processes that it started have not (${left})`), PATIENCE);
+    await eventually(
+      'it says so',
+      () => run.err.includes(`processes that it started are still running (${left})`),
+      PATIENCE,
+    );
     expect((await remora('lock', 'run', '--wait', '0', 'behind', '--', 'echo', 'never')).code).toBe(75);
     process.kill(left, 'SIGTERM');
     expect((await run.ended).code).toBe(5);
@@ -312,7 +316,7 @@ describe('the lock is held until all processes of the command have ended', () =>
       runOf('lock', 'behind', `sh -c 'trap "" TERM; echo "pid $$"; while :; do sleep 0.1; done' & exit 5`),
     );
     const pids = await pidsOf(run, 1);
-    await eventually('it says so', () => run.err.includes('processes that it started have not'), PATIENCE);
+    await eventually('it says so', () => run.err.includes('processes that it started are still running'), PATIENCE);
     run.child.kill('SIGTERM');
     expect((await run.ended).code).toBe(5);
     expect(pids.filter(isRunning)).toEqual([]);

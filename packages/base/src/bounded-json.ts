@@ -17,7 +17,8 @@ export function parseBoundedJson(text: string, depthMax = JSON_DEPTH_MAX): unkno
     if (char === QUOTE) at = endOfString(text, at);
     else if (char === 0x5b || char === 0x7b) depth++;
     else if (char === 0x5d || char === 0x7d) depth--;
-    if (depth > depthMax) throw new SyntaxError(`the JSON is nested more than ${depthMax} levels deep`);
+    if (depth > depthMax)
+      throw new SyntaxError(`the JSON is nested more than ${depthMax} levels deep; reduce its depth`);
   }
   return JSON.parse(text);
 }

@@ -2,7 +2,7 @@ const FULL_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
 /** LevelDB hands on no more than the system's words. */
 const FULL_WORDS = /No space left on device|Disk quota exceeded/;
 
-export const DISK_FULL_ADVICE = 'the disk is full: free space, then start the node again';
+export const DISK_FULL_ADVICE = 'the disk is full: free space, then restart the node';
 
 /**
  * A disk did not do what was asked of it: it is full, or failed. It is never asked again, as the kernel may have dropped

@@ -12,20 +12,20 @@ test.each([
 });
 
 test.each([
-  { given: [], says: 'name at least one' },
-  { given: ['a'], says: "'a' is no host:port" },
-  { given: ['https://a'], says: "'https://a' is no host:port" },
-  { given: ['https://a:1/path'], says: 'is no host:port' },
-  { given: ['https://user@a:1'], says: 'is no host:port' },
+  { given: [], says: 'give at least one' },
+  { given: ['a'], says: "'a' is not a host:port address" },
+  { given: ['https://a'], says: "'https://a' is not a host:port address" },
+  { given: ['https://a:1/path'], says: 'is not a host:port address' },
+  { given: ['https://user@a:1'], says: 'is not a host:port address' },
   { given: ['grpc://a:1'], says: 'has the scheme grpc' },
   { given: ['HTTPS://a:1'], says: 'has the scheme HTTPS' },
   { given: ['constructor://a:1'], says: 'has the scheme constructor' },
-  { given: ['http://a:1', 'https://b:1'], says: 'some are http:// and some https://' },
+  { given: ['http://a:1', 'https://b:1'], says: 'they mix http:// and https://' },
 ])('$given are refused', ({ given, says }) => {
   expect(() => readEndpoints(given)).toThrow(says);
 });
 
 test('what cannot speak TLS refuses https and takes the rest', () => {
   expect(readPlainEndpoints(['http://a:1', 'b:2'], 'it')).toEqual(['a:1', 'b:2']);
-  expect(() => readPlainEndpoints(['b:2', 'https://a:1'], 'it')).toThrow('it cannot speak TLS');
+  expect(() => readPlainEndpoints(['b:2', 'https://a:1'], 'it')).toThrow('it does not support TLS');
 });

@@ -33,17 +33,17 @@ export function readEndpoints(texts: readonly string[]): Endpoints {
     }
     if (address === undefined) {
       throw invalid(
-        `'${escapeHidden(endpoint)}' is no host:port, such as 127.0.0.1:7480, [::1]:7480 or https://db1:7480`,
+        `'${escapeHidden(endpoint)}' is not a host:port address, such as 127.0.0.1:7480, [::1]:7480 or https://db1:7480`,
       );
     }
     const isTls = scheme === undefined ? undefined : TLS_OF[scheme];
     if (tls !== undefined && isTls !== undefined && isTls !== tls) {
-      throw invalid('some are http:// and some https://; one client speaks to all of them in the same way');
+      throw invalid('they mix http:// and https://; all endpoints of a client must use the same scheme');
     }
     tls ??= isTls;
     addresses.add(formatAddress(address));
   }
-  if (addresses.size === 0) throw invalid('name at least one, such as 127.0.0.1:7480');
+  if (addresses.size === 0) throw invalid('none given; give at least one, such as 127.0.0.1:7480');
   return { addresses: [...addresses], tls };
 }
 
@@ -51,7 +51,9 @@ export function readEndpoints(texts: readonly string[]): Endpoints {
 export function readPlainEndpoints(texts: readonly string[], who: string): readonly string[] {
   const { addresses, tls } = readEndpoints(texts);
   if (tls !== true) return addresses;
-  throw invalid(`${who} cannot speak TLS, so it does not connect to https://; use http:// or host:port for plain text`);
+  throw invalid(
+    `${who} does not support TLS, so it cannot connect to https://; use http:// or host:port for plain text`,
+  );
 }
 
 const TLS_OF: Readonly<Record<string, boolean>> = { http: false, https: true };

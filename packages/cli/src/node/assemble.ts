@@ -199,7 +199,7 @@ class Node implements AssembledNode {
       const groups = [...(store?.replicas() ?? [])].map((replica) => replica.group);
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
-    this.#closers.add('leaderships that came back', handOverAll);
+    this.#closers.add('leaderships returned by their previous holders', handOverAll);
     this.#startAgent(descriptor, finder, { store, seat, health });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({

@@ -239,28 +239,28 @@ describe('masters without a leader', () => {
         bed.view = false;
         bed.answering = [1];
       },
-      text: 'no leader of the masters answers for 5s: 1 of 3 founders is there (n1); waiting for n2, n3',
+      text: 'no leader of the masters has answered for 5s: 1 of 3 founders is up (n1); waiting for n2, n3',
     },
     {
       name: 'two of three are gone from a cluster that was complete',
       given: (bed) => {
         bed.answering = [1];
       },
-      text: 'no leader of the masters answers for 5s: 1 of 3 masters is there (n1); waiting for n2, n3',
+      text: 'no leader of the masters has answered for 5s: 1 of 3 masters is up (n1); waiting for n2, n3',
     },
     {
       name: 'nobody answers this node',
       given: (bed) => {
         bed.answering = [];
       },
-      text: 'no leader of the masters answers for 5s: 0 of 3 masters are there; waiting for n1, n2, n3',
+      text: 'no leader of the masters has answered for 5s: 0 of 3 masters are up; waiting for n1, n2, n3',
     },
     {
       name: 'all are there and cannot agree',
       given: (bed) => {
         bed.answering = [1, 2, 3];
       },
-      text: 'no leader of the masters answers for 5s: 3 of 3 masters are there (n1, n2, n3), and none of them leads',
+      text: 'no leader of the masters has answered for 5s: 3 of 3 masters are up (n1, n2, n3), but none of them leads',
     },
     {
       name: 'no longer than an election takes',
@@ -288,5 +288,5 @@ test('what the masters answer is completed with what the node knows better', () 
     ['noLeader', 0],
     ['diskReserve', 2],
   ]);
-  expect(conditions[0]?.text).toContain('the disk of node n1 has 7 MiB free, less than the 100 MiB that are kept');
+  expect(conditions[0]?.text).toContain('the disk of node n1 has 7 MiB free, less than the reserve of 100 MiB');
 });

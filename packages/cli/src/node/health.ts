@@ -127,7 +127,7 @@ export class NodeHealth {
     const { nodeId, name, cluster } = this.#deps;
     if (this.#stopping) yield healthCondition('stopping', { nodeId }, `node ${name} is stopping`);
     else if (cluster.view === undefined) {
-      yield healthCondition('starting', { nodeId }, `node ${name} is starting: it has not heard the masters yet`);
+      yield healthCondition('starting', { nodeId }, `node ${name} is starting: it has not heard from the masters yet`);
     }
   }
 
@@ -137,14 +137,14 @@ export class NodeHealth {
     if (!isBelowReserve(space, reserveBytes)) return;
     const text =
       `the disk of node ${name} has ${Math.floor(space.availableBytes / MIB)} MiB free, less than the ` +
-      `${Math.ceil(reserveBytes / MIB)} MiB that are kept (--disk-reserve): the ranges that it leads take in no values`;
+      `reserve of ${Math.ceil(reserveBytes / MIB)} MiB (--disk-reserve): the ranges that it leads refuse new values`;
     yield healthCondition('diskReserve', { nodeId }, text);
   }
 
   *#log(): Generator<HealthCondition> {
     const { nodeId, name } = this.#deps;
     if (!this.#deps.logHangs()) return;
-    const text = `the disk of node ${name} does not answer: it leads nothing until its log gets on`;
+    const text = `the disk of node ${name} does not respond: the node leads nothing until its log can be written again`;
     yield healthCondition('logHangs', { nodeId }, text);
   }
 
@@ -153,7 +153,7 @@ export class NodeHealth {
     const silentMs = silence === undefined ? 0 : this.#deps.clock.monotonicMs() - silence.sinceMs;
     if (silence === undefined || silentMs < MASTERS_SILENT_MS) return [];
     const since = formatDurationMs(Math.floor(silentMs / 1_000) * 1_000);
-    const text = `no leader of the masters answers for ${since}${this.#whoAnswers(silence)}`;
+    const text = `no leader of the masters has answered for ${since}${this.#whoAnswers(silence)}`;
     return [healthCondition('noMasters', {}, text)];
   }
 
@@ -166,8 +166,8 @@ export class NodeHealth {
     const missing = masters.filter(({ nodeId }) => !answering.has(nodeId)).map(({ name }) => name);
     const what = view === undefined ? 'founders' : 'masters';
     const names = there.length === 0 ? '' : ` (${there.join(', ')})`;
-    const count = `: ${there.length} of ${masters.length} ${what} ${there.length === 1 ? 'is' : 'are'} there${names}`;
-    return missing.length === 0 ? `${count}, and none of them leads` : `${count}; waiting for ${missing.join(', ')}`;
+    const count = `: ${there.length} of ${masters.length} ${what} ${there.length === 1 ? 'is' : 'are'} up${names}`;
+    return missing.length === 0 ? `${count}, but none of them leads` : `${count}; waiting for ${missing.join(', ')}`;
   }
 
   /** As the masters said last; before that those that founded the cluster. */

@@ -83,7 +83,7 @@ export class MasterReplica {
         if (this.#stopped) return; // the next start takes it up
         this.#changing = false;
         this.#attach(master);
-        logger.info({}, 'is a master from now on');
+        logger.info({}, 'this node became a master');
       })
       .catch(onFailure);
   }
@@ -107,7 +107,7 @@ export class MasterReplica {
       .then(() => {
         this.#changing = false;
         this.#deps.engine.delete(KEY);
-        logger.info({}, 'is no master any more');
+        logger.info({}, 'this node is no longer a master');
       })
       .catch(onFailure);
   }

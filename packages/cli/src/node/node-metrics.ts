@@ -24,30 +24,26 @@ export function nodeMetrics(
   const keys = gauge('range_keys', 'Number of keys.', range);
   const leases = gauge('range_leases', 'Number of leases.', range);
   const watches = gauge('range_watches', 'Number of open watches on this node.', range);
-  const outcomes = gauge('range_remembered_outcomes', 'Outcomes remembered for applied-once.', range);
-  const sessions = gauge('sessions', 'Sessions and leases that are open, of the ranges that this node leads.');
+  const outcomes = gauge('range_remembered_outcomes', 'Request outcomes remembered for deduplication.', range);
+  const sessions = gauge('sessions', 'Open sessions and leases of the ranges that this node leads.');
   const logBytes = gauge('log_bytes', 'Bytes in the write-ahead log.');
   const logSegments = gauge('log_segments', 'Segments of the write-ahead log.');
-  const logSyncs = gauge('log_syncs_total', 'Synced writes of the log since the start.');
+  const logSyncs = gauge('log_syncs_total', 'Synced writes to the log since the start.');
   const logAppends = gauge('log_appends_total', 'Appends to the log since the start.');
-  const diskBytes = gauge('disk_bytes', 'Size of the disk that the data directory is on; 0 when it is not known.');
-  const diskAvailable = gauge('disk_available_bytes', 'Free space on it.');
+  const diskBytes = gauge('disk_bytes', 'Size of the disk of the data directory; 0 if unknown.');
+  const diskAvailable = gauge('disk_available_bytes', 'Free space on the disk of the data directory.');
   const pendingBytes = gauge('engine_pending_bytes', 'Bytes changed in memory since the last checkpoint.');
   const host = gauge('raft', 'Counters of the Raft host since the start, by name.', ['counter']);
-  const requests = gauge('gateway_requests_total', 'Requests of clients let in since the start, by class.', ['class']);
+  const requests = gauge('gateway_requests_total', 'Client requests admitted since the start, by class.', ['class']);
   const refused = gauge('gateway_refused_total', 'Requests refused with RESOURCE_EXHAUSTED, by reason.', ['reason']);
-  const malformed = gauge('gateway_malformed_total', 'Requests refused for what they say, by how they came in.', [
-    'door',
-  ]);
-  const lookups = gauge('gateway_lookups_total', 'Questions of this gateway for the way to ranges since the start.', [
-    'of',
-  ]);
-  const conditions = gauge('condition', 'How often something is wrong, by its name; own: with this node itself.', [
+  const malformed = gauge('gateway_malformed_total', 'Requests refused as invalid, by protocol.', ['door']);
+  const lookups = gauge('gateway_lookups_total', 'Route lookups of this gateway since the start.', ['of']);
+  const conditions = gauge('condition', 'Current health conditions, by name; own: those of this node itself.', [
     'name',
     'severity',
     'own',
   ]);
-  const inFlight = gauge('under_way', 'Begun and not ended on this node, by what it is: 0 at rest.', ['what']);
+  const inFlight = gauge('under_way', 'Operations in progress on this node, by kind; 0 when idle.', ['what']);
   metrics.onRender(() => {
     const sums: Record<string, number> = { ...deps.host.inFlight(), ...deps.inFlight() };
     const { stats } = deps.admission;

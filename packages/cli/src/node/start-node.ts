@@ -116,7 +116,10 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
 function refusalOf(caller: Caller | ServiceError): PeerRefusal | undefined {
   if (caller instanceof ServiceError) return caller;
   if (caller.kind === 'node') return undefined;
-  return { code: 'UNAVAILABLE', message: 'the masters have not named the calling node to this one yet' };
+  return {
+    code: 'UNAVAILABLE',
+    message: 'this node has not learned of the calling node from the masters yet; try again',
+  };
 }
 
 /** One port carries the Raft streams and the calls between roles. */
@@ -167,7 +170,7 @@ class ProcessPeers implements Peers {
     const { clock, logger } = this.#parts;
     const input = { ...inputLimitsOf(this.#options), strangers: STRANGER_LIMITS };
     return openFramePort({ clock, logger, host, port, services, input }).catch((cause: unknown) => {
-      const message = `cannot listen on ${host}:${port}; is it taken? Choose another --peer-port`;
+      const message = `cannot listen on ${host}:${port}; is the port in use? Choose another --peer-port`;
       throw new CommandError('portTaken', message, { cause });
     });
   }

@@ -12,7 +12,7 @@ export function performTask(
   switch (task.type) {
     case 'createReplica':
       store?.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => {
-        if (error instanceof ServiceError) logger.warn({ error: error.message }, 'no replica was created');
+        if (error instanceof ServiceError) logger.warn({ error: error.message }, 'could not create a replica yet');
         else onFailure(error);
       });
       return;

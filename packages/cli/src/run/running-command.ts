@@ -212,7 +212,7 @@ export class RunningCommand {
     if (this.#ending !== undefined) return;
     const { shell, what, system } = this.#request;
     shell.err(
-      `remora: the command has ended, but processes that it started are running${someOf(this.identity, system.table)}. ` +
+      `remora: the command has ended, but processes that it started are still running${someOf(this.identity, system.table)}. ` +
         `${printableText(what)} is released when they have ended; send this process a signal to end them`,
     );
   }

@@ -92,7 +92,7 @@ export class FrameParser {
       const head = bytes.readUInt32LE(at);
       const length = head >>> KIND_BITS;
       if (length > this.payloadBytesMax) {
-        throw new FrameError(`a frame of ${length} bytes, which may have ${this.payloadBytesMax}`); // FP2
+        throw new FrameError(`a frame of ${length} bytes exceeds the limit of ${this.payloadBytesMax} bytes`); // FP2
       }
       const from = at + HEAD_BYTES;
       this.#wanted = HEAD_BYTES + length;

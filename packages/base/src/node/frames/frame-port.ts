@@ -158,7 +158,7 @@ function connectTo(address: string, tls: ConnectionOptions | undefined): Socket 
     // What stands before the gateways may choose the certificate by the name that is asked for; an address is none.
     return connectTls({ ...(isIP(host) === 0 ? { servername: host } : {}), ...tls, host, port });
   }
-  return new Socket().destroy(new Error(`'${address}' is no address`)); // told like any connection that fails
+  return new Socket().destroy(new Error(`'${address}' is not an address`)); // told like any connection that fails
 }
 
 /** How long a connection may say nothing, or nothing of use: it holds a descriptor for no longer. */

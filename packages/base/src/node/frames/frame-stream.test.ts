@@ -193,7 +193,7 @@ test('a connection that breaks ends the stream without a code', async () => {
   await eventually(() => nobody.heard.ends[0]?.message).toContain('ECONNREFUSED');
   const nowhere = dial('127.0.0.1:undefined');
   expect(nowhere.heard.ends).toEqual([]);
-  await eventually(() => nowhere.heard.ends).toEqual([{ message: "'127.0.0.1:undefined' is no address" }]);
+  await eventually(() => nowhere.heard.ends).toEqual([{ message: "'127.0.0.1:undefined' is not an address" }]);
 });
 
 /** All that comes back for these bytes until the port closes the connection. */
@@ -215,7 +215,7 @@ test('who speaks another protocol, or begins without a hello, is told so and sen
   expect(await answerTo(port.port, Buffer.from(http))).toContain('Clients use the client port');
   for (const first of ['no words', '[1]', '{"service":1}']) {
     const bytes = Buffer.concat([OPENING, ...frameBytes('data', Buffer.from(first))]);
-    expect(await answerTo(port.port, bytes)).toContain('does not begin with a hello');
+    expect(await answerTo(port.port, bytes)).toContain('does not start with a hello');
   }
   const large = frameBytes('data', Buffer.alloc(1 << 20))[0] ?? Buffer.alloc(0);
   expect(await answerTo(port.port, Buffer.concat([OPENING, large]))).toContain('a frame of 1048576 bytes');

@@ -207,9 +207,7 @@ export class FrameStream {
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       return this.#refuse(
-        this.#greeted
-          ? error.message
-          : `what answers there does not speak in frames (is it the port for HTTP?): ${error.message}`,
+        this.#greeted ? error.message : `the peer does not speak this protocol (is it an HTTP port?): ${error.message}`,
       );
     }
     this.#account?.unfinished(this.#parser.unfinishedBytes, this.#parser.frames);
@@ -233,7 +231,7 @@ export class FrameStream {
       return this.#handlers.onFrame(payload);
     }
     const hello = parseHello(payload);
-    if (hello === undefined) return this.#refuse('the stream does not begin with a hello'); // FS1
+    if (hello === undefined) return this.#refuse('the stream does not start with a hello frame'); // FS1
     this.#greeted = true;
     this.#parser.payloadBytesMax = this.#options.frameBytesMax;
     this.#onHello(hello);

@@ -110,7 +110,7 @@ export class OutputBudget {
     for (const account of to?.waiting ?? []) if (account.bytes > (largest?.bytes ?? 0)) largest = account;
     this.#closed[reason]++;
     const fields = { reason, address: to?.address, bytes: largest?.bytes, unreadBytes: this.#bytes };
-    this.#log.warn(reason, fields, 'closed a connection that does not take its answers');
+    this.#log.warn(reason, fields, 'closed a connection that does not read its responses');
     largest?.end();
     largest?.close();
   }

@@ -111,7 +111,7 @@ function rowsOf(command: CommandIdentity, table: ProcessTable, extent?: 'some'):
     if (isFirst && !listed) return [...found, rowFor(command)];
     if (found.length > 0 || extent === 'some' || !someEnded(command, rows, table)) return found;
   }
-  throw new Error(`processes of session ${command.session} come and go too fast to tell whose they are`);
+  throw new Error(`processes of session ${command.session} start and end too fast to be assigned to their owner`);
 }
 
 /**

@@ -37,5 +37,5 @@ export function listProcesses({ ids, look }: ProcessLook, extent?: 'some'): read
     for (const found of looks) if (typeof found !== 'string') rows.push(found);
     if (extent === 'some' || (reads >= READS_MIN && !looks.includes('ended'))) return rows;
   }
-  throw new Error(`processes come and go too fast to be listed, in ${READS_MAX} readings`);
+  throw new Error(`processes start and end too fast to be listed; gave up after ${READS_MAX} attempts`);
 }

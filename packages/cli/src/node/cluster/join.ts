@@ -47,7 +47,7 @@ export async function joinCluster(
     },
     descriptor,
   );
-  ports.logger.info({ seeds }, 'asking the cluster for an id');
+  ports.logger.info({ seeds }, 'requesting a node id from the cluster');
   try {
     return await agent.requestId(ports.signal);
   } catch (error) {

@@ -85,7 +85,7 @@ export class KnownCluster {
       this.#writeError = '';
     } catch (cause) {
       const error = String(cause);
-      if (error !== this.#writeError) logger.warn({ error }, 'could not write down who the nodes of the cluster are');
+      if (error !== this.#writeError) logger.warn({ error }, 'could not store the list of cluster nodes');
       this.#writeError = error;
     }
   }

@@ -95,8 +95,8 @@ export class PeerIdentities {
 function conflict(nodeId: number): ServiceError {
   return new ServiceError(
     'NODE_CONFLICT',
-    `node ${nodeId} came back without its data: the cluster knows it by another incarnation; ` +
-      'let it join as a new node: another --name, an empty data directory, and --join',
+    `node ${nodeId} came back without its data: the cluster knows another incarnation of it; ` +
+      'let it join as a new node, with another --name, an empty data directory, and --join',
     { details: { nodeId } },
   );
 }

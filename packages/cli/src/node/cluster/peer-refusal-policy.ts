@@ -96,9 +96,9 @@ const SAID_MS = 60_000;
 
 const ADVICE = {
   WRONG_CLUSTER:
-    'another cluster answers at that address: start the member that belongs there, or remove it with "remora admin nodes remove"',
+    'a node of another cluster answers at that address: start the member that belongs there, or remove it with "remora admin nodes remove"',
   NODE_CONFLICT:
-    'the node that answers there knows another one by the id of this one: end whichever was started with a copied name or an empty data directory',
+    'the node at that address knows another node with the id of this one: stop the node that was started with a copied name or an empty data directory',
 } as const;
 
 function isRefusal(code: ErrorCode): code is Refusal {

@@ -63,20 +63,21 @@ function facts({ group, range }: Held, electionTicks: number): HeldGroup {
 function goOnAlone(held: Held | undefined, request: GoOnAloneRequest): ServiceError | undefined {
   const what = request.groupId === MASTER_GROUP ? 'the masters' : `range ${request.groupId}`;
   const status = held?.group.status();
-  if (held === undefined || status?.replicaId !== request.replicaId) return later(`${what}: the replica is not here`);
+  if (held === undefined || status?.replicaId !== request.replicaId)
+    return later(`${what}: this node does not have the replica`);
   if (status.lastIndex !== request.lastIndex || status.lastTerm !== request.lastTerm) {
-    return later(`${what}: the log has changed since it was looked at`);
+    return later(`${what}: the log has changed since the plan was made`);
   }
   const context = held.range === undefined ? new Uint8Array(0) : encodeKnownEpoch(request.epoch);
   const result = held.group.forceAlone(context);
   if (!('refused' in result)) return undefined;
   return later(
     result.refused === 'leaderHeard'
-      ? `${what}: a leader may have been heard lately`
-      : `${what}: the replica holds nothing to go on with`,
+      ? `${what}: a leader may have been active recently`
+      : `${what}: the replica has no data to recover from`,
   );
 }
 
 function later(why: string): ServiceError {
-  return new ServiceError('UNAVAILABLE', `${why}; try again in some seconds`);
+  return new ServiceError('UNAVAILABLE', `${why}; try again in a few seconds`);
 }

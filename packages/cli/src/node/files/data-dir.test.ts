@@ -164,7 +164,7 @@ describe('identity', () => {
 
   test('a newer format is refused', async () => {
     writeFileSync(join(dir, 'node.json'), '{"formatVersion":99,"name":"n1","incarnation":"x"}');
-    await expect(open()).rejects.toThrow('has format 99, and this program knows 1; use a newer program');
+    await expect(open()).rejects.toThrow('has format 99; this program reads up to 1; use a newer version of remora');
   });
 
   test.each(['', '{', '{}', '{"formatVersion":1}', '[]'])(

@@ -141,7 +141,7 @@ export class DataDir {
 
 function expectSame(dir: string, what: string, expected: string, found: string): void {
   if (expected === found) return;
-  const advice = 'use another data directory, or the options that this one was made with';
+  const advice = 'use another data directory, or the options with which this one was created';
   throw new CommandError('dataDir', `${dir} belongs to ${what} ${found}, not to ${what} ${expected}; ${advice}`);
 }
 
@@ -155,8 +155,8 @@ async function expectWhole(dir: string, taken: boolean): Promise<void> {
   const lost = (await isEmpty('log')) && (taken || !noEngine) ? 'log' : taken && noEngine ? 'engine' : undefined;
   if (lost === undefined) return;
   const message =
-    `${dir}: ${lost}/ is empty, and this node has run before. Is its disk mounted? Without what was there it must not serve ` +
-    'as the one it was: it is replaced by a new one, under another name and with an empty directory';
+    `${dir}: ${lost}/ is empty, but this node has run before. Is its disk mounted? Without that data the node must not serve ` +
+    'under its old name: replace it by a new node with another name and an empty directory';
   throw new CommandError('dataDir', message);
 }
 
@@ -219,8 +219,8 @@ async function readVersioned(dir: string, name: string): Promise<Versioned | und
   if (value === undefined) return undefined;
   if (!isVersioned(value)) throw damaged(dir, name);
   if (value.formatVersion > DATA_FORMAT_VERSION) {
-    const versions = `has format ${value.formatVersion}, and this program knows ${DATA_FORMAT_VERSION}`;
-    throw new CommandError('dataDir', `${join(dir, name)} ${versions}; use a newer program`);
+    const versions = `has format ${value.formatVersion}; this program reads up to ${DATA_FORMAT_VERSION}`;
+    throw new CommandError('dataDir', `${join(dir, name)} ${versions}; use a newer version of remora`);
   }
   return value;
 }

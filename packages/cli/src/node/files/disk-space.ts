@@ -16,7 +16,7 @@ export function diskSpace(path: string, logger: Logger): () => NodeSpace {
       looking = false;
       if (error === null)
         known = { capacityBytes: stats.blocks * stats.bsize, availableBytes: stats.bavail * stats.bsize };
-      else logger.warn({ error: error.message }, 'could not see how much space is left on the disk');
+      else logger.warn({ error: error.message }, 'could not read the free space of the disk');
     });
   };
   look();

@@ -9,5 +9,5 @@ export async function warnOfLooseMode(dir: string, logger: Pick<Logger, 'warn'>)
   const { mode } = await stat(dir);
   if ((mode & OWN_UMASK) === 0) return;
   const advice = `run: chmod -R go-rwx ${dir}`;
-  logger.warn({ dir, mode: (mode & 0o777).toString(8), advice }, 'other users may enter the data directory');
+  logger.warn({ dir, mode: (mode & 0o777).toString(8), advice }, 'the data directory is accessible to other users');
 }

@@ -51,7 +51,7 @@ test('an unknown path is answered with what was probably meant', async () => {
   expect(response.status).toBe(404);
   expect(await response.json()).toEqual({ error: 'nothing at /heatlh; did you mean /health?' });
   expect(((await (await get('/zzz')).json()) as { error: string }).error).toContain(
-    'there is /health, /ready, /metrics',
+    'the paths are /health, /ready, /metrics',
   );
 });
 

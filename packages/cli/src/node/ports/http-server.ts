@@ -163,7 +163,7 @@ function sendRefusal(refusal: ServiceError, response: ServerResponse): void {
 function sendNotFound(options: HttpServerOptions, path: string, response: ServerResponse): void {
   const paths = [...PATHS, ...(options.handlers ?? []).flatMap(({ paths }) => paths)];
   const meant = suggest(path, paths);
-  const hint = meant === undefined ? `there is ${paths.join(', ')}` : `did you mean ${meant}?`;
+  const hint = meant === undefined ? `the paths are ${paths.join(', ')}` : `did you mean ${meant}?`;
   sendJson(response, 404, { error: `nothing at ${path.slice(0, 200)}; ${hint}` });
 }
 

@@ -13,16 +13,14 @@ export class PortMetrics {
       metrics.gauge({ name: `remora_port_${name}`, help, labels });
     const connections = gauge(
       'connections',
-      'Open connections that count for its limits, by port; for http, bodies that are arriving.',
+      'Open connections that count towards the limits, by port; for http, bodies that are being received.',
       ['port'],
     );
-    const unfinished = gauge(
-      'unfinished_bytes',
-      'Bytes of frames, and of bodies for http, that have begun and are not whole, by port.',
-      ['port'],
-    );
-    const unread = gauge('unread_bytes', 'Bytes that wait for clients who do not read, by port.', ['port']);
-    const closed = gauge('closed_total', 'Connections closed for what they hold since the start, by port and reason.', [
+    const unfinished = gauge('unfinished_bytes', 'Bytes of partly received frames (for http, bodies), by port.', [
+      'port',
+    ]);
+    const unread = gauge('unread_bytes', 'Bytes that wait for clients that do not read, by port.', ['port']);
+    const closed = gauge('closed_total', 'Connections closed at a limit since the start, by port and reason.', [
       'port',
       'reason',
     ]);

@@ -70,7 +70,7 @@ class Reader {
 
   byte(): number {
     const byte = this.#bytes[this.#at++];
-    if (byte === undefined) throw new ConfChangeError('a membership change that is cut short');
+    if (byte === undefined) throw new ConfChangeError('truncated membership change');
     return byte;
   }
 

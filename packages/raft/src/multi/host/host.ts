@@ -207,7 +207,7 @@ class Host implements NodeRaftHost {
   }
 
   createGroup(options: GroupOptions): Group {
-    assert(!this.#groups.has(options.groupId), `group ${options.groupId} is already here`);
+    assert(!this.#groups.has(options.groupId), `group ${options.groupId} already exists on this node`);
     assert(this.#state !== 'stopped', 'the raft host is stopped');
     const runner = new GroupRunner(this.#context, options);
     this.#groups.set(options.groupId, runner);
@@ -228,7 +228,7 @@ class Host implements NodeRaftHost {
       await runner.close('the replica was removed');
     }
     await recorded();
-    assert(!this.#groups.has(groupId), `group ${groupId} was created anew while its log was being removed`);
+    assert(!this.#groups.has(groupId), `group ${groupId} was created again while its log was being removed`);
     // Records of this group that are under way lie before the removal in the log, whose calls keep their order.
     this.#given.log.removeGroup(groupId);
     this.#write([], []);
@@ -424,7 +424,7 @@ class Host implements NodeRaftHost {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#logger.error(
       { error: text },
-      'raft has stopped: an invariant broke or the disk failed; this process must end',
+      'raft has stopped: an invariant broke or the disk failed; restart this process',
     );
     this.#given.onFatal(error);
   }

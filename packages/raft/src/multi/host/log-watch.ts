@@ -40,7 +40,8 @@ export class LogWatch {
 
   /** Something became durable. */
   moved(): void {
-    if (this.#handedOverAt > 0) this.#options.logger.info({ ticks: this.#ticks }, 'the write-ahead log gets on again');
+    if (this.#handedOverAt > 0)
+      this.#options.logger.info({ ticks: this.#ticks }, 'the write-ahead log can be written again');
     this.#ticks = 0;
     this.#handedOverAt = 0;
   }
@@ -55,7 +56,10 @@ export class LogWatch {
     this.#ticks += count;
     if (this.#ticks < stallTicks || this.#ticks - this.#handedOverAt < intervalTicks) return;
     if (this.#handedOverAt === 0) {
-      logger.error({ ticks: this.#ticks }, 'the write-ahead log hangs: its disk does not answer; others are to lead');
+      logger.error(
+        { ticks: this.#ticks },
+        'the write-ahead log hangs: its disk does not respond; leaderships are transferred to other nodes',
+      );
     }
     this.#handedOverAt = this.#ticks;
     let left = handOversMax;

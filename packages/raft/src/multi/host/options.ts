@@ -156,23 +156,26 @@ export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
   for (const [name, value] of Object.entries(options)) {
     if (typeof value !== 'number') continue;
     const least = mayBeZero.has(name) ? 0 : 1;
-    assert(Number.isFinite(value) && value >= least, `raft host option ${name} must be at least ${least}: ${value}`);
+    assert(
+      Number.isFinite(value) && value >= least,
+      `raft host option ${name} must be at least ${least}, not ${value}`,
+    );
   }
   for (const name of ['snapshotBytesPerSecondMax', 'snapshotBytesPerSecondBusy'] as const) {
     assert(
       options[name] === 0 || options[name] >= 1024 * 1024,
-      `${name} must be 0 or at least 1 MiB: chunks would come later than a receiver waits for them`,
+      `${name} must be 0 or at least 1 MiB: at lower rates, receivers time out waiting for chunks`,
     );
   }
   assert(options.electionTicks > options.heartbeatTicks, 'electionTicks must be above heartbeatTicks');
   assert(options.silenceTicks > options.electionTicks, 'silenceTicks must be above electionTicks');
   assert(
     options.catchUpTicksMax < options.electionTicks,
-    'catchUpTicksMax must be below electionTicks: a stall must not lead to a campaign by itself',
+    'catchUpTicksMax must be below electionTicks: a stall alone must not start a campaign',
   );
   assert(
     !options.leaseReads || options.checkQuorum,
-    'leaseReads needs checkQuorum: without it nobody sticks to a leader',
+    'leaseReads needs checkQuorum: without it, followers vote for others while their leader is alive',
   );
   assert(
     !options.leaseReads || leaseLengthOf(options) > options.heartbeatTicks * options.tickMs,

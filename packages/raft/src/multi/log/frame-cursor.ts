@@ -45,7 +45,7 @@ export class FrameCursor {
     await this.#load(frameBytes(this.#buffer, offset - this.#from));
     const frame = readFrame(this.#buffer, offset - this.#from, generation);
     if (frame === undefined) {
-      throw new LogDamagedError({ file: segment.path, offset }, 'a frame that was intact is not any more');
+      throw new LogDamagedError({ file: segment.path, offset }, 'a frame that was intact no longer is');
     }
     this.#at = this.#from + frame.end;
     return this.#cache.add({ generation, offset }, frame.payload, this.#at);

@@ -37,7 +37,10 @@ import { type Segment, SegmentFiles } from './segment-files.ts';
 /** Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used. */
 export async function openGroupLog(request: OpenGroupLogOptions): Promise<{ stats(): GroupLogStats } & GroupLog> {
   const segmentBytes = request.options?.segmentBytes ?? SEGMENT_BYTES_DEFAULT;
-  assert(segmentBytes >= SEGMENT_BYTES_MIN && segmentBytes <= 2 ** 30, 'a segment has between 4 KiB and 1 GiB');
+  assert(
+    segmentBytes >= SEGMENT_BYTES_MIN && segmentBytes <= 2 ** 30,
+    'the segment size must be between 4 KiB and 1 GiB',
+  );
   const { disk, dir, logger } = request;
   const recentBytes = request.options?.recentBytes ?? RECENT_BYTES_DEFAULT;
   const recovered = await recoverLog({ disk, dir, segmentBytes, recentBytes, logger });

@@ -32,8 +32,8 @@ export class LogDamagedError extends Error {
   constructor(place: { readonly file: string; readonly offset: number }, what: string) {
     super(
       `the write-ahead log is damaged in ${place.file} at offset ${place.offset}: ${what}. ` +
-        'Keep the data, and check the disk. Without what is missing this node must not vote as the one it was: ' +
-        'it is replaced by a new one, under another name and with an empty directory.',
+        'Keep the data, and check the disk. Without the missing data this node must not vote under its old name: ' +
+        'replace it by a new node with another name and an empty directory.',
     );
     this.file = place.file;
     this.offset = place.offset;
@@ -46,8 +46,8 @@ export class LogVersionError extends Error {
 
   constructor(file: string, version: number) {
     super(
-      `${file} has log format version ${version}, and this program reads up to ${LOG_FORMAT_VERSION}: ` +
-        'start the newer version again.',
+      `${file} has log format version ${version}; this program reads up to ${LOG_FORMAT_VERSION}: ` +
+        'use the newer version of the program.',
     );
   }
 }

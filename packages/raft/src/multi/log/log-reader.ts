@@ -126,7 +126,7 @@ function lost(place: EntryPlace, segment: Segment | undefined, { groupId, from }
   const file = segment?.path ?? `segment ${place.segment}`;
   return new LogDamagedError(
     { file, offset: place.offset },
-    `entries of group ${groupId} from index ${from} on are not where they were written`,
+    `entries of group ${groupId} from index ${from} on are missing at the position where they were written`,
   );
 }
 

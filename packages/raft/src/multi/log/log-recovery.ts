@@ -77,7 +77,7 @@ export async function readFrames(segment: Segment, visit: (frame: Frame) => void
   for (let at = SEGMENT_HEADER_BYTES; at < segment.position; ) {
     const frame = readFrame(bytes, at, segment.generation);
     if (frame === undefined) {
-      throw new LogDamagedError({ file: segment.path, offset: at }, 'a frame that was intact is not any more');
+      throw new LogDamagedError({ file: segment.path, offset: at }, 'a frame that was intact no longer is');
     }
     visit(frame);
     at = frame.end;
@@ -188,7 +188,7 @@ class Recovery {
     }
     // V1, within this segment; `#checkFollows` does it for later ones.
     if (hasLaterFrame(bytes, at, { generation, above: this.nextSequence })) {
-      throw new LogDamagedError({ file: path, offset: at }, 'a frame is bad, and later ones are intact');
+      throw new LogDamagedError({ file: path, offset: at }, 'a frame is bad, but later ones are intact');
     }
     this.#logger.debug({ file: path, offset: at, sequence: this.nextSequence }, 'the frames of the segment end here');
     return at;
@@ -209,13 +209,13 @@ class Recovery {
   #checkFollows(firstSequence: number): void {
     const unused = this.#unused[0];
     if (unused !== undefined) {
-      throw new LogDamagedError({ file: unused.path, offset: 0 }, 'its header is bad, and a later segment is in use');
+      throw new LogDamagedError({ file: unused.path, offset: 0 }, 'its header is bad, but a later segment is in use');
     }
     const last = this.segments.at(-1);
     if (last !== undefined && firstSequence !== this.nextSequence) {
       throw new LogDamagedError(
         { file: last.path, offset: last.position },
-        `frame ${this.nextSequence} is bad, and later segments are in use`,
+        `frame ${this.nextSequence} is bad, but later segments are in use`,
       );
     }
   }

@@ -52,20 +52,20 @@ describe('frames', () => {
     { name: 'text', bytes: Buffer.from('GET / HTTP/1.1\r\n\r\n'), because: /not a frame/ },
     { name: 'another version', bytes: Uint8Array.from([0xc0, WIRE_VERSION - 1]), because: /version/ },
     { name: 'an unknown type', bytes: frameOf(1, 10, 1, 1, 1), because: /type/ },
-    { name: 'a message that is cut short', bytes: frameOf(1, 6, 1, 1, 1, 5), because: /cut short/ },
+    { name: 'a message that is cut short', bytes: frameOf(1, 6, 1, 1, 1, 5), because: /truncated/ },
     { name: 'a number beyond 2^53', bytes: frameOf(255, 255, 255, 255, 255, 255, 255, 127), because: /too large/ },
     { name: 'a number that does not end', bytes: frameOf(...Array(8).fill(0x80), 1), because: /too large/ },
-    { name: 'more entries than bytes', bytes: frameOf(1, 4, 1, 1, 1, 0, 0, 0, 2, 0, 1, 0), because: /cut short/ },
+    { name: 'more entries than bytes', bytes: frameOf(1, 4, 1, 1, 1, 0, 0, 0, 2, 0, 1, 0), because: /truncated/ },
     {
       name: 'an entry that is cut short',
       bytes: frameOf(1, 4, 1, 1, 1, 0, 0, 0, 1, 0, 1, 3, 0, 0),
-      because: /cut short/,
+      because: /truncated/,
     },
     { name: 'an entry of unknown type', bytes: frameOf(1, 4, 1, 1, 1, 0, 0, 0, 1, 4, 1, 0), because: /type/ },
     { name: 'a first entry without a term', bytes: frameOf(1, 4, 1, 1, 1, 0, 0, 0, 1, 2, 0), because: /term/ },
     { name: 'entries beyond the last index', bytes: entriesAtTheEnd(), because: /too large/ },
-    { name: 'a list that is cut short', bytes: frameOf(1, 8, 1, 1, 1, 1, 1, 0, 2, 1), because: /cut short/ },
-    { name: 'neither yes nor no', bytes: frameOf(1, 8, 1, 1, 1, 1, 1, 2, 0, 0, 0, 0), because: /neither/ },
+    { name: 'a list that is cut short', bytes: frameOf(1, 8, 1, 1, 1, 1, 1, 0, 2, 1), because: /truncated/ },
+    { name: 'a flag is neither 0 nor 1', bytes: frameOf(1, 8, 1, 1, 1, 1, 1, 2, 0, 0, 0, 0), because: /neither/ },
   ])('$name is refused', ({ bytes, because }) => {
     expect(() => decodeFrame(bytes)).toThrow(WireError);
     expect(() => decodeFrame(bytes)).toThrow(because);
@@ -159,5 +159,5 @@ test('a snapshot header comes out as it went in, and garbage is refused', () => 
   expect(() => decodeSnapshotHeader(Buffer.from('garbage'))).toThrow(WireError);
   const header = encodeSnapshotHeader(SNAPSHOT_HEADER);
   expect(() => decodeSnapshotHeader(header.subarray(0, -1))).toThrow(WireError);
-  expect(() => decodeSnapshotHeader(Buffer.concat([header, Buffer.alloc(1)]))).toThrow(/left over/);
+  expect(() => decodeSnapshotHeader(Buffer.concat([header, Buffer.alloc(1)]))).toThrow(/trailing bytes/);
 });

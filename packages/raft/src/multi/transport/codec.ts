@@ -286,7 +286,7 @@ class MessageReader extends WireReader {
       const flags = this.byte();
       if (flags > (ENTRY_CONF | ENTRY_SAME_TERM)) throw new WireError('unknown entry type');
       if ((flags & ENTRY_SAME_TERM) === 0) term = this.varint();
-      else if (i === 1) throw new WireError('a first entry names its term');
+      else if (i === 1) throw new WireError('the first entry does not name its term');
       const length = this.varint();
       const data = this.#data(this.skip(length), length);
       entries.push({ index: prevIndex + i, term, type: (flags & ENTRY_CONF) === 0 ? 'normal' : 'conf', data });
@@ -312,7 +312,7 @@ function readMeta(reader: WireReader): SnapshotMeta {
   const index = reader.varint();
   const term = reader.varint();
   const autoLeave = reader.byte();
-  if (autoLeave > 1) throw new WireError('neither yes nor no');
+  if (autoLeave > 1) throw new WireError('a flag is neither 0 nor 1');
   const conf: ConfState = {
     voters: reader.varints(),
     votersOutgoing: reader.varints(),

@@ -135,7 +135,7 @@ function decodeReply(input: WireReader): HeartbeatReply {
 
 function nextId(last: GroupId, input: WireReader): GroupId {
   const difference = input.varint();
-  if (difference === 0) throw new WireError('group ids do not grow');
+  if (difference === 0) throw new WireError('group ids are not ascending');
   const id = last + difference;
   if (!Number.isSafeInteger(id)) throw new WireError('a group id is too large');
   return id;

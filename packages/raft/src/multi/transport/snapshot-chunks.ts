@@ -90,7 +90,7 @@ export class ChunkWindow {
   /** The messages from chunk `number` on, to be sent again. */
   from(number: number): readonly Buffer[] {
     if (number < this.#stored || number > this.taken) {
-      throw new WireError(`chunk ${number} is wanted, ${this.#stored} to ${this.taken} can be had`);
+      throw new WireError(`chunk ${number} was requested, but only ${this.#stored} to ${this.taken} are available`);
     }
     return this.#kept.slice(number - this.#stored);
   }

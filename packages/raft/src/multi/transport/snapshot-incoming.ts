@@ -76,7 +76,7 @@ export class IncomingSnapshots {
           const message = decodeSenderMessage(bytes);
           if (transfer !== undefined) transfer.message(link, message);
           else if (message.type === 'open') transfer = this.#open(from, link, message);
-          else throw new WireError('a snapshot stream begins with its opening');
+          else throw new WireError('a snapshot stream must start with its opening');
         } catch (error) {
           if (!(error instanceof WireError)) throw error;
           end(error.message);
@@ -108,12 +108,12 @@ export class IncomingSnapshots {
     if (this.#stopped || open.attempt > 1) {
       const reason = this.#stopped
         ? 'the node is stopping'
-        : 'this node does not know the transfer: it has to begin anew';
+        : 'this node does not know the transfer: it must start again';
       refuse(link, this.#stopped ? 'failed' : 'unknown', reason);
       return undefined;
     }
     for (const older of this.#transfers.values()) {
-      if (older.isFor(from, open.header)) older.fail('failed', 'a newer transfer took its place'); // I5
+      if (older.isFor(from, open.header)) older.fail('failed', 'replaced by a newer transfer'); // I5
     }
     const transfer = new Transfer(this.#context, from, open.header, (keep) =>
       keep ? this.#over(key) : this.#forget(key),
@@ -187,11 +187,11 @@ class Transfer {
 
   /** A stream of this transfer begins. */
   take(link: IncomingLink, attempt: number): void {
-    if (attempt <= this.#attempt) return link.end('a newer stream took its place'); // I2
+    if (attempt <= this.#attempt) return link.end('replaced by a newer stream'); // I2
     this.#attempt = attempt;
     const older = this.#link;
     this.#link = link;
-    older?.end('a newer stream took its place'); // I2
+    older?.end('replaced by a newer stream'); // I2
     this.#hold?.cancel();
     this.#answerOpening();
   }
@@ -203,7 +203,7 @@ class Transfer {
     if (this.#state.at === 'installed' || this.#state.at === 'failed') return;
     const { clock, options } = this.#context;
     this.#hold = clock.setTimer(options.resumeMs, () =>
-      this.fail('failed', 'the sender went away and did not come back'),
+      this.fail('failed', 'the sender disconnected and did not return in time'),
     );
   }
 
@@ -211,11 +211,11 @@ class Transfer {
     if (this.#link !== link) return; // I2
     switch (message.type) {
       case 'open':
-        throw new WireError('a snapshot stream is opened twice');
+        throw new WireError('a snapshot stream was opened twice');
       case 'chunk':
         return this.#chunk(message.number, message.bytes);
       case 'finish':
-        if (message.count !== this.#received) throw new WireError('a snapshot ends before all its chunks are there');
+        if (message.count !== this.#received) throw new WireError('a snapshot ended before all its chunks arrived');
         this.#count = message.count;
         void this.#store();
         return;
@@ -252,9 +252,9 @@ class Transfer {
   #chunk(number: number, bytes: Uint8Array): void {
     if (this.#state.at !== 'receiving') return;
     if (number !== this.#received)
-      throw new WireError(`chunk ${number} of a snapshot came instead of ${this.#received}`);
+      throw new WireError(`received chunk ${number} of a snapshot instead of chunk ${this.#received}`);
     if (this.#queue.length >= this.#context.options.windowChunks) {
-      throw new WireError('more chunks of a snapshot came than are allowed'); // I4
+      throw new WireError('received more chunks of a snapshot than allowed'); // I4
     }
     this.#received++;
     this.#queue.push(bytes);

@@ -95,13 +95,13 @@ export function decodeSenderMessage(bytes: Uint8Array): SenderMessage {
   switch (message[0]) {
     case OPEN: {
       const headBytes = 1 + TRANSFER_ID_BYTES + ATTEMPT_BYTES;
-      if (message.length < headBytes) throw new WireError('a snapshot opening is cut short');
+      if (message.length < headBytes) throw new WireError('truncated snapshot opening');
       const id = message.toString('hex', 1, 1 + TRANSFER_ID_BYTES);
       const attempt = message.readUInt32BE(1 + TRANSFER_ID_BYTES);
       return { type: 'open', id, attempt, header: decodeSnapshotHeader(message.subarray(headBytes)) };
     }
     case CHUNK: {
-      if (message.length <= CHUNK_HEAD_BYTES) throw new WireError('a snapshot chunk is cut short');
+      if (message.length <= CHUNK_HEAD_BYTES) throw new WireError('truncated snapshot chunk');
       return {
         type: 'chunk',
         number: message.readUIntBE(1, NUMBER_BYTES),
@@ -150,7 +150,7 @@ export function decodeReceiverMessage(bytes: Uint8Array): ReceiverMessage {
       return { type: 'installed' };
     case REFUSED: {
       const refusal = REFUSALS[message[1] ?? REFUSALS.length];
-      if (refusal === undefined) throw new WireError('a snapshot is refused in an unknown way');
+      if (refusal === undefined) throw new WireError('unknown kind of snapshot refusal');
       return { type: 'refused', refusal, reason: message.toString('utf8', 2) };
     }
     default:

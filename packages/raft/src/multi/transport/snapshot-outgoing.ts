@@ -267,7 +267,7 @@ class Outgoing {
   }
 
   #fail(reason: unknown): void {
-    this.#failure ??= reason ?? new Error('the snapshot was given up');
+    this.#failure ??= reason ?? new Error('the snapshot was aborted');
     this.#wake?.();
   }
 

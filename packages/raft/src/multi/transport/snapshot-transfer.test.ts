@@ -207,7 +207,7 @@ describe('the receiving end', () => {
     first.say(chunk(1, 'not this'));
     second.say(chunk(1, 'b'));
     await settle();
-    expect(first.ends).toEqual(['a newer stream took its place']);
+    expect(first.ends).toEqual(['replaced by a newer stream']);
     expect(second.answers[0]).toMatchObject({ type: 'ready', wanted: 1 });
     expect(chunks).toEqual(['a', 'b']);
   });
@@ -219,7 +219,7 @@ describe('the receiving end', () => {
     await settle();
     second.say(open(3));
     late.say(open(2));
-    expect(late.ends).toEqual(['a newer stream took its place']);
+    expect(late.ends).toEqual(['replaced by a newer stream']);
     expect(late.answers).toEqual([]);
     late.say(chunk(0, 'late'));
     second.say(chunk(0, 'a'));
@@ -250,14 +250,18 @@ describe('the receiving end', () => {
   });
 
   test.each<{ name: string; says: readonly SenderMessage[]; error: string }>([
-    { name: 'leaves out a chunk', says: [chunk(1, 'x')], error: 'chunk 1 of a snapshot came instead of 0' },
-    { name: 'repeats a chunk', says: [chunk(0, 'x'), chunk(0, 'x')], error: 'chunk 0 of a snapshot came instead of 1' },
-    { name: 'ends too early', says: [{ type: 'finish', count: 2 }], error: 'ends before all its chunks' },
+    { name: 'leaves out a chunk', says: [chunk(1, 'x')], error: 'received chunk 1 of a snapshot instead of chunk 0' },
+    {
+      name: 'repeats a chunk',
+      says: [chunk(0, 'x'), chunk(0, 'x')],
+      error: 'received chunk 0 of a snapshot instead of chunk 1',
+    },
+    { name: 'ends too early', says: [{ type: 'finish', count: 2 }], error: 'ended before all its chunks' },
     { name: 'opens twice', says: [open(2)], error: 'opened twice' },
     {
       name: 'sends beyond the window',
       says: [chunk(0, 'a'), chunk(1, 'b'), chunk(2, 'c')],
-      error: 'more chunks of a snapshot came than are allowed',
+      error: 'received more chunks of a snapshot than allowed',
     },
   ])('ends a stream that $name, and another one can go on (I4)', async ({ says, error }) => {
     const { transfers, aborts, hold } = endpoint(2);
@@ -293,7 +297,7 @@ describe('the receiving end', () => {
     await settle();
     second.say(open(1, '00000000000000bb'));
     await settle();
-    expect(aborts).toEqual(['a newer transfer took its place']);
+    expect(aborts).toEqual(['replaced by a newer transfer']);
     expect(first.answers.at(-1)).toMatchObject({ type: 'refused', refusal: 'failed' });
     expect(second.answers[0]).toMatchObject({ type: 'ready', wanted: 0 });
   });

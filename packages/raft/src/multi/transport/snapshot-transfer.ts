@@ -37,7 +37,7 @@ const CHUNK_BYTES_MAX = 256 * 1024;
 export function snapshotTransferOptions(given: Partial<SnapshotTransferOptions> = {}): SnapshotTransferOptions {
   const options: SnapshotTransferOptions = { ...SNAPSHOT_TRANSFER_DEFAULTS, ...given };
   for (const [name, value] of Object.entries(options)) {
-    assert(Number.isFinite(value) && value > 0, `snapshot option ${name} must be above 0: ${value}`);
+    assert(Number.isFinite(value) && value > 0, `snapshot option ${name} must be above 0, not ${value}`);
   }
   assert(options.chunkBytes <= CHUNK_BYTES_MAX, 'chunkBytes must not be above 256 KiB');
   assert(options.workingMs < options.silenceMs, 'workingMs must be below silenceMs');

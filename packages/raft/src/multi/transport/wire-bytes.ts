@@ -77,7 +77,7 @@ export class WireReader {
 
   byte(): number {
     const byte = this.#bytes[this.#at++];
-    if (byte === undefined) throw new WireError('cut short');
+    if (byte === undefined) throw new WireError('truncated message');
     return byte;
   }
 
@@ -95,7 +95,7 @@ export class WireReader {
       }
       scale *= 0x80;
     }
-    throw new WireError('a number is too large');
+    throw new WireError('number too large');
   }
 
   varints(): number[] {
@@ -108,14 +108,14 @@ export class WireReader {
   /** How many items follow, of at least `bytesEach`: never more than there are bytes for (B2). */
   count(bytesEach: number): number {
     const count = this.varint();
-    if (count * bytesEach > this.#bytes.length - this.#at) throw new WireError('a list is cut short');
+    if (count * bytesEach > this.#bytes.length - this.#at) throw new WireError('truncated list');
     return count;
   }
 
   /** Goes past `length` bytes and returns where they begin. */
   skip(length: number): number {
     const from = this.#at;
-    if (length > this.#bytes.length - from) throw new WireError('bytes are cut short');
+    if (length > this.#bytes.length - from) throw new WireError('truncated bytes');
     this.#at += length;
     return from;
   }
@@ -125,6 +125,6 @@ export class WireReader {
   }
 
   end(): void {
-    if (!this.atEnd) throw new WireError('bytes are left over');
+    if (!this.atEnd) throw new WireError('trailing bytes');
   }
 }

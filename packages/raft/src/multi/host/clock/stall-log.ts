@@ -23,7 +23,7 @@ export class StallLog {
     if (this.#timer === undefined) {
       this.#logger.warn(
         { elapsedMs: Math.round(elapsedMs) },
-        'the event loop stalled: a machine without time or memory, or a long computation; elections may follow',
+        'the event loop stalled: the machine lacks CPU time or memory, or a computation took long; elections may follow',
       );
       this.#gather();
     } else {
@@ -50,7 +50,7 @@ export class StallLog {
   #tell(): boolean {
     if (this.#stalls === 0) return false;
     const [stalls, worstMs] = [this.#stalls, Math.round(this.#worstMs)];
-    this.#logger.warn({ stalls, worstMs }, 'the event loop stalled again, so often since this was last said');
+    this.#logger.warn({ stalls, worstMs }, 'the event loop stalled again; the count is since the last such message');
     this.#stalls = 0;
     this.#worstMs = 0;
     return true;

@@ -76,14 +76,14 @@ describe('start state', () => {
     const log = recovered(at(8, 3), entries(9, 12, 3));
     expect(() => startState({ groupId: 2, applied: at(5, 3), recovered: log })).toThrow(StateLostError);
     expect(() => startState({ groupId: 2, applied: at(5, 3), recovered: log })).toThrow(
-      /group 2 is damaged: its log begins behind index 8.* back at index 5/,
+      /group 2 is damaged: its log starts after index 8.* back at index 5/,
     );
   });
 
   test('a log that begins at what is applied, in another term, is fatal', () => {
     const log = recovered(at(5, 2), []);
     expect(() => startState({ groupId: 2, applied: at(5, 3), recovered: log })).toThrow(
-      /begins behind \(5, term 2\), and it is at \(5, term 3\)/,
+      /starts after \(5, term 2\), but the state is at \(5, term 3\)/,
     );
   });
 });

@@ -30,8 +30,8 @@ export class StateLostError extends Error {
   constructor(groupId: GroupId, what: string) {
     super(
       `the state of group ${groupId} is damaged: ${what}. ` +
-        'Keep the data, and check the disk. Without what is missing this node must not serve as the one it was: ' +
-        'it is replaced by a new one, under another name and with an empty directory.',
+        'Keep the data, and check the disk. Without the missing data this node must not serve under its old name: ' +
+        'replace it by a new node with another name and an empty directory.',
     );
   }
 }
@@ -67,13 +67,13 @@ function checkReach(groupId: GroupId, applied: LogPosition, start: LogPosition):
   if (start.index > applied.index) {
     throw new StateLostError(
       groupId,
-      `its log begins behind index ${start.index}, where it was durable, and it is back at index ${applied.index}`,
+      `its log starts after index ${start.index}, up to which the state was durable, but the state is back at index ${applied.index}`,
     );
   }
   if (start.index === applied.index && start.term !== applied.term) {
     throw new StateLostError(
       groupId,
-      `its log begins behind (${start.index}, term ${start.term}), and it is at (${applied.index}, term ${applied.term})`,
+      `its log starts after (${start.index}, term ${start.term}), but the state is at (${applied.index}, term ${applied.term})`,
     );
   }
 }

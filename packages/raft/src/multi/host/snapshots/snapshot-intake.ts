@@ -43,10 +43,10 @@ export class SnapshotIntake {
     const { options, stats } = this.#host;
     const runner = this.#host.find(header.groupId);
     if (runner === undefined || runner.replicaId !== header.to) {
-      throw new Error(`replica ${header.to} of group ${header.groupId} is not here`);
+      throw new Error(`this node does not have replica ${header.to} of group ${header.groupId}`);
     }
-    if (!runner.comesFrom(header.from, from)) throw new Error(`replica ${header.from} does not live at node ${from}`);
-    if (runner.snapshots.receiving) throw snapshotBusy('the group is busy with another snapshot');
+    if (!runner.comesFrom(header.from, from)) throw new Error(`replica ${header.from} is not on node ${from}`);
+    if (runner.snapshots.receiving) throw snapshotBusy('the group is already receiving another snapshot');
     if (this.#receiving >= options.snapshotReceivesMax) throw snapshotBusy('too many snapshots are being received');
     this.#receiving++;
     const incoming = await IncomingSnapshot.begin(
@@ -71,6 +71,6 @@ export class SnapshotIntake {
     );
     if (incoming !== undefined) return incoming;
     this.#receiving--;
-    throw new Error('the snapshot is not wanted');
+    throw new Error('the snapshot is not needed');
   }
 }

@@ -46,7 +46,7 @@ export async function* pacedChunks(chunks: AsyncIterable<Uint8Array>, pace: Pace
   const source = chunks[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await within(clock, idleTimeoutMs, source.next(), 'the state machine gave no further chunk');
+      const next = await within(clock, idleTimeoutMs, source.next(), 'the state machine returned no further chunk');
       if (next.done === true) return;
       for (let at = 0; at < next.value.length; at += PIECE_BYTES_MAX) {
         const piece = next.value.subarray(at, at + PIECE_BYTES_MAX);

@@ -123,9 +123,9 @@ export class IncomingSnapshot implements SnapshotReceiver {
 
   /** The installation shows no progress: it goes on, and nobody waits for it (R5). */
   #stuck(): Error {
-    this.#runner.logger.error({ index: this.#header.meta.index }, 'installing a snapshot shows no progress');
+    this.#runner.logger.error({ index: this.#header.meta.index }, 'installing a snapshot makes no progress');
     this.#free();
-    return new Error('the state machine shows no progress in installing the snapshot');
+    return new Error('the state machine makes no progress installing the snapshot');
   }
 
   abort(reason: string): void {
@@ -133,7 +133,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
     this.#aborted = reason;
     this.#gone.abort(givenUp(reason));
     this.#idle?.cancel();
-    this.#runner.logger.warn({ reason }, 'receiving a snapshot broke off');
+    this.#runner.logger.warn({ reason }, 'receiving a snapshot failed');
     void this.#last.then(() => this.#endAborted(reason)); // R1
   }
 
@@ -179,7 +179,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
       throw error;
     }
     if (this.#state === 'receiving' && this.#aborted === undefined) {
-      this.#idle = clock.setTimer(limitMs, () => this.abort('the next chunk did not come'));
+      this.#idle = clock.setTimer(limitMs, () => this.abort('the next chunk did not arrive in time'));
     }
   }
 
@@ -210,5 +210,5 @@ export class IncomingSnapshot implements SnapshotReceiver {
 }
 
 function givenUp(reason: string): Error {
-  return new Error(`the snapshot was given up: ${reason}`);
+  return new Error(`the snapshot was aborted: ${reason}`);
 }

@@ -150,10 +150,10 @@ export class SnapshotSender {
   /** Resolves with the bytes sent. */
   async #send({ group, to, node }: Wanted, { outgoing, dueMs }: Picture): Promise<number> {
     const { clock, options, transport, stats } = this.#host;
-    if (node === NOWHERE) throw new Error(`the node of replica ${to} is not known`);
+    if (node === NOWHERE) throw new Error(`the node of replica ${to} is unknown`);
     const overdue = new AbortController();
     const leftMs = Math.max(0, dueMs - clock.monotonicMs());
-    const timer = clock.setTimer(leftMs, () => overdue.abort(new Error('it took too long'))); // S4
+    const timer = clock.setTimer(leftMs, () => overdue.abort(new Error('it exceeded its time limit'))); // S4
     const { signal, letGo } = joinSignals([outgoing.signal, this.#stopped.signal, overdue.signal]);
     const { meta, chunks, bytes } = outgoing.snapshot;
     const log = new ProgressLog({
@@ -176,7 +176,7 @@ export class SnapshotSender {
     });
     const resumed = () => {
       stats.snapshotsResumed++;
-      group.logger.info({ to, index: meta.index, bytes: log.bytes }, 'a snapshot goes on after a break');
+      group.logger.info({ to, index: meta.index, bytes: log.bytes }, 'resumed a snapshot after a broken connection');
     };
     const header = { groupId: group.groupId, from: group.replicaId, to, term: outgoing.term, meta };
     try {

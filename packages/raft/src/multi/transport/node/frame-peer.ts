@@ -221,7 +221,7 @@ export class FramePeer {
   #overflow(bytes: number): void {
     if (this.#overflowing) return;
     this.#overflowing = true;
-    this.#context.logger.warn({ peer: this.#node, bytes }, 'a peer is too slow: frames are dropped');
+    this.#context.logger.warn({ peer: this.#node, bytes }, 'a peer is too slow: dropping frames');
     this.#lost(); // P3
   }
 

@@ -47,7 +47,7 @@ export function checkPeer(
     return { refusal: { code: 'INVALID_ARGUMENT', message: 'the stream does not name its node' } };
   }
   if (version !== String(WIRE_VERSION)) {
-    const message = `raft wire version ${version} is not spoken here, only ${WIRE_VERSION}`;
+    const message = `raft wire version ${version} is not supported, only ${WIRE_VERSION}`;
     return { refusal: { code: 'UNIMPLEMENTED', message } };
   }
   if (clusterId !== local.clusterId) {
@@ -56,10 +56,10 @@ export function checkPeer(
   }
   const peer = { clusterId, nodeId, incarnation };
   if (nodeId === local.nodeId && incarnation === local.incarnation) {
-    return { refusal: { code: 'UNAVAILABLE', message: `node ${nodeId} has reached itself` } }; // K3
+    return { refusal: { code: 'UNAVAILABLE', message: `node ${nodeId} connected to itself` } }; // K3
   }
   if (nodeId === local.nodeId) {
-    const message = `node ${nodeId}: it claims the id of the node that it talks to`;
+    const message = `the peer claims node id ${nodeId}, which is the id of this node`;
     return { refusal: { code: 'NODE_CONFLICT', message } };
   }
   const refusal = verify(peer);
@@ -75,7 +75,7 @@ export function checkAnswer(
 ): PeerRefusal | undefined {
   const checked = checkPeer(hello, local, (peer) => {
     if (peer.nodeId === node) return verify(peer);
-    return { code: 'UNAVAILABLE', message: `node ${peer.nodeId} answers there` };
+    return { code: 'UNAVAILABLE', message: `node ${peer.nodeId} answers at that address` };
   });
   return 'refusal' in checked ? checked.refusal : undefined;
 }

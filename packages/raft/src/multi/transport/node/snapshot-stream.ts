@@ -14,7 +14,7 @@ import { streamOptions } from './transport-options.ts';
 export function dialSnapshot(context: PeerContext, node: NodeId, events: SnapshotLinkEvents): SnapshotLink {
   const address = context.resolveAddress(node);
   if (address !== undefined) return new StreamSnapshotLink(context, node, address, events);
-  context.clock.setImmediate(() => events.broken(`the address of node ${node} is not known`));
+  context.clock.setImmediate(() => events.broken(`the address of node ${node} is unknown`));
   return { send: () => undefined, close: () => undefined };
 }
 

@@ -204,7 +204,7 @@ class SocketNode implements Transport {
     const { peer, handlers } = welcome;
     const older = this.#incoming.get(peer.nodeId);
     this.#incoming.set(peer.nodeId, stream);
-    older?.end({ code: 'UNAVAILABLE', message: 'a newer stream took its place' });
+    older?.end({ code: 'UNAVAILABLE', message: 'replaced by a newer stream' });
     // A stream from it shows that it is up: do not wait before dialling it.
     this.#peers.get(peer.nodeId)?.nudge();
     const frames = new IncomingFrames(peer.nodeId, handlers);

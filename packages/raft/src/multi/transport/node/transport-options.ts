@@ -52,7 +52,7 @@ export function transportOptions(given: GivenTransportOptions = {}): TransportOp
   const options: TransportOptions = { ...TRANSPORT_DEFAULTS, ...given, snapshots };
   for (const [name, value] of Object.entries(options)) {
     if (typeof value !== 'number') continue;
-    assert(Number.isFinite(value) && value > 0, `transport option ${name} must be above 0: ${value}`);
+    assert(Number.isFinite(value) && value > 0, `transport option ${name} must be above 0, not ${value}`);
   }
   assert(options.backoffMinMs <= options.backoffMaxMs, 'backoffMinMs must not be above backoffMaxMs');
   assert(options.frameBytesMax < options.messageBytesMax, 'frameBytesMax must be below messageBytesMax');
