@@ -77,17 +77,17 @@ export interface MasterServiceDeps {
 const NODES_MAX = 1_000;
 
 /**
- * What nodes and gateways ask of the master: its leader answers, the others say who that is.
+ * Serves nodes and gateways: the masters' leader answers, the other masters name the leader.
  *
- * SV1. A node that is refused ends, for good. So it is refused only by what is known to be the latest: a leader that was
- *      deposed, and has not heard so, may not know that the node was given its id, or that its name has become free.
- * SV2. A caller registers only the id that it presented on its link (protocol/rpc/access.ts), or asks for a new one. An
- *      id below those that the masters give out is a founding member's: if it is not registered, only a caller that is
- *      verified registers it. Nobody else takes the name of a founding member.
- * SV3. Anyone who reaches the port may join until nodes prove who they are, so the number of nodes is bounded.
- * SV4. A node that joins as it is registered already is answered without a proposal, by a leader that is known to lead:
- *      a deposed one may know an address of the node that it does not have any more. Callers that are not known as nodes
- *      have few registrations proposed at a time and per second (nodes/join-rate.ts), so strangers do not keep the log busy.
+ * SV1. A refused node ends for good. So a refusal is based only on the latest state: a deposed leader that has not
+ *      heard of its successor may not know that the node was assigned its id, or that the node's name has become free.
+ * SV2. A caller registers only the id that it presented on its link (protocol/rpc/access.ts), or requests a new one.
+ *      Ids below those that the masters assign belong to founding members: an unregistered one can be registered only
+ *      by a verified caller. No other node can take the name of a founding member.
+ * SV3. Until nodes authenticate, anyone who reaches the port may join, so the number of nodes is bounded.
+ * SV4. A node that joins exactly as it is registered is answered without a proposal, by a leader that is known to lead:
+ *      a deposed leader may know an outdated address of the node. Callers that are not known as nodes can cause only
+ *      few registrations at a time and per second (nodes/join-rate.ts), so strangers cannot overload the log.
  */
 export class MasterService {
   readonly #deps: MasterServiceDeps;

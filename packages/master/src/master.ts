@@ -74,13 +74,15 @@ const TICK_MS = 100;
 const CARE_TICKS = 10;
 
 /**
- * One replica of the master group: the cluster's metadata, and on the leader the care for it.
+ * One replica of the master group: the cluster's metadata and, on the leader, the management of the cluster.
  *
  * M3. Only a leader that has applied an entry of its own term answers from its state.
- * M4. What nodes report (health, leaders) is kept in the leader's memory only and built anew by each leader.
- * M5. Every proposal is answered once: with its result, or with an error when leadership moved before it was known.
- * M6. What people ask is answered by a leader that is known to lead after it was asked: one that was deposed and has not
- *      heard of it would say that something is so already, or has begun, which its successor knows nothing of.
+ * M4. What nodes report (health, leaders) is kept only in the leader's memory; each new leader collects it again.
+ * M5. Every proposal is answered once: with its result, or with an error if the leader changed before the result was
+ *     known.
+ * M6. Requests by administrators are answered only by a leader that is known to lead after the request arrived. A
+ *     deposed leader that has not heard of its successor could report states or operators that the successor does not
+ *     know.
  */
 export class Master implements StateMachine {
   readonly #deps: MasterDeps;

@@ -1,10 +1,10 @@
 /**
- * What is wrong with a cluster: a pure function of what the masters' leader knows.
+ * The problems of a cluster, as a pure function of what the masters' leader knows.
  *
- * CK1. A leader that is new says nothing of nodes from which it has not heard yet, nor of what only they can tell: for as
- *      long as a node may be silent, it is only said that they have not been heard (`notInformed`).
- * CK2. A range has a leader only if the node that says so is still heard.
- * CK3. What a node finds wrong with itself is told as it says, while it is heard.
+ * CK1. A new leader reports nothing about nodes from which it has not heard yet, nor anything that only they can
+ *      report. For as long as a node may be silent, it only reports that it has not heard from them (`notInformed`).
+ * CK2. A range has a leader only if the node that reports to lead it is still heard.
+ * CK3. Problems that a node reports about itself are passed on unchanged while the node is heard.
  */
 import { type Bytes, formatDurationMs } from '@remora/base';
 import {

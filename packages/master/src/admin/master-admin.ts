@@ -33,11 +33,11 @@ export interface MasterAdminDeps {
 }
 
 /**
- * What the master's leader does for operators of the cluster.
+ * Serves administrators on the masters' leader.
  *
- * MA1. A setting is checked against all others before it is proposed, and applied only if none was changed meanwhile: two
- *      operators at once cannot make a combination that neither would have been allowed. While a change is not answered,
- *      nothing is taken for set already: it may still be applied.
+ * MA1. A setting is checked against all others before it is proposed, and applied only if none was changed in the
+ *      meantime: two administrators at once cannot create a combination that neither would have been allowed. While a
+ *      change is not answered, no value is reported as already set, because the change may still be applied.
  */
 export class MasterAdmin {
   readonly #deps: MasterAdminDeps;

@@ -1,6 +1,6 @@
 /**
- * When ranges are split and merged without anybody asking for it. Nodes have these as options, which are the first values
- * of the cluster's settings of the same names: what was set for the cluster goes before.
+ * When ranges are split and merged automatically. Nodes have these values as options, which are the defaults of the
+ * cluster settings of the same names: a value set for the cluster takes precedence.
  */
 import { bool, bytes, durationMs, int, type OptionDefinition, type OptionValues } from '@remora/base';
 import type { SplitPolicy } from '@remora/protocol';

@@ -27,8 +27,8 @@ import {
 } from '@remora/protocol';
 
 /**
- * What operators of a cluster may ask its scheduling. Each of these throws a `ServiceError` that says what would be right
- * when it is not possible. Called on the master's leader only.
+ * The requests that administrators may make of the scheduling. Each throws a `ServiceError` that says what would be
+ * possible if the request is not. Called only on the masters' leader.
  */
 export interface SteeringActions {
   steerRange(request: SteerRangeRequest): OperatorInfo;

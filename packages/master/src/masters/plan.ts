@@ -1,15 +1,18 @@
 /**
- * Who the masters are: the next step from those there are to those there should be.
+ * Plans the membership of the masters: the next step from the current masters to the wanted ones.
  *
- * MS1. As many as founded the cluster. Who is removed, decommissioned or down gives its place to another node with the role,
- *      which copies first; in one joint change the one votes and the other does not any more (as ranges do, decision 13).
- * MS2. After each step more than half of the voters are heard: none of ours makes the masters lose their majority.
- * MS3. The id of a replica of this group is its node's. A node that has left the group never comes back into it: what it had
- *      promised is forgotten (traps 10).
- * MS4. One step at a time, worked out anew from what is: whoever leads next goes on with what is half done.
- * MS5. An even number of voters bears no more than one less would, so of two that are missing both come at once.
- * MS6. Silence that is planned replaces nobody, as with ranges (scheduling/range-check.ts R2): who gives its place away never
- *      gets it back (MS3). Within a maintenance window a node does not count as down.
+ * MS1. There are as many masters as founded the cluster. A master that is removed, decommissioned or down is replaced
+ *      by another node with the role. The new node copies the state first; then one joint change lets it vote and
+ *      removes the vote of the old one (as for ranges, decision 13).
+ * MS2. After each step more than half of the voters are heard: no planned step costs the masters their majority.
+ * MS3. The id of a replica of this group is the id of its node. A node that has left the group never returns to it,
+ *      because its promises are forgotten (traps 10).
+ * MS4. There is one step at a time, computed anew from the current state: the next leader continues an unfinished
+ *      change.
+ * MS5. An even number of voters survives no more failures than one voter less, so if two are missing, both join at
+ *      once.
+ * MS6. Planned silence replaces no master, as for ranges (scheduling/range-check.ts R2), because a replaced node could
+ *      not return (MS3). Within a maintenance window a node does not count as down.
  */
 import type { ConfState, ConfStep, ProgressStatus } from '@remora/raft';
 import { isJoint } from '@remora/raft';

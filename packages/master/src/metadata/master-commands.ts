@@ -2,7 +2,9 @@ import type { Bytes } from '@remora/base';
 import type { NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import type { AskedSplit } from '../ranges/range-registry.ts';
 
-/** Changes of the cluster's metadata, as they go through the master group's log. */
+/**
+ * Changes of the cluster's metadata, as they are replicated through the log of the master group.
+ */
 export type MasterCommand =
   /** `nodeId` 0: allocate one. Registering again with the same incarnation updates addresses and roles. */
   | { readonly type: 'registerNode'; readonly descriptor: NodeDescriptor }

@@ -65,19 +65,20 @@ const REVISIONS_SKIPPED = 1_000_000_000_000;
 /**
  * The cluster's metadata, in memory on every master.
  *
- * M1. Ids of nodes, ranges and replicas are never given twice (traps 10).
- * M2. A node id belongs to one data directory (its incarnation) for good: a node that lost its data may not come
- *     back under its old id, because others count on what it had promised and stored.
- * M6. A range itself decides on its members and its bounds, in its log; the master follows (range-registry.ts).
- * M7. The bound of revisions never falls: what one leader gave out below it, a later one never gives out again
- *     (revision-issuer.ts).
- * M8. Apply keeps settings as texts and does not judge them, so that programs that know other settings or other bounds
- *     have the same state. The leader judges them before, on the state that the command names by its version.
- * M9. A node that was removed is never taken back: neither by its id, nor with the data that it had.
- * M10. A master that goes on alone (raft/core/forced.ts) may lack the last changes. So ids and revisions go on far above
- *      all that can have been given out; and a node whose id lies in between, which it has never heard of, is believed.
- * M11. Who has left the masters' group is remembered: the ids of its replicas are those of nodes, and none comes back
- *      (masters/plan.ts MS3).
+ * M1. Ids of nodes, ranges and replicas are never assigned twice (traps 10).
+ * M2. A node id belongs permanently to one data directory (its incarnation). A node that lost its data may not return
+ *     under its old id, because others rely on what it had promised and stored.
+ * M6. A range itself decides on its members and bounds, in its own log; the master follows (range-registry.ts).
+ * M7. The bound of revisions never decreases: a revision that one leader assigned below it is never assigned again by a
+ *     later leader (revision-issuer.ts).
+ * M8. Apply stores settings as text without validating them, so that programs that know other settings or other limits
+ *     have the same state. The leader validates them beforehand, against the state whose version the command names.
+ * M9. A removed node is never accepted again, neither under its id nor with its data.
+ * M10. A master that continues alone (raft/core/forced.ts) may lack the last changes. So ids and revisions continue far
+ *      above all that can have been assigned, and a node with an id in this gap is accepted although the master has
+ *      never heard of it.
+ * M11. Nodes that have left the group of the masters are remembered: the ids of its replicas are node ids, and none of
+ *      them returns (masters/plan.ts MS3).
  */
 export class MasterState {
   applied: LogPosition = { index: 0, term: 0 };

@@ -1,6 +1,6 @@
 /**
- * Log entries and checkpoints of the masters. A program stops at a command of a type that it does not know: new types are
- * written only once something asks for what they do.
+ * Encoding of the masters' log entries and checkpoints. A program stops at a command of an unknown type; so new types are
+ * written only once their feature is used.
  */
 import type { Bytes } from '@remora/base';
 import {

@@ -4,9 +4,10 @@ import type { MasterImage } from './master-state.ts';
 import { decodeMasterImage, encodeMasterImage } from './metadata-codec.ts';
 
 /**
- * The master's state on its way to another master: `magic(8), length(4), checksum(4), image`. The magic's last byte is
- * the format's version. The state is small and lies in memory anyway, so it is received into memory, whole and checked,
- * before anything is replaced; one row of the engine holds it, so it becomes durable in one piece.
+ * The master's state in transfer to another master: `magic(8), length(4), checksum(4), image`. The last byte of the
+ * magic is the version of the format. The state is small and in memory anyway, so the receiver collects it in memory
+ * and checks it as a whole before it replaces anything. One row of the engine holds it, so it becomes durable
+ * atomically.
  */
 const FORMAT = 1;
 const MAGIC = Buffer.from(`remmast${String.fromCharCode(FORMAT)}`, 'latin1');

@@ -16,10 +16,11 @@ export interface SilenceLimits {
 const STOOD_STILL_MS = 1_000;
 
 /**
- * What nodes said last to the master's leader, in its memory only: each leader hears anew (master.ts M4).
+ * The latest reports of nodes to the masters' leader, only in its memory: each leader collects them again (master.ts
+ * M4).
  *
- * NR1. Time in which the leader itself stood still (paused, or kept by its machine) is nobody's silence: what was said
- *      meanwhile is read after it has gone on, and it takes nobody for down before that.
+ * NR1. Time during which the leader itself stood still (paused, or starved by its machine) does not count as silence of
+ *      a node: the reports of that time are read after the leader continues, and it considers no node down before that.
  */
 export class NodeReports {
   readonly #heard = new Map<number, Heard>();

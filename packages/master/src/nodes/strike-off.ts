@@ -11,11 +11,11 @@ export interface StrikeOffDeps {
 }
 
 /**
- * Nodes that are dead for good are removed, whatever ranges lose by it: that has happened already. From then on none of
- * them is taken back (metadata.ts M9). Done twice is done once, also at the same time.
+ * Permanently dead nodes are removed, whatever ranges lose by it: that loss has already happened. From then on none of
+ * them is accepted again (master-state.ts M9). The removal is idempotent, also when it is requested concurrently.
  *
- * Refused while one of them may live: it was heard a moment ago, or this leader of the masters is too new to have heard it.
- * The masters have often just elected one when nodes are struck off.
+ * It is refused while one of the nodes may be alive: if it was heard a moment ago, or if this leader of the masters is
+ * too new to have heard from it. Often the masters have just elected a leader when nodes are removed.
  */
 export function strikeOff(nodeIds: readonly number[], deps: StrikeOffDeps, done: Done<undefined>): void {
   const { state, isSilent, propose } = deps;

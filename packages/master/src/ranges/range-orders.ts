@@ -24,12 +24,12 @@ interface Given {
 }
 
 /**
- * The way of instructions to the leaders of ranges, in the answers to their nodes' heartbeats.
+ * Delivers instructions to the leaders of ranges, in the answers to the heartbeats of their nodes.
  *
- * RO1. An instruction is decided from a report and sent in the answer to it, for the membership that it shows: a leader
- *      whose range has gone on since refuses it. So nothing has to be remembered, and nothing is carried out late.
- * RO2. Only what a leader reports of the membership that the master knows is decided on: the report of one that is behind,
- *      or ahead, is passed over.
+ * RO1. An instruction is decided from a report and sent in the answer to it, for the membership that the report shows.
+ *      A leader whose range has changed since refuses it. So nothing must be remembered, and no instruction takes
+ *      effect late.
+ * RO2. Decisions use only reports of the membership that the master knows: a report that is behind or ahead is ignored.
  */
 export class RangeOrders {
   readonly #logger: Logger;

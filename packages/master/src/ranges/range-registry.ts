@@ -1,21 +1,22 @@
 /**
- * The ranges as the masters know them: what ranges say of themselves, put in order.
+ * The ranges as the masters know them, derived from the reports of the ranges.
  *
- * RR1. A range itself decides on its members and its bounds, in its log; this follows. Of one range the later epoch
- *      counts; its two numbers never fall.
- * RR2. Of two ranges that have a key, the one of the higher `version` has it: splits and merges raise the versions of all
- *      that take part above those they had.
- * RR3. A range begins where it always began: a split leaves the first part to the range itself, and of two that are
- *      merged the first one goes on (scheduling/requests.ts has nothing else done). So a range whose first key a later
- *      version of another one has, has ended: it was merged away.
- * RR4. What has ended never comes back: whatever is left of it has a lower version than whoever has its first key now (RR2), so
- *      it is found to have ended whenever it is told of (RR3). That its id is remembered spares the telling, and answers
- *      those who ask; the last ones are, `ENDED_MAX` of them. What points to a forgotten one points on to where that went.
- * RR5. Asked for the ids of a split again, for the same range at the same epoch, the answer is the same. So all splits of a
- *      range at an epoch make the same child, and the child is known as soon as its parent is known to be cut.
- * RR6. A border that people chose (a cluster that began with several ranges, a split by hand) is known by the range that
- *      begins there, as long as that lives (RR3): nothing takes it away but people, unless they say so
- *      (scheduling/schedulers/merge.ts).
+ * RR1. A range itself decides on its members and bounds, in its log; the registry follows. Of two reports about a
+ *      range, the one with the later epoch counts; neither number of an epoch ever decreases.
+ * RR2. If two ranges claim the same key, the one with the higher `version` has it: splits and merges raise the versions
+ *      of all participants above their previous ones.
+ * RR3. A range always starts where it started at first: after a split the original range keeps the first part, and
+ *      after a merge the first of the two ranges remains (scheduling/requests.ts allows nothing else). So a range whose
+ *      first key belongs to another range of a later version has ended: it was merged away.
+ * RR4. A range that has ended never returns. Any remaining replica of it has a lower version than the range that now
+ *      has its first key (RR2), so every later report about it shows that it has ended (RR3). Its id is remembered only
+ *      to save this check and to answer queries; the registry keeps the last `ENDED_MAX` of them. A reference to a
+ *      forgotten range is replaced by the range into which that one was merged.
+ * RR5. Repeated requests for the ids of a split of the same range at the same epoch get the same answer. So all splits
+ *      of a range at an epoch create the same child, and the child is known as soon as its parent is known to be split.
+ * RR6. A border that people chose (at the founding of the cluster, or by a manual split) is recorded with the range
+ *      that starts there, for as long as that range exists (RR3). Only people remove it, unless a setting allows it
+ *      otherwise (scheduling/schedulers/merge.ts).
  */
 import { compareBytes, equalBytes, ServiceError, type Span, spanContains } from '@remora/base';
 import { type Epoch, type RangeDescriptor, type ReplicaDescriptor, staleEpoch } from '@remora/protocol';

@@ -12,11 +12,13 @@ export type DrawIds = (
 ) => void;
 
 /**
- * Ids for new replicas, at hand of the master that leads, so that whoever decides need not wait for the log.
+ * Ids for new replicas, in reserve on the master that leads, so that scheduling need not wait for the log.
  *
- * RI1. An id is handed out once: it was drawn by this leader, in this term, and leaves here for good (metadata.ts M1).
- * RI2. Ids are handed out in their order, together with those that splits and the first range get: a node takes no replica of
- *      a range after one of a higher id. So what is at hand is void as soon as higher ones were given out otherwise.
+ * RI1. An id is handed out once: it was drawn by this leader in this term, and leaves the reserve for good
+ *      (master-state.ts M1).
+ * RI2. Ids are handed out in ascending order, across those for splits and for the first range: a node accepts no
+ *      replica of a range after one with a higher id. So the reserve becomes void once higher ids were assigned
+ *      otherwise.
  */
 export class ReplicaIds {
   readonly #draw: DrawIds;

@@ -2,17 +2,18 @@ import type { NodeHeartbeat, NodeTask, RangeDescriptor, RangeReport } from '@rem
 import type { MasterState } from '../metadata/master-state.ts';
 
 /**
- * Which replicas a node is to create and to take away, from what it holds and what it ought to hold.
+ * Decides which replicas a node must create and remove, from what it holds and what it should hold.
  *
- * RT1. A node that holds another replica of the range than its own is asked to create that one all the same: it takes the
- *      other away first, or knows better.
- * RT2. A replica is told that it does not belong only from a `confVersion` above its own (design §5 ▸): a master that is
- *      behind does not know of one that has just joined. It need not ask: ids are never given twice, and what was removed
- *      has no vote (membership.ts M3). Until it is gone, its node can hold no other range that shares keys with it.
- * RT3. A replica of a range that was merged away is told so from whatever version it has, as the range never comes back;
- *      but only when it hears no leader and asks, as a split may be under way there by which its node gets a replica of the
- *      range that has its keys. And not while its node holds a replica of the range that has its keys: that one is still to take them over from
- *      it, and without them it could not go on.
+ * RT1. A node that holds another replica of a range than the one it should hold is still asked to create the latter.
+ *      The node removes the other one first, or knows better.
+ * RT2. A replica is told to go only on the basis of a `confVersion` above its own (design §5 ▸), because a master that
+ *      lags does not know of a replica that has just joined. The replica need not ask: ids are never assigned twice,
+ *      and a removed replica has no vote (membership.ts M3). Until it is gone, its node can hold no other range that
+ *      shares keys with it.
+ * RT3. A replica of a range that was merged away is told to go whatever its version, because the range never returns.
+ *      But it is told only when it hears no leader and asks, because a split in progress may be about to give its node
+ *      a replica of the range that now has its keys. And it is not told while its node holds a replica of the range
+ *      that took over its keys: that replica still has to take them over from it, and could not continue without them.
  */
 export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbeat): readonly NodeTask[] {
   const present = new Set(ranges.map(({ replicaId }) => replicaId));

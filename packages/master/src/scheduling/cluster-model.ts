@@ -1,10 +1,10 @@
 /**
- * The cluster as the scheduling sees it: nodes, ranges, and what follows from them, kept up to date with every report.
+ * The cluster as the scheduling sees it: nodes, ranges, and derived data, updated with every report.
  *
- * C1. Totals and indexes of a node follow from the ranges alone: replacing a range's report costs its replicas, never a
- *     pass over the cluster.
+ * C1. Totals and indexes of a node are derived from the ranges alone. Replacing the report of a range costs time for
+ *     its replicas, never a pass over the cluster.
  * C2. A report from an earlier epoch, or from the leader of an earlier term, changes nothing.
- * C3. Iteration goes by insertion, which follows from the order of reports: the same reports give the same decisions.
+ * C3. Iteration follows insertion order, which follows from the order of reports: equal reports give equal decisions.
  */
 import { compareBytes, equalBytes } from '@remora/base';
 import type { NodeDuty, RangeDescriptor, ReplicaDescriptor } from '@remora/protocol';

@@ -1,12 +1,13 @@
 /**
- * Carries operators out: admits them, tells ranges what to do as their heartbeats come, and ends what is done, late or
- * overtaken.
+ * Executes operators: admits them, instructs ranges when their heartbeats arrive, and ends operators that are finished,
+ * overdue or superseded.
  *
- * K1. A range takes part in one operator at most; a more urgent one ends the one before.
- * K2. Plans that belong together are admitted together, or none of them; and what they change, they change together: an
- *     operator goes on from copying data only when all of its group can, and ends when another one ends before that.
- * K3. What is refused or ended says why.
- * K4. Everything it remembers is bounded: the history by its length, memories about ranges by time.
+ * K1. A range takes part in at most one operator; a more urgent operator ends the current one.
+ * K2. Plans that belong together are admitted together or not at all, and they take effect together: an operator
+ *     continues after copying data only when all operators of its group can, and ends when another one of the group
+ *     ends before that.
+ * K3. Every refusal and every end has a reason.
+ * K4. All memory is bounded: the history by its length, memories about ranges by time.
  */
 import { assert } from '@remora/base';
 import { addTotals, type ClusterView, NO_TOTALS, type NodeTotals } from './cluster-model.ts';

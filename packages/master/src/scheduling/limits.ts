@@ -1,6 +1,6 @@
 /**
- * How much may be under way at once. A plan beyond a limit is refused, with the reason, and planned again later: nothing
- * queues. Balancing leaves one place per node to repair, which may use all of them.
+ * Limits on concurrent operators. A plan beyond a limit is refused with the reason and planned again later: nothing
+ * queues. Balancing leaves one place per node to repairs, which may use all places.
  */
 
 import type { OperatorKind } from './operator.ts';

@@ -1,10 +1,10 @@
 /**
- * An operator: what is to be done to one range, as steps, and how far it has come.
+ * An operator: the changes to be made to one range, as steps, and its progress.
  *
- * O1. The status moves along LEGAL only; the last four are final.
- * O2. The members of the range are what the steps so far have made of them, or on the way to what the current step makes
- *     of them. When they are anything else, somebody else changed them, and the operator is over: it was planned for
- *     another range.
+ * O1. The status changes only along LEGAL; the last four values are final.
+ * O2. The members of the range are those that the completed steps produced, or are in transition to those of the
+ *     current step. If they are different, someone else changed them, and the operator ends: it was planned for another
+ *     state of the range.
  */
 import { assert } from '@remora/base';
 import type { Epoch } from '@remora/protocol';

@@ -1,6 +1,7 @@
 /**
- * On which node a new replica goes. Nodes that cannot take it are told with their reasons; of the others, those that
- * keep the replicas apart best are considered, and of these the one that will have the fewest replicas is taken.
+ * Chooses the node for a new replica. Nodes that cannot receive it are reported with their reasons. Of the others, only
+ * those that keep the replicas furthest apart are considered, and among these the one that will have the fewest
+ * replicas is chosen.
  */
 import { type RangeInfo, replicaOn } from './cluster-model.ts';
 import { costOfJoining } from './labels.ts';

@@ -1,10 +1,11 @@
 /**
- * What is wrong with one range, most urgent first, and the operator that mends it.
+ * Finds the most urgent problem of one range, and the operator that repairs it.
  *
- * R1. A replica is added before another one goes, unless there are too many.
- * R2. A replica is lost when its node was removed, or its leader has not heard it for `replicaDownAfterMs` and no
- *     maintenance window explains that. The leader's word counts, not the master's: only it knows who acknowledges.
- * R3. A move for isolation strictly lowers its cost, so such moves come to an end.
+ * R1. A replica is added before another one is removed, unless there are too many.
+ * R2. A replica is lost if its node was removed, or if its leader has not heard from it for `replicaDownAfterMs` and no
+ *     maintenance window explains that. The leader decides this, not the master: only the leader knows who
+ *     acknowledges.
+ * R3. A move for isolation strictly reduces the isolation cost, so such moves terminate.
  */
 import { hasLiveQuorum, isLive, learnerNodes, progressOn, type RangeInfo, voterNodes } from './cluster-model.ts';
 import { costOfJoining, isolationCost } from './labels.ts';

@@ -1,6 +1,6 @@
 /**
- * What people ask for: plans of single changes, and whether nodes may go. What is not possible throws
- * `INVALID_ARGUMENT`, which says what would be right.
+ * Requests by administrators: plans for single changes, and checks whether a node may be removed. An impossible request
+ * throws `INVALID_ARGUMENT` with a message that says what would be possible.
  */
 import { type Bytes, ServiceError } from '@remora/base';
 import { isLive, type NodeView, type RangeInfo, replicaOn, voterNodes } from './cluster-model.ts';

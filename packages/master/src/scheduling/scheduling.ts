@@ -1,7 +1,7 @@
 /**
- * Decides what moves where: takes reports of nodes and ranges, answers ranges with what to do next, and on each tick
- * looks for what is wrong and what could be spread better. It knows no clock, disk or network: the same calls in the same
- * order give the same decisions.
+ * Decides what moves where: takes reports of nodes and ranges, answers the ranges with their next instruction, and on
+ * each tick looks for problems and for load that could be balanced. It uses no clock, disk or network: equal calls in
+ * equal order give equal decisions.
  */
 import { ClusterModel, type NodeInfo, type RangeInfo } from './cluster-model.ts';
 import { type Admission, Controller } from './controller.ts';

@@ -1,17 +1,17 @@
 /**
- * The steps that operators are made of. A step says, of a range as it is now, whether it is finished, what to tell the
- * range's leader, what has to be waited for, or why it is not possible any more.
+ * The steps of operators. Given the current state of a range, a step reports whether it is finished, what to instruct
+ * the range's leader, what to wait for, or why it is no longer possible.
  *
- * S1. A step names replicas by their nodes: a range has one replica on a node at most. What the leader is told names the
- *     replica ids that are there now, so a late instruction cannot hit another replica.
- * S2. After a change of voters, and while it is joint, more than half of the voters are live; so no step of ours is what
- *     makes a range lose its quorum. Nor are they a majority only with nodes in maintenance, each of which may go away at
- *     any moment: that they may at once was found for the members that the range had before.
- * S3. A learner is promoted only when the leader reports that it has caught up (traps 3).
- * S4. A leader goes only to a live voter that has caught up, on a node that is up and takes leaders.
- * S5. A split at a key is finished when a range begins there, whoever split it; no other split finishes it.
- * S6. Voters leave only where more than half of those that are then left have caught up: what the others lack yet, those who
- *     leave may be the only ones to have beside the leader. It waits for that as for a learner.
+ * S1. A step identifies replicas by their nodes: a range has at most one replica on a node. The instruction to the
+ *     leader names the current replica ids, so a late instruction cannot affect another replica.
+ * S2. After a change of voters, and while it is joint, more than half of the voters are live. So no step of an operator
+ *     makes a range lose its quorum. Nodes in maintenance do not count for this majority, because each may go down at
+ *     any moment; that all of them may go down together was checked for the members before the change.
+ * S3. A learner is promoted only after the leader reports that it has caught up (traps 3).
+ * S4. Leadership moves only to a live voter that has caught up, on a node that is up and accepts leaders.
+ * S5. A split at a key is finished when a range starts at that key, whoever split it. No other split finishes it.
+ * S6. Voters leave only if more than half of the remaining voters have caught up: otherwise the leaving voters might be
+ *     the only ones besides the leader that hold recent entries. The step waits for this as it waits for a learner.
  */
 import { type Bytes, compareBytes, unreachable } from '@remora/base';
 import type { RangeInstruction } from '@remora/protocol';

@@ -24,20 +24,20 @@ interface Waiting {
 const WAITING_MAX = 10_000;
 
 /**
- * Gives revisions out, on the leader of the master group (design §8).
+ * Assigns revisions, on the leader of the master group (design §8).
  *
- * V1. Never twice. A leader gives out what is above the bound that it found when its term began, and at or below one
- *     that is applied since. So whatever an earlier leader gave out, or still does, is below. What is left of a window
- *     is skipped with the leader that had it.
- * V2. In the order of real time: when an answer is known before another request is sent, the latter gets higher ones. A
- *     request is served once this master is known to have led, in its present term, *after the request came*: under
- *     the leader's lease, otherwise by a ReadIndex round, which all requests of a turn share. A leader of a later term is
- *     then elected after the request came, so what it gives out was not known when the request was sent; and earlier
- *     ones gave out less (V1).
- * V3. A request names a floor. Nothing at or below it is given out from then on: the bound that is applied before the
- *     answer is above it, and a later leader begins above the bound.
- * V4. A request that is not served by the leader and in the term that it came to gets none. What was given out and not
- *     used, as an answer was lost, is never given out again.
+ * V1. Uniqueness. A leader assigns revisions above the bound that it found when its term began, and at or below a bound
+ *     that was applied since. So everything that an earlier leader assigned, or still assigns, is lower. The rest of a
+ *     window is skipped when its leader changes.
+ * V2. Real-time order. If an answer is known before another request is sent, the latter gets higher revisions. A
+ *     request is served only after this master is known to have led, in its current term, *after the request arrived*:
+ *     under the leader's lease, or else by a ReadIndex round, which all requests of a turn share. A leader of a later
+ *     term is then elected after the request arrived, so what it assigns was not known when the request was sent; and
+ *     earlier leaders assigned lower ones (V1).
+ * V3. A request names a floor. Afterwards no revision at or below it is assigned: the bound applied before the answer
+ *     is above the floor, and a later leader starts above the bound.
+ * V4. A request gets revisions only from the leader, and in the term, at which it arrived. Revisions that were assigned
+ *     but not used, because an answer was lost, are never assigned again.
  */
 export class RevisionIssuer {
   readonly #deps: RevisionIssuerDeps;

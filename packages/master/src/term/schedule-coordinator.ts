@@ -1,17 +1,17 @@
 /**
- * What the master's leader does for the cluster by itself, in one term: scheduling, fed by what nodes and ranges report and
- * by what is replicated (duties, settings, pauses).
+ * The scheduling on the masters' leader, for one term. Its inputs are the reports of nodes and ranges, and the
+ * replicated decisions (duties, settings, pauses).
  *
- * CC1. A new leader knows nothing of ranges and nodes but their descriptors. It looks for what is wrong and what could be
- *      better only once every node and every range was heard of, or it has waited long enough for them: what it has merely
- *      not heard of, it does not repair.
- * CC2. Nothing of it is replicated but what people decide. What a leader left half done, the next one finds by the ranges'
- *      own reports (scheduling/range-check.ts).
- * CC3. Ranges that were merged away are forgotten before the range that took them over is looked at.
- * CC4. What people decide of a node's duty is not undone by what was decided on the state before: while such a change is
- *      not applied, no window is ended, and nothing is taken for done already.
- * CC5. Whether a node may go was found on the duties that are applied. So while another node's duty is being changed, none
- *      is taken away: of two at once, each would have counted on the other.
+ * CC1. A new leader knows only the descriptors of ranges and nodes. It looks for problems and improvements only once it
+ *      has heard of every node and every range, or has waited long enough for them: it does not repair what it has
+ *      merely not heard of yet.
+ * CC2. Only decisions by people are replicated. The next leader finds unfinished work of its predecessor in the reports
+ *      of the ranges (scheduling/range-check.ts).
+ * CC3. Ranges that were merged away are forgotten before the range that took over their keys is examined.
+ * CC4. A decision by people about a node's duty is not undone by one that was made on an earlier state: while such a
+ *      change is not applied, no window is ended, and no change is considered done already.
+ * CC5. The check that a node may go used the applied duties. So while the duty of another node is being changed, no
+ *      node is taken out of service: each of two concurrent requests would have counted on the other node.
  */
 import { type Clock, formatDurationMs, type Logger, ServiceError } from '@remora/base';
 import type {

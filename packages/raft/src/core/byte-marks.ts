@@ -1,6 +1,6 @@
 /**
- * Bytes that are under way, by the index up to which they reach, oldest first: what was sent, proposed or handed out and
- * is not acknowledged, committed or applied yet. It tells their sum without the entries, which may have left memory.
+ * Bytes in flight, each with the index that they reach, oldest first: what was sent, proposed or handed out, and is not
+ * yet acknowledged, committed or applied. The sum is known without the entries, which may have left memory.
  */
 
 /** Fewer marks that are done with are not worth moving the others. */

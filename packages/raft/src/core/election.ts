@@ -1,20 +1,24 @@
 /**
  * Elections: PreVote, votes, leader stickiness, forced elections.
  *
- * E1. A vote request and the own vote wait for the fsync of (term, vote), and so does every vote given: a crash
- *     can never let a replica vote twice in a term (dissertation §3.8; design §4).
- * E2. A vote goes only to a candidate whose log holds everything this replica may have helped to commit (§3.6.1).
- * E3. Who hears a leader refuses to replace it, unless the leader itself asked for it (§4.2.3, §3.10).
- * E4. A stale request is answered with the newer term, never dropped: else its sender stays behind (traps 4).
- * E5. A replica that does not know of its own promotion still votes when asked: the candidate's configuration
- *     decides whose votes count. Only members that know themselves to be voters campaign.
- * E6. Who asks for a vote, and who refuses one, tells what it knows to be committed: a membership change of which one
- *     side does not know would keep the group from electing for ever. One has the longer log and would be refused by
- *     the new configuration, the other would win in it and does not know that it is in force (etcd #12359, raft-rs
- *     #411). What is committed stays so, so this may be late, and holds for every role and term.
- * E7. Who hears no leader either, and refuses a pre-vote only since it holds more, is the better candidate: it waits for a
- *     quarter of the rest of its own wait. Else a follower that trails (thrifty-replication.ts) would delay the election by campaigning
- *     first. It is a part of a wait that was drawn, so that several who refuse the same one rarely campaign together.
+ * E1. A candidate's vote requests and its own vote wait for the fsync of (term, vote), and so does every vote granted
+ *     to another replica. So a crash can never make a replica vote twice in a term (dissertation §3.8; design §4).
+ * E2. A replica votes only for a candidate whose log holds everything that the replica may have helped to commit
+ *     (§3.6.1).
+ * E3. A replica that hears its leader refuses to replace it, unless the leader itself asked for the election (§4.2.3,
+ *     §3.10).
+ * E4. A replica answers a stale request with the newer term and never drops it. Otherwise the sender would stay behind
+ *     (traps 4).
+ * E5. A replica that does not know of its own promotion still votes when asked: the candidate's configuration decides
+ *     whose votes count. Only replicas that know themselves to be voters campaign.
+ * E6. Vote requests and refusals carry the sender's commit index. Without it, a membership change known to one side
+ *     only could keep the group electing forever: one replica has the longer log but is refused under the new
+ *     configuration; the other would win under it but does not know that it is in force (etcd #12359, raft-rs #411).
+ *     Committed entries stay committed, so this information may arrive late and is valid in every role and term.
+ * E7. A replica that also hears no leader, and refuses a pre-vote only because its own log holds more, is the better
+ *     candidate: it shortens the rest of its wait to a quarter. Otherwise a follower that lags (thrifty-replication.ts)
+ *     would delay the election by campaigning first. The wait was drawn at random, so several replicas that refuse the
+ *     same candidate rarely campaign together.
  */
 import { votersOf } from './membership/membership.ts';
 import { voteResult } from './quorum.ts';

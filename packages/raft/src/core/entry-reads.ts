@@ -1,14 +1,15 @@
 /**
- * Entries that left memory and are needed again: to be sent to a follower that lags, or to be applied here.
+ * Reads of entries that have left memory and are needed again: to send them to a lagging follower, or to apply them
+ * here.
  *
- * B1. One read is under way for each reader, over terms and roles too: what a slow disk is asked for is bounded.
- * B2. What comes back counts only as far as the log holds the same (index, term) now, and the reader still waits at the
- *     same index; otherwise it is dropped, and asked for again if it is still wanted. By log matching, the same
+ * B1. Each reader has at most one read in flight, across terms and roles. This bounds the load on a slow disk.
+ * B2. An answer counts only as far as the log now holds the same (index, term), and only if the reader still waits at
+ *     the same index. Otherwise it is dropped, and requested again if it is still needed. By log matching, the same
  *     (index, term) is the same entry, whenever it was read.
- * B3. Entries read back are used once and do not enter the window: a follower that lags far does not push out what the
- *     others need.
- * B4. Only entries that are durable and not compacted are asked for. If the log was not truncated meanwhile, and they
- *     are not compacted, and yet did not come, the disk has lost what it had confirmed.
+ * B3. Entries that were read back are used once and do not enter the window: a follower that lags far behind does not
+ *     evict the entries that the others need.
+ * B4. Only durable entries that are not compacted are requested. If such entries do not come back, although the log was
+ *     neither truncated nor compacted in the meantime, the disk has lost data that it had confirmed.
  */
 import { assert } from '@remora/base';
 import { entryBytes } from './log.ts';

@@ -1,12 +1,14 @@
 /**
- * A follower's side of replication.
+ * The follower's side of replication.
  *
- * F1. An acknowledgement leaves only after the fsync of what it acknowledges and of the term (traps 8).
- * F2. The commit index follows the leader's, but never past the entries known to be equal to the leader's.
- * F3. While the host receives a snapshot nothing is appended, acknowledged or handed out: state and log would part.
- * F4. A replica that knows no membership has nothing that the changes in a log could be applied to: it takes no entries,
- *     only a snapshot (as an uninitialized peer of TiKV). Its hint has a term at index 0, where no log has one, and by
- *     that its leader knows (leader.ts L6).
+ * F1. A follower sends an acknowledgement only after the fsync of the entries that it acknowledges and of the term
+ *     (traps 8).
+ * F2. The follower's commit index follows the leader's, but never passes the entries known to match the leader's log.
+ * F3. While the host receives a snapshot, nothing is appended, acknowledged or handed out. Otherwise state and log
+ *     would diverge.
+ * F4. A replica without membership accepts no entries, only a snapshot (as an uninitialized peer in TiKV), because it
+ *     has no configuration to which the changes in a log could apply. Its hint has a term at index 0, where no log has
+ *     a term, and by this the leader recognizes it (leader.ts L6).
  */
 import { setConf } from './membership/reconfigure.ts';
 import { becomeFollower } from './roles.ts';

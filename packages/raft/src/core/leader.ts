@@ -1,18 +1,19 @@
 /**
- * A leader's side: replication, commit, heartbeats, quorum check, transfer.
+ * The leader's side: replication, commit, heartbeats, quorum check, leadership transfer.
  *
- * L1. Entries go to followers before the leader's own fsync (dissertation §10.2.1); the leader counts itself only up
- *     to what is durable (traps 8).
- * L2. Only entries of the current term commit by counting replicas; older ones commit with them (§3.6.2).
+ * L1. The leader sends entries to followers before its own fsync (dissertation §10.2.1), and counts itself only up to
+ *     what is durable (traps 8).
+ * L2. Only entries of the current term commit by counting replicas; older entries commit with them (§3.6.2).
  * L3. A leader that hears no quorum for an election timeout steps down (§6.2; traps 5).
- * L4. Whatever is lost on the way is stirred up again at the next heartbeat interval by an empty append, with or
- *     without an answer to heartbeats: a follower's log, and its commit index, which merged heartbeats do not carry.
- * L5. A target of a transfer that holds everything is asked to campaign again at each heartbeat interval: the request
- *     may have been lost, and a target that has not applied its own promotion yet cannot follow it.
- * L6. A follower whose hint has a term at index 0 knows no membership (follower.ts F4): it gets a snapshot, even if the
+ * L4. After a lost message, an empty append at the next heartbeat interval resumes replication to the follower, whether
+ *     or not the follower answers heartbeats. This covers its log, and its commit index, which merged heartbeats do not
+ *     carry.
+ * L5. The leader asks a transfer target that holds everything to campaign again at each heartbeat interval: the request
+ *     may have been lost, and a target that has not yet applied its own promotion cannot follow it.
+ * L6. A follower whose hint has a term at index 0 has no membership (follower.ts F4). It gets a snapshot, even if the
  *     log reaches back to the first entry.
- * L7. What is committed a follower learns with the entries that follow. Where none do it would learn by L4, after up to two
- *     heartbeat intervals; when somebody waits for it to apply what there is, `tellCommits` tells it at once.
+ * L7. A follower learns the commit index with the next entries. If no entries follow, it learns it through L4, after up
+ *     to two heartbeat intervals. When a caller waits until the follower has applied, `tellCommits` sends it at once.
  */
 import { assert } from '@remora/base';
 import { wantEntries } from './entry-reads.ts';

@@ -1,25 +1,27 @@
 /**
- * The leader's lease: for a while after a quorum was heard, no other leader can have been elected, so that reads need
- * no round (dissertation §6.4.1; design §4 ▸; traps 6, 7).
+ * The leader's lease: for some time after the leader heard a quorum, no other leader can have been elected, so reads
+ * need no round of messages (dissertation §6.4.1; design §4 ▸; traps 6, 7).
  *
- * E1. Basis. A follower's share of the lease counts from the *send* time of the newest heartbeat that it answered:
- *     whatever it promised, it promised later. Send times are taken before sending, never after.
+ * E1. Basis. A follower's share of the lease counts from the *send* time of the newest heartbeat that it answered,
+ *     because the follower made its promise later than that. The send time is taken before sending, never after.
  * E2. Promise. A replica that hears its leader refuses unforced votes and pre-votes, and does not campaign, for
- *     `electionTicks` of its own ticks (`CoreState.guardUntil`), whatever term it learns meanwhile; after a restart it
- *     does so from the start. Only a steady follower's answer counts: it has the term on disk, so its restart is
- *     known to be one.
- * E3. Length. Ticks may run ahead of the time since the promise: after a stall up to `aheadTicksMax` ticks are made up
- *     for at once; the first tick may follow at once, and rounding of timers is half a tick at either end, which makes
- *     one more. So the promise holds for (electionTicks − aheadTicksMax − 1) ticks of the follower's clock, and for
- *     that much less of the leader's by which the clocks' rates may differ (`leaseLengthMs`).
- * E4. Quorum. The followers heard, with the leader, are a quorum of the present configuration (both halves of a joint
- *     one). Configurations that follow each other share a voter in any two of their quorums, and that one promised.
- * E5. A forced vote is bound by no promise: from the moment that TimeoutNow is sent there is no lease in that term, even
- *     if the transfer fails.
- * E6. Elapsed time is the larger of what the monotonic and the wall clock say (a suspended machine stops the first
- *     only), and the host voids the lease after a stall or a jump: then only heartbeats sent later count.
- * E7. State. An entry of the own term must be applied, and work under the lease waits until what was committed when
- *     it came is applied; then it may be answered, however late: it was current when it was asked for.
+ *     `electionTicks` of its own ticks (`CoreState.guardUntil`), whatever term it learns in the meantime. After a
+ *     restart it makes the same promise from the start. Only the answer of a steady follower counts: it has the term on
+ *     disk, so its restart is recognizable as one.
+ * E3. Length. A follower's ticks may run ahead of the time since its promise: after a stall it makes up for up to
+ *     `aheadTicksMax` ticks at once. The first tick may also follow at once, and timers round by half a tick at either
+ *     end, which together cost one more tick. So the promise holds for (electionTicks − aheadTicksMax − 1) ticks of the
+ *     follower's clock, reduced by the maximum difference between the rates of the two clocks (`leaseLengthMs`).
+ * E4. Quorum. The followers heard, together with the leader, form a quorum of the current configuration (of both
+ *     halves, if it is joint). Any two quorums of successive configurations share a voter, and that voter made the
+ *     promise.
+ * E5. Forced votes are not bound by the promise: once TimeoutNow is sent, there is no lease in that term, even if the
+ *     transfer fails.
+ * E6. Elapsed time is the larger of the times on the monotonic and the wall clock, because a suspended machine stops
+ *     only the first. After a stall or a clock jump the host voids the lease: then only heartbeats sent later count.
+ * E7. State. The leader must have applied an entry of its own term. A read under the lease waits until everything that
+ *     was committed when the read arrived is applied. Then it may be answered, however late: its result was current
+ *     when the read arrived.
  */
 import { isQuorum } from './quorum.ts';
 import type { CoreState } from './state.ts';

@@ -1,15 +1,16 @@
 /**
  * The log of one replica: the term of every entry since compaction, a window of recent entries, and how far they are
- * durable. Entries before the window are on disk only and are read back when they are needed (`entry-reads.ts`).
+ * durable. Entries before the window are only on disk and are read back when needed (`entry-reads.ts`).
  *
- * G1. `start` is the position before the first entry kept; its term stays known, so that a follower that is there
+ * G1. `start` is the position before the first entry kept. Its term stays known, so that a follower at that position
  *     can be served without a snapshot.
- * G2. Disk equals memory as of the last persisted mark. A truncation therefore clips the durable index and every
- *     mark still under way: what a mark names counts only as far as the log has held it ever since. This also covers
- *     an entry that is truncated and later appended again with the same (index, term) (etcd-io/raft,
- *     newStorageAppendRespMsg, calls it the ABA problem).
- * G3. Entries are immutable and shared: with messages, with persistence, with apply.
- * G4. The window reaches up to the last entry, and only durable entries leave it: what is not in memory is on disk.
+ * G2. Disk equals memory as of the last persisted mark. A truncation therefore clips the durable index and every open
+ *     mark: a mark counts only for entries that the log has held ever since the mark was opened. This also covers an
+ *     entry that is truncated and later appended again with the same (index, term), which etcd-io/raft calls the ABA
+ *     problem (newStorageAppendRespMsg).
+ * G3. Entries are immutable, and shared with messages, persistence and apply.
+ * G4. The window ends with the last entry, and only durable entries leave it: an entry that is not in memory is on
+ *     disk.
  */
 import { assert } from '@remora/base';
 import { TermRuns } from './term-runs.ts';

@@ -1,11 +1,11 @@
 /**
- * Holds back what must not leave before an fsync.
+ * Holds back messages that must not leave before an fsync.
  *
- * H1. A message held depends on everything unpersisted when it was made: it leaves when the mark that covers the
- *     last of that is persisted (Raft dissertation, figure 3.1; traps 8).
- * H2. Marks are opened and closed in order, and so are messages released.
- * H3. What is released belongs to the present term. An older acknowledgement or vote would still be true, but
- *     nobody can use it any more.
+ * H1. A held message depends on everything that was unpersisted when it was made. It leaves when the mark that covers
+ *     the last part of that is persisted (Raft dissertation, figure 3.1; traps 8).
+ * H2. Marks are opened and closed in order, and messages are released in order.
+ * H3. Only messages of the current term are released. An older acknowledgement or vote would still be true, but no
+ *     receiver could use it.
  */
 import { assert } from '@remora/base';
 import type { Message } from './types.ts';

@@ -1,15 +1,15 @@
 /**
- * How a leader sees one other replica (etcd-io/raft, tracker/progress.go).
+ * The leader's view of one other replica (etcd-io/raft, tracker/progress.go).
  *
- * P1. `match` < `next`; everything up to `match` is durable there and equal to the leader's log.
- * P2. `probe`: at most one message with entries is under way, `next` is a guess. `replicate`: messages follow each
- *     other without waiting for answers, within the limits on messages and bytes under way. `snapshot`: nothing is
- *     sent until the snapshot's outcome is reported or the replica turns out not to need it.
+ * P1. `match` < `next`. Everything up to `match` is durable on the replica and equal to the leader's log.
+ * P2. `probe`: at most one message with entries is in flight, and `next` is a guess. `replicate`: messages follow each
+ *     other without waiting for answers, within the limits on messages and bytes in flight. `snapshot`: nothing is sent
+ *     until the outcome of the snapshot is reported, or the replica turns out not to need it.
  *
  *     probe → replicate   an append is acknowledged
- *     replicate → probe   a rejection, or messages may have been lost
- *     any → snapshot      what it needs next is compacted
- *     snapshot → probe    reported; or acknowledged past the compacted part, then → replicate
+ *     replicate → probe   an append is rejected, or messages may have been lost
+ *     any → snapshot      the next entry that the replica needs is compacted
+ *     snapshot → probe    the outcome is reported; after an acknowledgement past the compacted part, then → replicate
  */
 import { ByteMarks } from './byte-marks.ts';
 import type { Moment, ProgressState, ReplicaId } from './types.ts';

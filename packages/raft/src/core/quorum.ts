@@ -1,10 +1,10 @@
 /**
- * Majorities, also of joint configurations.
+ * Majorities, including those of joint configurations.
  *
  * Q1. While a configuration is joint, every decision needs a majority of the incoming *and* of the outgoing voters
  *     (dissertation §4.3).
- * Q2. An empty set of voters agrees to everything in a joint decision; an empty configuration decides nothing, because
- *     nobody in it campaigns.
+ * Q2. In a joint decision, an empty set of voters agrees to everything. A configuration without any voters decides
+ *     nothing, because no replica in it campaigns.
  */
 import type { ConfState, ReplicaId } from './types.ts';
 

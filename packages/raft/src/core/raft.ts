@@ -1,16 +1,17 @@
 /**
- * One replica of one Raft group, in the manner of etcd-io/raft: synchronous and pure. Inputs are ticks, messages,
- * proposals and reports; the output is one `Ready` per turn.
+ * One replica of one Raft group, modelled on etcd-io/raft: synchronous and pure. Inputs are ticks, messages, proposals
+ * and reports; the output is one `Ready` per turn.
  *
  *   const ready = core.ready();
  *   transport.send(ready.messages);          // may leave before our own fsync
  *   log.append(ready.persist, () => core.persisted(mark));
  *   apply(ready.committed); core.appliedTo(last);
  *
- * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts`, `thrifty-replication.ts` and
- * `follower.ts` replication, `reconfigure.ts` membership, `forced.ts` life after a majority is lost, `log.ts` entries and their durability, `entry-reads.ts` those that left
- * memory, `persist-gate.ts` what waits for an fsync, `read-index.ts` and `lease.ts` reads, `quorum.ts` majorities,
- * `ready.ts` what comes out.
+ * Map of the files: `step.ts` dispatches messages; `roles.ts` has the transitions; `election.ts` votes; `leader.ts`,
+ * `thrifty-replication.ts` and `follower.ts` replication; `reconfigure.ts` membership changes; `forced.ts` recovery
+ * from a lost majority; `log.ts` entries and their durability; `entry-reads.ts` entries that left memory;
+ * `persist-gate.ts` messages that wait for an fsync; `read-index.ts` and `lease.ts` reads; `quorum.ts` majorities;
+ * `ready.ts` the output.
  */
 import { assert } from '@remora/base';
 import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';

@@ -1,11 +1,12 @@
 /**
  * ReadIndex (dissertation §6.4).
  *
- * I1. A read is confirmed by a round of heartbeats that began after the read arrived. Every broadcast has a round
- *     number of its own, so that an answer from before a pause confirms nothing newer (traps 7).
- * I2. The index of a read is the commit index when its round begins, and rounds begin only once the leader has
- *     committed an entry of its own term: until then reads wait.
- * I3. Rounds end with the term: leadership lost drops every read; answers of an older term never get here.
+ * I1. A read is confirmed by a round of heartbeats that began after the read arrived. Every broadcast has its own round
+ *     number, so that an answer from before a pause confirms nothing newer (traps 7).
+ * I2. The index of a read is the commit index at the start of its round. Rounds start only once the leader has
+ *     committed an entry of its own term; until then reads wait.
+ * I3. Rounds end with the term: a leader that loses its leadership drops every read, and the core drops answers of
+ *     older terms before they reach this file.
  */
 import type { ReadState } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
- * What a core has to hand out: `Ready`.
+ * The output of a core: `Ready`.
  *
- * C2. Committed entries are handed out in order and once each.
+ * C2. Committed entries are handed out in order, each once.
  */
 import { countApplying, nextCommitted, wantEntries, wantsApplyRead } from './entry-reads.ts';
 import { sendAppends } from './leader.ts';

@@ -7,12 +7,12 @@
  *   leader        → follower
  *   (a new group) → leader
  *
- * R1. The term never falls; a vote is given once per term and is forgotten only with it.
- * R2. A leader's first act is to append an empty entry: nothing older commits before it (dissertation §3.6.2, §6.4).
- * R3. A group may begin with a leader: all its members begin in the same term, above 0, behind the same position, and as
- *     having voted there for whom they take for that leader. So nobody campaigns in that term, as candidates raise it,
- *     and one replica at most leads in it: the one that is told so, once, before it has ever run. Whoever begins the
- *     group sees to that. Started again, it is a follower like any other.
+ * R1. The term never decreases. A replica votes once per term and forgets its vote only with the term.
+ * R2. A leader first appends an empty entry: nothing older commits before it (dissertation §3.6.2, §6.4).
+ * R3. A group may start with a leader. Then all its members start in the same term, above 0, at the same position, and
+ *     with a vote for that leader in this term. Candidates raise the term, so nobody campaigns in it, and at most one
+ *     replica leads in it: the one that is told to, once, before it has ever run. The creator of the group ensures
+ *     this. After a restart that replica is a follower like any other.
  */
 import { assert } from '@remora/base';
 import { membersOf } from './membership/membership.ts';

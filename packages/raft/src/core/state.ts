@@ -1,13 +1,14 @@
 /**
- * What the parts of the core share: one replica's state and its outgoing queues. Only the files of this folder touch
- * it; everyone else sees `RaftCore`.
+ * The state that the parts of the core share: one replica's state and its outgoing queues. Only the files of this
+ * folder touch it; all other code uses `RaftCore`.
  *
  * S1. `commit` ≤ `log.lastIndex`; `applied` ≤ `delivered` ≤ `commit`.
- * S2. `term` and `vote` change only in `roles.ts`; whatever they promise waits in the gate until they are durable.
+ * S2. Only `roles.ts` changes `term` and `vote`. Messages that promise them wait in the gate until they are durable.
  * S3. Pre-vote messages, heartbeats and rejections promise nothing durable and are sent at once.
- * S4. Waits are kept as the tick at which they began, so that a tick before `dueTick` only counts: with thousands of
- *     idle groups, ticks must cost next to nothing. Every input sets `dueTick` to 0 and so has the next tick look at
- *     everything; only merged heartbeats and their answers, which put off and never bring forward, leave it.
+ * S4. A wait is stored as the tick at which it began, so that a tick before `dueTick` only counts: with thousands of
+ *     idle groups, ticks must cost almost nothing. Every input sets `dueTick` to 0, so that the next tick checks
+ *     everything. Only merged heartbeats and their answers leave it, because they postpone work and never bring it
+ *     forward.
  */
 import { assert } from '@remora/base';
 import { ByteMarks } from './byte-marks.ts';

@@ -1,7 +1,8 @@
 /**
- * What a message does, by its term and its kind.
+ * The effect of a message, by its term and its type.
  *
- * C1. Terms: a newer term is adopted, an older one answered with the newer (traps 4); pre-votes change no term.
+ * C1. A newer term is adopted, and a message of an older term is answered with the newer one (traps 4). Pre-votes
+ *     change no term.
  */
 import { unreachable } from '@remora/base';
 import {

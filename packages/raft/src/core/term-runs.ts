@@ -1,7 +1,7 @@
 /**
- * The terms of a log by runs: terms grow along a log, so that a few positions say the term of every index.
+ * The terms of a log as runs: terms ascend along a log, so a few positions determine the term of every index.
  *
- * T1. Runs are contiguous and their terms ascend: run `i` reaches from its first index to the one before run `i + 1`.
+ * T1. Runs are contiguous and their terms ascend: run `i` spans from its first index to the one before run `i + 1`.
  */
 import { assert } from '@remora/base';
 import type { LogPosition } from './types.ts';

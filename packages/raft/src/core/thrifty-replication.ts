@@ -1,25 +1,26 @@
 /**
- * Which followers get entries at once, and which a little later.
+ * Decides which followers get entries at once, and which a little later.
  *
- * A quorum commits. What the other followers do with an entry at the same time adds nothing to that, and takes the
- * network, the leader and, where nodes share a machine, its cores. So while entries come one after the other, a leader
- * sends them at once only to the quorum that is fastest, and to the others a little later, several together ("thrifty"
- * in Moraru et al., There Is More Consensus in Egalitarian Parliaments, SOSP 2013).
+ * A quorum commits. Sending an entry to further followers at the same time does not speed up the commit, but costs
+ * network, time of the leader and, if nodes share a machine, its cores. So while entries arrive one after the other, a
+ * leader sends them at once only to the fastest quorum, and to the other followers a little later, several entries
+ * together ("thrifty" in Moraru et al., There Is More Consensus in Egalitarian Parliaments, SOSP 2013).
  *
- * T1. Counted on is the quorum that committed the last trial: entries that went to all. There is a trial at the first
- *     entries after each heartbeat interval, so that the leader learns who is fast by now. Another configuration has
- *     other quorums: it begins with nobody counted on.
- * T2. Entries wait only if everybody who is counted on holds durably all that was sent before. Nobody waits while more
- *     than that is under way, while nobody is counted on, or while leadership is handed over. So whoever falls silent is
- *     counted on in vain once.
- * T3. Waiting entries leave when the next ones must not wait, and at the next tick at the latest. Sooner when the host,
- *     which looks at them at an interval of its own, finds that since it last looked nothing has come behind them, or
- *     that what was there then is not committed: they are the last for now, or somebody is counted on in vain.
- * T4. Only few and small entries wait: who lacks more than that gets what there is. Large ones hold what many clients want at
- *     once, or large values; they cost what they cost, however few frames they come in.
+ * T1. The leader relies on the quorum that committed the last trial. A trial consists of entries that went to all
+ *     followers. One begins with the first entries after each heartbeat interval, so that the leader learns which
+ *     followers are fast now. Another configuration has other quorums, so it begins without a quorum to rely on.
+ * T2. Entries are delayed only if every follower of that quorum durably holds everything sent before. Nothing is
+ *     delayed while more is in flight, while there is no such quorum, or during a leadership transfer. So a follower
+ *     that falls silent delays at most one commit.
+ * T3. Delayed entries leave when the next entries must not be delayed, and at the next tick at the latest. They leave
+ *     sooner if the host, which reviews them at its own interval, finds that no entries have followed since its last
+ *     review (these are the last for now), or that the entries of that review are not committed (a follower fell
+ *     silent).
+ * T4. Only few and small entries are delayed: a follower that lacks more gets all of them. Large batches carry many
+ *     clients' requests or large values, and their cost does not depend on the number of frames.
  *
- * What waits has simply not been sent: it is in the log, and goes out as any entry that a follower lacks. So nothing
- * that a follower holds, acknowledges or votes for is different from what a slower network would bring about.
+ * A delayed entry has simply not been sent yet: it is in the log and goes out like any entry that a follower lacks. So
+ * a follower holds, acknowledges and votes for nothing that a slower network could not also bring about.
  */
 import type { Progress } from './progress.ts';
 import type { CoreState } from './state.ts';

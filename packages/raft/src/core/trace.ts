@@ -1,12 +1,12 @@
 /**
- * An optional account of what a replica does, event by event, so that a run can be checked against a model outside
- * (in the manner of etcd-io/raft's state trace and its TLA+ specification `traceetcdraft`).
+ * An optional trace of what a replica does, event by event, against which an external model can check a run (in the
+ * manner of etcd-io/raft's state trace and its TLA+ specification `traceetcdraft`).
  *
- * T1. Events come in the order in which the core did them. Each shows the state right after it; `receive` shows the
- *     state before the message is looked at.
- * T2. Complete: term, role, vote, commit index, end of the log and configuration change only with an event that says
- *     so, and every message has its `send`, when it leaves and not while it waits for an fsync.
- * T3. Costs nothing without a sink.
+ * T1. Events come in the order in which the core acted. Each shows the state right after it; `receive` shows the state
+ *     before the message is processed.
+ * T2. The trace is complete: term, role, vote, commit index, end of the log and configuration change only with an event
+ *     that shows it. Every message has its `send` event when it leaves, not while it waits for an fsync.
+ * T3. Without a sink, tracing costs nothing.
  */
 import type { ConfState, Message, ReplicaId, Role } from './types.ts';
 

@@ -1,6 +1,6 @@
 /**
- * As many leaders on each node as on the others. As long as there is a path from a node with more to one with fewer, counts
- * can be made more even; when there is none, they are as even as the placement of replicas allows.
+ * Balances the number of leaders per node. While a path leads from a node with more leaders to one with fewer, the
+ * counts can be improved; when there is none, they are as even as the placement of replicas allows.
  */
 import type { SchedulingView } from '../view.ts';
 import { LeaderGraph, type Path, plansOf } from './leader-graph.ts';

@@ -1,8 +1,10 @@
 /**
- * Where leaders can go: nodes, and for each pair of them the ranges that the one leads and the other could.
+ * The possible transfers of leaders: nodes, and for each pair of nodes the ranges that the first leads and the second
+ * could lead.
  *
- * Leadership goes only to nodes that have a voter, so two nodes may have no range to hand over. Then it goes along a path:
- * one range to a node in between, and one of that node's to the next. The nodes in between lead as many as before.
+ * Leadership can move only to a node that has a voter of the range, so two nodes may have no range to transfer
+ * directly. Then the transfer takes a path: one range moves to an intermediate node, and one range of that node moves
+ * to the next. The intermediate nodes lead as many ranges as before.
  */
 import type { RangeInfo } from '../cluster-model.ts';
 import type { Plan } from '../operator.ts';

@@ -1,9 +1,9 @@
 /**
- * The requests of the ranges that a node leads, spread by handing hot ranges to nodes with little load. Where that would
- * upset the number of leaders (B2), leaders with little load come back, along a path if need be.
+ * Balances the requests to the ranges that a node leads, by transferring hot ranges to nodes with little load. Where
+ * that would unbalance the number of leaders (B2), leaders with little load move back, along a path if necessary.
  *
- * B4. A proposal makes the sum of the squares of all loads smaller by at least as much as the smallest shift between its
- *     two nodes that is worth it would; so with loads that stand still there is an end to it (B1).
+ * B4. A proposal reduces the sum of the squares of all loads at least by as much as the smallest worthwhile shift
+ *     between its two nodes would. So if the loads do not change, the proposals terminate (B1).
  */
 import type { RangeInfo } from '../cluster-model.ts';
 import type { SchedulingView } from '../view.ts';

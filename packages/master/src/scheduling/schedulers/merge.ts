@@ -1,20 +1,21 @@
 /**
- * Merges neighbours that have become small and are asked for little.
+ * Merges adjacent ranges that are small and have little load.
  *
- * MN1. What would be split again is not merged. Two neighbours fit together only while both together have less than
- *      `bytesMax` (at most half of the split size), and would not have the split size after the quiet time either, if all
- *      they are writing stayed; and while together they have less than half of the load at which a range is split. So
- *      under the same load the merged range is not split by itself within the quiet time: neither for its size nor for
- *      its load.
- * MN2. What was split is not merged soon. The two have to fit for the quiet time without a break, at the same versions: a
- *      split or a merge begins it anew. And what was split for its load, or for its size, does not fit while that lasts.
- * MN3. The sizes known here are those of plain keys as they are now. Splits count older versions too, and so does the
- *      leader that is told to merge: it refuses what has more than `bytesMax` (merge-driver.ts MD4).
- * MN4. A border that people chose stays (range-registry.ts RR6), unless a setting says otherwise.
- * MN5. Neighbours on different nodes are brought together first: the smaller one goes to the nodes of the other, unless its
- *      own are further apart; then the larger one goes. Balancing leaves both alone until they are merged, as they were
- *      moved lately.
- * MN6. What came to nothing is tried again after the quiet time, then after twice of that, and so on.
+ * MN1. Ranges that would be split again are not merged. Two adjacent ranges fit together only if their total size is
+ *      below `bytesMax` (at most half of the split size), if it would stay below the split size for the quiet time even
+ *      if all data being written stayed, and if their total load is below half of the load at which a range is split.
+ *      So under an unchanged load the merged range is not split within the quiet time, neither for its size nor for its
+ *      load.
+ * MN2. Ranges that were split are not merged soon. The two must fit for the whole quiet time without a break, at
+ *      unchanged versions: a split or a merge restarts it. A range that was split for its load or size does not fit
+ *      while that lasts.
+ * MN3. The sizes known here are those of the current plain keys. Splits also count older versions, and so does the
+ *      leader that receives the merge instruction: it refuses more than `bytesMax` (merge-driver.ts MD4).
+ * MN4. A border that people chose stays (range-registry.ts RR6), unless a setting allows its removal.
+ * MN5. Adjacent ranges on different nodes are first moved together: the smaller one moves to the nodes of the larger
+ *      one, unless its own nodes are further apart; then the larger one moves. Balancing does not touch either of them
+ *      until they are merged, because they were moved recently.
+ * MN6. A failed attempt is repeated after the quiet time, then after twice the quiet time, and so on.
  */
 import type { RangeInfo } from '../cluster-model.ts';
 import { replicaOn, voterNodes } from '../cluster-model.ts';

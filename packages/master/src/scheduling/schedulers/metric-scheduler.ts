@@ -1,10 +1,10 @@
 /**
- * Balances a metric by moving replicas from a node with much of it to one with little: single ones, and where that would
- * upset a metric that comes first (B2), one against another. The exchange that comes closest to half the difference is
- * proposed.
+ * Balances a metric by moving replicas from a node with a high value to one with a low value: single replicas, or,
+ * where that would unbalance a metric with priority (B2), one replica in exchange for another. The exchange that comes
+ * closest to half the difference is proposed.
  *
- * B3. Of two nodes with a difference D, shifting v leaves |D - 2v|: only v from `gain` to D - `gain` is proposed, so each
- *     proposal makes the sum of squares smaller (B1).
+ * B3. Between two nodes with a difference D, shifting v leaves |D - 2v|. Only v from `gain` to D - `gain` is proposed,
+ *     so each proposal reduces the sum of squares (B1).
  */
 import { type NodeView, type RangeInfo, replicaOn } from '../cluster-model.ts';
 import { costOfJoining } from '../labels.ts';

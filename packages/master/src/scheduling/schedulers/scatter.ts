@@ -1,6 +1,7 @@
 /**
- * Spreads the replicas and leaders of a group of ranges over the nodes, by the numbers within the group: what belongs
- * together is mostly used together. It is asked for, once per group, and ends; the balance of all stays with the others.
+ * Spreads the replicas and leaders of a group of ranges over the nodes, by the counts within the group, because such
+ * ranges are often used together. A scatter is requested once per group and ends; the other schedulers keep the overall
+ * balance.
  */
 import { type RangeInfo, voterNodes } from '../cluster-model.ts';
 import { costOfJoining } from '../labels.ts';

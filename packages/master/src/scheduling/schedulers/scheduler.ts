@@ -4,18 +4,19 @@ import type { SettingName } from '../settings.ts';
 import type { SchedulingView } from '../view.ts';
 
 /**
- * Proposes plans, the best first; those of one proposal are admitted together or not at all. It is told whether they
- * were, so that what it proposes next reckons with them. Returns why it proposes no more, for people.
+ * Proposes plans, the best first. The plans of one proposal are admitted together or not at all. The scheduler learns
+ * whether they were, so that its next proposals take this into account. Returns why it proposes no more, for people.
  */
 export type Proposals = Generator<readonly Plan[], string, boolean>;
 
 /**
- * Spreads one kind of load over the nodes.
+ * Balances one kind of load over the nodes.
  *
- * B1. Every proposal makes the cluster better by its measure by more than a threshold, and it starts only above a
- *     larger one; so on a cluster whose load stands still it comes to an end, and stays there.
- * B2. It does not push a measure that comes before its own out of the band in which that one's scheduler rests. So what
- *     one scheduler does is never another one's work.
+ * B1. Every proposal improves the scheduler's metric by more than a threshold, and the scheduler starts only above a
+ *     larger threshold. So while the load of the cluster does not change, the proposals terminate, and no new ones
+ *     follow.
+ * B2. A scheduler does not push a metric with priority over its own out of the band in which the scheduler of that
+ *     metric is idle. So one scheduler never creates work for another.
  */
 export interface Scheduler {
   readonly name: string;

@@ -1,14 +1,14 @@
 /**
- * The bytes of a membership change, as an entry of type `conf` carries them. Numbers are varints of safe integers:
+ * The encoding of a membership change in an entry of type `conf`. Numbers are varints of safe integers:
  *
  *   version (1)  transition (0 auto, 1 joint, 2 jointAuto, 3 forced)
  *   number of steps, then each: type (0 addVoter, 1 addLearner, 2 remove), replica
  *   length of the context, the context
  *
- * V1. No bytes at all are the change without steps and context: a leader leaves a joint configuration with it by
- *     itself (etcd-io/raft).
- * V2. What comes out of `decodeConfChange` is a well-formed change, or `ConfChangeError` is thrown: nothing is missing,
- *     nothing is left over. A change of meaning or order changes the version; a test pins the bytes.
+ * V1. An empty encoding is the change without steps and context, by which a leader leaves a joint configuration
+ *     automatically (etcd-io/raft).
+ * V2. `decodeConfChange` returns a well-formed change or throws `ConfChangeError`: it accepts neither truncated nor
+ *     trailing bytes. A change of meaning or order must change the version; a test pins the bytes.
  */
 import { type ConfChange, type ConfStep, LEAVE_JOINT } from './conf-change.ts';
 

@@ -1,16 +1,17 @@
 /**
- * Membership changes: what they are, and which configuration they make of another (etcd-io/raft, confchange).
+ * Membership changes, and the configuration that results from each (etcd-io/raft, confchange).
  *
- * M1. A simple change touches at most one voter, so that majorities before and after it overlap (dissertation §4.1).
- *     Everything else goes through a joint configuration, which needs majorities of both sides (§4.3).
- * M2. Out of a joint configuration leads one change only: to leave it.
- * M3. No configuration is left without an incoming voter, and nobody has two roles. A voter of the outgoing side that
- *     is to become a learner waits in `learnersNext` until the joint configuration is left.
- * M4. The next configuration depends on the configuration and the change alone: every replica computes the same one.
- * M5. A forced change makes of any configuration the one of its replica alone (forced.ts). It is never admitted as a
+ * M1. A simple change affects at most one voter, so that the majorities before and after it overlap (dissertation
+ *     §4.1). Every other change goes through a joint configuration, which needs majorities of both sides (§4.3).
+ * M2. The only change allowed in a joint configuration is to leave it.
+ * M3. Every configuration has an incoming voter, and no replica has two roles. A voter of the outgoing side that is to
+ *     become a learner waits in `learnersNext` until the joint configuration is left.
+ * M4. The next configuration depends only on the current configuration and the change: every replica computes the same
+ *     one.
+ * M5. A forced change turns any configuration into that of its replica alone (forced.ts). It is never accepted as a
  *     proposal.
  *
- * `conf-change-codec.ts` has the bytes of a change.
+ * `conf-change-codec.ts` defines the encoding of a change.
  */
 
 import type { ConfProblem, ConfState, ReplicaId } from '../types.ts';

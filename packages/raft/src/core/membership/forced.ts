@@ -1,15 +1,15 @@
 /**
- * A group whose majority is lost for good goes on with one replica that is left.
+ * Recovery of a group that has permanently lost its majority: one remaining replica continues alone.
  *
- * FC1. It makes itself the only member, by an entry behind everything that its log holds, in a term of its own that it
- *      votes for itself in: nobody else can lead in that term. All of the log before counts as committed with it: some of
- *      it may have been acknowledged by those that are lost.
- * FC2. The entry counts when it is durable here, not before. A crash until then leaves the group as it was, or with an
- *      entry more that nobody counts: it is made anew.
- * FC3. It is applied like any other change, wherever it stands in the log, from any configuration, joint ones too
- *      (conf-change.ts M5). Afterwards the replica is elected by its own vote, and everything is as ever.
- * FC4. This is safe only if those that are left out never go on by themselves: had they a majority, the group would be two.
- *      Nothing in here can know; whoever calls it does.
+ * FC1. The replica makes itself the only member by an entry after everything in its log. It appends the entry in a new
+ *      term in which it votes for itself, so no other replica can lead in that term. All earlier entries of the log
+ *      commit with it, because some of them may have been acknowledged by the lost replicas.
+ * FC2. The entry counts once it is durable here, not before. A crash before that leaves the group as it was, or with an
+ *      extra entry that nobody counts; the recovery is then repeated.
+ * FC3. The entry is applied like any other change, wherever it stands in the log and from any configuration, including
+ *      joint ones (conf-change.ts M5). Afterwards the replica elects itself and works as usual.
+ * FC4. This is safe only if the excluded replicas never continue by themselves: if they had a majority, there would be
+ *      two groups. The core cannot check this; its caller must ensure it.
  */
 
 import { appendOwn, becomeCandidate, becomeFollower } from '../roles.ts';

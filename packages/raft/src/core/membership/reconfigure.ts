@@ -1,16 +1,18 @@
 /**
- * Membership changes under way.
+ * Membership changes in progress.
  *
- * N1. One change at a time: no other is appended until the last one in the log is applied here, and none before an
- *     entry of the own term is committed (dissertation §4.1 with its correction; traps 1, 2). So a log that holds a
- *     change knows every earlier one as committed: the commit index travels, and becomes durable, with the change.
- * N2. A change takes effect when it is applied. A majority of the old configuration holds it then, so whoever wins an
- *     election under an older one holds it too; and nobody campaigns over a change that it knows committed and has not
- *     applied (etcd #7625).
- * N3. A joint configuration that is left automatically is left by whoever leads and has applied it. The leave is
- *     appended outside the limits on proposals; while leadership moves it waits, for the target could not win with it.
- * N4. A leader that is a voter no more steps down. Those that it leaves, and those that leave it, are told once more
- *     what is committed: a follower that does not know might wait for votes of replicas that are gone.
+ * N1. There is one change at a time: the leader appends no other until it has applied the last change in its log, and
+ *     none before an entry of its own term is committed (dissertation §4.1 with its correction; traps 1, 2). So a log
+ *     that holds a change knows every earlier change as committed: the commit index travels, and becomes durable, with
+ *     it.
+ * N2. A change takes effect when it is applied. By then a majority of the old configuration holds it, so the winner of
+ *     an election under an older configuration holds it too. No replica campaigns while it knows of a committed change
+ *     that it has not applied (etcd #7625).
+ * N3. A joint configuration that is left automatically is left by the leader that has applied it. The leader appends
+ *     the leave outside the limits on proposals. During a leadership transfer the leave waits, because the target could
+ *     not win with it.
+ * N4. A leader that is no longer a voter steps down. The leader tells replicas that a change separates from it once
+ *     more what is committed: a follower that does not know might wait for votes of replicas that are gone.
  */
 
 import { confirmReads, maybeCommit, propose, tellCommit } from '../leader.ts';
