@@ -11,10 +11,10 @@ export interface Endpoints {
 }
 
 /**
- * Reads endpoints: `host:port`, with `http://` or `https://` before it or not.
+ * Reads endpoints: `host:port`, optionally preceded by `http://` or `https://`.
  *
- * EN1. A scheme is never dropped: who writes `https://` is not answered in plain text. One client speaks one way to all its
- *      endpoints, so they agree.
+ * EN1. A scheme is never ignored: a caller that writes `https://` never gets a plain-text connection. All endpoints of
+ *      one client must use the same scheme.
  *
  * @throws ServiceError INVALID_ARGUMENT
  */

@@ -60,14 +60,14 @@ export interface Link {
 /**
  * An ordered key-value store under the ranges of one node.
  *
- * E1. `put` and `delete` change memory only and are visible at once; they become durable by a checkpoint, all
- *     changes up to one moment together or not at all. The write-ahead log covers what is not checkpointed yet.
+ * E1. `put` and `delete` change only memory and are visible at once. A checkpoint makes all changes up to one moment
+ *     durable atomically. The write-ahead log covers changes that are not yet in a checkpoint.
  * E2. `get`, `scanResident` and the mutations are synchronous: apply is one pass without an await on the hot path.
- * E3. Keys and values handed in are owned by the engine afterwards; rows handed out must not be changed.
- * E4. Rows of resident key spaces can be read and changed by name too: the key as a `binaryString`. A value that was put
- *     unencoded may be given back so, or as its bytes, to whoever asks by name; everywhere else it is its bytes.
- * E5. A link is a resident row without a value that says that `to` belongs to `from`. Scans and views have it as any other
- *     row; it is changed as a link only, and asked for by neither key nor name.
+ * E3. The engine owns the keys and values passed to it; returned rows must not be changed.
+ * E4. Rows of resident key spaces can also be read and changed by name: the key as a `binaryString`. A value that was
+ *     put unencoded may be returned unencoded, or as bytes, to callers that ask by name; everywhere else it is bytes.
+ * E5. A link is a resident row without a value, which records that `to` belongs to `from`. Scans and views return it
+ *     like any other row. It can be changed only as a link, and cannot be read by key or name.
  */
 export interface Engine {
   get(key: Bytes): Bytes | undefined;

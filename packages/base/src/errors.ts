@@ -1,9 +1,7 @@
 /**
- * What a caller may do after an error.
- *  - `no`: the request is wrong or its outcome final; repeating it changes nothing.
- *  - `sameRequest`: repeat it, under the same request id.
- *  - `refreshRoute`: look the route up again, then repeat it under the same request id.
- *  - `later`: repeat it after a pause (the server is over a limit or not ready).
+ * What a caller may do after an error. - `no`: the request is invalid or its outcome is final; repeating it changes
+ * nothing. - `sameRequest`: repeat it with the same request id. - `refreshRoute`: look the route up again, then repeat
+ * it with the same request id. - `later`: repeat it after a pause (the server is over a limit or not ready).
  */
 export type RetryAdvice = 'no' | 'sameRequest' | 'refreshRoute' | 'later';
 

@@ -1,12 +1,12 @@
 /**
- * A MessagePack writer for exactly what our formats hold: lists, numbers, text, bytes, booleans, 64-bit integers and
- * nothing, and plain objects in error details only. The general one spends most of its time on finding out what a Buffer
- * and a bigint are. The bytes are the same: a test compares.
+ * A MessagePack writer for exactly the values of our formats: lists, numbers, text, bytes, booleans, 64-bit integers
+ * and null, and plain objects only in error details. A general writer spends most of its time on recognizing Buffers
+ * and bigints. The bytes are the same; a test compares them.
  *
- * Messages that are many are written field by field, without a list for each of their parts; all others are put together
- * of lists and written as one `value`.
+ * Frequent messages are written field by field, without a list for each part. All others are built from lists and
+ * written as one `value`.
  *
- * K1. What a list announces is written right behind it, item by item: nobody counts again.
+ * K1. The items that a list announces are written right after it; the writer does not count them.
  */
 import type { Bytes } from './bytes.ts';
 import { ServiceError } from './errors.ts';

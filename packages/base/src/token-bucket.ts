@@ -5,12 +5,13 @@ export interface TokenBucketOptions {
 }
 
 /**
- * A token bucket: `burst` tokens at first, `ratePerSecond` more each second, never more than `burst` at a time.
+ * A token bucket: it starts with `burst` tokens, gains `ratePerSecond` tokens per second, and never holds more than
+ * `burst`.
  *
  * T1. In any span of t seconds, `tryTake` succeeds at most `burst + rate · t` times.
- * T2. Whoever was refused and asks again once a token's time has passed since, alone, is served.
- * T3. `take` always succeeds. What it takes beyond what is there is owed, at most `burst` tokens: `tryTake` succeeds
- *     again `(burst + 1) / rate` seconds after the last `take` at the latest.
+ * T2. A single caller that was refused succeeds if it tries again once the time of one token has passed.
+ * T3. `take` always succeeds. Tokens that it takes beyond the balance are owed, up to `burst`: `tryTake` succeeds again
+ *     at the latest `(burst + 1) / rate` seconds after the last `take`.
  */
 export class TokenBucket {
   readonly #ratePerMs: number;

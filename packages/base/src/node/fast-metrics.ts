@@ -1,6 +1,6 @@
 /**
- * Counters and histograms that cost an addition to count, as prom-client's look their labels up each time. Its registry
- * renders them: what it asks of a metric is `get`.
+ * Counters and histograms that cost one addition per count, because those of prom-client look up their labels each
+ * time. Its registry renders them: it only needs their `get`.
  */
 import type { Counter, Histogram, MetricDefinition } from '../metrics.ts';
 

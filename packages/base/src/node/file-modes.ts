@@ -1,6 +1,6 @@
 /**
- * Modes of what this program writes: for its own user alone. Data directories, logs, backups and journals have values,
- * tokens, and the incarnations by which nodes know each other.
+ * Modes of the files that this program writes: accessible only to its own user. Data directories, logs, backups and
+ * journals contain values, tokens, and the incarnations by which nodes know each other.
  */
 export const OWN_DIR_MODE = 0o700;
 export const OWN_FILE_MODE = 0o600;

@@ -3,12 +3,12 @@ import type { Clock, Timer } from '../clock.ts';
 import { TimerQueue } from './timer-queue.ts';
 
 /**
- * A clock that stands still until it is told to move, for tests and the simulator.
+ * A clock that moves only when told to, for tests and the simulator.
  *
- * C1. Timers fire in the order of their due times, those due together in the order they were set, and each sees the
- *     time at which it was due.
+ * C1. Timers fire in the order of their due times, and timers with equal due times in the order in which they were set.
+ *     Each sees the time at which it was due.
  * C2. Immediates run before any timer that is due later in the same `advance`, and after each timer that fires.
- * C3. Nothing runs except inside `advance`, `fireNext` and `runImmediates`.
+ * C3. Callbacks run only inside `advance`, `fireNext` and `runImmediates`.
  */
 export class ManualClock implements Clock {
   #nowMs: number;

@@ -1,15 +1,15 @@
 /**
- * A disk in memory that forgets like a real one.
+ * A disk in memory that loses data in a crash like a real one.
  *
- * D1. What a `sync` covered that was called back survives every crash. What was written and not synced survives in
- *     part: a prefix of the writes with the last one torn, or any selection of their sectors, as chance decides.
- * D2. Creations, renames and removals survive once `syncDir` resolved; of the later ones a prefix survives (a
- *     journaling file system keeps their order).
- * D3. After a crash nothing is called back to those who used the disk before: their process is dead. Open files know
- *     that by themselves; a process that may crash between other calls must hold a disk from `mount`.
- * D4. With the same seed and the same calls everything happens the same way.
- * D5. What a failed sync covered counts as clean from then on, as on a real machine: it is read until the machine loses
- *     power, also by the next process, and no later sync brings it to the medium. Whoever wants to keep it writes it anew.
+ * D1. Data covered by a `sync` that was called back survives every crash. Unsynced writes survive in part, at random:
+ *     either a prefix of them with the last one torn, or any selection of their sectors.
+ * D2. Creations, renames and removals survive once `syncDir` has resolved. Of later ones a prefix survives, because a
+ *     journaling file system keeps their order.
+ * D3. After a crash, callers from before it get no callback, because their process is dead. Open files detect this
+ *     themselves; a process that may crash between other calls must use a disk from `mount`.
+ * D4. Equal seeds and equal calls give equal results.
+ * D5. Data covered by a failed sync counts as clean afterwards, as on a real machine: it is readable until the machine
+ *     loses power, also by the next process, but no later sync writes it to the medium. To keep it, write it again.
  */
 import { assert } from '../assert.ts';
 import type { Clock } from '../clock.ts';

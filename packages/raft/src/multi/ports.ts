@@ -50,10 +50,11 @@ export interface EntryRange {
 /**
  * The write-ahead log of a node, for all its groups.
  *
- * L1. `append` calls back in the order of the calls, each only after its batch and all before it are durable.
- * L2. After a crash, recovery returns a prefix of the calls that includes every one that was called back.
- * L3. A failure to write or to sync stops the node (`onFailure`); it is never retried (traps 26).
- * L4. What was called back and is neither compacted, truncated nor removed since can be read, and is what was appended.
+ * L1. `append` calls back in the order of the calls, each time only after its batch and all earlier ones are durable.
+ * L2. After a crash, recovery returns a prefix of the calls that includes every call that was called back.
+ * L3. A failed write or sync stops the node (`onFailure`); it is never retried (traps 26).
+ * L4. Entries that were called back, and have not been compacted, truncated or removed since, can be read and are
+ *     unchanged.
  */
 export interface GroupLog {
   /** What was found when the log was opened. Meant to be read once, then released by `forgetRecovered`. */

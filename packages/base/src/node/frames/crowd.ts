@@ -11,11 +11,12 @@ interface Member {
 }
 
 /**
- * Connections of one kind that have to make room for each other. All are kept in the order in which they spoke last.
+ * Connections of one kind that compete for room, in the order in which each last sent something.
  *
- * CR1. One too many from an address costs that address the member that has been quiet for longest. One too many in all
- *      costs the address with the most members its quietest. So a caller that does at once what it came for is served,
- *      however many others hold connections open, and an address with few members loses none to one with many.
+ * CR1. One connection too many from an address closes the quietest one of that address. One too many in total closes
+ *      the quietest one of the address with the most connections. So a caller that sends its request at once is served,
+ *      however many connections others hold open, and an address with few connections loses none to an address with
+ *      many.
  */
 export class Crowd<T extends Member> {
   readonly #limits: CrowdLimits;

@@ -1,10 +1,10 @@
 /**
- * How frames lie in a stream of bytes: `head payload head payload …`, a head being 4 bytes, little-endian, with the
- * kind in its two lowest bits and the payload's length above them.
+ * The layout of frames in a stream of bytes: `head payload head payload …`. A head has 4 bytes, little-endian, with the
+ * kind in its two lowest bits and the length of the payload above them.
  *
- * FP1. A payload shares its memory with at most as many bytes as it has itself: whoever keeps it keeps no more.
- * FP2. What a head announces is bounded before a byte of it is kept.
- * FP3. What is kept of a frame that is not whole takes little more memory than it has bytes, however small the pieces.
+ * FP1. A payload shares memory with at most as many bytes as it has itself, so keeping it pins at most that much more.
+ * FP2. The length that a head announces is checked before any byte of the payload is kept.
+ * FP3. A partly received frame takes little more memory than its bytes, however small the pieces in which it arrives.
  */
 
 const HEAD_BYTES = 4;

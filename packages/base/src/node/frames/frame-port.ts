@@ -1,7 +1,7 @@
 /**
- * Where streams of frames begin: a port that takes them, and the dialling of one.
+ * Opens and accepts streams of frames: the listening port, and dialling.
  *
- * A connection begins with `OPENING`, so that whoever speaks another protocol is recognised by its first bytes.
+ * A connection starts with `OPENING`, so that a peer with another protocol is recognized by its first bytes.
  */
 import { type AddressInfo, connect, createServer, isIP, Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';

@@ -1,17 +1,18 @@
 /**
- * One end of a stream of frames between two processes, over a socket: the carrier of everything that nodes say to each
- * other, and the SDK and gateways. It does what HTTP/2 would be there for, in a write and a read per frame.
+ * One end of a stream of frames between two processes, over a socket. It carries all communication among nodes, and
+ * between the SDK and gateways. It replaces HTTP/2 at the cost of one write and one read per frame.
  *
- * FS1. Both ends name themselves first: the first frame each way is a *hello*. Nothing else is given on before it.
- * FS2. An end says why it ends, if it can: the other side gets that reason. `onEnd` is called once, unless this side
- *      ended the stream.
- * FS3. A peer that is silent is probed, and taken for dead if it does not answer. What has arrived counts before the
- *      clock does: a process that was stopped for a while reads first. Who hears and has nothing to say gives a sign of
- *      life by itself: the other's probe may stand behind megabytes that are on their way. A large frame over a slow line
- *      is a sign of life at either end long before it is whole.
- * FS4. What a peer announces is bounded before a byte of it is kept, and what all peers at a port have begun to send is
- *      bounded together (input-budget.ts). What is not taken by the peer yet is counted (`pendingBytes`) and bounded by
- *      its sender; what waits for all peers at a port is bounded together (output-budget.ts).
+ * FS1. Both ends identify themselves first: the first frame in each direction is a *hello*. No other frame is delivered
+ *      before it.
+ * FS2. An end that closes the stream states its reason if it can, and the other side receives it. `onEnd` is called
+ *      once, unless this side ended the stream.
+ * FS3. A silent peer is probed, and considered dead if it does not answer. Received data is processed before the timer:
+ *      a process that was stopped for a while reads first. A side that receives data but has none to send sends signs
+ *      of life unprompted, because the other side's probe may be queued behind megabytes in transit. A large frame on a
+ *      slow line counts as a sign of life on both sides long before it is complete.
+ * FS4. The size that a peer announces is checked before any byte is kept, and all partly received data of a port is
+ *      bounded together (input-budget.ts). Data that the peer has not yet taken is counted (`pendingBytes`) and bounded
+ *      by its sender; the data waiting for all peers of a port is bounded together (output-budget.ts).
  */
 import type { Socket } from 'node:net';
 import { parseBoundedJson } from '../../bounded-json.ts';

@@ -1,18 +1,19 @@
 /**
- * What the connections of one port may hold while they have not said something whole.
+ * Limits on what the connections of one port may hold before they have sent a complete frame.
  *
- * IB1. Connections are counted, in all and by address. One more than allowed is closed as it comes. At a port for nodes
- *      IB6 stands in its place.
- * IB2. Bytes of unfinished frames are counted, in all and by address. When an address holds more than its share, its
- *      connection whose frame began first is closed; when all together hold too many, that of the address with the most.
- *      Clients finish a frame in moments, so it is not theirs that began first, even behind one address with a stranger.
- * IB3. A frame that has begun must be whole in a bounded time.
- * IB4. What is closed is counted by its reason, and logged once a minute.
- * IB5. A caller that turned out to be one of the cluster's nodes is not counted any more: strangers take nothing from it.
- * IB6. At a port for nodes every connection is a stranger's until IB5 applies to it. Strangers never keep a node out: there
- *      is room for some that have not said hello, and for fewer that have (`StrangerLimits`). When that is full the newest
- *      is taken, and the one that has been quiet for longest is closed (crowd.ts). A node says hello as soon as it is
- *      connected, and is a node from then on. A stranger that has said hello is closed when it makes no call for a while.
+ * IB1. Connections are counted in total and by address. One beyond the limit is closed on arrival. At a port for nodes,
+ *      IB6 applies instead.
+ * IB2. Bytes of unfinished frames are counted in total and by address. If an address exceeds its share, its connection
+ *      with the oldest unfinished frame is closed; if the total is exceeded, that of the address with the most bytes.
+ *      Clients finish a frame within moments, so their frames are not the oldest, even behind the same address as a
+ *      stranger.
+ * IB3. A frame must be complete within a bounded time after its first byte.
+ * IB4. Closed connections are counted by reason, and logged once a minute.
+ * IB5. A caller that has proved to be a node of the cluster is no longer counted, so strangers take nothing from it.
+ * IB6. At a port for nodes, every connection counts as a stranger's until IB5 applies. Strangers never keep a node out:
+ *      there is room for some that have not said hello, and for fewer that have (`StrangerLimits`). When it is full,
+ *      the newest connection is accepted and the quietest one is closed (crowd.ts). A node says hello immediately and
+ *      counts as a node from then on. A stranger that has said hello is closed if it makes no call for a while.
  */
 import type { Clock, Timer } from '../../clock.ts';
 import { type Logger, silentLogger } from '../../logger.ts';

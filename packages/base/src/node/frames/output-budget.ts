@@ -1,12 +1,12 @@
 /**
- * What waits to be sent to the callers of one port who do not read.
+ * Limits on the data that waits for callers of one port that do not read.
  *
- * OB1. Bytes that the socket has not taken are counted, with those that its sender holds back for it, in all and by
- *      address.
- * OB2. When an address has more than its share waiting, its connection with the most is closed; when all together have too
- *      much, that of the address with the most. Nothing is closed for what was counted before and has left since.
- * OB3. What is closed is counted by its reason, and logged once a minute.
- * OB4. A caller that turned out to be one of the cluster's nodes is not counted any more.
+ * OB1. Bytes that the socket has not taken are counted in total and by address, together with those that its sender
+ *      holds back for it.
+ * OB2. If an address exceeds its share, its connection with the most bytes is closed; if the total is exceeded, that of
+ *      the address with the most bytes. No connection is closed for bytes that have left since they were counted.
+ * OB3. Closed connections are counted by reason, and logged once a minute.
+ * OB4. A caller that has proved to be a node of the cluster is no longer counted.
  */
 import type { Clock } from '../../clock.ts';
 import { type Logger, silentLogger } from '../../logger.ts';

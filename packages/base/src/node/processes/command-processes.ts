@@ -1,19 +1,22 @@
 /**
- * The processes of a command: who they are, and how all of them are ended.
+ * The processes of a command: how they are identified, and how all of them are ended.
  *
- * CP1. Only processes of the command are named. The session of a command that has one of its own is its first process's id,
- *      which the system gives to nobody else while a process of that session is left. So when that id belongs to a process
- *      that started at another time, the command is over. In a session that the command shares with others, its processes
- *      are the first one, known by id and start, those that descend from it, and those whose environment has the mark.
- * CP2. No process of the command is missed, but for those that it gave up: by a session of their own (setsid, as daemons
- *      have), or, in a shared session, by an environment without the mark once their parents have ended. Where the system
- *      does not tell sessions, the process group of the first process stands for a session of its own. Where it does not tell
- *      environments, descendants are known only while their parents live.
- * CP3. Ending does not trust one look: a process may start another one meanwhile, so SIGKILL is sent until none is found.
- * CP4. That none is left is told by one whole listing, which no chain of processes that start one another escapes
- *      (listing.ts LI1). In a shared session the list is read again when one of it ended before its environment was read,
- *      as it may have started another one of the command. Where no list can be whole, nothing is known, and the command is not over. Signals are sent to
- *      what any listing finds: so a command that starts processes without end is ended all the same.
+ * CP1. Only processes of the command are reported. The session id of a command with its own session is the id of its
+ *      first process, which the system does not reuse while a process of that session exists. So if that id belongs to
+ *      a process with another start time, the command has ended. In a session shared with others, the processes of the
+ *      command are its first process (known by id and start time), its descendants, and processes whose environment has
+ *      the mark.
+ * CP2. No process of the command is missed, except those that left it: by starting their own session (setsid, as
+ *      daemons do) or, in a shared session, by dropping the mark from their environment, once their parents have ended.
+ *      If the system does not report sessions, the process group of the first process replaces its session. If it does
+ *      not report environments, descendants are known only while their parents live.
+ * CP3. Ending the command does not rely on one listing: a process may start another one in the meantime, so SIGKILL is
+ *      sent repeatedly until no process is found.
+ * CP4. One complete listing proves that no process is left; no chain of processes that start one another escapes it
+ *      (listing.ts LI1). In a shared session the listing is repeated if one of its processes ended before its
+ *      environment was read, because it may have started another process of the command. If no listing can be complete,
+ *      the state is unknown, and the command counts as running. Signals go to the processes of any listing, so a
+ *      command that keeps starting processes is ended as well.
  */
 import { type Clock, sleep } from '../../clock.ts';
 import type { CommandIdentity } from '../../process-identity.ts';

@@ -1,12 +1,14 @@
 /**
- * A list of processes where the system has no snapshot of them: the ids come first, then one look at each.
+ * A listing of processes on a system without a snapshot of them: first the ids are read, then each process is
+ * inspected.
  *
- * LI1. A process may start another one after the ids were read and end before it is looked at: then neither is found. So
- *      when a process has ended between the reading of its id and the look at it, the ids are read again, and the new ones
- *      looked at, until no new one has ended so. Then a process that lived when the ids were last read was looked at alive.
- * LI2. Reading the ids is no snapshot either: a new process may get a lower id than those read already, once ids have
- *      wrapped around. So the ids are read twice at least.
- * LI3. Not known: a process that is given, within one listing, the id of one that has ended in it.
+ * LI1. A process may start another one after the ids were read, and end before it is inspected; then neither is found.
+ *      So if a process has ended between the reading of its id and its inspection, the ids are read again and the new
+ *      ones inspected, until no new process has ended this way. Then every process that lived when the ids were last
+ *      read was inspected alive.
+ * LI2. Reading the ids is not atomic either: once ids have wrapped around, a new process may get a lower id than those
+ *      already read. So the ids are read at least twice.
+ * LI3. One case is not detected: a process that, within one listing, gets the id of a process that ended in it.
  */
 export interface ProcessRow {
   readonly pid: number;

@@ -1,14 +1,14 @@
 /**
  * Runs the Raft groups of one node.
  *
- * H1. One loop turn (turns.ts) goes over the groups that have something to do: one frame per node, then one log append,
+ * H1. One loop turn (turns.ts) processes the groups that have something to do: one frame per node, then one log append,
  *     then apply.
  * H2. Log callbacks come in order, so marks are reported in order.
- * H3. Every entry given to a state machine was given to the log before, in this turn or an earlier one: `logDurable`
- *     asked for after an apply covers it.
- * H4. A turn is bounded by time (turns.ts); merged heartbeats and their replies leave at once and wait for no turn.
- * H5. Any exception out of the core, a state machine or the log is a broken invariant: the host stops at once and says
- *     so through `onFatal`, once.
+ * H3. Every entry passed to a state machine was passed to the log before, in this turn or an earlier one: a
+ *     `logDurable` requested after an apply covers it.
+ * H4. A turn is bounded by time (turns.ts). Merged heartbeats and their replies leave at once and wait for no turn.
+ * H5. Any exception from the core, a state machine or the log is a broken invariant: the host stops at once and reports
+ *     it once through `onFatal`.
  */
 import { assert, type Clock, type Logger, type Random, silentLogger } from '@remora/base';
 import type { TraceEvent } from '../../core/trace.ts';

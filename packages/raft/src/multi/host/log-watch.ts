@@ -1,11 +1,11 @@
 /**
- * Watches whether the log gets on. A disk may neither take a write nor say that it failed, for minutes: heartbeats need
- * none, so its node would go on leading, and refuse whatever is proposed once as much waits as may.
+ * Detects a log that hangs. A disk may, for minutes, neither complete a write nor fail it. Heartbeats need no disk, so
+ * the node would keep leading, and would refuse proposals once its queue is full.
  *
- * L1. The log hangs when something is under way in it and nothing has become durable for `stallTicks`. Ticks, as a
- *     process that was stopped has not seen its log hang.
- * L2. While it hangs, groups are handed over, `handOversMax` at a time. They do not come back: a vote for oneself has to
- *     be durable.
+ * L1. The log hangs if a write is in progress and nothing has become durable for `stallTicks`. Ticks are used because a
+ *     process that was stopped has not observed its log hang.
+ * L2. While the log hangs, leaderships are transferred, `handOversMax` at a time. They do not return, because a vote
+ *     for oneself must be durable.
  */
 import type { Logger } from '@remora/base';
 import type { Group } from '../host-api.ts';

@@ -1,16 +1,16 @@
 /**
- * The loop of a host: one turn goes over the groups that have something to do.
+ * The loop of a host: one turn processes the groups that have something to do.
  *
- * H1. One turn collects from them one frame per node and one log append, then lets them apply. Frames leave before the
- *     append, so followers work beside this node's fsync (dissertation §10.2.1); what must not run ahead of the fsync is
- *     held back by the core until `persisted`.
- * H3. Every entry given to a state machine was given to the log before, in this turn or an earlier one.
- * H4. A turn is bounded by time: collecting ends after half of its budget and applying when all of it is spent, each
- *     after one group at least. Who was not reached goes first in the next turn, who had its share goes last: nobody
- *     starves. Timers, ticks, heartbeats and input run between turns.
- * H7. Who leads applies within the turn, as clients wait for that. Nobody waits for what a follower applies, but for the
- *     acknowledgement of what its turn writes: it applies once that is durable, and the acknowledgement on its way. A later
- *     turn's write does not hold it up any further, so it gets on however many follow.
+ * H1. One turn collects one frame per node and one log append from the groups, then lets them apply. Frames leave
+ *     before the append, so followers work in parallel with this node's fsync (dissertation §10.2.1). The core holds
+ *     back messages that must not leave before the fsync, until `persisted`.
+ * H3. Every entry passed to a state machine was passed to the log before, in this turn or an earlier one.
+ * H4. A turn is bounded by time: collecting ends after half of its budget, and applying when all of it is spent, each
+ *     after at least one group. Groups that were not reached go first in the next turn, and groups that had their share
+ *     go last, so none starves. Timers, ticks, heartbeats and input run between turns.
+ * H7. A leader applies within the turn, because clients wait for the result. A follower applies once the writes of its
+ *     turn are durable and their acknowledgement is sent, because nobody waits for its apply, but its leader waits for
+ *     the acknowledgement. Writes of later turns do not delay it, so it makes progress however many follow.
  */
 import { assert, type Clock } from '@remora/base';
 import { Outbox } from './outbox.ts';

@@ -1,16 +1,16 @@
 /**
  * The write-ahead log of a node on disk.
  *
- * W1. One write and its sync are under way at a time; what is appended meanwhile goes into the next frame. Call-backs
- *     come in the order of the calls, after the sync (L1).
- * W2. The order of operations is the order of the calls, compactions and removals included; a compaction alone causes
- *     no write, its record goes with the next frame.
- * W3. Segments are reclaimed oldest first. Before one goes, its last live entries are copied to the tail, marked as
- *     moved, and what it says about groups as such is said again; that copy is durable before the file is taken away.
- * W4. After a failure nothing is called back and nothing is written any more (L3, traps 26).
- *
- * W5. The queue has a limit in bytes (`queueBytesMax`), above which the log says `full`: then the host refuses
- *     proposals and drops appends of other leaders. It is passed at most by what one turn was about to append.
+ * W1. One write and its sync are in progress at a time; records appended in the meantime go into the next frame.
+ *     Callbacks come in the order of the calls, after the sync (L1).
+ * W2. The order of operations is the order of the calls, including compactions and removals. A compaction alone causes
+ *     no write; its record goes with the next frame.
+ * W3. Segments are reclaimed oldest first. Before a segment is removed, its last live entries are copied to the tail,
+ *     marked as moved, and its records about whole groups are repeated. This copy is durable before the file is
+ *     removed.
+ * W4. After a failure there are no more callbacks and no more writes (L3, traps 26).
+ * W5. The queue has a limit in bytes (`queueBytesMax`), above which the log reports `full`: then the host refuses
+ *     proposals and drops appends of other leaders. The queue exceeds it at most by what one turn was about to append.
  */
 import { assert, DiskFailedError } from '@remora/base';
 import { entryBytes } from '../../core/log.ts';

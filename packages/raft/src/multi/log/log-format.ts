@@ -1,12 +1,12 @@
 /**
- * The write-ahead log on disk: segments, and the frames in them.
+ * The format of the write-ahead log on disk: segments, and the frames in them.
  *
- * F1. A segment is one file, named by its generation, which grows by one with every segment and is never reused. It
- *     begins with a header that repeats the generation and names the format's version.
- * F2. A frame is one write, synced before the next begins. Its checksums cover its generation and its sequence
- *     number, so bytes left over in a recycled file can never pass for a frame of the present.
- * F3. Sequence numbers of frames grow by one through the whole log. A frame that is missing or bad although one with
- *     a higher sequence is intact was durable once: damage, not a torn tail (traps 25).
+ * F1. A segment is one file, named by its generation, which increases by one with every segment and is never reused.
+ *     The file starts with a header that repeats the generation and contains the version of the format.
+ * F2. A frame is one write, synced before the next one begins. Its checksums cover its generation and its sequence
+ *     number, so leftover bytes in a recycled file can never pass for a current frame.
+ * F3. Sequence numbers of frames increase by one through the whole log. If a frame is missing or bad although one with
+ *     a higher sequence is intact, it was durable once: this is damage, not a torn tail (traps 25).
  *
  * Numbers are little-endian; terms, indexes and generations take 48 bits here and varints inside records.
  */

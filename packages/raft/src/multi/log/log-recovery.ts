@@ -1,14 +1,14 @@
 /**
- * Reads the log back and makes it ready to be appended to.
+ * Reads the log back and prepares it for appends.
  *
- * V1. A bad frame is a torn tail unless something written after it is intact; then it is damage (traps 25).
- * V2. A torn tail is cut off durably before anything is appended, and appends go to a new segment. What is kept of the
- *     last segment is synced as well: a process that died may have written a frame and not synced it, and once others
- *     follow it, losing it would be damage.
- * V3. The last frame is written again before that sync: one that failed leaves bytes which are read and count as clean,
- *     and no later sync brings them to the medium (Rebello et al., ATC'20). The frames before it were synced: a failure
- *     ends the log (group-log.ts, W1, W4).
- * V4. Memory: one segment at a time, of each group an outline, and a bounded number of the last entries.
+ * V1. A bad frame is a torn tail unless a later frame is intact; then it is damage (traps 25).
+ * V2. A torn tail is durably cut off before anything is appended, and appends go to a new segment. The rest of the last
+ *     segment is synced as well: a process that died may have written a frame without syncing it, and once others
+ *     follow it, its loss would be damage.
+ * V3. The last frame is written again before that sync. A sync that failed leaves bytes that are readable and count as
+ *     clean, and no later sync brings them to the medium (Rebello et al., ATC'20). The frames before it were synced: a
+ *     failure ends the log (group-log.ts, W1, W4).
+ * V4. Memory is bounded: one segment at a time, an outline of each group, and a limited number of the last entries.
  */
 import type { Disk, DiskFile, Logger } from '@remora/base';
 import type { GroupId, RecoveredGroup } from '../ports.ts';

@@ -1,8 +1,9 @@
 /**
- * The bytes that frames are made of: the version, and varints of safe integers.
+ * The primitives of frames: the version, and varints of safe integers.
  *
- * B1. A varint is little-endian base 128, at most 8 bytes; beyond 32 bits without bit operations, which would cut it.
- * B2. Reading never goes past the end and never makes anything that is larger than the bytes given: `WireError`.
+ * B1. A varint is little-endian base 128, with at most 8 bytes. Beyond 32 bits it avoids bit operations, which would
+ *     truncate.
+ * B2. Reading never passes the end and never allocates more than the size of the input: it throws `WireError`.
  */
 import { assert } from '@remora/base';
 

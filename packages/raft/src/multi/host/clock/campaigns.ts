@@ -1,14 +1,15 @@
 /**
- * How many groups of a node campaign at a time. After a restart, or when a node with thousands of leaders dies, all
- * groups want to at once; more than can be settled within an election timeout would only overtake each other's
- * time-outs, and none would ever be elected.
+ * Limits how many groups of a node campaign at a time. After a restart, or when a node with thousands of leaders dies,
+ * all groups want to campaign at once. If more groups campaign than can be settled within an election timeout, they
+ * only disrupt each other, and none is ever elected.
  *
- * C1. At most `most` campaigns are under way. One is over when its replica is neither candidate nor asking for
- *     pre-votes; one that cannot be settled gives its place up after `lastsTicks`.
- * C2. Who is turned away asks again a heartbeat interval later, in the same order. It votes meanwhile.
- * C3. A leader that hands over is not kept waiting: its target's campaign is not asked about.
- * C4. Who asks once more, as its last campaign could not be settled, may have lost its majority for good, and many with it:
- *     they get half of the places at most, the others are for those who ask for the first time.
+ * C1. At most `most` campaigns run at a time. A campaign ends when its replica is neither candidate nor asking for
+ *     pre-votes; an unsettled campaign gives up its place after `lastsTicks`.
+ * C2. A refused replica asks again a heartbeat interval later, in the same order. It votes in the meantime.
+ * C3. A leadership transfer does not wait: the campaign of its target needs no place.
+ * C4. A replica that asks again because its last campaign was not settled may have lost its majority permanently,
+ *     together with many others. Such replicas get at most half of the places; the rest is for replicas that ask for
+ *     the first time.
  */
 import type { Role } from '../../../core/types.ts';
 

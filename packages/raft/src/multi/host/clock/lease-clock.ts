@@ -1,10 +1,11 @@
 /**
- * A node's clocks as leases need them: read together, and with an eye on time that passed unseen (design §4 ▸; traps 6).
+ * A node's clocks as leases need them: read together, and checked for time that passed unseen (design §4 ▸; traps 6).
  *
- * K1. A suspended machine stops the monotonic clock and not the wall clock: when the wall clock has run ahead since the
- *     last reading, by more than `WALL_AHEAD_MS_MAX`, leases are void. Less is charged as elapsed time (lease.ts E6).
- * K2. A process that stood still for longer than its ticks are made up for is in doubt about its clocks, too: leases
- *     are void. That is noticed at the first tick, and at the first use of a lease, whichever comes first.
+ * K1. A suspended machine stops the monotonic clock but not the wall clock. If the wall clock has run ahead since the
+ *     last reading by more than `WALL_AHEAD_MS_MAX`, leases are void. A smaller difference is counted as elapsed time
+ *     (lease.ts E6).
+ * K2. A process that stood still for longer than the ticks that it makes up for does not trust its clocks either:
+ *     leases are void. It detects this at the first tick or at the first use of a lease, whichever comes first.
  */
 import type { Clock } from '@remora/base';
 import type { Moment } from '../../../core/types.ts';

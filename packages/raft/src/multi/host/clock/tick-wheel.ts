@@ -1,9 +1,10 @@
 /**
- * Which groups have something to do at which tick: of thousands of idle ones, a tick touches only those that are due.
+ * Schedules groups by the tick at which they have something to do: a tick touches only the groups that are due, of
+ * thousands of idle ones.
  *
- * W1. A group stands at one tick, its place; what it left behind at other ticks is passed over.
- * W2. A group stands no later than its core's `dueTick`. It may stand earlier: then it is asked, does nothing, and is
- *     given a new place. Places further ahead than the wheel's size are taken step by step in the same way.
+ * W1. A group has one current tick, its place; its old entries at other ticks are ignored.
+ * W2. The place of a group is not later than its core's `dueTick`. It may be earlier: then the group does nothing and
+ *     gets a new place. Places further ahead than the size of the wheel are reached in several such steps.
  */
 
 /** A group, as the wheel sees it. */

@@ -1,12 +1,12 @@
 /**
- * The one timer of a host, turned into Raft ticks.
+ * The single timer of a host, converted to Raft ticks.
  *
- * T1. Ticks are made after the input that waited at the same time: a node that was stopped reads its mail before it
- *     concludes that a leader is gone.
- * T2. After a stall at most `catchUpTicksMax` ticks are made up for, fewer than an election timeout has: what was not
- *     observed is not counted as silence of others.
- * T3. Ticks never run ahead of time by more than half a tick, and those made after some moment cover at most
- *     `catchUpTicksMax` ticks of the time before it. Leases are built on that (core/lease.ts E3).
+ * T1. Ticks are processed after input that was pending at the same time: a node that was stopped reads its messages
+ *     before it concludes that a leader has failed.
+ * T2. After a stall, at most `catchUpTicksMax` ticks are made up for, fewer than an election timeout has: time that the
+ *     node did not observe does not count as silence of others.
+ * T3. Ticks never run ahead of time by more than half a tick, and the ticks after any moment cover at most
+ *     `catchUpTicksMax` ticks of the time before it. Leases rely on this (core/lease.ts E3).
  */
 import type { Clock, Timer } from '@remora/base';
 

@@ -1,12 +1,12 @@
 /**
- * Keeps the entries that all groups of a node have in memory within a limit in bytes.
+ * Keeps the entries that all groups of a node hold in memory within a limit in bytes.
  *
- * K1. The oldest leave first, over all groups: what groups append is noted in extents, in the order of time. An extent
- *     ends when all groups together have appended a part of the limit since it began, so that what a group appends now
- *     does not leave with what it appended long ago.
- * K2. Only groups whose log grew or was cut are looked at, never all of them. A group that is idle costs an extent as
- *     long as it has entries in memory, and nothing any more once they have left.
- * K3. What is not durable stays (core/log.ts, G4). By that the limit may be passed; the log's queue bounds it.
+ * K1. The oldest entries of all groups leave first. Appends are recorded in extents, in the order of time. An extent
+ *     ends when all groups together have appended a fraction of the limit since it began, so that a group's recent
+ *     entries do not leave together with its old ones.
+ * K2. Only groups whose log grew or was truncated are examined, never all of them. An idle group costs one extent while
+ *     it has entries in memory, and nothing afterwards.
+ * K3. Entries that are not durable stay (core/log.ts, G4). This may exceed the limit; the queue of the log bounds it.
  */
 
 /** One group's log in memory, as the core shows it. */

@@ -1,12 +1,12 @@
 /**
- * Reads entries back that left memory, for all groups of a node.
+ * Reads back entries that have left memory, for all groups of a node.
  *
- * Q1. So many reads are under way at a time as the option says; others wait in the order in which they came. A core asks
- *     for one at a time for each reader, so that the queue is bounded by the replicas that the node's groups have.
- * Q2. Nothing else waits for a read: neither the turn, nor other groups, nor other followers of the same group.
- * Q3. Reads that wait ask for less each, the more they are: groups that lag together then stay close together in the
- *     log, where frames that were read for one of them are at hand for the others (log/frame-cache.ts).
- * Q4. A read that fails is damage, or a broken disk: the host stops.
+ * Q1. At most as many reads as the option allows run at a time; others wait in the order of arrival. A core requests
+ *     one read at a time for each reader, so the number of replicas of the node's groups bounds the queue.
+ * Q2. Only the reader waits for a read: not the turn, other groups, or other followers of the same group.
+ * Q3. The more reads wait, the less each reads: groups that lag together then stay close together in the log, where
+ *     frames read for one of them serve the others too (log/frame-cache.ts).
+ * Q4. A failed read means damage or a broken disk: the host stops.
  */
 import type { Entry, EntryRead } from '../../../core/types.ts';
 import type { GroupId, GroupLog } from '../../ports.ts';

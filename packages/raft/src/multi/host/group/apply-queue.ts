@@ -1,13 +1,13 @@
 /**
- * Feeds one group's committed entries to its state machine, in order and one call at a time.
+ * Passes one group's committed entries to its state machine, in order and one call at a time.
  *
- * A1. Calls of the state machine are serial: while `apply` waits for cold data, or while a snapshot is being
- *     installed (`pause`), nothing else is called.
- * A2. A change of role is told before entries handed out after it are applied. Changes that pile up while the state
- *     machine is busy are told as one, the latest.
- * A3. A `conf` entry is a slice of its own. What it makes of the membership is computed when everything before it is
- *     applied, the same on every replica; the state machine gets the entry together with the membership behind it.
- * A4. A call that fails is the last one. Nobody waits for it any more, and no picture is taken of what it has left.
+ * A1. Calls of the state machine are serial: while `apply` waits for cold data, or while a snapshot is being installed
+ *     (`pause`), no other call is made.
+ * A2. A change of role is reported before entries that were handed out after it are applied. Changes that accumulate
+ *     while the state machine is busy are reported as one, the latest.
+ * A3. A `conf` entry is passed alone. The resulting membership is computed once everything before it is applied,
+ *     equally on every replica; the state machine gets the entry together with that membership.
+ * A4. A failed call is the last one. No caller waits any longer, and no snapshot is taken of the state that it left.
  */
 import { assert } from '@remora/base';
 import type { ConfState, Entry, LogPosition, Role } from '../../../core/types.ts';

@@ -1,11 +1,11 @@
 /**
- * One local replica: its core, its state machine, and what is under way between them.
+ * One local replica: its core, its state machine, and the work in progress between them.
  *
- * G1. Everything a turn does for a group goes through `collect` (messages and log records out) and then `apply`;
- *     nothing is sent or written between turns.
- * G2. Messages count only if they are addressed to this replica and come from the node where their sender lives.
- * G3. The membership behind a `conf` entry follows from the one before it, the entry, and the state machine's veto on
- *     what it has applied by then. A change that is not possible, or not admitted, changes nothing, on every replica.
+ * G1. Everything that a turn does for a group goes through `collect` (outgoing messages and log records) and then
+ *     `apply`; nothing is sent or written between turns.
+ * G2. A message counts only if it is addressed to this replica and comes from the node of its sender.
+ * G3. The membership after a `conf` entry follows from the membership before it, the entry, and the state machine's
+ *     veto on the state applied so far. An impossible or vetoed change has no effect, on every replica.
  */
 import { assert, type Logger } from '@remora/base';
 import { type ConfChange, changeConf, takesEffectAlways } from '../../../core/membership/conf-change.ts';

@@ -1,9 +1,9 @@
 /**
- * One local replica's part in snapshots: pictures of its state machine for others, and at most one that it receives.
+ * One local replica's part in snapshots: snapshots of its state machine for others, and at most one that it receives.
  *
- * N1. While a snapshot is being received nothing is applied; the core takes no appends then.
- * N2. A picture is taken between two applies, and the log behind it is held from then on (traps 3).
- * N3. `accept` that says yes is followed by exactly one of `installed` and `failed`.
+ * N1. While a snapshot is being received, nothing is applied, and the core accepts no appends.
+ * N2. A snapshot is taken between two applies, and the log after it is kept from then on (traps 3).
+ * N3. After `accept` has returned true, exactly one of `installed` and `failed` follows.
  */
 import { isMember } from '../../../core/membership/membership.ts';
 import type { RaftCore } from '../../../core/raft.ts';

@@ -1,9 +1,10 @@
 /**
- * How far a group's log may be compacted: behind a checkpoint a tail of entries stays for followers that lag, and
- * nothing that a snapshot under way builds on is dropped (traps 3).
+ * Determines how far a group's log may be compacted: after a checkpoint, a tail of entries stays for followers that
+ * lag, and no entry that a snapshot in progress needs is dropped (traps 3).
  *
- * Positions are remembered in steps, not one per entry, so the tail kept may be one step longer than the limits. There
- * are at most `STEPS_MAX`: where more would be needed, as while a snapshot holds the log for long, every other one goes.
+ * Positions are remembered in steps, not per entry, so the tail kept may exceed the limits by one step. There are at
+ * most `STEPS_MAX` steps. If more would be needed, for example while a snapshot holds the log for long, every second
+ * one is dropped.
  */
 import type { LogOutline, LogPosition } from '../../../core/types.ts';
 

@@ -1,13 +1,12 @@
 /**
  * The ReadIndex calls of one group (Raft dissertation §6.4).
  *
- * Q1. The calls of one loop turn share one round, and a round begins after all its calls: it has a fresh context,
- *     never reused (traps 7).
- * Q2. A call is answered without refusal only after its round was confirmed and its index is applied here. From the
- *     confirmation on, losing the leadership changes nothing: the state at that index is what the call asked for.
+ * Q1. The calls of one loop turn share one round, which begins after all of them: its context is new and never reused
+ *     (traps 7).
+ * Q2. A call succeeds only after its round was confirmed and its index is applied here. After the confirmation, losing
+ *     the leadership changes nothing: the state at that index is what the call asked for.
  * Q3. Every call is answered exactly once.
- * Q4. A read under a lease needs no round: what was committed when it came is all that it may have to show
- *     (core/lease.ts E7).
+ * Q4. A read under a lease needs no round: it must reflect only what was committed when it arrived (core/lease.ts E7).
  */
 import type { ReadState, Refusal } from '../../../core/types.ts';
 

@@ -1,13 +1,14 @@
 /**
- * Puts together what the state machine holds and what the log held, after a restart.
+ * Combines the state of the state machine with that of the log after a restart.
  *
- * A crash can leave the state machine ahead of the log, in two ways: a snapshot was installed and the log's restart
- * was not written yet, or the log lost an unsynced end that a checkpoint had covered. Both mend by restarting the log
- * at the applied position (design §6).
+ * A crash can leave the state machine ahead of the log, in two ways: a snapshot was installed but the restart of the
+ * log was not yet written, or the log lost an unsynced end that a checkpoint had covered. Restarting the log at the
+ * applied position repairs both (design §6).
  *
- * A log that begins behind the applied position cannot mend: entries went because the state machine held them durably,
- * and it does not any more. As every record of where a log begins is durable before the entries go, this finds
- * whatever the storage of a state machine loses of its end, unless the log still has it and it is applied again.
+ * A log that starts after the applied position cannot be repaired: entries were dropped because the state machine held
+ * them durably, but it no longer does. Every record of the start of a log is durable before entries are dropped. So
+ * this check detects any loss at the end of a state machine's storage, unless the log still has those entries and
+ * applies them again.
  */
 import { outlineOf } from '../../../core/log.ts';
 import type { Entry, HardState, LogOutline, LogPosition } from '../../../core/types.ts';

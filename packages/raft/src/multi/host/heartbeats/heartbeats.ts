@@ -1,20 +1,20 @@
 /**
- * Merged heartbeats (design §5 ▸): per interval one frame to each peer, for all groups that this node leads and that
- * are steady there; the peer's reply lists only the groups for which it says no.
+ * Merged heartbeats (design §5 ▸): per interval one frame to each peer, for all groups that this node leads and whose
+ * follower there is steady. The peer's reply lists only the groups that it refuses.
  *
- * M1. A group is in the frame to a node only while the follower there is steady: that replica has acknowledged an
- *     append in the leader's current term. The core says so and names each stretch of steadiness (`epoch`).
- * M2. A reply to sequence N counts for a group only if the group was in frame N and has been steady ever since: each
- *     member remembers its first sequence and its epoch, and the core compares the epoch with the present one. A new
+ * M1. A frame to a node contains a group only while the follower there is steady: that replica has acknowledged an
+ *     append in the leader's current term. The core decides this and numbers each period of steadiness (`epoch`).
+ * M2. A reply to sequence N counts for a group only if the group was in frame N and has been steady ever since. Each
+ *     member remembers its first sequence and its epoch, and the core compares that epoch with the current one. A new
  *     term or a replaced replica begins a new epoch.
  * M3. A reply counts only if it names this process (boot id) and a sequence that was sent, and comes from the process
- *     that answered before. The first one from another process only ends the steadiness of all groups there: what was
- *     sent before is no longer answered for.
- * M4. A follower accepts only from the node where the leader of its current term lives (`HeartbeatReceiver.heartbeatFrom`),
- *     and no frame older than the newest that it has seen of that process.
- * M5. No reply, no effect: a lost frame or reply is made up for by the next one. An exception makes the leader send a
- *     full heartbeat at once, and more until the follower is steady again.
- * M6. While nothing changes, a beat costs no allocation per group: the list of ids is one array object that is kept,
+ *     that answered before. The first reply from another process only ends the steadiness of all groups there, because
+ *     that process does not answer for what was sent before.
+ * M4. A follower accepts frames only from the node of its current term's leader (`HeartbeatReceiver.heartbeatFrom`),
+ *     and no frame older than the newest one that it has seen from that process.
+ * M5. Without a reply there is no effect: the next frame makes up for a lost frame or reply. After an exception the
+ *     leader sends a full heartbeat at once, and further ones until the follower is steady again.
+ * M6. While nothing changes, a heartbeat allocates nothing per group: the list of ids is one array object that is kept,
  *     encoded once, decoded once, and resolved to replicas once.
  */
 import type { Moment, ReplicaId } from '../../../core/types.ts';

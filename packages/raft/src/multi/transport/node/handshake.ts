@@ -1,11 +1,11 @@
 /**
- * Who is at the other end: both sides of every stream name themselves in their hello.
+ * Verifies the peer: both sides of every stream identify themselves in their hello.
  *
- * K1. Nothing from a peer is used before its cluster, protocol version and identity were checked; that goes for the
- *     answering side too, as an address can have passed to another node.
- * K2. A refusal carries a code from the table of errors and a sentence for people, and reaches the refused side. It does
- *     not contain what only members know: neither this node's cluster, nor the incarnation that it knows the peer by.
- * K3. A node that finds itself at the address of another, which it has by now, is refused by nobody: it looks on.
+ * K1. Nothing from a peer is used before its cluster, protocol version and identity were checked. The dialling side
+ *     checks too, because an address may have passed to another node.
+ * K2. A refusal carries a code from the table of errors and a message for people, and reaches the refused side. It does
+ *     not reveal what only members know: this node's cluster, or the incarnation by which it knows the peer.
+ * K3. A node that dials an address which is now its own, and so reaches itself, is not refused: it keeps trying.
  */
 import { type ErrorCode, type Hello, SERVICE, type StreamEnd } from '@remora/base';
 import type { NodeId } from '../../ports.ts';
