@@ -47,14 +47,14 @@ export interface ActionsDeps {
   /** Tells the scheduling what was heard since it looked last: what people see, they may go by. */
   readonly refresh: () => void;
   readonly masters: Pick<MasterMembershipController, 'isMaster' | 'isHeard' | 'staysBecause' | 'missedBecause' | 'why'>;
-  /** Why nothing is begun that nobody asked for; undefined when it is. */
+  /** Why no operator starts automatically; undefined if they do. */
   readonly restsBecause: () => string | undefined;
   /** These answer when the change is replicated. */
   readonly setDuty: (request: SetNodeDutyRequest, done: Done<undefined>) => void;
   readonly pauseScheduler: (request: PauseSchedulerRequest, done: Done<undefined>) => void;
 }
 
-/** What operators of a cluster ask its scheduling, on the master's leader. */
+/** Requests of administrators to the scheduling, on the masters' leader. */
 export class Actions implements SteeringActions {
   readonly #deps: ActionsDeps;
 
@@ -313,7 +313,7 @@ export class Actions implements SteeringActions {
   }
 }
 
-/** What was asked for, so that the same wish can be told from another one. */
+/** Identifies a request, so that a repetition can be told from another request. */
 function describeChange(change: RangeChange): string {
   switch (change.type) {
     case 'move':

@@ -25,7 +25,7 @@ export interface ClusterHealthDeps {
 /** While nothing is critical, nodes are told what was found at most so long ago: to look takes time in a large cluster. */
 const TOLD_AGAIN_MS = 1_000;
 
-/** What the masters' leader finds wrong with the cluster: for operators who ask, and for all nodes with each heartbeat. */
+/** The problems that the masters' leader finds: for administrators who ask, and for all nodes with each heartbeat. */
 export class ClusterHealth {
   readonly #deps: ClusterHealthDeps;
   #found: Found | undefined;

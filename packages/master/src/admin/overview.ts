@@ -1,4 +1,4 @@
-/** What operators see of the cluster, put together from the metadata and from what nodes reported. */
+/** The administrators' view of the cluster, built from the metadata and the reports of nodes. */
 import { compareBytes } from '@remora/base';
 import {
   type HotRangesRequest,
@@ -24,7 +24,7 @@ export interface LastHeard {
   readonly heartbeat: NodeHeartbeat;
 }
 
-/** What the master knows at one moment. */
+/** The master's knowledge at one moment. */
 export interface Knowledge {
   readonly nodes: readonly NodeDescriptor[];
   readonly ranges: readonly RangeDescriptor[];

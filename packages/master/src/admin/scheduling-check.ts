@@ -1,4 +1,4 @@
-/** What is wrong with a cluster in the eyes of its scheduling: what it cannot mend, and what does not get on. */
+/** The problems that the scheduling reports: what it cannot repair, and operators that make no progress. */
 import { formatDurationMs } from '@remora/base';
 import { type HealthCondition, healthCondition } from '@remora/protocol';
 import { hasLiveQuorum, type RangeInfo, voterNodes } from '../scheduling/cluster-model.ts';

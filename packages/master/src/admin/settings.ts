@@ -94,7 +94,7 @@ type ClusterSettingName = keyof ClusterSettings;
 
 const NAMES = new Map(Object.keys(DEFINITIONS).map((option) => [kebabName(option), option as ClusterSettingName]));
 
-/** What was set, by name, as it is written; the others have their defaults. */
+/** The settings that were set, by name and as text; the others have their defaults. */
 export type SettingTexts = ReadonlyMap<string, string>;
 
 /** What the settings are unless they are set. */
@@ -107,7 +107,7 @@ export interface FirstValues {
   readonly ranges?: Partial<RangeSettings>;
 }
 
-/** What operators of a cluster can set while it runs. */
+/** The settings that administrators can change while the cluster runs. */
 export class SettingsSchema {
   readonly #schema: OptionsSchema<typeof DEFINITIONS>;
 

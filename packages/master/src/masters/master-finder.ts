@@ -20,7 +20,7 @@ export interface MasterFinderDeps {
   readonly leaderHere?: () => number;
 }
 
-/** Since when no leader of the masters has answered, and which of those that were asked since have said anything. */
+/** Since when no leader of the masters has answered, and which of the masters called since then have answered. */
 export interface MastersSilence {
   readonly sinceMs: number;
   readonly answering: ReadonlySet<number>;
@@ -31,7 +31,7 @@ const NOT_HEARD: ReadonlySet<ErrorCode> = new Set(['UNAVAILABLE', 'UNKNOWN_OUTCO
 
 const NO_MASTER = new ServiceError('UNAVAILABLE', 'the called node is not a master');
 
-/** Where a node's calls to the master go: to its leader as far as known, otherwise to one master after the other. */
+/** Chooses the target of a node's calls to the masters: the leader if known, otherwise one master after the other. */
 export class MasterFinder {
   readonly #deps: MasterFinderDeps;
   /** As the last view says. */

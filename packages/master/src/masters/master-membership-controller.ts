@@ -15,7 +15,7 @@ export interface MasterMembershipControllerDeps {
   readonly settled: () => boolean;
 }
 
-/** Sees to it, on the masters' leader, that there are as many masters as there should be (plan.ts). */
+/** Keeps the number of masters at its target, on the masters' leader (plan.ts). */
 export class MasterMembershipController {
   readonly #deps: MasterMembershipControllerDeps;
   /** What it waits for, or did last; empty when all is well. */

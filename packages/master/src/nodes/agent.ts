@@ -30,7 +30,7 @@ export interface AgentDeps {
   readonly onSplitPolicy: (policy: SplitPolicy) => void;
   /** What the masters find wrong with the cluster. */
   readonly onConditions: (conditions: readonly HealthCondition[]) => void;
-  /** The cluster will never take this node (wiped data, another cluster): the process should end. */
+  /** The cluster will never accept this node (wiped data, another cluster): the process should end. */
   readonly onRefused: (error: ServiceError) => void;
 }
 
@@ -47,7 +47,7 @@ const HEARTBEAT_BUSY_MS = 250;
 /** While no master answers, it is said at this interval: the wait has no end, as the cluster may come up later. */
 const SILENCE_LOG_MS = 10_000;
 
-/** A node's side of its talk with the master: joins, reports, and takes tasks and the cluster's view from the answers. */
+/** A node's client of the masters: joins, reports, and takes tasks and the view of the cluster from the answers. */
 export class NodeAgent {
   readonly #deps: AgentDeps;
   #descriptor: NodeDescriptor;

@@ -19,7 +19,7 @@ export interface FirstRangeDeps {
 /** How long several ranges wait for all founding nodes: spread over them at once, they need not be moved later. */
 const FOUNDERS_WAIT_MS = 5_000;
 
-/** Creates the first range, or several, once enough nodes that store data are up. */
+/** Creates the first range or ranges once enough nodes that store data are up. */
 export class FirstRange {
   readonly #deps: FirstRangeDeps;
   #creating = false;

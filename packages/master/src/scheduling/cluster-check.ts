@@ -1,4 +1,4 @@
-/** Whether the ranges cover every key once. */
+/** Checks that the ranges cover every key exactly once. */
 import { type Bytes, compareBytes } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
 

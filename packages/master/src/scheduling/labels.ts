@@ -1,4 +1,4 @@
-/** Keeping the replicas of a range apart: by zone, rack, host, or whatever the levels are called. */
+/** Isolation of the replicas of a range: by zone, rack, host, or other levels. */
 import type { ClusterView } from './cluster-model.ts';
 
 type Labels = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** What operators under way will still change on nodes, and what they keep busy there. */
+/** What running operators will still change on nodes, and the resources of nodes that they use. */
 import {
   addTotals,
   leaderTotals,
@@ -49,7 +49,7 @@ export function influenceOf(kind: OperatorKind, steps: readonly Step[], range: R
   return { kind, changes, receives: [...receives], sends, transfers };
 }
 
-/** The sum of the footprints of all operators under way. */
+/** The sum of the influences of all running operators. */
 export class InfluenceSum {
   readonly #changes = new Map<number, NodeTotals>();
   readonly receives = new Counter<number>();

@@ -1,4 +1,4 @@
-/** The steps of what is commonly done to a range. Redundancy is never given up first: what goes, goes after what came. */
+/** The steps of common changes of a range. A replica is removed only after its successor has joined. */
 import { assert } from '@remora/base';
 import { type RangeInfo, voterNodes } from './cluster-model.ts';
 import type { OperatorKind, Plan } from './operator.ts';

@@ -1,4 +1,4 @@
-/** What is remembered about ranges after their operators have ended, for as long as it matters. */
+/** Remembers facts about ranges after their operators have ended, for as long as they matter. */
 import type { Settings } from './settings.ts';
 
 export class RangeMemory {

@@ -1,4 +1,4 @@
-/** Plays through what the schedulers would begin now: it admits as the controller does, and begins nothing. */
+/** A dry run of the schedulers: it admits plans as the controller does, but starts none. */
 import { addTotals, type ClusterView, NO_TOTALS, type NodeTotals } from './cluster-model.ts';
 import type { Controller } from './controller.ts';
 import { limitReached, respectsRest } from './limits.ts';

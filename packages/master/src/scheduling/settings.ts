@@ -1,4 +1,4 @@
-/** What scheduling goes by, and the bounds in which operators of a cluster may set it (admin/settings.ts). */
+/** The settings of the scheduling, and the bounds within which administrators may set them (admin/settings.ts). */
 export interface NumberSetting {
   readonly default: number;
   readonly min: number;

@@ -1,4 +1,4 @@
-/** All that checkers and schedulers look at when they decide: the cluster, the settings, and what is under way. */
+/** The inputs of checkers and schedulers: the cluster, the settings, and the running operators. */
 import { formatDurationMs } from '@remora/base';
 import {
   type ClusterView,

@@ -1,4 +1,4 @@
-/** Why nothing happens to a range or a node, or what does: for `remora admin why`, one statement per line. */
+/** Explains the state of a range or a node for `remora admin why`, one statement per line. */
 import type { NodeView, RangeInfo } from './cluster-model.ts';
 import { hasSpace } from './placement.ts';
 import { checkRange } from './range-check.ts';

@@ -1,7 +1,7 @@
 import { Actions, type ActionsDeps } from '../admin/actions.ts';
 import { ScheduleCoordinator, type ScheduleCoordinatorDeps } from './schedule-coordinator.ts';
 
-/** What a leader has for its term, and no longer (master.ts M4). */
+/** The state that a leader keeps only for its term (master.ts M4). */
 export interface LeaderTerm {
   readonly care: ScheduleCoordinator;
   readonly actions: Actions;

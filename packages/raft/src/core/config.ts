@@ -12,7 +12,7 @@ import type {
   TickTime,
 } from './types.ts';
 
-/** What a core is told once. Times are in ticks of the caller, sizes in bytes of entry data plus a small overhead. */
+/** The options of a core. Times are in ticks of the caller, sizes in bytes of entry data plus a small overhead. */
 export interface RaftConfig {
   readonly id: ReplicaId;
   /** Silence after which a follower may campaign. */
@@ -25,31 +25,31 @@ export interface RaftConfig {
   readonly electionSpreadTicks?: number;
   /** A leader's heartbeat interval; below `electionTicks`. */
   readonly heartbeatTicks: number;
-  /** Ask before raising the term (dissertation §9.6). Default true. */
+  /** Run a pre-vote before raising the term (dissertation §9.6). Default true. */
   readonly preVote?: boolean;
   /** A leader that hears no quorum for `electionTicks` steps down, and voters stick to a leader they hear. Default true. */
   readonly checkQuorum?: boolean;
-  /** Entries per append message, and per reading of entries that left memory, in bytes; one entry always fits. */
+  /** Maximum bytes of entries per append message, and per read of entries that left memory; one entry always fits. */
   readonly maxEntryBytesPerMessage: number;
-  /** Appends under way to one follower. */
+  /** Maximum appends in flight to one follower. */
   readonly maxInflightMessages: number;
-  /** Entry bytes under way to one follower. */
+  /** Maximum entry bytes in flight to one follower. */
   readonly maxInflightBytes: number;
   /**
-   * Entries may wait for followers whose acknowledgement is not awaited (thrifty-replication.ts), until the next tick at the latest.
-   * The host calls `RaftCore.reviewAppends` meanwhile. Default false.
+   * Entries to followers outside the fastest quorum may be delayed (thrifty-replication.ts), until the next tick at the
+   * latest. The host then calls `RaftCore.reviewAppends`. Default false.
    */
   readonly entriesMayWait?: boolean;
-  /** Proposed and not committed bytes of a leader; above it proposals are refused `queueFull`. */
+  /** Maximum proposed bytes that a leader has not committed; above it, proposals are refused with `queueFull`. */
   readonly maxUncommittedBytes: number;
   /**
-   * Committed bytes handed out by `ready` and not yet reported by `appliedTo`, which also bounds one `Ready`. While
-   * it is reached no more is handed out; one entry always fits.
+   * Maximum committed bytes that `ready` handed out and `appliedTo` has not yet reported; also bounds one `Ready`. While
+   * it is reached, no more entries are handed out; one entry always fits.
    */
   readonly maxApplyingBytes: number;
   /** A follower that lags less than this many entries counts as caught up. Default 500. */
   readonly caughtUpEntries?: number;
-  /** So does one that lags less than this share of the log since the snapshot, in percent. Default 5. */
+  /** A follower is also caught up if it lags less than this percentage of the log since the snapshot. Default 5. */
   readonly caughtUpPercent?: number;
   /**
    * The time that several cores of a host share. The host counts its ticks, and calls `elapsed` on a core once they
@@ -64,20 +64,20 @@ export interface RaftConfig {
   /** Length of the leader's lease in milliseconds (`leaseLengthMs`); default 0: none. */
   readonly leaseMs?: number;
   readonly random: Random;
-  /** Is told every change of state and every message (see `trace.ts`). */
+  /** Receives every change of state and every message (see `trace.ts`). */
   readonly trace?: TraceSink;
 }
 
-/** What a replica knows at start, all of it durable unless it is `unpersisted`. */
+/** The state of a replica at its start, durable unless it is `unpersisted`. */
 export interface RaftInitial {
   readonly hardState: HardState;
   /** The configuration as of `applied`. */
   readonly conf: ConfState;
   /** The position before the log's first entry: what was compacted or came by snapshot; (0, 0) for one with its beginning. */
   readonly start: LogPosition;
-  /** The log's last entries, as many as shall be in memory: all of them unless there is an `outline`. */
+  /** The last entries of the log, those to keep in memory: all of them unless there is an `outline`. */
   readonly entries: readonly Entry[];
-  /** What the log holds from `start` on. */
+  /** Describes the log from `start` on. */
   readonly outline?: LogOutline | undefined;
   /** The state machine holds everything up to this index; at least `start.index`. */
   readonly applied: number;
@@ -108,13 +108,13 @@ export interface RaftInitial {
   readonly firstLeader?: ReplicaId | undefined;
 }
 
-/** How a leader sees one other replica. */
+/** A leader's view of one other replica. */
 export interface ProgressStatus {
   readonly replica: ReplicaId;
   readonly learner: boolean;
   /** The highest index known to be durable there. */
   readonly match: number;
-  /** The commit index that it last told: it applies up to there. */
+  /** The commit index that the replica last reported: it applies up to there. */
   readonly commit: number;
   /** The next index to send. */
   readonly next: number;
@@ -123,9 +123,9 @@ export interface ProgressStatus {
   readonly active: boolean;
   /** Heard from since that check or the one before: within two election timeouts. */
   readonly heardLately: boolean;
-  /** It has acknowledged an append in this term: it may be in merged heartbeats (design §5). */
+  /** The replica has acknowledged an append in this term, so merged heartbeats may include it (design §5). */
   readonly steady: boolean;
-  /** Entries and bytes that it is behind; bytes are estimated where they left memory. */
+  /** Entries and bytes that the replica is behind; bytes are estimated for entries that left memory. */
   readonly lagEntries: number;
   readonly lagBytes: number;
   /**
@@ -153,7 +153,7 @@ export interface RaftStatus {
   readonly conf: ConfState;
   /** The leader has committed an entry of its own term. */
   readonly leaderReady: boolean;
-  /** Target of a leadership transfer under way; 0 when none. */
+  /** Target of the leadership transfer in progress; 0 if none. */
   readonly transferee: ReplicaId;
   /**
    * Of a leader: a membership change may be in its log and not applied; no other is taken. Also true until a new leader

@@ -83,7 +83,7 @@ export class RaftCore {
   get term(): number {
     return this.#s.term;
   }
-  /** The leader as far as known; 0 when unknown. */
+  /** The known leader; 0 if unknown. */
   get leader(): ReplicaId {
     return this.#s.leader;
   }
@@ -161,7 +161,7 @@ export class RaftCore {
     return proposeConf(this.#s, change);
   }
 
-  /** Makes this replica the only member of a group that has lost its majority for good (forced.ts); done when applied. */
+  /** Makes this replica the only member of a group that permanently lost its majority (forced.ts); done when applied. */
   forceAlone(context: ConfChange['context']): LogPosition | NotForced {
     this.#s.dueTick = 0;
     return forceAlone(this.#s, context);
@@ -200,7 +200,7 @@ export class RaftCore {
   }
 
   /**
-   * Hands leadership over: brings the target up to date, then asks it to campaign at once. Meanwhile proposals are
+   * Transfers leadership: brings the target up to date, then asks it to campaign at once. In the meantime proposals are
    * refused `transferring`; given up after an election timeout. Refusals: `notLeader`, `transferring` (to another
    * target), `notVoter`.
    */
@@ -209,7 +209,7 @@ export class RaftCore {
     return transferLeader(this.#s, to);
   }
 
-  /** Tells the followers at once what is committed (leader.ts L7); does nothing where this replica does not lead. */
+  /** Sends the commit index to the followers at once (leader.ts L7); does nothing if this replica does not lead. */
   tellCommits(): void {
     this.#s.dueTick = 0;
     tellCommits(this.#s);
@@ -228,7 +228,7 @@ export class RaftCore {
     return reviewWaiting(this.#s);
   }
 
-  /** A transfer is under way: nothing can be proposed. */
+  /** A leadership transfer is in progress: proposals are refused. */
   get transferring(): boolean {
     return this.#s.role === 'leader' && this.#s.transferee !== NO_REPLICA;
   }
@@ -238,7 +238,7 @@ export class RaftCore {
     return this.#readies.hasReady();
   }
 
-  /** Takes everything there is to do. Each thing is handed out once. */
+  /** Returns all pending work. Each item is handed out once. */
   ready(): Ready {
     return this.#readies.take();
   }
@@ -315,13 +315,13 @@ export class RaftCore {
     leaveJointWhenDue(s);
   }
 
-  /** Drops entries up to `index` (at most `applied`) from memory. Already compacted indexes are ignored. */
+  /** Drops entries up to `index` (at most `applied`) from memory. Indexes that are already compacted are ignored. */
   compactTo(index: number): void {
     assert(index <= this.#s.applied, 'G1: only what is applied is compacted');
     this.#s.log.compactTo(index);
   }
 
-  /** Messages to this replica may have been lost: replication to it goes back to probing. */
+  /** Messages to this replica may have been lost: replication to it returns to `probe`. */
   reportUnreachable(to: ReplicaId): void {
     this.#s.dueTick = 0;
     reportUnreachable(this.#s, to);
@@ -358,7 +358,7 @@ export class RaftCore {
     restartAtSnapshot(s, snapshot);
   }
 
-  /** Receiving the accepted snapshot broke off and the state machine is as it was before: carry on. */
+  /** Receiving the accepted snapshot failed, and the state machine is unchanged: the replica continues without it. */
   installFailed(): void {
     this.#s.dueTick = 0;
     this.#s.installing = undefined;
@@ -381,7 +381,7 @@ export class RaftCore {
       .map(({ id, steadyEpoch }) => ({ replica: id, epoch: steadyEpoch }));
   }
 
-  /** The host sends the heartbeats to `to` from now on, or no more; the core leaves them out while it does. */
+  /** The host starts or stops sending the heartbeats to `to`; the core sends none while the host does. */
   mergeHeartbeats(to: ReplicaId, epoch: number, merged: boolean): void {
     const pr = this.#s.progress.get(to);
     this.#s.dueTick = 0;
@@ -404,7 +404,7 @@ export class RaftCore {
     heartbeatAnswered(this.#s, from, epoch, sent);
   }
 
-  /** `from` refused a merged heartbeat of `epoch`: it is not steady any more, and gets a full one at once. */
+  /** `from` refused a merged heartbeat of `epoch`: it is no longer steady, and gets a full one at once. */
   heartbeatRefusedBy(from: ReplicaId, epoch: number): void {
     this.#s.dueTick = 0;
     heartbeatRefused(this.#s, from, epoch);
@@ -420,7 +420,7 @@ export class RaftCore {
     return leaseHolds(this.#s, now);
   }
 
-  /** The node stood still, or its clocks are in doubt: only heartbeats sent after `nowMs` count for a lease. */
+  /** The node stood still, or its clocks are not trusted: only heartbeats sent after `nowMs` count for a lease. */
   voidLease(nowMs: number): void {
     this.#s.leaseVoidMs = Math.max(this.#s.leaseVoidMs, nowMs);
   }

@@ -16,7 +16,7 @@ export interface Entry {
 export interface HardState {
   readonly term: number;
   readonly vote: ReplicaId;
-  /** A hint that may lag: recovery takes it as a lower bound. */
+  /** A hint that may lag: recovery uses it as a lower bound. */
   readonly commit: number;
 }
 
@@ -38,7 +38,7 @@ export interface LogPosition {
 }
 
 /**
- * What a log holds behind its start, without the entries themselves: enough for elections, for matching and for
+ * The outline of a log after its start, without the entries themselves: enough for elections, for matching and for
  * deciding what to read.
  */
 export interface LogOutline {
@@ -47,11 +47,11 @@ export interface LogOutline {
   /** Indexes of the entries of type `conf`, ascending. */
   readonly confs: readonly number[];
   readonly lastIndex: number;
-  /** Bytes of all entries, roughly: for reports and estimates. */
+  /** Approximate bytes of all entries, for reports and estimates. */
   readonly bytes: number;
 }
 
-/** What a snapshot stands for; its data travels beside the core. */
+/** The position and membership of a snapshot; its data is transferred outside the core. */
 export interface SnapshotMeta extends LogPosition {
   readonly conf: ConfState;
 }
@@ -65,7 +65,7 @@ interface Envelope {
 
 /** In requests for votes, and in refusals. */
 interface TellsCommit {
-  /** An entry that the sender knows to be committed, the last one. (election.ts E6) */
+  /** The last entry that the sender knows to be committed. (election.ts E6) */
   readonly committed?: LogPosition;
 }
 
@@ -130,7 +130,7 @@ export interface TimeoutNow extends Envelope {
   readonly type: 'timeoutNow';
 }
 
-/** Everything replicas of one group say to each other. */
+/** The messages among the replicas of one group. */
 export type Message =
   | PreVoteRequest
   | PreVoteResponse
@@ -145,17 +145,17 @@ export type Message =
 
 export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';
 
-/** Why a proposal, a read or a transfer was refused. Nothing was changed. */
+/** Why a proposal, a read or a transfer was refused. A refusal changes nothing. */
 export type Refusal =
-  /** This replica does not lead: ask the one that does. */
+  /** This replica does not lead: ask the leader. */
   | 'notLeader'
-  /** Leadership is being handed over: ask the new leader soon. */
+  /** A leadership transfer is in progress: ask the new leader soon. */
   | 'transferring'
-  /** Too much is under way: later. */
+  /** Too much is in flight: retry later. */
   | 'queueFull'
-  /** A membership change is not applied yet: later. */
+  /** A membership change is not applied yet: retry later. */
   | 'confPending'
-  /** The leader has not committed an entry of its own term: later. */
+  /** The leader has not committed an entry of its own term: retry later. */
   | 'noOwnTermCommit'
   /** The membership change is not possible in this configuration; `Refused.problem` says why. */
   | 'confInvalid'
@@ -168,9 +168,9 @@ export interface Refused {
   readonly problem?: ConfProblem;
 }
 
-/** Why a replica does not make itself the only one (forced.ts). Nothing was changed. */
+/** Why a replica refuses to become the only member (forced.ts). A refusal changes nothing. */
 export interface NotForced {
-  /** A leader was heard within two election timeouts, or this is one; or there is no membership, or half a snapshot. */
+  /** A leader was heard within two election timeouts, or this replica leads, or lacks membership or a full snapshot. */
   readonly refused: 'leaderHeard' | 'noData';
 }
 
@@ -189,7 +189,7 @@ export interface Moment {
   readonly wallMs: number;
 }
 
-/** Time as a core sees it: ticks so far, and the moment of the last one, which only leases need. */
+/** Time for a core: the number of ticks so far, and the moment of the last one, which only leases need. */
 export interface TickTime {
   ticks: number;
   now: Moment | undefined;
@@ -202,19 +202,19 @@ export interface ReadState {
 }
 
 /**
- * Entries that are not in memory any more and are needed: the host reads them from its log and answers with
+ * Entries that are needed but no longer in memory: the host reads them from its log and answers with
  * `RaftCore.entriesRead`, in any order of requests. They are durable.
  */
 export interface EntryRead {
-  /** Who needs them: the follower that they are for, or this replica itself, to apply them. One read each at a time. */
+  /** The reader: the follower to which they go, or this replica itself, to apply them. Each has one read at a time. */
   readonly reader: ReplicaId;
   readonly from: number;
   readonly to: number;
-  /** Fewer will do, but at least one. */
+  /** The answer may contain fewer entries, but at least one. */
   readonly maxBytes: number;
 }
 
-/** What one loop turn must do for a group, in this order of dependence. */
+/** The work of one loop turn for a group, in this order of dependence. */
 export interface Ready {
   /** May leave at once (appends from a leader run beside its own fsync; dissertation §10.2.1). */
   readonly messages: readonly Message[];
@@ -233,7 +233,7 @@ export interface Ready {
   readonly readStates: readonly ReadState[];
   /** Read contexts that will never be confirmed (leadership lost): the caller retries elsewhere. */
   readonly readsDropped: readonly number[];
-  /** Followers that need a snapshot: the host sends its data, then reports how it went. */
+  /** Followers that need a snapshot: the host sends its data, then reports the outcome. */
   readonly snapshotsWanted: readonly ReplicaId[];
   /** Entries to be read back. */
   readonly entriesWanted: readonly EntryRead[];

@@ -1,4 +1,4 @@
-/** What nodes are compared by. */
+/** A metric by which nodes are compared. */
 import { type NodeTotals, type RangeInfo, replicaLoadOf } from '../cluster-model.ts';
 import type { Settings } from '../settings.ts';
 import { countGap } from './scheduler.ts';

@@ -1,4 +1,4 @@
-/** All schedulers, in the order in which they run, and what people do to them: list, pause, resume. */
+/** All schedulers, in the order in which they run; lists, pauses and resumes them. */
 import { kebabName, ServiceError } from '@remora/base';
 import type { Plan } from '../operator.ts';
 import type { SchedulingView } from '../view.ts';

@@ -18,8 +18,8 @@ import type { ConfProblem, ConfState, ReplicaId } from '../types.ts';
 import { confOf, isJoint, leaveJoint } from './membership.ts';
 
 /**
- * What happens to one replica. Steps that find their replica in the wanted role already, or gone, do nothing: a change
- * whose outcome is not known may be proposed again.
+ * The change of one replica. A step whose replica already has the wanted role, or is gone, does nothing: a change
+ * with an unknown outcome may be proposed again.
  */
 export interface ConfStep {
   /** `addVoter` also promotes a learner, `addLearner` also demotes a voter. */
@@ -37,7 +37,7 @@ export interface ConfChange {
    * once, whatever the configuration; never proposed (M5).
    */
   readonly transition: 'auto' | 'joint' | 'jointAuto' | 'forced';
-  /** The state machine's own, not looked at. */
+  /** For the state machine; the core ignores it. */
   readonly context: Uint8Array;
 }
 
@@ -51,7 +51,7 @@ export function confChange(steps: readonly ConfStep[], transition: ConfChange['t
   return { steps, transition, context: NO_BYTES };
 }
 
-/** The change by which a replica goes on alone. (M5) */
+/** The change by which a replica continues alone. (M5) */
 export function forcedChange(replica: ReplicaId, context: Uint8Array): ConfChange {
   return { steps: [{ type: 'addVoter', replica }], transition: 'forced', context };
 }
