@@ -93,7 +93,7 @@ const TRANSACTIONS_AND_RANGES: readonly DesignRule[] = [
     ['writes-pass-intents', 'prepares-pass-intents', 'reads-pass-intents'],
   ],
   ['§11', 'the revision is drawn after all prepares', ['revision-drawn-before-all-is-prepared']],
-  ['§11', 'the record decides, and whoever meets an intent asks it', ['expired-parts-are-aborted-unasked']],
+  ['§11', 'the record decides, and a request that meets an intent asks it', ['expired-parts-are-aborted-unasked']],
   ['§11', 'a committed record stays until every intent is resolved', ['record-dropped-before-all-is-resolved']],
   [
     '§11',

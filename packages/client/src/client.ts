@@ -60,9 +60,9 @@ export class RemoraClient implements AsyncDisposable {
   readonly kv: Kv;
   /** Leases for keys. */
   readonly lease: Leases;
-  /** Inspects locks, whoever holds them, and takes them by force. */
+  /** Inspects locks of any client, and takes them by force. */
   readonly locks: Locks;
-  /** Inspects sessions, whoever opened them, and ends them. */
+  /** Inspects sessions of any client, and ends them. */
   readonly sessions: Sessions;
   /** Checks fencing versions, for services that a lock protects. */
   readonly fence: Fence;

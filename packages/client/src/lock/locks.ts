@@ -65,7 +65,7 @@ export const VERSION_CHECK = optionSet<VersionCheck>('a check of a lock', {
   ...{ name: bytes, ...NAMESPACE_CHECKS, version: fencing },
 });
 
-/** Inspects locks, whoever holds them, asks their holders to release them, and takes them by force. */
+/** Inspects locks of any client, asks their holders to release them, and takes them by force. */
 export class Locks {
   readonly #requester: Requester;
   readonly #timeoutMs: number;

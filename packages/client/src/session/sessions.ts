@@ -32,7 +32,7 @@ export interface SessionCloseOptions {
 
 export const SESSION_CLOSE_OPTIONS = optionSet<SessionCloseOptions>('close of a session', { incarnation: revision });
 
-/** Inspects sessions, whoever opened them, and ends them. */
+/** Inspects sessions of any client, and ends them. */
 export class Sessions {
   readonly #requester: Requester;
   readonly #timeoutMs: number;
@@ -70,7 +70,7 @@ export class Sessions {
   }
 
   /**
-   * Ends a session, whoever opened it: releases its locks and deletes its keys, without asking its client. Until that
+   * Ends a session of any client: releases its locks and deletes its keys, without asking its client. Until that
    * client hears of it, only the fencing version protects against what it still does.
    *
    * @throws ServiceError LEASE_NOT_FOUND when there is no such session, or not this `incarnation` of it.

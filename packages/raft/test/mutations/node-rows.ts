@@ -74,7 +74,7 @@ export const NODE_ROWS: readonly RuleRow[] = [
     `if (hasLaterFrame(bytes, at, { generation, above: this.nextSequence })) {`,
     `if (false as boolean) {`,
     'log-rules.test.ts',
-    'design §5 ▸: a bad record with a later write intact is damage, and the node is told so',
+    'design §5 ▸: a bad record with a later write intact is damage, and the node reports it',
   ],
   [
     'torn-tail-taken-for-damage',
@@ -119,7 +119,7 @@ export const NODE_ROWS: readonly RuleRow[] = [
     `if (error !== null) return this.#fail('append to', error);`,
     '',
     'log-rules.test.ts',
-    'trap 26: a failed sync is not retried: nothing is called back any more, and it is told once',
+    'trap 26: a failed sync is not retried: nothing is called back afterwards, and it is reported once',
   ],
   [
     'write-failure-ignored',
@@ -128,7 +128,7 @@ export const NODE_ROWS: readonly RuleRow[] = [
     `    if (error === null) file.sync(done);\n    else done(error);`,
     '    file.sync(done);',
     'log-rules.test.ts',
-    'trap 26: a failed write is not retried: nothing is called back any more, and it is told once',
+    'trap 26: a failed write is not retried: nothing is called back afterwards, and it is reported once',
   ],
   [
     'called-back-before-sync',

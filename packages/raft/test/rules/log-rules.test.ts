@@ -53,7 +53,7 @@ async function written(count: number) {
 }
 
 describe('recovery', () => {
-  test('design §5 ▸: a bad record with a later write intact is damage, and the node is told so', async () => {
+  test('design §5 ▸: a bad record with a later write intact is damage, and the node reports it', async () => {
     const { disk, path, places } = await written(5);
     disk.corrupt(path, (places[2] ?? 0) + 50);
     const failure = await open(disk).catch((error: unknown) => error);
@@ -125,11 +125,11 @@ describe('a disk that fails', () => {
     return { called, failures };
   }
 
-  test('trap 26: a failed sync is not retried: nothing is called back any more, and it is told once', async () => {
+  test('trap 26: a failed sync is not retried: nothing is called back afterwards, and it is reported once', async () => {
     expect(await afterFailed('sync')).toEqual({ called: 0, failures: [expect.stringContaining('sync failed')] });
   });
 
-  test('trap 26: a failed write is not retried: nothing is called back any more, and it is told once', async () => {
+  test('trap 26: a failed write is not retried: nothing is called back afterwards, and it is reported once', async () => {
     expect(await afterFailed('write')).toEqual({ called: 0, failures: [expect.stringContaining('write failed')] });
   });
 

@@ -1,11 +1,10 @@
 /** The commands of scenarios. Each reads its arguments, does one thing to the world, and tells what happened. */
+import type { Command } from './command.ts';
 import type { Args } from './datadriven.ts';
 import { HOST_COMMANDS } from './host-commands.ts';
 import { INPUT_COMMANDS } from './input-commands.ts';
 import { VIEW_COMMANDS } from './view-commands.ts';
 import type { World } from './world.ts';
-
-export type Command = (world: World, args: Args) => void;
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map([...INPUT_COMMANDS, ...HOST_COMMANDS, ...VIEW_COMMANDS]);
 

@@ -1,6 +1,6 @@
 /** Commands that do the host's part: the disk, applying, messages and snapshots. */
 import type { ReplicaId } from '../../src/core/types.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { type Args, toNumber } from './datadriven.ts';
 import { at, name, showMessage } from './format.ts';
 import { nodeOf, nodesOf } from './named-nodes.ts';

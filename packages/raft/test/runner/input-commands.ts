@@ -4,7 +4,7 @@ import type { RaftConfig } from '../../src/core/config.ts';
 import { type ConfStep, confChange } from '../../src/core/membership/conf-change.ts';
 import { confOf } from '../../src/core/membership/membership.ts';
 import type { Entry, LogPosition } from '../../src/core/types.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { type Args, toNumber } from './datadriven.ts';
 import { at, name } from './format.ts';
 import { nodeOf, nodesOf, summary } from './named-nodes.ts';

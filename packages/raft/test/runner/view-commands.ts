@@ -1,5 +1,5 @@
 /** Commands that let everything happen, and that show what there is. */
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import type { Args } from './datadriven.ts';
 import { at, name, showConf, showEntry, showProgress } from './format.ts';
 import { nodesOf, summary } from './named-nodes.ts';

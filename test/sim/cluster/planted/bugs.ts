@@ -293,7 +293,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
   {
     layer: 'lock',
     name: 'acquire-given-up-in-silence',
-    rule: 'whoever gives up an acquire cancels it (acquire.ts A2)',
+    rule: 'a caller that gives up an acquire cancels it (acquire.ts A2)',
     file: 'packages/client/src/lock/acquire.ts',
     find: 'const toldServer = this.#hasTurn && this.#session.alive',
     replace: 'const toldServer = this.#askings > 1 && this.#hasTurn && this.#session.alive',

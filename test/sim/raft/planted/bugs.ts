@@ -148,7 +148,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'planted-snapshot-no-restart-mark',
-    rule: 'the log is told where it restarts after a snapshot',
+    rule: 'the log learns where it restarts after a snapshot',
     file: 'packages/raft/src/core/follower.ts',
     find: '  s.restartAt = meta;\n',
     replace: '',
