@@ -191,7 +191,7 @@ describe('ranges', () => {
     const { id } = await rangeOf('m');
     expect(await refused('move', String(id), 'n2', 'n4')).toContain('already has a replica; node 1 can receive it');
     expect(await refused('move', String(id), 'n1', 'n4')).toContain(
-      'has no voter on node 1; it has them on nodes 2, 3',
+      'has no voter on node 1; its voters are on nodes 2, 3',
     );
     expect(await refused('move', String(id), 'n1', 'n9')).toContain('there is no node n9; there are n1 (1)');
     expect(await refused('add-replica', String(id), 'n1')).toContain('has 3 of 3 replicas; move one');
@@ -226,7 +226,7 @@ describe('operators and schedulers', () => {
       };
       const status = await eventually('the first one has ended', look, { timeoutMs: PATIENCE });
       expect(status).toBe('success');
-      expect(await refused('operators', 'cancel', String(operator))).toContain('has ended as success already');
+      expect(await refused('operators', 'cancel', String(operator))).toContain('has already ended as success');
     },
     SLOW,
   );
