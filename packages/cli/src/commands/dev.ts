@@ -108,7 +108,7 @@ ${usual}  ${remora} kv put greeting hello
   ${remora} lock run orders/42 -- sleep 10
   ${remora} status
   etcdctl --endpoints ${first?.client ?? endpoints} put greeting hello
-  curl http://${first?.health}/health
+  curl http://${first?.http}/ready
 
 A node that dies or is killed restarts after 500 ms. Ctrl-C stops the cluster; its data stays.`;
 }
