@@ -1,7 +1,7 @@
 // `npm test` installs, builds, lints, checks types and runs every test but the long ones; `npm run test:long` installs,
 // builds and runs the long ones (docs/testing.md). Further arguments go to vitest.
-// The last line is `N passed, N failed`, and `, N skipped` if there are any; lint and types count as one test each, so
-// that it agrees with the exit code.
+// The last line is `N passed, N failed`, and `, N skipped` if there are any; each check before the tests counts as one,
+// so that it agrees with the exit code.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,8 @@ await build();
 const steps = [
   { name: 'lint', args: [tool('@biomejs/biome', 'bin/biome'), 'check', '.'] },
   { name: 'types', args: [tool('typescript', 'bin/tsc'), '-p', 'tsconfig.check.json'] },
+  { name: 'unused exports', args: [tool('knip', 'bin/knip.js'), '--no-progress', '--no-config-hints'] },
+  { name: 'house rules', args: ['scripts/house.mjs'] },
 ];
 let passed = 0;
 const failures = [];

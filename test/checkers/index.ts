@@ -9,24 +9,21 @@ export {
   type Request,
   type Value,
 } from './history.ts';
-export { type AnyRecord, fromJsonLines, readJsonLines, toJsonLine, toJsonLines } from './json-lines.ts';
-export { type Judgement, judge } from './judge.ts';
-export { type CheckOptions, checkLinearizable, type Verdict } from './linearizability.ts';
-export { type LockModelState, lockModel } from './lock-model.ts';
-export { createAppendModel, type ListNode, type Model, registerModel } from './models.ts';
+export { type AnyRecord, fromJsonLines, readJsonLines, toJsonLines } from './json-lines.ts';
+
+export { checkLinearizable } from './linearizability.ts';
+export { lockModel } from './lock-model.ts';
+export { createAppendModel, type Model, registerModel } from './models.ts';
 export { BarrierCheck, type BarrierEvent } from './online/barrier.ts';
 export { ElectionCheck, type ElectionEvent, type Told } from './online/election.ts';
-export { appliedOnce, linearizable, strictlySerializable } from './online/histories.ts';
+
 export { LapseCheck, type LapseEvent } from './online/lapse.ts';
-export { LeaseCheck, type LeaseCheckOptions, type LeaseEvent } from './online/lease.ts';
+export { LeaseCheck, type LeaseEvent } from './online/lease.ts';
 export { LockCheck, type LockEvent, type LockMode } from './online/lock.ts';
 export { LockStoryCheck, plain, type StoryEvent } from './online/lock-story.ts';
 export { type Change, WatchCheck, type WatchCheckOptions, type WatchEvent, type WatchSpan } from './online/watch.ts';
 export {
-  type Anomaly,
   type AnomalyType,
   checkTransactions,
-  type TxnCheckOptions,
-  type TxnVerdict,
 } from './txn/check.ts';
 export { isTxn, type OpenTxn, type TxnOp, type TxnRecord, TxnRecorder } from './txn/history.ts';

@@ -32,7 +32,7 @@ const OPS: readonly string[] = [
   'force',
 ] satisfies Op[];
 
-export function toJsonLine(record: AnyRecord): string {
+function toJsonLine(record: AnyRecord): string {
   const { c, op, ok, t0, t1 } = record;
   if (isTxn(record)) return `${JSON.stringify({ c, op, ops: record.ops.map(orderedTxnOp), ok, t0, t1 })}\n`;
   const { k, v, x, out } = record;

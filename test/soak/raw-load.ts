@@ -15,7 +15,7 @@ import { tell } from './load-process.ts';
 export const WINDOW_MS = 500;
 /** Keys of this load; each successful put makes a version of one of them. */
 export const RAW_PREFIX = 'overload/raw/';
-export const RAW_KEYS = 1_000;
+const RAW_KEYS = 1_000;
 const CONNECTION_KEY = Buffer.from('overload/connection');
 const REQUEST_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -30,10 +30,10 @@ export interface RawLoadSpec {
   readonly phases: readonly Phase[];
 }
 
-export const PHASES = ['before', 'during', 'after'] as const;
-export type PhaseName = (typeof PHASES)[number];
+const PHASES = ['before', 'during', 'after'] as const;
+type PhaseName = (typeof PHASES)[number];
 
-export interface Phase {
+interface Phase {
   readonly name: PhaseName;
   readonly ratePerSecond: number;
   readonly seconds: number;

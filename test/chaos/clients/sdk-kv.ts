@@ -52,7 +52,7 @@ export class SdkKv implements KvClient {
 }
 
 /** What an error of the SDK says about the request. */
-export async function outcomeOf(run: () => Promise<Outcome>): Promise<Outcome> {
+async function outcomeOf(run: () => Promise<Outcome>): Promise<Outcome> {
   try {
     return await run();
   } catch (error) {

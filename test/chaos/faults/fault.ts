@@ -21,7 +21,7 @@ export interface FaultWorld {
 }
 
 /** Faults of different categories may befall a cluster at the same time. */
-export type Category = 'node' | 'network' | 'client' | 'ranges';
+type Category = 'node' | 'network' | 'client' | 'ranges';
 
 /** To add a fault: a file that exports one, and its name in `index.ts`. */
 export interface Fault {

@@ -12,8 +12,6 @@ import type { NodeProcess } from '../../e2e/node-process.ts';
  */
 export type Moment = 'append' | 'apply' | 'checkpoint' | 'any';
 
-export const MOMENTS = ['append', 'checkpoint', 'apply'] as const satisfies readonly Moment[];
-
 const PATIENCE_MS = 4_000;
 const APPLY_SPREAD_MS = 4;
 

@@ -37,7 +37,7 @@ export interface BeginLine {
   readonly q: object;
 }
 
-export interface EndLine {
+interface EndLine {
   readonly e: 'end';
   readonly id: number;
   readonly t: number;
@@ -55,19 +55,19 @@ export interface NoteLine {
   readonly n: object;
 }
 
-export interface OverLine {
+interface OverLine {
   readonly e: 'over';
   readonly r: number;
 }
 
 /** The first line of a client's file; the rounds before `r` are none of its business. */
-export interface StartLine {
+interface StartLine {
   readonly e: 'start';
   readonly r: number;
 }
 
 /** The last line of a client that ended as it should. */
-export interface StopLine {
+interface StopLine {
   readonly e: 'stop';
 }
 

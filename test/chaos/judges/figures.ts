@@ -4,7 +4,7 @@ import type { How } from '../journal/lines.ts';
 import type { Operation } from './evidence.ts';
 
 /** One second of the run. Latencies in ms, of what was answered in it; absent when nothing was. */
-export interface Second {
+interface Second {
   readonly done: number;
   readonly unknown: number;
   readonly refused: number;

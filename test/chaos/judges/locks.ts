@@ -25,7 +25,7 @@ interface Use {
 }
 
 /** A write that the resource accepted. */
-export interface Accepted {
+interface Accepted {
   readonly lock: string;
   readonly version: number;
   readonly value: number;

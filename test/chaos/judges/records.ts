@@ -12,7 +12,7 @@ interface Question {
   readonly x?: Value;
 }
 
-export interface Answer {
+interface Answer {
   readonly ok: boolean;
   readonly out?: Value;
   readonly revision?: number;

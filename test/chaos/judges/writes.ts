@@ -24,7 +24,7 @@ export function judgeWrites(round: Round): readonly Finding[] {
 }
 
 /** What a write that was not acknowledged may still come to. */
-export function mayHappen({ how, a }: Asked): boolean {
+function mayHappen({ how, a }: Asked): boolean {
   return how === 'unknown' || (how === 'done' && a?.ok === true);
 }
 

@@ -55,13 +55,13 @@ function changesOf({ done, failed, kills }: Changed, overlaps: readonly Overlap[
   return lines;
 }
 
-export function counted(names: readonly string[]): string {
+function counted(names: readonly string[]): string {
   const counts: Record<string, number> = {};
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
   return listed(counts);
 }
 
-export function listed(counts: Readonly<Record<string, number>>): string {
+function listed(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)
     .map(([name, count]) => `${name} ${count}`)
     .join(', ');

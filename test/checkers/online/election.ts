@@ -12,7 +12,7 @@
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
 
 /** What a leader says, one thing after another: `count` is 0 for what it said as a candidate. */
-export interface Said {
+interface Said {
   readonly leader: string;
   readonly count: number;
 }

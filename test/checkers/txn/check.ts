@@ -17,7 +17,7 @@ import { type Fault, type ListAnomaly, type Lists, quote, readLists } from './li
 
 export type AnomalyType = Exclude<ListAnomaly, 'unusable-history'> | 'lost-append' | CycleType;
 
-export interface Anomaly {
+interface Anomaly {
   readonly type: AnomalyType;
   /** For people. */
   readonly explanation: string;

@@ -53,7 +53,7 @@ function reason({ kind, key, element }: Edge, from: string, to: string): string 
   }
 }
 
-export function describeTxn(txn: TxnRecord | undefined): string {
+function describeTxn(txn: TxnRecord | undefined): string {
   if (txn === undefined) return 'unknown';
   const outcome = txn.t1 === null ? 'unknown' : txn.ok ? 'committed' : 'aborted';
   return `[${txn.t0} – ${txn.t1 ?? '…'}] client ${txn.c}: ${txn.ops.map(describeOp).join(', ')}: ${outcome}`;

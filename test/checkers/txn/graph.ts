@@ -13,7 +13,7 @@ export const RW = 4;
 export const SESSION = 8;
 export const TIME = 16;
 
-export type EdgeKind = typeof WW | typeof WR | typeof RW | typeof SESSION | typeof TIME;
+type EdgeKind = typeof WW | typeof WR | typeof RW | typeof SESSION | typeof TIME;
 
 export interface Edge {
   readonly from: number;

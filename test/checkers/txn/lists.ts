@@ -28,12 +28,12 @@ export interface Fault {
 }
 
 /** One append: by which transaction (its place in the history), and the how-manieth of it to that key. */
-export interface Writer {
+interface Writer {
   readonly txn: number;
   readonly nth: number;
 }
 
-export interface Read {
+interface Read {
   readonly txn: number;
   /** The length of what others had made of the list (V4). */
   readonly external: number;

@@ -17,7 +17,7 @@ import {
 } from '@remora/protocol/etcd';
 import { changed } from '../../support/etcd-changes.ts';
 
-export interface Pair {
+interface Pair {
   readonly key: string;
   readonly value: string;
   readonly createRevision: number;

@@ -31,7 +31,7 @@ const DEPTH_MAX = 8;
 const INVALID_SORT = '3 etcdserver: invalid sort option';
 const FUTURE_REVISION = '11 etcdserver: mvcc: required revision is a future revision';
 
-export const REFUSALS: readonly AllowedRefusal[] = [
+const REFUSALS: readonly AllowedRefusal[] = [
   {
     name: 'put and delete of one key',
     why: 'etcd takes a delete in a nested transaction beside a put in another one that comes before it, and a delete from a key on beside any put',
@@ -127,7 +127,7 @@ export interface Translation extends Reason {
   range(step: RangeStep, isInTxn: boolean): RangeStep | undefined;
 }
 
-export const TRANSLATIONS: readonly Translation[] = [
+const TRANSLATIONS: readonly Translation[] = [
   {
     name: 'limit without a sort order',
     why: 'Remora sorts, then cuts; etcd cuts by keys first when no order is named, and sorts what is left',

@@ -112,7 +112,7 @@ function partAnswer({ response }: ResponseOp, nameOf: LeaseName): Answer {
   }
 }
 
-export function pairAnswer(kv: KeyValue, nameOf: LeaseName): Answer {
+function pairAnswer(kv: KeyValue, nameOf: LeaseName): Answer {
   return {
     key: shortened(kv.key),
     value: shortened(kv.value),

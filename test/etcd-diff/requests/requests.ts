@@ -89,7 +89,7 @@ export interface TimeToLiveStep {
   readonly keys: boolean;
 }
 
-export interface LeasesStep {
+interface LeasesStep {
   readonly do: 'leases';
 }
 
@@ -120,7 +120,7 @@ export interface ProgressStep {
 }
 
 /** Lets all watches catch up, and compares what they have told. */
-export interface SettleStep {
+interface SettleStep {
   readonly do: 'settle';
 }
 
@@ -135,7 +135,7 @@ export type UnaryStep =
   | TimeToLiveStep
   | LeasesStep;
 
-export type StreamStep = WatchStep | CancelStep | ProgressStep;
+type StreamStep = WatchStep | CancelStep | ProgressStep;
 export type Step = UnaryStep | StreamStep | SettleStep;
 
 /** Whether the transaction, or one nested in it, has an operation that writes, in either branch. */

@@ -3,7 +3,7 @@
  * so that a failure can be read.
  */
 
-export const EVENTS = [
+const EVENTS = [
   'send',
   'append',
   'applied',

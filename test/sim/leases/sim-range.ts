@@ -294,7 +294,7 @@ export class SimRange {
   }
 }
 
-export function notLeader(): ServiceError {
+function notLeader(): ServiceError {
   return new ServiceError('NOT_LEADER', 'this replica does not lead the range');
 }
 

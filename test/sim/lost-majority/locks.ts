@@ -14,7 +14,7 @@ import { ask } from '../cluster/workloads/ask.ts';
 import { Violation } from '../common/violation.ts';
 
 /** The second one is in another range than all leases are. */
-export const LOCKS: readonly string[] = ['a', 'n'];
+const LOCKS: readonly string[] = ['a', 'n'];
 /** Where its range begins. */
 export const LOCK_BORDER: Buffer = routingKeyOf('m');
 /** Where the records of leases are. */

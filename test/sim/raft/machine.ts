@@ -23,7 +23,7 @@ export interface MachineOptions {
 }
 
 /** Who watches what the machine does. */
-export interface MachineWatcher {
+interface MachineWatcher {
   /** Before the entry takes effect here. */
   applied(entry: Entry, checksum: number, conf: ConfState): void;
   installed(meta: SnapshotMeta, checksum: number): void;

@@ -29,7 +29,7 @@ import { HastyRandom } from './hasty-random.ts';
 import { Machine } from './machine.ts';
 import type { NodeOptions } from './options.ts';
 
-export const LOG_DIR = 'log';
+const LOG_DIR = 'log';
 
 export interface NodeDeps {
   readonly id: number;

@@ -16,7 +16,7 @@ import { type LockSession, LockSessions } from './lock-session.ts';
 import { Requests } from './requests.ts';
 
 /** Each lock has keys of its own, on both sides of every border between plain keys. */
-export const FENCED_LOCKS: readonly string[] = ['f0', 'f1', 'f2', 'f3'];
+const FENCED_LOCKS: readonly string[] = ['f0', 'f1', 'f2', 'f3'];
 const KEY_GROUPS = ['j', 'n', 'r'];
 const WAIT_MS = 2_500;
 const WRITES_MAX = 4;

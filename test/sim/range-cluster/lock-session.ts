@@ -9,7 +9,7 @@ import type { LockCommand, LockQuery, LockQueryResult, LockResult } from '@remor
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import type { RangeCluster } from './bed.ts';
 
-export const TTL_MS = 1_500;
+const TTL_MS = 1_500;
 const KEEP_ALIVE_MS = 300;
 const TIMEOUT_MS = 1_500;
 /** An answer that has not come so long after it should have is lost, with its gateway. */

@@ -15,7 +15,7 @@ import { Requests } from './requests.ts';
 import { type Append, appending, changingTwice, readIn, reading } from './txn-shapes.ts';
 
 /** Outside of what other clients write, at both ends of the plain keys and of every range in between. */
-export const LIST_KEYS: readonly string[] = ['i0', 'i1', 'l0', 'l1'];
+const LIST_KEYS: readonly string[] = ['i0', 'i1', 'l0', 'l1'];
 const KEYS_PER_TXN = 3;
 
 interface List {

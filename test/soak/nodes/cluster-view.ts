@@ -1,7 +1,7 @@
 /** What the scenarios of nodes look at: which node has and leads what. */
 import type { AdminClient } from 'remora';
 
-export interface NodeSeen {
+interface NodeSeen {
   readonly id: number;
   readonly name: string;
   readonly state: string;

@@ -5,7 +5,7 @@ import { connect, type KvWatch, type RemoraClient } from 'remora';
 /** Of a hundred requests. Each is one thing that a caller waits for, of as many calls as that takes. */
 const SHARES = { get: 40, put: 28, txn: 12, lock: 10, lease: 4, watch: 6 } as const;
 export type Kind = keyof typeof SHARES;
-export const KINDS = Object.keys(SHARES) as readonly Kind[];
+const KINDS = Object.keys(SHARES) as readonly Kind[];
 
 const TABLE: readonly Kind[] = KINDS.flatMap((kind) => Array.from({ length: SHARES[kind] }, () => kind));
 
@@ -19,7 +19,7 @@ const LEASE_TTL = '60s';
 const SESSION_TTL_MS = 10_000;
 const WATCHED = 'watched/';
 
-export function keyOf(n: number): string {
+function keyOf(n: number): string {
   return `load/${String(n).padStart(4, '0')}`;
 }
 

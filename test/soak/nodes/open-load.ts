@@ -24,7 +24,7 @@ export type LoadOrder =
   | { readonly type: 'offer'; readonly phase: string; readonly ratePerSecond: number }
   | { readonly type: 'finish' };
 
-export interface Latency {
+interface Latency {
   readonly ok: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -41,7 +41,7 @@ export interface PhaseResult {
   readonly slowest: readonly { readonly kind: Kind; readonly dueAt: string; readonly ms: number }[];
 }
 
-export interface Failure {
+interface Failure {
   readonly phase: string;
   readonly kind: Kind;
   readonly dueAt: string;

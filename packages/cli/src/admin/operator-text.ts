@@ -35,7 +35,7 @@ export function historyTable(operators: readonly admin.Operator[]): string {
 }
 
 /** The step that it is at, and what that waits for. */
-export function presentStep({ steps, step, outcome }: admin.Operator): string {
+function presentStep({ steps, step, outcome }: admin.Operator): string {
   const now = steps[Math.min(step, steps.length - 1)] ?? '';
   return outcome === '' ? now : `${now} (${outcome})`;
 }

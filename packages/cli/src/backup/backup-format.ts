@@ -14,7 +14,7 @@ export const BACKUP_FORMAT = 1;
 const MAGIC = Buffer.from(`remback${String.fromCharCode(BACKUP_FORMAT)}`, 'latin1');
 const FRAME_HEADER_BYTES = 8;
 /** A page, one pair above its bound, and room. */
-export const FRAME_BYTES_MAX = 64 * 1024 * 1024;
+const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
 const { field, list, ms, struct, text, uint, union, variant } = schema;
 

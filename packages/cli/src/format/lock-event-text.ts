@@ -128,7 +128,7 @@ export function askedText({ by, reason }: Pick<Revocation, 'by' | 'reason'>): st
   return `${by === '' ? '' : ` by ${printable(Buffer.from(by))}`}${reason === '' ? '' : `: ${printable(Buffer.from(reason))}`}`;
 }
 
-export function jsonRevocation({ by, reason, version, sinceMs }: Revocation): object {
+function jsonRevocation({ by, reason, version, sinceMs }: Revocation): object {
   return { by, reason, version, since: new Date(sinceMs).toISOString() };
 }
 

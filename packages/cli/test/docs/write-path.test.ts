@@ -31,7 +31,10 @@ function tables(): readonly (readonly Step[])[] {
       if (!line.startsWith('| #') && !line.startsWith('| --- ')) rows = undefined;
       continue;
     }
-    if (rows === undefined) found.push((rows = []));
+    if (rows === undefined) {
+      rows = [];
+      found.push(rows);
+    }
     rows.push({ name, file: join(dirname(PAGE), path), kind: (kind ?? 'call') as Step['kind'], call });
   }
   return found;

@@ -23,7 +23,7 @@ export interface LockDetails extends LockState {
 }
 
 /** Each costs a request: the session may be in another range than the lock. */
-export const TERMS_MAX = 16;
+const TERMS_MAX = 16;
 /** The state of the lock does not wait longer: the other range may be unavailable. */
 const TERMS_TIMEOUT_MS = 1_000;
 

@@ -11,7 +11,7 @@ import type { VersionCheck } from './locks.ts';
  */
 export type LockVersion = Pick<HeldLock, 'id' | 'version'> | VersionCheck;
 
-export const FENCE = optionSet<VersionCheck>('fence', {
+const FENCE = optionSet<VersionCheck>('fence', {
   ...{ name: bytes, ...NAMESPACE_CHECKS, version: checkedByCall },
 });
 

@@ -85,7 +85,7 @@ export const sortTarget = oneOf(['key', 'version', 'create', 'mod', 'value']);
 
 export const sortOrder = oneOf(['ascend', 'descend']);
 
-export function oneOf(values: readonly string[]): ArgumentCheck {
+function oneOf(values: readonly string[]): ArgumentCheck {
   return (value, name) => {
     if (!values.includes(value as string)) throw wrong(name, `one of ${values.join(', ')}`, value);
   };

@@ -40,7 +40,7 @@ export interface CampaignOptions {
   readonly ttl?: Duration | undefined;
 }
 
-export const CAMPAIGN_OPTIONS = optionSet<CampaignOptions>('campaign', { value: bytes, ...WAIT_CHECKS, ttl });
+const CAMPAIGN_OPTIONS = optionSet<CampaignOptions>('campaign', { value: bytes, ...WAIT_CHECKS, ttl });
 
 export interface ResumeOptions {
   /**
@@ -54,7 +54,7 @@ export interface ResumeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export const RESUME_OPTIONS = optionSet<ResumeOptions>('resume', { value: bytes, ...WAIT_CHECKS });
+const RESUME_OPTIONS = optionSet<ResumeOptions>('resume', { value: bytes, ...WAIT_CHECKS });
 
 /** Who leads, and what it proclaims. */
 export interface Leader {

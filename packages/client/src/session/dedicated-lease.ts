@@ -52,7 +52,7 @@ export interface LockCondition {
   readonly holderMisses?: number | undefined;
 }
 
-export const CONDITION = optionSet<LockCondition>('condition', {
+const CONDITION = optionSet<LockCondition>('condition', {
   ...{ heartbeat: duration, serverMisses: misses, holderMisses: misses },
 });
 
@@ -163,7 +163,7 @@ export class DedicatedLease {
 }
 
 /** @throws ServiceError INVALID_ARGUMENT for an invalid condition, or one without a margin. */
-export function conditionOf(given: LockCondition): Condition {
+function conditionOf(given: LockCondition): Condition {
   checkOptions(CONDITION, given);
   const { heartbeat, serverMisses, holderMisses } = given;
   const heartbeatMs = durationMs(heartbeat, 'condition.heartbeat');

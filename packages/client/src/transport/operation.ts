@@ -78,7 +78,7 @@ export interface OperationPort {
  * A client begins a hundred thousand of them a second, so an attempt allocates no object of its own: its state is in
  * fields here.
  */
-export abstract class Operation<Request, Reply> implements SentCommand {
+abstract class Operation<Request, Reply> implements SentCommand {
   protected readonly requester: OperationPort;
   protected readonly options: CommandOptions;
   /** On the monotonic clock. */

@@ -27,7 +27,7 @@ export interface RemoverDeps {
 }
 
 /** What a replica that ran leaves. */
-export interface LastState {
+interface LastState {
   /** Called once nothing is applied any more; resolves when no range that was split off it is about to begin (RM4). */
   readonly settled: () => Promise<void>;
   /**

@@ -15,7 +15,7 @@ import { KV_SPACE, kvRoutingKey, LEASE_SPACE, LOCK_SPACE } from '@remora/protoco
  *   03 key                       the current record of a plain key
  *   04 escaped key, revision(8)  older records of a plain key, and its deletions, until compaction
  */
-export const LOCAL_SPACE = 0x00;
+const LOCAL_SPACE = 0x00;
 export const HISTORY_SPACE = 0x04;
 /** Of a lease's own record; what belongs to it has longer ones. */
 export const LEASE_KEY_BYTES = 9;

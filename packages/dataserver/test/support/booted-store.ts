@@ -11,7 +11,7 @@ import { NO_OTHER_RANGES } from './no-other-ranges.ts';
 import { NOBODY_NUMBERS } from './own-revisions.ts';
 
 /** A host whose groups follow a leader that says nothing. Its log holds what a test puts there. */
-export class QuietHost implements RaftHost {
+class QuietHost implements RaftHost {
   readonly created: GroupOptions[] = [];
   readonly checkpointed: LogPosition[] = [];
   /** Groups of which the log has entries: they outlive a crash. */
@@ -78,7 +78,7 @@ const NOBODY_ANSWERS: RpcDialer = {
 };
 
 /** What an empty log holds of a group. */
-export const NOTHING_LOGGED: RecoveredGroup = {
+const NOTHING_LOGGED: RecoveredGroup = {
   hardState: { term: 0, vote: 0, commit: 0 },
   start: { index: 0, term: 0 },
   outline: { terms: [], confs: [], lastIndex: 0, bytes: 0 },

@@ -40,7 +40,7 @@ export interface AdminApiDeps extends ClusterCallsDeps, RecoveryApiDeps {
 }
 
 /** What this node knows about the health of the cluster. */
-export interface HealthKnowledge {
+interface HealthKnowledge {
   /** Completes the masters' report with what this node knows better. */
   completed(report: CheckReport): CheckReport;
   /** Returns what is known while no leader of the masters answers; undefined if one does. */

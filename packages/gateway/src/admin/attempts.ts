@@ -19,7 +19,7 @@ const WORTH_REPEATING: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** One attempt, with a time-out. */
-export type Attempt<Reply> = (timeoutMs: number, done: Done<Reply>) => CallHandle;
+type Attempt<Reply> = (timeoutMs: number, done: Done<Reply>) => CallHandle;
 
 /** A repeated request. */
 export interface Attempts<Reply> {

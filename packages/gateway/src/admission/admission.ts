@@ -4,7 +4,7 @@ import type { RequestClass } from '@remora/protocol';
 /** Tokens accumulate for this long while there is less load: about as long as a busy event loop delays requests. */
 const BURST_SECONDS = 0.5;
 /** The pause that a refused client is told to make, before its own growing pauses. */
-export const RETRY_AFTER_MS = 100;
+const RETRY_AFTER_MS = 100;
 /** At most one line in the log about refusals in this time. */
 const LOG_INTERVAL_MS = 10_000;
 
@@ -17,7 +17,7 @@ export interface AdmissionOptions {
  * Why a gateway refused a request. `rate`: the limit of requests per second; `calls`: too many requests in flight, on one
  * connection or on all; `waits`: too many requests that wait for locks.
  */
-export type Refusal = 'rate' | 'calls' | 'waits';
+type Refusal = 'rate' | 'calls' | 'waits';
 
 /** The API through which a request came. */
 export type Door = 'pipe' | 'grpc' | 'http';

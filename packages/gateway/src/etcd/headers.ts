@@ -32,7 +32,7 @@ const FNV_OFFSET = 0xcbf29ce484222325n;
 const FNV_PRIME = 0x100000001b3n;
 
 /** etcd's clients identify a cluster by 64 bits: FNV-1a of the id's text (Fowler, Noll & Vo). */
-export function clusterNumber(clusterId: string): bigint {
+function clusterNumber(clusterId: string): bigint {
   let hash = FNV_OFFSET;
   for (const byte of Buffer.from(clusterId, 'utf8')) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * FNV_PRIME);
   return hash;

@@ -6,7 +6,7 @@ import type { Headers } from './headers.ts';
 import { answering } from './replies.ts';
 
 /** The version of etcd's API that is served; clients choose features by it. */
-export const ETCD_VERSION = '3.5.0';
+const ETCD_VERSION = '3.5.0';
 
 /** The part of `etcdserverpb.Maintenance` that Remora supports. */
 export class EtcdMaintenance {

@@ -22,12 +22,12 @@ export interface ApiAnswer {
 /** Starts a stream of events. Returns the functions to call when the stream drains or closes. */
 export type EventStream = (sink: EventSink) => EventSource;
 
-export interface EventSink {
+interface EventSink {
   /** Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. */
   write(event: string, data: unknown): number;
 }
 
-export interface EventSource {
+interface EventSource {
   /** The client has taken all that was written. */
   onDrain(): void;
   /** The stream has ended. */

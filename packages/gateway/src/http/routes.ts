@@ -23,7 +23,7 @@ export interface RouteDeps {
 }
 
 /** A request whose path matches a route. */
-export interface HttpCall {
+interface HttpCall {
   readonly target: Target;
   /** The segments of the path in place of the names in braces. */
   readonly params: ReadonlyMap<string, Bytes>;
@@ -42,7 +42,7 @@ export interface Route {
 const LOCK = '/v1/locks/{namespace}/{name}';
 const SESSION = '/v1/sessions/{session}';
 
-export const ROUTES: readonly Route[] = [
+const ROUTES: readonly Route[] = [
   {
     ...{ method: 'POST', path: `${LOCK}/acquire` },
     async handle({ acquires }, call) {

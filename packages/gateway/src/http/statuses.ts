@@ -51,7 +51,7 @@ export interface HttpDetails {
 }
 
 /** Additional fields in the body of an error. */
-export interface ShownDetails {
+interface ShownDetails {
   readonly shown: Readonly<Record<string, unknown>>;
 }
 

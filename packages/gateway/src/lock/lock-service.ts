@@ -176,7 +176,7 @@ export function options(call: CallInfo, requestId: string): RequestOptions {
  * The wait ends a little before the call, so that the place in the queue is given up, and does not outlive a client that no
  * longer listens. Undefined: no limit.
  */
-export function toWaitWithin(waitMs: number | undefined, callerMs: number | undefined): number | undefined {
+function toWaitWithin(waitMs: number | undefined, callerMs: number | undefined): number | undefined {
   if (callerMs === undefined) return waitMs;
   const withinCall = Math.max(1, callerMs - Math.min(500, callerMs / 5));
   return waitMs === undefined ? withinCall : Math.min(waitMs, withinCall);

@@ -35,7 +35,7 @@ import {
 } from '../request-limits.ts';
 
 /** Longest time for one request; also what the backend takes. */
-export const PIPE_TIMEOUT_MS_MAX = 60_000;
+const PIPE_TIMEOUT_MS_MAX = 60_000;
 
 /**
  * Checks what a client sends, once, before it reaches the backend, which may rely on well-formed requests of bounded size.

@@ -147,7 +147,7 @@ export class TransactionResolution {
 }
 
 /** Commands that may be applied more than once. */
-export const UNNAMED = { requestId: '', deadlineMs: undefined } as const;
+const UNNAMED = { requestId: '', deadlineMs: undefined } as const;
 
 /** One key as a span. */
 export function at(key: Uint8Array): Span {

@@ -73,7 +73,7 @@ export function executeTxn(
   return { type: 'txn', succeeded, results: (succeeded ? success : failure).map(one) };
 }
 
-export function text(bytes: Uint8Array): string {
+function text(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('latin1');
 }
 

@@ -69,7 +69,7 @@ export function lockPrefix(lock: LockId): Buffer {
 export type LockName = string;
 
 /** The same as `lockPrefix`, as a name. */
-export function lockName({ namespace, name }: LockId): LockName {
+function lockName({ namespace, name }: LockId): LockName {
   const text = binaryString(name);
   const escaped = text.includes('\0') ? text.replaceAll('\0', '\0\xff') : text;
   return `${namespaceName(namespace)}${escaped}\0\x01`;

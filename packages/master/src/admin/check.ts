@@ -42,7 +42,7 @@ export interface CheckInput {
 }
 
 /** A replica that a node says it has. */
-export interface HeldReplica {
+interface HeldReplica {
   readonly nodeId: number;
   readonly report: RangeReport;
 }

@@ -21,7 +21,7 @@ export interface DutyRecord {
   readonly untilMs: number;
 }
 
-export interface PauseRecord {
+interface PauseRecord {
   readonly name: string;
   /** By the wall clock. */
   readonly untilMs: number;

@@ -32,7 +32,7 @@ export function leadersEven(cluster: SimulatedCluster): string[] {
   return spread('leaders', perNode(cluster, isLeader), { percent: 10, atLeast: 1 });
 }
 
-export function replicasEven(cluster: SimulatedCluster): string[] {
+function replicasEven(cluster: SimulatedCluster): string[] {
   return spread(
     'replicas',
     perNode(cluster, () => 1),

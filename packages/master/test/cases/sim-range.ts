@@ -43,7 +43,7 @@ const KEY_BYTES = 6;
 const ROOM = 2 ** 20;
 
 /** An empty key is before all others, or behind them. */
-export function keyBetween(start: Buffer, end: Buffer): Buffer {
+function keyBetween(start: Buffer, end: Buffer): Buffer {
   const from = start.length === 0 ? 0 : start.readUIntBE(0, KEY_BYTES);
   const to = end.length === 0 ? 2 ** (8 * KEY_BYTES) : end.readUIntBE(0, KEY_BYTES);
   const key = Buffer.alloc(KEY_BYTES);

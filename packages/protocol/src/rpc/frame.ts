@@ -7,7 +7,7 @@ import { packVersioned, unpackMeasuredVersioned, unpackVersioned } from '../inte
  * to say in one turn of its loop goes into one frame. Ids are chosen by the caller's side and not reused while a link
  * lives. Methods are named once per link: an item `method` binds a number to a name before the number is used.
  */
-export const FRAME_FORMAT_VERSION = 1;
+const FRAME_FORMAT_VERSION = 1;
 
 /** From the side that calls. */
 export const ASK = {

@@ -3,7 +3,7 @@ import { added, field, uint } from '../../src/schema/kinds.ts';
 import type { AnyKind, Field, Fields, Shape } from '../../src/schema/shape.ts';
 
 /** What the names of the added fields begin with, and their value in earlier messages. */
-export const LATER = 'later';
+const LATER = 'later';
 export const ABSENT = 7;
 
 export function evolved(kind: AnyKind): AnyKind {

@@ -35,7 +35,7 @@ export interface NodeOptions {
   readonly waitOffsetTicks: number;
 }
 
-export const ELECTION_TICKS = 10;
+const ELECTION_TICKS = 10;
 
 export class ScenarioNode {
   readonly id: ReplicaId;

@@ -23,7 +23,7 @@ import type { World } from '../world.ts';
 
 const LOOK_MS = 50;
 /** Of the operations outside total outages. */
-export const ANSWERED_MIN = 0.7;
+const ANSWERED_MIN = 0.7;
 
 /** A group, with its membership. */
 interface StandingGroup {

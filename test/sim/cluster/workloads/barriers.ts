@@ -14,7 +14,7 @@ import { LOST, WAIT_MS_MAX } from './lock-hands.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 export const BARRIER = 'bar';
-export const MEETINGS = 'meet/';
+const MEETINGS = 'meet/';
 /** How much more seldom than others this workload does something. */
 const SELDOM = 3;
 const HOLDS_MS_MAX = 2_000;

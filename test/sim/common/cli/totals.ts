@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { SimResult } from './simulation.ts';
 
-export interface Failure {
+interface Failure {
   readonly seed: number;
   readonly property: string;
   readonly detail: string;

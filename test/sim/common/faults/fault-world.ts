@@ -5,7 +5,7 @@ import type { ProcessClock } from '../env/process-clock.ts';
 import type { DiskStall } from '../env/process-disk.ts';
 import type { LinkRule } from '../network.ts';
 
-export interface FaultNode {
+interface FaultNode {
   readonly id: number;
   readonly up: boolean;
   readonly clock: ProcessClock;

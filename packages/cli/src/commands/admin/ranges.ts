@@ -213,7 +213,7 @@ function heldText({ keys, bytes, leases, watches }: NonNullable<admin.Range['sta
 }
 
 /** The shape that scripts rely on (docs/how-to/cluster/use-admin-commands.md). */
-export function jsonRange({ start, end, ...range }: admin.Range): unknown {
+function jsonRange({ start, end, ...range }: admin.Range): unknown {
   return {
     ...range,
     start: jsonBound(start),

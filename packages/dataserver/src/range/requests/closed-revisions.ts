@@ -4,7 +4,7 @@ import type { RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { RangeFields } from '../../state/range-fields.ts';
 
 /** Transactions over several ranges that are prepared in this one. */
-export interface PreparedTransactions {
+interface PreparedTransactions {
   /** The lowest revision at which one of them may still commit; infinity when none may. */
   earliestCommit(): number;
 }

@@ -33,7 +33,7 @@ export function leaseUses(command: Command): readonly LeaseUse[] {
 }
 
 /** Of both branches: which of them is taken is known only when it is applied. */
-export function usesOfTxn({ success, failure }: Txn): readonly LeaseUse[] {
+function usesOfTxn({ success, failure }: Txn): readonly LeaseUse[] {
   return [...success, ...failure].flatMap(usesOf);
 }
 

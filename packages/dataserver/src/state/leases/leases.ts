@@ -48,7 +48,7 @@ export interface LeaseTerms {
 }
 
 /** etcd's bound: longer TTLs overflow what clients compute with them. */
-export const LEASE_TTL_MAX_MS = TTL_NEVER_MS;
+const LEASE_TTL_MAX_MS = TTL_NEVER_MS;
 /** Rows that one page of a list looks at. */
 const PAGE_LOOKED_MAX = 10_000;
 export class Leases {

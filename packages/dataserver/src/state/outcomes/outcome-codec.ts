@@ -33,7 +33,7 @@ export interface Remembered {
 }
 
 /** Results above this are not kept: a retry learns that the command was applied, but not what it returned. */
-export const OUTCOME_BYTES_MAX = 16_384;
+const OUTCOME_BYTES_MAX = 16_384;
 export const PAGE: StoredFormat = { what: 'a page of outcomes', version: 1, fields: 1 };
 
 export function failed(revision: number, error: ServiceError): Outcome {

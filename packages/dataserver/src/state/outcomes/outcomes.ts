@@ -37,7 +37,7 @@ interface Page {
 }
 
 /** A page as it lies in the engine. */
-export interface StoredPage {
+interface StoredPage {
   readonly rangeId: number;
   readonly page: number;
 }

@@ -64,7 +64,7 @@ export function encodeKnownEpoch(epoch: Epoch): Uint8Array {
 }
 
 /** Throws an `InvariantError` for anything else. */
-export function decodeKnownEpoch(context: Uint8Array): Epoch {
+function decodeKnownEpoch(context: Uint8Array): Epoch {
   return KNOWN_EPOCH.decode(context).epoch;
 }
 

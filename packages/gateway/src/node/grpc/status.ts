@@ -5,11 +5,11 @@ import type { ServiceError } from '@remora/base';
 export type StatusOf = (error: ServiceError) => { readonly status: number; readonly message: string };
 
 /** Trailer with the code of Remora's error table; the gRPC status is coarser. */
-export const CODE_TRAILER = 'remora-code';
+const CODE_TRAILER = 'remora-code';
 /** Trailer with Remora's own message where the status carries another text; percent-encoded UTF-8. */
-export const MESSAGE_TRAILER = 'remora-message';
+const MESSAGE_TRAILER = 'remora-message';
 /** gRPC's trailer for the pause before a retry, used by clients with a retry policy (gRFC A6). */
-export const PUSHBACK_TRAILER = 'grpc-retry-pushback-ms';
+const PUSHBACK_TRAILER = 'grpc-retry-pushback-ms';
 const MESSAGE_MAX = 512;
 /**
  * Bound for the message of a status. It is sent percent-encoded in a trailer, and gRPC drops a message that is too large for a

@@ -165,7 +165,7 @@ function txnSpan({ compare, success, failure }: Txn): Span | undefined {
 }
 
 /** The smallest span with all keys of a part of a transaction over several ranges. */
-export function partSpan({ compares, ops }: TxnPart): Span | undefined {
+function partSpan({ compares, ops }: TxnPart): Span | undefined {
   const spans = [...compares.map(comparedSpan), ...ops.map(({ op }) => keysSpan(op))];
   return spans.reduce<Span | undefined>(hullOf, undefined);
 }

@@ -10,7 +10,7 @@ import type { StoredFormat } from './stored.ts';
 import { unpack } from './unpack.ts';
 
 /** As many as the header has room for. */
-export const STORED_ITEMS_MAX = 0xffff;
+const STORED_ITEMS_MAX = 0xffff;
 const HEADER_BYTES_MAX = 5;
 
 export class StoredList {

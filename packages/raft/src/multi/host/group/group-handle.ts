@@ -8,7 +8,7 @@ import type { TurnMember } from '../turns.ts';
 import type { WaitingGroup } from '../waiting-appends.ts';
 
 /** Where the host takes the snapshots that it sends for a group. */
-export interface OutgoingSnapshotSource {
+interface OutgoingSnapshotSource {
   /** Resolves with a picture of the state machine; undefined when this replica no longer leads, or `to` has left. */
   take(to: ReplicaId): Promise<OutgoingSnapshot | undefined>;
   /** Reports how the sending ended. */
