@@ -161,7 +161,7 @@ describe('ranges', () => {
         /changing|is running|on other/,
       );
       expect(await done('operators', 'cancel', operator)).toMatch(
-        new RegExp(`^operator ${operator} .* is cancelled$`, 'm'),
+        new RegExp(`^cancelled operator ${operator} \\(`, 'm'),
       );
       cluster.kill(4, 'SIGCONT');
       await json('settings', 'reset', 'suspect-after');
