@@ -1,4 +1,7 @@
-/** `pnpm bench raft`, `pnpm bench ranges` and `pnpm bench locks`: runs cases (raft/case.ts) one after another, prints what came of them and writes it down. */
+/**
+ * `pnpm bench raft`, `pnpm bench ranges` and `pnpm bench locks`: runs cases (raft/case.ts) one after another, prints
+ * what came of them and writes it down.
+ */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

@@ -54,7 +54,9 @@ async function turn(lock: { acquire(): Promise<{ release(): Promise<void> }> } |
   await held?.release();
 }
 
-/** etcd's recipe, as its lock service runs it at the server. The recipe's owner is a lease, so each worker has its own. */
+/**
+ * etcd's recipe, as its lock service runs it at the server. The recipe's owner is a lease, so each worker has its own.
+ */
 async function openEtcd({ endpoints, inflight }: LoadArguments): Promise<Driver> {
   const address = endpoints[0] ?? '';
   const [client, leases] = [lockClient(address), leaseClient(address)];

@@ -1,5 +1,5 @@
-// Locks on Redis, as loads of `pnpm bench locks`: on one server as its own pages say (SET NX PX, and a script that deletes
-// what is one's own), and on several through the redlock package. Commands of one loop turn are sent together.
+// Locks on Redis, as loads of `pnpm bench locks`: on one server as its own pages say (SET NX PX, and a script that
+// deletes what is one's own), and on several through the redlock package. Commands of one loop turn are sent together.
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import Redlock from 'redlock';

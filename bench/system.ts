@@ -18,8 +18,8 @@ export const WORKLOADS = ['put', 'get', 'lock', 'unary-put', 'unary-get', 'hando
 export type Workload = (typeof WORKLOADS)[number];
 
 /**
- * All workers want one lock. `contended`: each in a session of its own, through the entry that its client chooses. `queue`:
- * so many that they are spread over all entries, in as many sessions.
+ * All workers want one lock. `contended`: each in a session of its own, through the entry that its client chooses.
+ * `queue`: so many that they are spread over all entries, in as many sessions.
  */
 export type ContendedWorkload = 'contended' | 'queue';
 

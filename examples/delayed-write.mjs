@@ -1,5 +1,5 @@
-// A process may stand still between looking at its lock and writing: for a garbage collection, a page fault, a packet in
-// the network. No lock can prevent that. What is protected has to refuse who comes too late.
+// A process may stand still between looking at its lock and writing: for a garbage collection, a page fault, a packet
+// in the network. No lock can prevent that. What is protected has to refuse who comes too late.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { redis, setLock, startRedis } from './support/redis.mjs';
 import { tell, unique } from './support/story.mjs';

@@ -1,5 +1,5 @@
-// A lock is freed by DEL, which deletes whatever is there: also the lock of somebody else, who got it when one's own had
-// expired.
+// A lock is freed by DEL, which deletes whatever is there: also the lock of somebody else, who got it when one's own
+// had expired.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { redis, setLock, startRedis } from './support/redis.mjs';
 import { tell, unique } from './support/story.mjs';

@@ -1,5 +1,5 @@
-// All who wait watch the one node that is the lock. Each release wakes them all, and all but one have woken in vain: what
-// a hand-over costs grows with the number of those who wait.
+// All who wait watch the one node that is the lock. Each release wakes them all, and all but one have woken in vain:
+// what a hand-over costs grows with the number of those who wait.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startProxy } from './support/proxy.mjs';
 import { tell, unique } from './support/story.mjs';

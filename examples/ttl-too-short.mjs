@@ -1,5 +1,5 @@
-// A lock with a fixed time to live has to be given one before anybody knows how long the work takes. If it is too short,
-// two work at once.
+// A lock with a fixed time to live has to be given one before anybody knows how long the work takes. If it is too
+// short, two work at once.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { redis, setLock, startRedis } from './support/redis.mjs';
 import { tell, unique } from './support/story.mjs';

@@ -1,10 +1,10 @@
 // `npm run pack:sdk [directory]`: makes the package `remora` as it is published, and a tarball of it.
 //
 // P1. One file for `import` and one for `require`, each with all of our own packages in it: what is published needs no
-//     other package of this workspace. Packages of others stay dependencies, in the versions that we have. The program of
-//     the thread that renews sessions stands beside them, where both look for it.
-// P2. Types are the compiler's, of our packages as well, once for each of the two: TypeScript takes a declaration for what
-//     the package next to it says that it is.
+//     other package of this workspace. Packages of others stay dependencies, in the versions that we have. The program
+//     of the thread that renews sessions stands beside them, where both look for it.
+// P2. Types are the compiler's, of our packages as well, once for each of the two: TypeScript takes a declaration for
+//     what the package next to it says that it is.
 // P3. Its documents link to nothing that is not in it.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,9 @@ const OWN_URL = {
   banner: { js: `const ownUrl = require('node:url').pathToFileURL(__filename).href;` },
 };
 
-/** Writes the package into `directory`, and gives the path of its tarball beside it. Everything must have been built. */
+/**
+ * Writes the package into `directory`, and gives the path of its tarball beside it. Everything must have been built.
+ */
 export async function packSdk(directory) {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });

@@ -4,8 +4,8 @@
 // P2. A test that fails is named at once, with what it printed; at the end all errors are printed in full.
 // P3. What a passing test prints is dropped. Its annotations are printed at the end, at most NOTES_MAX of them.
 // P4. Skipped tests are listed with the name of their suite, which says what they lack (test/support/needs.ts).
-// P5. The counts go to the file that REMORA_TEST_COUNTS names. A file that does not load, and an error outside any test,
-//     are one failure each.
+// P5. The counts go to the file that REMORA_TEST_COUNTS names. A file that does not load, and an error outside any
+//     test, are one failure each.
 import { writeFileSync } from 'node:fs';
 import { MinimalReporter } from 'vitest/node';
 

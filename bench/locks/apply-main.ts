@@ -1,6 +1,6 @@
 /**
- * The process of the case `apply`: makes log entries as a leader would, some at a time, and takes the CPU time that a range
- * needs for them. The packages are those of the tree that is measured, whichever tree this file is of.
+ * The process of the case `apply`: makes log entries as a leader would, some at a time, and takes the CPU time that a
+ * range needs for them. The packages are those of the tree that is measured, whichever tree this file is of.
  */
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';

@@ -50,8 +50,8 @@ function systemsOf({ root, dir, peers, baseline, profileDir }: CaseContext, able
 type Load = Omit<LoadSpec, 'seconds'>;
 
 /**
- * Loads all systems by turns, as often as asked for and once more: the first run of each, while V8 compiles, does not count.
- * `loadOf`: what each is loaded with, or all of them.
+ * Loads all systems by turns, as often as asked for and once more: the first run of each, while V8 compiles, does not
+ * count. `loadOf`: what each is loaded with, or all of them.
  */
 export async function measureByTurns(
   context: CaseContext,
@@ -111,7 +111,10 @@ export function found(measured: readonly Measured[], system: string, inflight: n
   return measured.find((each) => each.system === system && each.inflight === inflight);
 }
 
-/** A bar about operations per second in proportion to a peer's; none when one of the two was not measured, or did nothing. */
+/**
+ * A bar about operations per second in proportion to a peer's; none when one of the two was not measured, or did
+ * nothing.
+ */
 export function throughputBar(
   measured: readonly Measured[],
   { peer, inflight, least, what }: { peer: string; inflight: number; least: number; what: string },

@@ -6,7 +6,9 @@ import { type ClientSession, connect, type HeldLock } from 'remora';
 import { type HoldersSpec, lockName, WAITED_FOR } from './holders.ts';
 
 const AT_ONCE = 256;
-/** What the SDK makes of a TTL: how long behind an acknowledged heartbeat a lock is certain (docs/understand/locks.md). */
+/**
+ * What the SDK makes of a TTL: how long behind an acknowledged heartbeat a lock is certain (docs/understand/locks.md).
+ */
 const CERTAIN_PART = 0.9;
 const CERTAIN_LESS_MS = 50;
 

@@ -1,4 +1,6 @@
-/** One node of the Raft benchmark: host, log and transport as in production, groups that count, and a port for the load. */
+/**
+ * One node of the Raft benchmark: host, log and transport as in production, groups that count, and a port for the load.
+ */
 import { join } from 'node:path';
 import { type FramePort, nodeClock, nodeDisk, nodeRandom, openFramePort, silentLogger } from '@remora/base';
 import {

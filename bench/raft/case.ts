@@ -1,6 +1,6 @@
 /**
- * A case of `pnpm bench raft`, `ranges` or `locks`: a file in its `cases/`, named after it, that exports `run: RaftCase` and
- * `SETTINGS`, the names that its settings have on the command line.
+ * A case of `pnpm bench raft`, `ranges` or `locks`: a file in its `cases/`, named after it, that exports `run:
+ * RaftCase` and `SETTINGS`, the names that its settings have on the command line.
  *
  * It starts the processes that it needs with `RaftCluster.start`, stops them before it resolves, and asserts nothing:
  * what came of it goes into the result.

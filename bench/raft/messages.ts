@@ -55,7 +55,9 @@ export interface RaftLoadArguments {
   readonly targets: readonly { readonly groupId: GroupId; readonly port: number }[];
   readonly inflightPerGroup: number;
   readonly payloadBytes: number;
-  /** Whether each operation is an entry of its own, or those that one loop turn of the load makes for a group share one. */
+  /**
+   * Whether each operation is an entry of its own, or those that one loop turn of the load makes for a group share one.
+   */
   readonly entries: EntryMode;
   readonly seconds: number;
   /**

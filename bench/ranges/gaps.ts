@@ -4,8 +4,8 @@ export interface TimeSpan {
 }
 
 /**
- * The longest time from one success to the next, of those with some of the given time in between. Behind the last success
- * only the given time counts: nobody may have asked any more.
+ * The longest time from one success to the next, of those with some of the given time in between. Behind the last
+ * success only the given time counts: nobody may have asked any more.
  */
 export function longestGap(successes: readonly number[], { fromMs, toMs }: TimeSpan): number {
   let longestMs = 0;

@@ -3,9 +3,9 @@ import { type RemoraClient, ServiceError } from 'remora';
 import { longestGap, type TimeSpan } from './gaps.ts';
 
 /**
- * Writers of one client, each of which puts its own key, one put after the other, and when each of these succeeded. A put
- * that fails is followed by the next one. With `everyMs` a writer begins no put sooner than that after the one before, so
- * that the machine has time left for what is measured.
+ * Writers of one client, each of which puts its own key, one put after the other, and when each of these succeeded. A
+ * put that fails is followed by the next one. With `everyMs` a writer begins no put sooner than that after the one
+ * before, so that the machine has time left for what is measured.
  */
 export class Writers {
   readonly #client: RemoraClient;

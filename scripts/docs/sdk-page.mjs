@@ -12,7 +12,9 @@ const TYPEDOC = join(dirname(createRequire(import.meta.url).resolve('typedoc/pac
 
 export const SDK_PAGE = 'docs/reference/sdk-methods.md';
 
-/** Takes about ten seconds of a processor. Everything must have been generated: protobuf code is part of what is read. */
+/**
+ * Takes about ten seconds of a processor. Everything must have been generated: protobuf code is part of what is read.
+ */
 export async function sdkPage() {
   const out = mkdtempSync(join(tmpdir(), 'remora-typedoc-'));
   try {
@@ -65,7 +67,9 @@ function withAnchors(body) {
   });
 }
 
-/** Of what is exported, by name. Where a method is called like a class, the anchor has a number, as GitHub counts them. */
+/**
+ * Of what is exported, by name. Where a method is called like a class, the anchor has a number, as GitHub counts them.
+ */
 function anchorsOf(body) {
   const seen = new Map();
   const anchors = new Map();

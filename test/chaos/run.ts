@@ -4,8 +4,8 @@
  * R1. Faults, their order and their times come from the seed; the machine adds its own chance, so a seed does not
  *     repeat a run exactly.
  * R2. However a run ends, its processes end, and it tells what it found.
- * R3. Of a run that breaks off, what was read to its end by then is judged, and nothing else: what nobody had read yet would
- *     look lost.
+ * R3. Of a run that breaks off, what was read to its end by then is judged, and nothing else: what nobody had read yet
+ *     would look lost.
  */
 import { setMaxListeners } from 'node:events';
 import { mkdirSync } from 'node:fs';

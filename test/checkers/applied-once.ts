@@ -55,7 +55,9 @@ function notPrefix(elements: readonly string[], longest: readonly string[]): str
   return at < 0 ? undefined : `place ${at} of the list was read as ${elements[at]} and as ${longest[at]}`;
 }
 
-/** As reads are prefixes (A2), the last element of each is the one to look at; the rest of the longest is covered too. */
+/**
+ * As reads are prefixes (A2), the last element of each is the one to look at; the rest of the longest is covered too.
+ */
 function unknownOrEarly(
   reads: readonly HistoryRecord[],
   appends: ReadonlyMap<string, HistoryRecord>,

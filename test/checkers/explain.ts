@@ -43,7 +43,10 @@ export function explain<S>(model: Model<S>, { key, ops, statesMax }: Violation):
   return lines.join('\n');
 }
 
-/** The search as a person would do it, up to the answer that does not fit; where that takes long, the one that looks ahead. */
+/**
+ * The search as a person would do it, up to the answer that does not fit; where that takes long, the one that looks
+ * ahead.
+ */
 function furthest<S>(model: Model<S>, part: readonly HistoryRecord[], statesMax: number): SearchResult<S> {
   const { needs: _needs, gives: _gives, ...straight } = model;
   const found = search(straight, part, { statesMax: Math.min(statesMax, STRAIGHT_STATES_MAX) });

@@ -8,10 +8,10 @@
  * G1. An operation may come next when it began before the first end among those not yet placed. All that ended must
  *     be placed; those of unknown outcome may be.
  * G2. One that may come next, fits and only observes (D2) is placed at once, before any other and without alternatives:
- *     from any explanation that has it later it can be moved here. A write that happens to change nothing may not: later
- *     it might.
- * G3. Those of unknown outcome are tried only where no other fits, and only where they change something. Of several that
- *     asked the same, the one that began first goes first: the others may take effect whenever it may.
+ *     from any explanation that has it later it can be moved here. A write that happens to change nothing may not:
+ *     later it might.
+ * G3. Those of unknown outcome are tried only where no other fits, and only where they change something. Of several
+ *     that asked the same, the one that began first goes first: the others may take effect whenever it may.
  * G4. A configuration (what is placed, and the state) that failed once is not tried again. Configurations are compared
  *     in full: a verdict never rests on a hash.
  * G5. A state that one of those not placed needs is left only if something can lead back to it. Where written values

@@ -14,19 +14,19 @@
  *     others: nothing would ever free the lock again.
  *
  * Why it is right:
- * L3. Known grants follow one another in the order of their versions; hidden holders hold between two of them, or before
- *     the first, or behind the last. A hidden holder has one acquire, so it hides in one of these places only.
- * L4. A known holder is certainly gone when a release of it has succeeded, or somebody was told that it no longer holds;
- *     the next one certainly does not hold before it asks. The time between the two, if any, is a *gap*. A refusal
- *     needs a hidden holder if all of it lies within a gap: there is no known one. Any other refusal needs none: take an
- *     explanation, and move the end of the known grant before it towards the begin of the gap, or of the known grant
- *     behind it towards the end of the gap (where there is no gap, both until they meet). Only answers about these
- *     two grants could mind; an answer that says "gone" ends no earlier than the gap begins, so it moves along. Now the
- *     refusal has a place within one of the two.
+ * L3. Known grants follow one another in the order of their versions; hidden holders hold between two of them, or
+ *     before the first, or behind the last. A hidden holder has one acquire, so it hides in one of these places only.
+ * L4. A known holder is certainly gone when a release of it has succeeded, or somebody was told that it no longer
+ *     holds; the next one certainly does not hold before it asks. The time between the two, if any, is a *gap*. A
+ *     refusal needs a hidden holder if all of it lies within a gap: there is no known one. Any other refusal needs
+ *     none: take an explanation, and move the end of the known grant before it towards the begin of the gap, or of the
+ *     known grant behind it towards the end of the gap (where there is no gap, both until they meet). Only answers
+ *     about these two grants could mind; an answer that says "gone" ends no earlier than the gap begins, so it moves
+ *     along. Now the refusal has a place within one of the two.
  * L5. One hidden holder explains all refusals of its gap, if it asked before the first of them ended: it may hold from
- *     that moment to the end of the gap, and minds nobody. So gaps and hidden holders are to be paired. Whoever asked in
- *     time for a gap did so for every gap with a later first end: pairing both in the order of time finds a pairing if
- *     there is one.
+ *     that moment to the end of the gap, and minds nobody. So gaps and hidden holders are to be paired. Whoever asked
+ *     in time for a gap did so for every gap with a later first end: pairing both in the order of time finds a pairing
+ *     if there is one.
  * L6. Where a gap gets no hidden holder, its refusals stay, and the search fails with them.
  */
 import type { HistoryRecord } from './history.ts';

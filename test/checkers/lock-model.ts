@@ -45,7 +45,9 @@ export const lockModel: Model<LockModelState> = {
   },
 };
 
-/** What passes over a version that was granted leads nowhere: that grant needs a place as well, and has none behind it. */
+/**
+ * What passes over a version that was granted leads nowhere: that grant needs a place as well, and has none behind it.
+ */
 function stepInOrder(ops: readonly HistoryRecord[]): Narrowed<LockModelState>['step'] {
   const granted = ops.flatMap(({ op, ok, out }) => (op === 'acquire' && ok && typeof out === 'number' ? [out] : []));
   granted.sort((a, b) => a - b);

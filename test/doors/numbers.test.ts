@@ -1,6 +1,6 @@
 /**
- * Numbers that callers name, at every door of a gateway. Each is refused by INVALID_ARGUMENT, or means what its caller meant:
- * none is ever cut to fewer bits, which would make it another number.
+ * Numbers that callers name, at every door of a gateway. Each is refused by INVALID_ARGUMENT, or means what its caller
+ * meant: none is ever cut to fewer bits, which would make it another number.
  */
 import { SeededRandom, ServiceError, utf8 } from '@remora/base';
 import { type Command, type PipeCommand, type PipeQuery, pipeCommand, pipeQuery, type Query } from '@remora/protocol';

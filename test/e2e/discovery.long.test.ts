@@ -1,4 +1,7 @@
-/** Clients that were given one endpoint, while that node stands still: all others are there, and it keeps its connections. */
+/**
+ * Clients that were given one endpoint, while that node stands still: all others are there, and it keeps its
+ * connections.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

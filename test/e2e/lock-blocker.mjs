@@ -1,5 +1,5 @@
-// Holds a lock, in a session of a second, while its thread is blocked for three:
-// `node lock-blocker.mjs <endpoints> <name> <longest block in ms>`. Prints its state then, and whether the cluster agrees.
+// Holds a lock, in a session of a second, while its thread is blocked for three: `node lock-blocker.mjs <endpoints>
+// <name> <longest block in ms>`. Prints its state then, and whether the cluster agrees.
 import { connect } from 'remora';
 
 const [endpoints = '', name = '', maxMainThreadBlock = '0'] = process.argv.slice(2);

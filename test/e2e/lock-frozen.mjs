@@ -1,5 +1,5 @@
-// Holds a lock, in a session of four seconds, by a client that was given one endpoint and renews in a worker:
-// `node lock-frozen.mjs <endpoint> <name>`. Says `held`; at a line on standard input its thread is blocked for eight seconds,
+// Holds a lock, in a session of four seconds, by a client that was given one endpoint and renews in a worker: `node
+// lock-frozen.mjs <endpoint> <name>`. Says `held`; at a line on standard input its thread is blocked for eight seconds,
 // then it prints its state, and whether the cluster agrees.
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';

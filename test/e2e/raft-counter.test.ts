@@ -1,4 +1,6 @@
-/** The counter of packages/raft/README.md, run as its readers would: three processes, typed at, killed, started again. */
+/**
+ * The counter of packages/raft/README.md, run as its readers would: three processes, typed at, killed, started again.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Real nodes in this process, and strangers: at the address of a node that is not there, and at the ports of those that are. */
+/**
+ * Real nodes in this process, and strangers: at the address of a node that is not there, and at the ports of those that
+ * are.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * The shortest part of a list that still fails: halves, quarters and so on are left out as long as it fails without them
- * (Zeller, "Simplifying and isolating failure-inducing input", in the form that only leaves out).
+ * The shortest part of a list that still fails: halves, quarters and so on are left out as long as it fails without
+ * them (Zeller, "Simplifying and isolating failure-inducing input", in the form that only leaves out).
  */
 export interface ShrinkOptions<T> {
   /** Tries at most. */

@@ -1,10 +1,11 @@
 /**
  * One list of requests, sent to both servers one after the other, until they differ.
  *
- * TR1. Remora is asked first. A refusal that is allowed keeps the request from etcd: what one server changes, the other does.
+ * TR1. Remora is asked first. A refusal that is allowed keeps the request from etcd: what one server changes, the other
+ *      does.
  * TR2. Both begin without keys and leases. Revisions of the run are those from its first write on.
- * TR3. Revisions in Remora's headers never go back, whichever node is asked. Those of keep-alives and of reads that may be
- *      stale do not go back at one node.
+ * TR3. Revisions in Remora's headers never go back, whichever node is asked. Those of keep-alives and of reads that may
+ *      be stale do not go back at one node.
  */
 import { askedOfEtcd, DIFFERENCES, refusalOf, wronglyTaken } from './judge/allowed.ts';
 import { type Answer, Exact, failed, Moment } from './judge/answers.ts';
@@ -124,7 +125,10 @@ export class Trial {
     return { etcd, remora, differences: found };
   }
 
-  /** Its header may be of an earlier moment; unless it names a revision, it is compared with what there was at that moment. */
+  /**
+   * Its header may be of an earlier moment; unless it names a revision, it is compared with what there was at that
+   * moment.
+   */
   async #askStale(step: RangeStep, remora: Answer, order: readonly Difference[]): Promise<Told> {
     const then = failed(remora) === undefined ? this.#atMoment(step, headerRevision(remora)) : step;
     if (then === undefined) return { etcd: null, remora, differences: order };

@@ -1,11 +1,12 @@
 /**
  * Watches of one run on both servers.
  *
- * WA1. When the servers are to be compared, each watch has a last event that it must tell: a write of a key that it covers. All
- *      that it has told by then is compared.
- * WA2. Events of one revision are compared by their keys: etcd has them in the order of operations, Remora in that of ranges.
- * WA3. What a watch tells after its end was asked for depends on when the server hears of it: then one of the two lists is the
- *      beginning of the other.
+ * WA1. When the servers are to be compared, each watch has a last event that it must tell: a write of a key that it
+ *      covers. All that it has told by then is compared.
+ * WA2. Events of one revision are compared by their keys: etcd has them in the order of operations, Remora in that of
+ *      ranges.
+ * WA3. What a watch tells after its end was asked for depends on when the server hears of it: then one of the two lists
+ *      is the beginning of the other.
  */
 import type { Answer, Exact } from './judge/answers.ts';
 import { type Difference, differences } from './judge/compare.ts';
@@ -61,8 +62,8 @@ export class Watches {
   }
 
   /**
-   * Undefined: Remora does not answer. It says nothing of a stream without watches, or with one that begins in the future
-   * (decision 70), as later versions of etcd.
+   * Undefined: Remora does not answer. It says nothing of a stream without watches, or with one that begins in the
+   * future (decision 70), as later versions of etcd.
    */
   async progress({ stream }: ProgressStep): Promise<Told | undefined> {
     const live = this.#steps().filter((step) => step.stream === stream);

@@ -1,4 +1,7 @@
-/** For each rule of the design about ranges (marked ▸ there, §6 to §12) the planted bugs that break it, and who finds them. */
+/**
+ * For each rule of the design about ranges (marked ▸ there, §6 to §12) the planted bugs that break it, and who finds
+ * them.
+ */
 import { CLUSTER_BUGS } from '../sim/cluster/planted/bugs.ts';
 import { COORDINATOR_BUGS } from '../sim/coordinators/planted/bugs.ts';
 import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';

@@ -1,4 +1,7 @@
-/** Rules of locks as ranges apply them whose break a unit test notices: for each of them the code that upholds it, broken. */
+/**
+ * Rules of locks as ranges apply them whose break a unit test notices: for each of them the code that upholds it,
+ * broken.
+ */
 import type { RuleMutation } from './mutation.ts';
 
 /** What holds of locks leave behind, and barriers: the rules of packages/lock/src/procedures/procedures.ts. */

@@ -1,4 +1,6 @@
-/** Who a caller is, what it may do, and what it may hold before it has said something: each rule broken, and its test. */
+/**
+ * Who a caller is, what it may do, and what it may hold before it has said something: each rule broken, and its test.
+ */
 import type { RuleMutation } from './mutation.ts';
 
 const STRANGERS = 'packages/protocol/src/rpc/node/strangers.test.ts';

@@ -1,6 +1,6 @@
 /**
- * Loads a mutation of the table in place of the product's source: for vitest.config.ts. Simulations are built with theirs
- * (test/sim/common/planted/planter.ts).
+ * Loads a mutation of the table in place of the product's source: for vitest.config.ts. Simulations are built with
+ * theirs (test/sim/common/planted/planter.ts).
  */
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';

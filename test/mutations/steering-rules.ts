@@ -1,4 +1,7 @@
-/** Rules of merges, splits and masters that come and go by themselves, each broken in one place, and the test that notices. */
+/**
+ * Rules of merges, splits and masters that come and go by themselves, each broken in one place, and the test that
+ * notices.
+ */
 import type { RuleMutation } from './mutation.ts';
 
 /** [name, the rule, find, replace, test] */

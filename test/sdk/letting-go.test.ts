@@ -4,7 +4,10 @@ import type { HeldLock, HeldLocks, RemoraClient } from 'remora';
 import { describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
-/** For how long nothing about locks is answered, while heartbeats are: longer than a release or a cancel is tried at first. */
+/**
+ * For how long nothing about locks is answered, while heartbeats are: longer than a release or a cancel is tried at
+ * first.
+ */
 const AWAY_MS = 60_000;
 const LATER_MS = 120_000;
 

@@ -1,8 +1,8 @@
 /**
- * Two clients do at random what locks, sets of locks, barriers and elections can, while answers are lost and commands come
- * late. In the end everything is given back: then nothing may be left at the cluster, nobody may wait, and no timer may
- * keep the process. Meanwhile no client takes a lock for its own that another has been given, where nobody uses force and
- * nothing is being converted. `SDK_SEEDS=2000 npx vitest run test/sdk/lost-and-late` runs more.
+ * Two clients do at random what locks, sets of locks, barriers and elections can, while answers are lost and commands
+ * come late. In the end everything is given back: then nothing may be left at the cluster, nobody may wait, and no
+ * timer may keep the process. Meanwhile no client takes a lock for its own that another has been given, where nobody
+ * uses force and nothing is being converted. `SDK_SEEDS=2000 npx vitest run test/sdk/lost-and-late` runs more.
  */
 import { SeededRandom, ServiceError } from '@remora/base';
 import type { ClientSession, HeldLock, RemoraClient } from 'remora';

@@ -49,7 +49,8 @@ describe('the SDK and gateways that are over their limit', () => {
     expect((await world.until(waiting)).state).toBe('active');
   });
 
-  // Cluster seed 71118: who was queued asked on under the same request id, and was told so for as long as a request may take.
+  // Cluster seed 71118: who was queued asked on under the same request id, and was told so for as long as a request may
+  // take.
   test('whoever waits where too many do finds out by itself that its turn has come', async () => {
     const [first, second] = [await world.client(), await world.client({ requestTimeout: '60s' })];
     const held = await world.until(first.lock('l').acquire());

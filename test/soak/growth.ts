@@ -1,10 +1,10 @@
 /**
  * A cluster of real nodes grows: values are loaded through the SDK in the random order of their keys, while its ranges
- * split by themselves; then all of it is read back and compared. It may shrink again: everything is deleted, and the ranges
- * are merged by themselves once settings say that a short quiet time will do.
+ * split by themselves; then all of it is read back and compared. It may shrink again: everything is deleted, and the
+ * ranges are merged by themselves once settings say that a short quiet time will do.
  *
- * G1. Keys and values follow from numbers (`keyOf`, `textOf`), so nothing is kept in memory to compare with: what is read
- *     back in order, all different, each as its number says, and as many as were written, is what was written.
+ * G1. Keys and values follow from numbers (`keyOf`, `textOf`), so nothing is kept in memory to compare with: what is
+ *     read back in order, all different, each as its number says, and as many as were written, is what was written.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

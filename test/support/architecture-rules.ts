@@ -106,7 +106,9 @@ function matching(code: string, rules: typeof IMPURE_USES): readonly string[] {
   return rules.filter(({ pattern }) => pattern.test(code)).map(({ what }) => what);
 }
 
-/** A call of a global function, not of a method, and not the declaration of one (`name(...) {` or `name(...): type`). */
+/**
+ * A call of a global function, not of a method, and not the declaration of one (`name(...) {` or `name(...): type`).
+ */
 function callOf(name: string): RegExp {
   return new RegExp(`(?<![.\\w$#])(?<!function\\s)${name}\\s*\\((?![^()]*(\\([^()]*\\)[^()]*)*\\)\\s*[{:])`);
 }

@@ -1,4 +1,6 @@
-/** Terms of their own that locks are held by, as the loads of simulations and of chaos draw them. All times are in ms. */
+/**
+ * Terms of their own that locks are held by, as the loads of simulations and of chaos draw them. All times are in ms.
+ */
 import type { Random } from '@remora/base';
 import type { AcquireOptions } from 'remora';
 

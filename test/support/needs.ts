@@ -2,8 +2,8 @@
 import { describe } from 'vitest';
 
 /**
- * Declares a suite that needs something of the machine. Where that is missing its tests are skipped, and the name of the
- * suite says what is missing, so that every reporter shows it.
+ * Declares a suite that needs something of the machine. Where that is missing its tests are skipped, and the name of
+ * the suite says what is missing, so that every reporter shows it.
  */
 export function describeWith(missing: string | undefined, name: string, tests: () => void): void {
   const shown = missing === undefined ? name : `${name} [skipped: ${missing}]`;

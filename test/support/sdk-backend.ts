@@ -312,7 +312,9 @@ export class SdkBackend implements Backend {
     return leaves ? { ...command, deadlineMs: this.rangeTimeMs() + MARK_MS } : command;
   }
 
-  /** Asks again until the waiter is granted, or its time is over; as a gateway does, without the leader's open calls. */
+  /**
+   * Asks again until the waiter is granted, or its time is over; as a gateway does, without the leader's open calls.
+   */
   #await(command: LockCommand, options: RequestOptions, done: BackendDone<CommandResult>, wanted: () => boolean): void {
     if (this.waitsFull) {
       const details = { queued: true };

@@ -85,7 +85,9 @@ class Scanner {
     this.#blankTo(end + 1);
   }
 
-  /** After a value a slash divides; after an operator, an opening bracket or a keyword it begins a regular expression. */
+  /**
+   * After a value a slash divides; after an operator, an opening bracket or a keyword it begins a regular expression.
+   */
   #regexMayBegin(): boolean {
     const before = this.#out
       .slice(Math.max(0, this.#at - 40), this.#at)

@@ -1,8 +1,9 @@
 /**
- * What it costs a follower to apply commands about locks: acquires and releases of locks that nobody else wants, from the
- * bytes of log entries to the state of a range over an engine on disk, with its checkpoints. One process, no network and no
- * log: the figure is CPU time, collection of garbage and writing of checkpoints included, so a machine that has other
- * things to do disturbs it little. `--baseline` measures another tree by turns (built, with this case in it).
+ * What it costs a follower to apply commands about locks: acquires and releases of locks that nobody else wants, from
+ * the bytes of log entries to the state of a range over an engine on disk, with its checkpoints. One process, no
+ * network and no log: the figure is CPU time, collection of garbage and writing of checkpoints included, so a machine
+ * that has other things to do disturbs it little. `--baseline` measures another tree by turns (built, with this case in
+ * it).
  *
  * Settings: inflight=1,256 (acquires, or releases, in an entry)  locks=25600 (different ones)
  *   remembered=200000 (outcomes at a time)

@@ -1,9 +1,10 @@
 /**
- * One lock that many want, each in a session of its own: hand-overs per second, by turns with etcd, whose recipe runs in
- * its lock service (a key per waiter, each of whom waits for the one before it).
+ * One lock that many want, each in a session of its own: hand-overs per second, by turns with etcd, whose recipe runs
+ * in its lock service (a key per waiter, each of whom waits for the one before it).
  *
- * A hand-over is a commit that comes behind another. With the peer `bare` it is said how many of these the bare pipeline
- * makes, one at a time on the same machine: what is left when nothing is done but to send, to sync and to count a quorum.
+ * A hand-over is a commit that comes behind another. With the peer `bare` it is said how many of these the bare
+ * pipeline makes, one at a time on the same machine: what is left when nothing is done but to send, to sync and to
+ * count a quorum.
  *
  * Settings: waiters=64
  */

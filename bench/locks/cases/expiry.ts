@@ -1,8 +1,8 @@
 /**
  * How precisely locks of a dead holder are granted onward. A process holds a lock in each of its sessions, another one
  * waits for all of them; the first is killed. What counts is the time from the last heartbeat of a session that was
- * acknowledged, as its holder knew it, to the grant, less the session's TTL. With `leader` the node that leads is killed at
- * the same moment: its successor gives every session a full TTL again.
+ * acknowledged, as its holder knew it, to the grant, less the session's TTL. With `leader` the node that leads is
+ * killed at the same moment: its successor gives every session a full TTL again.
  *
  * Settings: kinds=holder,leader  ttls=2000,5000 (ms)  sessions=20  times=3 (of each kind and TTL)
  */

@@ -1,6 +1,6 @@
 /**
- * What many locks cost that are held and not used, in many sessions that send their heartbeats, with many waiters for one
- * more: memory and CPU time of each node, before and while they are there.
+ * What many locks cost that are held and not used, in many sessions that send their heartbeats, with many waiters for
+ * one more: memory and CPU time of each node, before and while they are there.
  *
  * Settings: sessions=1000  locks=100 (of each session)  ttl=30000 (ms)  waiters=10000  idle=30 (s, of each look)
  */

@@ -1,6 +1,6 @@
 /**
- * Opening a log of 1 GiB, of which nothing is covered by a checkpoint, and applying all of it: time, and the most memory
- * taken above that of an empty process.
+ * Opening a log of 1 GiB, of which nothing is covered by a checkpoint, and applying all of it: time, and the most
+ * memory taken above that of an empty process.
  *
  * Settings: bytes=1073741824  payload=256  groups=1,64
  */

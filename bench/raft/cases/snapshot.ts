@@ -1,6 +1,6 @@
 /**
- * What a large snapshot under way costs another group: the latency of its operations without one, and while a node
- * that could not be reached gets one over a link that is cut three times. Both loads run in every round; the median counts.
+ * What a large snapshot under way costs another group: the latency of its operations without one, and while a node that
+ * could not be reached gets one over a link that is cut three times. Both loads run in every round; the median counts.
  * When the load has ended the rest of the snapshot is sent to nodes with nothing else to do.
  *
  * Settings: mib=256 (bytes of the snapshot)  rate=32, busy=4 (MiB per second that a node sends, and sends and receives

@@ -3,8 +3,8 @@
  *
  * A cluster of one range is filled. Then, again and again: the range is split in the middle, its halves are merged, and
  * its leader hands over to another node, while one client writes keys of both halves, each by a writer of its own. What
- * counts is the longest time between two successes of one writer, from the order until a while after it was carried out,
- * less what is ordinary: the longest in the time before.
+ * counts is the longest time between two successes of one writer, from the order until a while after it was carried
+ * out, less what is ordinary: the longest in the time before.
  *
  * Settings: mib=16 (in the cluster before)  writers=4 (half of them in each half)  every=4 (ms from the beginning of a
  * writer's put to that of its next, or until it has ended)  times=20 (of each kind)  changes=split,merge,transfer
@@ -33,7 +33,9 @@ const MIDDLE = kvRoutingKey(Buffer.from('n'));
 interface Measured {
   readonly change: Change;
   readonly ordinaryMs: number;
-  /** The longest gap of any writer of the keys that the change takes from one leader to another; and of the other keys. */
+  /**
+   * The longest gap of any writer of the keys that the change takes from one leader to another; and of the other keys.
+   */
   readonly gapMs: number;
   readonly othersMs: number;
 }

@@ -1,7 +1,7 @@
 /**
- * How often gateways have to ask for the way to a range, per 1,000 requests of a client: warm, when nothing changes, and in
- * the seconds behind a split and behind the move of a leader. `routes` are questions to the masters where keys are,
- * `leaders` those to replicas who of them leads; all gateways together.
+ * How often gateways have to ask for the way to a range, per 1,000 requests of a client: warm, when nothing changes,
+ * and in the seconds behind a split and behind the move of a leader. `routes` are questions to the masters where keys
+ * are, `leaders` those to replicas who of them leads; all gateways together.
  *
  * Settings: ranges=8  writers=16  every=4 (ms from the beginning of a writer's put to that of its next)
  */

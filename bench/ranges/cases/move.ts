@@ -1,6 +1,7 @@
 /**
- * How long a replica takes from one node to another, and what that does to the requests of others: one range is filled and
- * moved to a fourth node, again and again to the one that does not have it, while a client writes keys of another range.
+ * How long a replica takes from one node to another, and what that does to the requests of others: one range is filled
+ * and moved to a fourth node, again and again to the one that does not have it, while a client writes keys of another
+ * range.
  *
  * Settings: mib=64 (in the range)  writers=4  every=4 (ms from the beginning of a writer's put to that of its next)
  */

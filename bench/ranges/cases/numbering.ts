@@ -1,6 +1,7 @@
 /**
- * What numbering costs the masters: CPU time of their leader per 1,000 writes, of which each takes a revision from it. The
- * masters have processes of their own, so that nothing else is in the figure; what they take when nobody writes is not.
+ * What numbering costs the masters: CPU time of their leader per 1,000 writes, of which each takes a revision from it.
+ * The masters have processes of their own, so that nothing else is in the figure; what they take when nobody writes is
+ * not.
  *
  * Settings: ranges=8  inflight=16,128
  */

@@ -1,12 +1,13 @@
 /**
- * How long clients cannot write when the node goes that leads their range: by a planned stop (SIGTERM), killed (`kill -9`),
- * or frozen (SIGSTOP); and for how long the masters answer nobody when the node of their leader is killed.
+ * How long clients cannot write when the node goes that leads their range: by a planned stop (SIGTERM), killed (`kill
+ * -9`), or frozen (SIGSTOP); and for how long the masters answer nobody when the node of their leader is killed.
  *
- * The first three: a cluster of one range, one client that writes keys of it. The last one (`master`): a cluster of several
- * ranges, all of whose writes are numbered by the masters. Keys are written in ranges that other nodes lead, so that all
- * that is missing to them are revisions; beside that the masters' leader is asked, through a gateway that stays, for what
- * needs no more than a leader (the cluster's settings; so do lookups of routes) and for what needs its scheduling.
- * What counts is the longest time between two successes. Each time begins when the node of the last one is back.
+ * The first three: a cluster of one range, one client that writes keys of it. The last one (`master`): a cluster of
+ * several ranges, all of whose writes are numbered by the masters. Keys are written in ranges that other nodes lead, so
+ * that all that is missing to them are revisions; beside that the masters' leader is asked, through a gateway that
+ * stays, for what needs no more than a leader (the cluster's settings; so do lookups of routes) and for what needs its
+ * scheduling. What counts is the longest time between two successes. Each time begins when the node of the last one is
+ * back.
  *
  * Settings: kinds=shutdown,kill,freeze,master  times=11 (of each kind)  ranges=8 (in the last kind)  writers=4
  * every=4 (ms from the beginning of a writer's put to that of its next, or until it has ended)

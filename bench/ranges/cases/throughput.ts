@@ -2,8 +2,8 @@
  * Puts per second through the SDK with one range and with several, 16 in flight for each of them, beside one range with
  * 256 in flight.
  *
- * Each number of ranges has a cluster of its own, which begins with them (`--pre-split-count`); keys are spread over them
- * evenly. With more than one range the master numbers all writes.
+ * Each number of ranges has a cluster of its own, which begins with them (`--pre-split-count`); keys are spread over
+ * them evenly. With more than one range the master numbers all writes.
  *
  * Settings: ranges=1,8,64  per-range=16  whole=256 (in flight, with one range)
  */

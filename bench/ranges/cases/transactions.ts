@@ -1,6 +1,6 @@
 /**
- * What a transaction over two ranges costs beside one that has its keys in one of them: throughput, latency and CPU time of
- * the nodes. Both put two keys; workers have keys of their own, so none conflicts with another.
+ * What a transaction over two ranges costs beside one that has its keys in one of them: throughput, latency and CPU
+ * time of the nodes. Both put two keys; workers have keys of their own, so none conflicts with another.
  *
  * Settings: inflight=16  ranges=8
  */

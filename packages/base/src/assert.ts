@@ -3,7 +3,9 @@ export class InvariantError extends Error {
   override readonly name = 'InvariantError';
 }
 
-/** Stops the caller when an invariant does not hold. `message` says which invariant, with its number where it has one. */
+/**
+ * Stops the caller when an invariant does not hold. `message` says which invariant, with its number where it has one.
+ */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new InvariantError(message);
 }

@@ -23,7 +23,9 @@ export function parseBoundedJson(text: string, depthMax = JSON_DEPTH_MAX): unkno
   return JSON.parse(text);
 }
 
-/** Where a string that begins here has its last quote; the end of the text when it has none, which `JSON.parse` refuses. */
+/**
+ * Where a string that begins here has its last quote; the end of the text when it has none, which `JSON.parse` refuses.
+ */
 function endOfString(text: string, begin: number): number {
   for (let at = begin + 1; at < text.length; at++) {
     const char = text.charCodeAt(at);

@@ -10,7 +10,10 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since the epoch; may jump in either direction. */
   wallMs(): number;
-  /** Milliseconds with fractions since some fixed moment; never goes back; does not count while the machine is suspended. */
+  /**
+   * Milliseconds with fractions since some fixed moment; never goes back; does not count while the machine is
+   * suspended.
+   */
   monotonicMs(): number;
   /** Calls `fn` once after `delayMs`. The timer does not keep the process alive. */
   setTimer(delayMs: number, fn: () => void): Timer;
@@ -19,14 +22,14 @@ export interface Clock {
 }
 
 /**
- * By how much the rate of any machine's clock may be off, in percent, either way. All that relies on two clocks agreeing
- * about a span of time assumes this and no less (docs/decisions/0010-clock-drift.md).
+ * By how much the rate of any machine's clock may be off, in percent, either way. All that relies on two clocks
+ * agreeing about a span of time assumes this and no less (docs/decisions/0010-clock-drift.md).
  */
 export const CLOCK_DRIFT_PERCENT = 5;
 
 /**
- * By how much the rates of two clocks may differ, in percent of the faster one, both of them off. A span S on the faster
- * clock is at least S * (1 - d) / (1 + d) on the slower, which is above S * (1 - 2d), with d the drift.
+ * By how much the rates of two clocks may differ, in percent of the faster one, both of them off. A span S on the
+ * faster clock is at least S * (1 - d) / (1 + d) on the slower, which is above S * (1 - 2d), with d the drift.
  */
 export const CLOCK_DIFFERENCE_PERCENT = 2 * CLOCK_DRIFT_PERCENT;
 

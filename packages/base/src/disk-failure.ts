@@ -5,8 +5,8 @@ const FULL_WORDS = /No space left on device|Disk quota exceeded/;
 export const DISK_FULL_ADVICE = 'the disk is full: free space, then restart the node';
 
 /**
- * A disk did not do what was asked of it: it is full, or failed. It is never asked again, as the kernel may have dropped
- * the data; the process must end, and may be started again.
+ * A disk did not do what was asked of it: it is full, or failed. It is never asked again, as the kernel may have
+ * dropped the data; the process must end, and may be started again.
  */
 export class DiskFailedError extends Error {
   override readonly name = 'DiskFailedError';

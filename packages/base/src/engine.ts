@@ -6,8 +6,8 @@ export interface Row {
 }
 
 /**
- * What a row holds, in the form in which it is worked with: its bytes are made when they are wanted, if they ever are. It
- * never changes, and `encode` gives the same bytes each time.
+ * What a row holds, in the form in which it is worked with: its bytes are made when they are wanted, if they ever are.
+ * It never changes, and `encode` gives the same bytes each time.
  */
 export interface Unencoded {
   encode(): Bytes;
@@ -24,7 +24,10 @@ export interface ScanOptions extends Span {
 /** A consistent, read-only picture of the engine at one moment. Must be released; afterwards it may not be used. */
 export interface EngineView {
   get(key: Bytes): Bytes | undefined;
-  /** Rows in key order (or reverse), in batches of bounded size, so that a long scan neither fills memory nor hogs the loop. */
+  /**
+   * Rows in key order (or reverse), in batches of bounded size, so that a long scan neither fills memory nor hogs the
+   * loop.
+   */
   scan(options: ScanOptions): AsyncIterable<readonly Row[]>;
   release(): void;
 }
@@ -32,7 +35,10 @@ export interface EngineView {
 /** What the rows of some spans are to be replaced by. */
 export interface Rebuild {
   readonly spans: readonly Span[];
-  /** Outside the spans, in a resident key space. On disk from before the first old row goes until the last new one is there. */
+  /**
+   * Outside the spans, in a resident key space. On disk from before the first old row goes until the last new one is
+   * there.
+   */
   readonly marker: Row;
   /**
    * Rows of the resident key spaces, outside the spans, that become durable in one batch with the marker; `written` is
@@ -82,14 +88,20 @@ export interface Engine {
   unlink(link: Link): void;
   isLinked(link: Link): boolean;
 
-  /** Rows of a span in key order, synchronously. The span must lie in a resident key space (see `EngineOptions.resident`). */
+  /**
+   * Rows of a span in key order, synchronously. The span must lie in a resident key space (see
+   * `EngineOptions.resident`).
+   */
   scanResident(options: ScanOptions): readonly Row[];
   /** The rows of any span, as they are at the moment of the call. */
   scan(options: ScanOptions): Promise<readonly Row[]>;
   /** Pins the present state for a longer read (a snapshot, a history scan). */
   view(): EngineView;
 
-  /** Removes every row of the span (a snapshot is about to be installed there, or the replica is gone), durably when it resolves. */
+  /**
+   * Removes every row of the span (a snapshot is about to be installed there, or the replica is gone), durably when it
+   * resolves.
+   */
   clearSpan(span: Span): Promise<void>;
 
   /**

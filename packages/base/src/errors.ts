@@ -55,7 +55,10 @@ export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(ERROR_TABLE, text);
 }
 
-/** An expected failure, with a code to branch on. `details` is plain data that travels with it (a current leader, a revision). */
+/**
+ * An expected failure, with a code to branch on. `details` is plain data that travels with it (a current leader, a
+ * revision).
+ */
 export class ServiceError extends Error {
   /** As the SDK exports it. */
   override readonly name = 'RemoraError';

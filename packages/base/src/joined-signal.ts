@@ -6,8 +6,8 @@ export interface JoinedSignal {
 }
 
 /**
- * As `AbortSignal.any`, whose signals Node 20 keeps in memory, once somebody listens to them, for as long as any of `signals`
- * lives: that of a node that runs for months.
+ * As `AbortSignal.any`, whose signals Node 20 keeps in memory, once somebody listens to them, for as long as any of
+ * `signals` lives: that of a node that runs for months.
  */
 export function joinSignals(signals: readonly AbortSignal[]): JoinedSignal {
   const joined = new AbortController();

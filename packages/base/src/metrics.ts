@@ -22,7 +22,9 @@ export interface HistogramDefinition extends MetricDefinition {
   readonly buckets?: readonly number[];
 }
 
-/** Only grows. `labels(...)` binds values, in the order of the definition; bind once and keep the result on hot paths. */
+/**
+ * Only grows. `labels(...)` binds values, in the order of the definition; bind once and keep the result on hot paths.
+ */
 export interface Counter {
   inc(by?: number): void;
   labels(...values: readonly string[]): Counter;

@@ -1,7 +1,7 @@
 /**
- * What a terminal acts upon instead of showing it, or does not show at all: controls of both sets, marks that change the
- * direction of text, characters without width, tags, halves of surrogate pairs, private characters, and the separators that
- * end a line of Unicode.
+ * What a terminal acts upon instead of showing it, or does not show at all: controls of both sets, marks that change
+ * the direction of text, characters without width, tags, halves of surrogate pairs, private characters, and the
+ * separators that end a line of Unicode.
  */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 

@@ -4,8 +4,8 @@ import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml
 import { CommandError } from './exit-codes.ts';
 
 /**
- * Every option with a paragraph about it takes less. What is larger is another file, and YAML's parser takes seconds over
- * nonsense of four times this length.
+ * Every option with a paragraph about it takes less. What is larger is another file, and YAML's parser takes seconds
+ * over nonsense of four times this length.
  */
 const CONFIG_LENGTH_MAX = 16 * 1024;
 const NESTING_MAX = 200;

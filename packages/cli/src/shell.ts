@@ -47,8 +47,8 @@ export function guarded(shell: Shell): Shell {
 }
 
 /**
- * Whoever read what is printed has gone, as in `remora … | head -1`: the process ends, in good order where it has something
- * to give back.
+ * Whoever read what is printed has gone, as in `remora … | head -1`: the process ends, in good order where it has
+ * something to give back.
  */
 export function endWhenNobodyReads(out: NodeJS.WriteStream): void {
   out.on('error', (error: NodeJS.ErrnoException) => {
@@ -61,8 +61,8 @@ export function endWhenNobodyReads(out: NodeJS.WriteStream): void {
 const GONE: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
 
 /**
- * What is said to people may be lost, and nothing else with it: a process that ended for that would leave the command that it
- * runs under a lock running without one (commands/run-child.ts K1).
+ * What is said to people may be lost, and nothing else with it: a process that ended for that would leave the command
+ * that it runs under a lock running without one (commands/run-child.ts K1).
  */
 export function goOnWhenNobodyListens(err: NodeJS.WriteStream): void {
   err.on('error', () => {});

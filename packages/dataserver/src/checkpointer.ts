@@ -42,8 +42,8 @@ const POLL_MS = 250;
  * CP3. A replica whose rows are being replaced by a snapshot has no part in a checkpoint; the others have.
  * CP4. As long as the engine takes checkpoints, participants are staged in each, the ones after `stop` too: one that
  *      somebody waits for may begin behind the last, when more has been applied.
- * CP5. One is under way at a time, also when somebody who hears of its end asks for another before the one that waits has
- *      begun: of two, the first would be told what the other has only staged (CP2).
+ * CP5. One is under way at a time, also when somebody who hears of its end asks for another before the one that waits
+ *      has begun: of two, the first would be told what the other has only staged (CP2).
  */
 export class Checkpointer {
   readonly #engine: Engine;

@@ -25,8 +25,8 @@ interface OfKind {
 }
 
 /**
- * Statistics of locks and sessions, over all ranges that the node leads. An entry that is applied while leadership changes
- * may be counted twice, or not at all.
+ * Statistics of locks and sessions, over all ranges that the node leads. An entry that is applied while leadership
+ * changes may be counted twice, or not at all.
  */
 export class RangeMetrics implements RangeMeter {
   readonly #kinds: Readonly<Record<Kind, OfKind>>;

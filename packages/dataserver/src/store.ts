@@ -71,7 +71,9 @@ export interface StoreDeps {
   readonly transactionPeers?: TransactionPeers;
   /** Calls to the stores of other nodes, and to this one. */
   readonly dialer: Pick<RpcDialer, 'channel'>;
-  /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */
+  /**
+   * What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept.
+   */
   readonly recovered: Map<GroupId, RecoveredGroup>;
   readonly onApplied?: OnApplied;
   /** Counts what its ranges apply while they lead. */
@@ -96,15 +98,15 @@ type Removing = () => Promise<void>;
  * T2. Nothing is proposed that the log's codec would not read back (range-service.ts).
  * T3. A replica never runs with half a state: one whose rows a snapshot was replacing when the process ended runs once
  *     that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
- * T4. A replica that joins a range begins without membership and is brought in by a snapshot (host-api.ts `applied`): the
- *     descriptor that it is created by has the membership of the day, the log the changes that led there. So does one of
- *     a range that a split made or cut: its log does not begin with nothing.
- * T5. A replica that was removed from its range ends for good: it is taken away, with its log, its rows and its place in
- *     memory, and no other of that range is created here before (replicas/replica-ends.ts). It knows that it was removed
- *     when it applies that, or by the master's word or that of a member (replicas/removed-replica-notifier.ts), which counts from a
- *     `confVersion` above its own (design §5 ▸).
- * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log has
- *     a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
+ * T4. A replica that joins a range begins without membership and is brought in by a snapshot (host-api.ts `applied`):
+ *     the descriptor that it is created by has the membership of the day, the log the changes that led there. So does
+ *     one of a range that a split made or cut: its log does not begin with nothing.
+ * T5. A replica that was removed from its range ends for good: it is taken away, with its log, its rows and its place
+ *     in memory, and no other of that range is created here before (replicas/replica-ends.ts). It knows that it was
+ *     removed when it applies that, or by the master's word or that of a member (replicas/removed-replica-notifier.ts),
+ *     which counts from a `confVersion` above its own (design §5 ▸).
+ * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log
+ *     has a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
  * T7. No two replicas share keys, so none reads or changes what another has. A replica whose keys another has here yet,
  *     which has not applied a split of long ago say, or which is being taken away, is not created until that one is cut
  *     or gone (traps 12).
@@ -197,8 +199,8 @@ export class Store {
   /**
    * Creates the local replica of a range; does nothing when it is there. Resolves when it is durable and running.
    * Rejects with `UNAVAILABLE` when it cannot be created now: while rows that it would share are being replaced or
-   * cleared away, also those of an earlier replica of the range, which goes first if it was removed since (T5), or while
-   * another one of the range is being created. Rejects with `INVALID_ARGUMENT` when it can never be.
+   * cleared away, also those of an earlier replica of the range, which goes first if it was removed since (T5), or
+   * while another one of the range is being created. Rejects with `INVALID_ARGUMENT` when it can never be.
    */
   async createReplica(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
@@ -219,8 +221,8 @@ export class Store {
   }
 
   /**
-   * The master, or a member, says that a replica is none of its range any more, as of this `confVersion`. Nothing happens when it
-   * is not here, or when what it knows itself is not older (T5).
+   * The master, or a member, says that a replica is none of its range any more, as of this `confVersion`. Nothing
+   * happens when it is not here, or when what it knows itself is not older (T5).
    */
   removeReplica(removed: RemovedReplica): void {
     this.#ends.removed(removed);
@@ -260,7 +262,8 @@ export class Store {
     // Not in this step: the entry that is the split is not applied whole yet (A6 of the range state).
     const durable = Promise.resolve().then(() => checkpointer.run());
     if (own === undefined || !this.#held.accepts(rangeId, own.replicaId)) return durable; // S6
-    // The parent may be on its way out already: it was applying what came before its end was known (RM4 of the remover).
+    // The parent may be on its way out already: it was applying what came before its end was known (RM4 of the
+    // remover).
     const sharing = this.#sharing(descriptor, rangeId) ?? parent.rangeId;
     assert(sharing === parent.rangeId, 'T7: a range has no keys that another one has');
     const replica = this.#replica(descriptor, conf, start);
@@ -301,9 +304,9 @@ export class Store {
   }
 
   /**
-   * The ranges here that are not known by this epoch, or a later one: their membership has changed, or they were cut, or
-   * a split made them. A follower's word is as good as the leader's, and may be the only one: a range that waits for a
-   * replica to be created may have no leader until it is.
+   * The ranges here that are not known by this epoch, or a later one: their membership has changed, or they were cut,
+   * or a split made them. A follower's word is as good as the leader's, and may be the only one: a range that waits for
+   * a replica to be created may have no leader until it is.
    */
   changedSince(epochOf: (rangeId: number) => Epoch | undefined): readonly RangeDescriptor[] {
     return this.#replicas.changedSince(epochOf);

@@ -18,8 +18,8 @@ export interface RequestOptions {
   /** The request ends with an error after this time. At most 60 s for commands. */
   readonly timeoutMs: number;
   /**
-   * Set by clients that retry by themselves (the SDK), so that a retry through another gateway is applied once. The backend
-   * chooses one otherwise.
+   * Set by clients that retry by themselves (the SDK), so that a retry through another gateway is applied once. The
+   * backend chooses one otherwise.
    */
   readonly requestId?: string;
   /**
@@ -35,8 +35,8 @@ export interface RequestOptions {
    */
   readonly notBefore?: number;
   /**
-   * Only for queries: the answer carries a revision that is at least that of every change acknowledged before the query.
-   * That always holds for reads of keys that are not `serializable`. Clients cannot set it.
+   * Only for queries: the answer carries a revision that is at least that of every change acknowledged before the
+   * query. That always holds for reads of keys that are not `serializable`. Clients cannot set it.
    */
   readonly current?: boolean;
   /** Only for queries: a part of a heartbeat, which is admitted like one (`RequestClass`). Clients cannot set it. */
@@ -60,8 +60,8 @@ export interface WatchListener {
   /** Events in revision order, perhaps none. No later event has a revision at or below `revision`. */
   onEvents(events: readonly KvEvent[], revision: number): void;
   /**
-   * Answers `WatchControl.progress`: no later event has a revision at or below `revision`, and `revision` is at least that
-   * of every write, to any key, that was acknowledged before the call.
+   * Answers `WatchControl.progress`: no later event has a revision at or below `revision`, and `revision` is at least
+   * that of every write, to any key, that was acknowledged before the call.
    */
   onProgress(revision: number): void;
   /** The last call. `compactRevision` is above 0 if the start revision was compacted. */
@@ -71,8 +71,8 @@ export interface WatchListener {
 export interface WatchControl {
   cancel(): void;
   /**
-   * Asks for one `onProgress`, which follows once the watch is created, resumed and caught up. A call has no effect while an
-   * answer is due; that answer may not cover what was acknowledged since the first call.
+   * Asks for one `onProgress`, which follows once the watch is created, resumed and caught up. A call has no effect
+   * while an answer is due; that answer may not cover what was acknowledged since the first call.
    */
   progress(): void;
   /** Back-pressure: a paused watch delivers nothing, and catches up from history after `resume`. */
@@ -91,9 +91,9 @@ export interface LockWatchOptions {
 export type LockWatchListener = (events: readonly LockNews[]) => void;
 
 /**
- * The cluster, as the services of a gateway see it. A backend routes requests by their keys, follows leaders, and retries
- * under one request id until the deadline. It answers with typed errors: UNKNOWN_OUTCOME if a command may have been applied;
- * any other error except RESULT_LOST means that nothing was changed.
+ * The cluster, as the services of a gateway see it. A backend routes requests by their keys, follows leaders, and
+ * retries under one request id until the deadline. It answers with typed errors: UNKNOWN_OUTCOME if a command may have
+ * been applied; any other error except RESULT_LOST means that nothing was changed.
  */
 export interface Backend {
   /** Returns a function that ends the interest in the answer: `done` is not called, but the command may be applied. */

@@ -1,8 +1,8 @@
 import type { ServiceError } from '@remora/base';
 
 /**
- * How a transport calls the services. Services know neither gRPC nor absolute deadlines; each transport has a shell that
- * adapts them (`node/grpc`).
+ * How a transport calls the services. Services know neither gRPC nor absolute deadlines; each transport has a shell
+ * that adapts them (`node/grpc`).
  *
  * They use callbacks instead of promises, so that a unary call costs little beside its transport.
  */

@@ -21,7 +21,8 @@ export interface HeartbeatLimits {
 /**
  * A stream of heartbeats for any number of leases, which are answered in the order in which their outcomes come.
  *
- * A1. The stream is not read further while `pendingMax` heartbeats are in flight, or while the client does not read answers.
+ * A1. The stream is not read further while `pendingMax` heartbeats are in flight, or while the client does not read
+ *     answers.
  * A2. An answer says renewed or gone only if the range said so after it got this heartbeat.
  */
 export class HeartbeatStream<Request, Response> implements StreamHandler<Request> {

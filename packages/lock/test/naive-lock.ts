@@ -5,7 +5,9 @@ import { handOver, releaseBarrierWaiters } from './naive-hand-over.ts';
 import { type CommandOf, type Holding, NaiveState, type Now } from './naive-state.ts';
 import { downgrade, endUpgrade, upgrade } from './naive-upgrade.ts';
 
-/** One lock with arrays for all who hold it and wait, and nothing done to be fast: the rules once more, for comparison. */
+/**
+ * One lock with arrays for all who hold it and wait, and nothing done to be fast: the rules once more, for comparison.
+ */
 export class NaiveLock extends NaiveState {
   apply(now: Now, command: LockCommand): { result: Gist; notices: Gist[] } {
     this.#begin(now);

@@ -60,7 +60,9 @@ export interface MasterOptions {
   readonly replicas: number;
   /** Routing keys at which the other ranges of a new cluster begin, in order; none unless given. */
   readonly borders?: readonly Bytes[];
-  /** Revisions that a leader takes into reserve through the log at a time; at an election as many are skipped at most. */
+  /**
+   * Revisions that a leader takes into reserve through the log at a time; at an election as many are skipped at most.
+   */
   readonly revisionWindow: number;
   /** Whether ranges are repaired and balanced unless it is set otherwise; true unless given. */
   readonly scheduling?: boolean;
@@ -329,7 +331,10 @@ export class Master implements StateMachine {
     return this.#settings.values;
   }
 
-  /** A range has no more replicas by default than nodes founded the cluster, which a master that joined knows by the state. */
+  /**
+   * A range has no more replicas by default than nodes founded the cluster, which a master that joined knows by the
+   * state.
+   */
   get #settingsSchema(): SettingsSchema {
     const { options } = this.#deps;
     const replicas = Math.max(1, Math.min(options.replicas, this.state.mastersWanted));
@@ -386,7 +391,10 @@ export class Master implements StateMachine {
     });
   }
 
-  /** Programs before this took another number of replicas for usual where they had not founded the cluster, unless it is set. */
+  /**
+   * Programs before this took another number of replicas for usual where they had not founded the cluster, unless it is
+   * set.
+   */
   #isSettled(): boolean {
     const { replicas } = this.#deps.options;
     const { version, texts } = this.state.settings;

@@ -1,5 +1,5 @@
-// Why msgpackr packs rare messages here and never unpacks any (docs/decisions/0008). If one of these cases changes with a
-// new version of it, the decision can be looked at again.
+// Why msgpackr packs rare messages here and never unpacks any (docs/decisions/0008). If one of these cases changes with
+// a new version of it, the decision can be looked at again.
 import { Packer } from '@remora/base';
 import fc from 'fast-check';
 import { Packr, Unpackr } from 'msgpackr';

@@ -12,7 +12,10 @@ export interface ChangingDeps {
   pause(ms: number): Promise<void>;
 }
 
-/** Changes of a kind under way at a time: those that take longer are begun more often, so that as many come to their end. */
+/**
+ * Changes of a kind under way at a time: those that take longer are begun more often, so that as many come to their
+ * end.
+ */
 const HANDS: Readonly<Record<ChangeKind, number>> = { split: 4, merge: 4, move: 3, transfer: 1 };
 /** Between two changes of one hand, on average half of it. */
 const REST_MS_MAX = 1_000;

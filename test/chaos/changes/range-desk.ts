@@ -1,6 +1,6 @@
 /**
- * What somebody who operates the cluster does to its ranges: through the API of admins, one thing to a range at a time, and
- * written down as it is done.
+ * What somebody who operates the cluster does to its ranges: through the API of admins, one thing to a range at a time,
+ * and written down as it is done.
  */
 import { ServiceError, type Span } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';

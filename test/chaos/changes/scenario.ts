@@ -1,6 +1,6 @@
 /**
- * The run in which everything changes: ranges are split, merged, moved and handed over all the time, and the gateways that
- * coordinate transactions are killed at each of their messages.
+ * The run in which everything changes: ranges are split, merged, moved and handed over all the time, and the gateways
+ * that coordinate transactions are killed at each of their messages.
  */
 import type { Random } from '@remora/base';
 import { type Finding, violation } from '../../checkers/index.ts';
@@ -10,7 +10,10 @@ import type { Overlap } from '../judges/overlaps.ts';
 import { keepChanging } from './keep-changing.ts';
 import { CHANGES, type ChangeKind, type RangeDesk } from './range-desk.ts';
 
-/** Where the kinds of load begin, so that there are several ranges, and revisions of the master, from the first moment on. */
+/**
+ * Where the kinds of load begin, so that there are several ranges, and revisions of the master, from the first moment
+ * on.
+ */
 export const BORDERS: readonly string[] = ['list/', 'register/', 'txn/'];
 export const GATEWAYS = 3;
 /** More than replicas, so that there is somewhere to move to. */

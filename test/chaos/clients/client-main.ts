@@ -95,7 +95,9 @@ async function begin(given: Pick<Client, 'journal' | 'resource'> & { readonly i:
   };
 }
 
-/** Connects, for as long as it takes: it may be the worst of moments. What nodes advertise would lead around the faults. */
+/**
+ * Connects, for as long as it takes: it may be the worst of moments. What nodes advertise would lead around the faults.
+ */
 async function open(requestTimeout: number): Promise<RemoraClient> {
   const { endpoints } = args;
   for (;;) {

@@ -1,4 +1,6 @@
-/** What locks protect: a number each, which takes no word from whoever comes with an older fencing version than seen. */
+/**
+ * What locks protect: a number each, which takes no word from whoever comes with an older fencing version than seen.
+ */
 export class FencedNumbers {
   readonly #numbers = new Map<string, { version: number; value: number }>();
 

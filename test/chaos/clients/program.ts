@@ -1,7 +1,8 @@
 /**
  * A process of the run's own: a client, or the judge.
  *
- * G1. None outlives the run: each ends when its channel closes, and on exit of this process it is killed, frozen or not.
+ * G1. None outlives the run: each ends when its channel closes, and on exit of this process it is killed, frozen or
+ *     not.
  * G2. Ctrl-C at a terminal does not reach it: the run decides what ends when.
  * G3. It has ended when its exit is known and its last message was taken.
  */

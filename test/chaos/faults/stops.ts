@@ -46,7 +46,9 @@ const rolling: Fault = {
   },
 };
 
-/** Whether it stopped in good order: one that cannot, as others are out of reach, gives up after `--shutdown-timeout`. */
+/**
+ * Whether it stopped in good order: one that cannot, as others are out of reach, gives up after `--shutdown-timeout`.
+ */
 async function restart({ cluster, report }: FaultWorld, n: number): Promise<boolean> {
   const { code, signal } = await cluster.node(n).end('SIGTERM');
   if (code !== 0 && code !== GAVE_UP) {

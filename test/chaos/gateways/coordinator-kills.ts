@@ -2,8 +2,8 @@
  * Kills gateways before and behind each message of the transactions that they coordinate, and when each was answered.
  *
  * CK1. Moments are dealt like cards: each comes up before any comes up again, and once more when none came to it.
- * CK2. At a moment one gateway dies, whichever comes to it first. Of three, two may be down at a time: clients always have
- *      another one.
+ * CK2. At a moment one gateway dies, whichever comes to it first. Of three, two may be down at a time: clients always
+ *      have another one.
  */
 import type { Random } from '@remora/base';
 import type { NodeProcess } from '../../e2e/node-process.ts';

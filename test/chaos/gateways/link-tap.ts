@@ -1,6 +1,6 @@
 /**
- * Listens in on the frames of one link between a gateway and another node, and tells which messages of transactions over
- * ranges are in them (docs/decisions/0019-transactions-over-ranges.md).
+ * Listens in on the frames of one link between a gateway and another node, and tells which messages of transactions
+ * over ranges are in them (docs/decisions/0019-transactions-over-ranges.md).
  */
 import type { Bytes } from '@remora/base';
 import {

@@ -1,10 +1,10 @@
 /**
- * A gateway in a process of its own, which ends at a chosen message of a transaction that it coordinates: before the message
- * leaves, right behind it, or when it was answered. It is the program as users have it: whoever passes its messages on
- * (`LinkProxy`) knows them, and kills it.
+ * A gateway in a process of its own, which ends at a chosen message of a transaction that it coordinates: before the
+ * message leaves, right behind it, or when it was answered. It is the program as users have it: whoever passes its
+ * messages on (`LinkProxy`) knows them, and kills it.
  *
- * MG1. A message before which it ended never arrives; one behind which it ended does; of one that was answered, the answer
- *      never arrives.
+ * MG1. A message before which it ended never arrives; one behind which it ended does; of one that was answered, the
+ *      answer never arrives.
  */
 import { freePorts } from '../../e2e/free-ports.ts';
 import { NodeProcess, nodePaths, type Ports } from '../../e2e/node-process.ts';
@@ -72,8 +72,8 @@ export class MortalGateway {
   }
 
   /**
-   * Kills it at such a moment, when `skipped` of the kind have gone by, and tells at once. Gives how to spare it; the first
-   * of several moments that comes counts.
+   * Kills it at such a moment, when `skipped` of the kind have gone by, and tells at once. Gives how to spare it; the
+   * first of several moments that comes counts.
    */
   endAt(moment: Moment, skipped: number, struck: () => void): () => void {
     const fate: Fate = { moment, left: skipped, struck };

@@ -1,6 +1,6 @@
 /**
- * Elections: one leads at a time, by what leaders are certain of at the moments at which they look (`LockCheck`), and whoever
- * observes or asks is told the truth (`ElectionCheck`).
+ * Elections: one leads at a time, by what leaders are certain of at the moments at which they look (`LockCheck`), and
+ * whoever observes or asks is told the truth (`ElectionCheck`).
  */
 import { ElectionCheck, type ElectionEvent, type Finding, type Told } from '../../checkers/index.ts';
 import type { Operation, Round } from './evidence.ts';

@@ -1,9 +1,9 @@
 /**
- * Locks of all kinds exclude as they are to, by what holders rely on (`LockCheck`): from the answer that gave it to them until
- * they begin to give it back, or until the last moment that the SDK vouched for.
+ * Locks of all kinds exclude as they are to, by what holders rely on (`LockCheck`): from the answer that gave it to
+ * them until they begin to give it back, or until the last moment that the SDK vouched for.
  *
- * Who asks to hold it in another way relies on a share of it meanwhile; if there was no answer, or it was lost, on nothing
- * from the asking on, as the SDK gives back what it cannot tell.
+ * Who asks to hold it in another way relies on a share of it meanwhile; if there was no answer, or it was lost, on
+ * nothing from the asking on, as the SDK gives back what it cannot tell.
  */
 import type { Finding, LockMode } from '../../checkers/index.ts';
 import { CAPACITY } from '../workloads/kinds.ts';

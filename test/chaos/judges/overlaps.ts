@@ -3,8 +3,8 @@
  * changes of ranges.
  *
  * O1. A change counts when it came to its end, and a subject only where it has keys in a range that changed.
- * O2. `met`: both were under way at some moment. `through`: it began before the change was asked for and ended after the
- *     change was done, so whatever the change does happened amid it.
+ * O2. `met`: both were under way at some moment. `through`: it began before the change was asked for and ended after
+ *     the change was done, so whatever the change does happened amid it.
  * O3. A waiter is under way while somebody else is known to hold the lock that it asked for.
  */
 import { compareBytes, type Span } from '@remora/base';

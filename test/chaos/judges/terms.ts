@@ -1,9 +1,9 @@
 /**
- * Locks with terms of their own, by what their holders rely on (`LockCheck`), and by when they end that are not given back
- * (`LapseCheck`).
+ * Locks with terms of their own, by what their holders rely on (`LockCheck`), and by when they end that are not given
+ * back (`LapseCheck`).
  *
- * What a holder relies on: from its grant until it begins to give the lock back, or until the last moment that the SDK vouched
- * for. From asking for other terms on nothing is certain until it looks again.
+ * What a holder relies on: from its grant until it begins to give the lock back, or until the last moment that the SDK
+ * vouched for. From asking for other terms on nothing is certain until it looks again.
  */
 import { type Finding, LapseCheck, type LapseEvent } from '../../checkers/index.ts';
 import { NS_PER_MS } from '../journal/lines.ts';

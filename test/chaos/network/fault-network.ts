@@ -1,6 +1,6 @@
 /**
- * The network of a cluster of real processes on one machine: a proxy between every two nodes, per direction of dialling,
- * and one before each node's client port. Faults are added to the links between parties, as rules.
+ * The network of a cluster of real processes on one machine: a proxy between every two nodes, per direction of
+ * dialling, and one before each node's client port. Faults are added to the links between parties, as rules.
  */
 import { SeededRandom } from '@remora/base';
 import { freePorts } from '../../e2e/free-ports.ts';

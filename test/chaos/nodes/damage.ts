@@ -17,7 +17,10 @@ import type { NodeProcess } from '../../e2e/node-process.ts';
 /** Whose disk it is, and where. */
 export type DataOfNode = Pick<NodeProcess, 'name' | 'dataDir' | 'logPath'>;
 
-/** Makes the disk as it was. Undefined instead: there is too little on the disk to damage it in a way that must be noticed. */
+/**
+ * Makes the disk as it was. Undefined instead: there is too little on the disk to damage it in a way that must be
+ * noticed.
+ */
 export type Mend = (() => void) | undefined;
 
 /** Begins every frame of the log, and is the first part of its header (packages/raft/src/multi/log/log-format.ts). */
@@ -40,8 +43,8 @@ export function damageLog(node: DataOfNode): Mend {
 /**
  * Turns a bit at the begin of each table of the engine's LevelDB, where the length or the first row of its first block
  * stands, so that no row of that block can be read. A start reads the first rows of all, which are in one of these
- * blocks. LevelDB cannot replace a table that it cannot read, so that the bits can be turned back; it may remove one that
- * was of no use before.
+ * blocks. LevelDB cannot replace a table that it cannot read, so that the bits can be turned back; it may remove one
+ * that was of no use before.
  */
 export function damageEngine(node: DataOfNode): Mend {
   const dir = join(node.dataDir, 'engine');
@@ -50,8 +53,8 @@ export function damageEngine(node: DataOfNode): Mend {
 }
 
 /**
- * Turns a bit in the middle of the log that LevelDB keeps for itself. It drops what it cannot read there, and removes the
- * log, whenever it is opened; so a copy is what the disk is mended from.
+ * Turns a bit in the middle of the log that LevelDB keeps for itself. It drops what it cannot read there, and removes
+ * the log, whenever it is opened; so a copy is what the disk is mended from.
  */
 export function damageEngineLog(node: DataOfNode): Mend {
   const dir = join(node.dataDir, 'engine');

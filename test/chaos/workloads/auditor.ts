@@ -1,7 +1,8 @@
 /**
  * Sees everything that happens to the keys of a run, and reads what is left of each round.
  *
- * U1. One watch from the first revision on tells every change of every key, in order, over whatever befalls the cluster.
+ * U1. One watch from the first revision on tells every change of every key, in order, over whatever befalls the
+ *     cluster.
  * U2. A round's keys are read when no request for them can be under way any more, and again at the end of the run.
  * U3. A round is over for the auditor when its watch has told of a change that came after that reading.
  */

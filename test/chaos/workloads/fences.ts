@@ -1,4 +1,6 @@
-/** Writes under a lock into the cluster itself, which refuses those that come when the lock is not held by that grant. */
+/**
+ * Writes under a lock into the cluster itself, which refuses those that come when the lock is not held by that grant.
+ */
 import { ServiceError } from '@remora/base';
 import type { HeldLock } from 'remora';
 import { NS_PER_MS } from '../journal/lines.ts';

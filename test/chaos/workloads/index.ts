@@ -16,7 +16,8 @@ const KINDS: readonly MakeWorkers[] = [kinds, terms, elections, barriers, listen
 const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, ...KINDS, leases, watches];
 
 /**
- * What a client process does: everything, as one client; or it uses locks, as several clients with sessions of their own.
+ * What a client process does: everything, as one client; or it uses locks, as several clients with sessions of their
+ * own.
  */
 export const LOADS = {
   all: { workloads: ALL, clients: 1 },

@@ -1,4 +1,6 @@
-/** Locks that readers share and writers have alone, who become one another while they hold, and permits of semaphores. */
+/**
+ * Locks that readers share and writers have alone, who become one another while they hold, and permits of semaphores.
+ */
 import { ServiceError } from '@remora/base';
 import type { HeldLock } from 'remora';
 import { trustedUntilNs } from './fences.ts';

@@ -1,6 +1,6 @@
 /**
- * Locks that live by terms of their own: leases that are renewed, fixed, capped or by a condition, which are changed while they
- * are held, lock-delays, and holders that leave them to their time.
+ * Locks that live by terms of their own: leases that are renewed, fixed, capped or by a condition, which are changed
+ * while they are held, lock-delays, and holders that leave them to their time.
  */
 import type { HeldLock } from 'remora';
 import {

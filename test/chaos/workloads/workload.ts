@@ -24,7 +24,9 @@ export interface Client {
   pause(ms: number): Promise<void>;
 }
 
-/** Something that a lock protects, outside of the cluster: it refuses fencing versions below the highest it has seen. */
+/**
+ * Something that a lock protects, outside of the cluster: it refuses fencing versions below the highest it has seen.
+ */
 export interface Resource {
   /** The number that it holds; undefined: refused. */
   read(lock: string, version: number): Promise<number | undefined>;
@@ -43,7 +45,10 @@ export function namesFor(client: Client, what: string): () => string {
   return () => `${client.name}${what}${next++}`;
 }
 
-/** A worker each of whose turns belongs to the round in which it begins: that is judged no sooner than the turn has ended. */
+/**
+ * A worker each of whose turns belongs to the round in which it begins: that is judged no sooner than the turn has
+ * ended.
+ */
 export function inRounds(client: Client, turn: (r: number) => Promise<void>): Turn {
   return async () => {
     const r = client.journal.round;

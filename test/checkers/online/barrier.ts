@@ -1,9 +1,11 @@
 /**
- * Whether barriers hold up those who wait at them, by what those know who use them. Events come in the order of real time.
+ * Whether barriers hold up those who wait at them, by what those know who use them. Events come in the order of real
+ * time.
  *
  * Promises:
  * G1. Nobody passes while one holder had the barrier up all the time since it began to wait.
- * G2. Whoever has entered a double barrier was there together with as many as it waited for, at some time since it asked.
+ * G2. Whoever has entered a double barrier was there together with as many as it waited for, at some time since it
+ *     asked.
  * G3. Whoever was told that all have left was not told so while one other was inside all the time since it left.
  */
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';

@@ -1,11 +1,11 @@
 /**
- * Whether those who watch an election are told the truth about who leads and what it proclaims. That only one leads at a time
- * is what `LockCheck` says of the lock that an election is. Events come in the order of real time.
+ * Whether those who watch an election are told the truth about who leads and what it proclaims. That only one leads at
+ * a time is what `LockCheck` says of the lock that an election is. Events come in the order of real time.
  *
  * Promises:
  * Q1. One leader to a version: whoever is told of a leadership is told the same leader.
- * Q2. In order: an observer is told of no leadership before an earlier one, and of no proclamation before an earlier one of
- *     the same leader; and of nothing twice in a row.
+ * Q2. In order: an observer is told of no leadership before an earlier one, and of no proclamation before an earlier
+ *     one of the same leader; and of nothing twice in a row.
  * Q3. Nobody is told what no leader has said.
  * Q4. Whoever asks who leads is not told less than what was certain when it asked.
  */

@@ -1,6 +1,6 @@
 /**
- * When locks end that their holders do not give back, by what holders know of their time. Times are of one clock, and events
- * come in its order.
+ * When locks end that their holders do not give back, by what holders know of their time. Times are of one clock, and
+ * events come in its order.
  *
  * Promises:
  * E1. Kept: nobody is granted a lock before the time has passed for which its holder was certain to have it, and its

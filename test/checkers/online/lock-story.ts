@@ -1,13 +1,14 @@
 /**
- * What listeners are told of locks (`LockEvents` of the SDK): a state first, then events, until the next state. Judged by
- * comparing what several were told of the same lock, which has one story whoever tells it.
+ * What listeners are told of locks (`LockEvents` of the SDK): a state first, then events, until the next state. Judged
+ * by comparing what several were told of the same lock, which has one story whoever tells it.
  *
  * Promises:
  * T1. In order, and once: what a listener is told comes after the state it began with, and in the order of revisions.
- * T2. Complete and the same for all: between that state and the last it was told, a listener was told whatever any other
- *     one was told, and in the same words.
- * T3. The events make the states: with the events up to a revision, an earlier state becomes the state that somebody was
- *     told at that revision. Waiters whose time is over need not be named in a state, nor those who came behind such.
+ * T2. Complete and the same for all: between that state and the last it was told, a listener was told whatever any
+ *     other one was told, and in the same words.
+ * T3. The events make the states: with the events up to a revision, an earlier state becomes the state that somebody
+ *     was told at that revision. Waiters whose time is over need not be named in a state, nor those who came behind
+ *     such.
  * T4. What is told can be: at most one holds a lock alone, a grant has the revision that granted it as its version.
  * T5. First come, first served: whoever was granted the lock after waiting was the first of the queue, and nobody was
  *     granted it past a queue.

@@ -2,15 +2,17 @@
  * Whether locks exclude, by what those know who use them (design §15). Events come in the order of real time.
  *
  * Promises:
- * K1. One holder: from `granted` to `left` an owner shares the lock with nobody, or only with readers if it reads, or only
- *     with others who have permits.
+ * K1. One holder: from `granted` to `left` an owner shares the lock with nobody, or only with readers if it reads, or
+ *     only with others who have permits.
  * K2. Versions grow: a grant has a higher version than every grant that was known when it was asked for, and a version
  *     of its own; readers may share one.
- * K3. First come, first served: who was in the queue before another asked is granted before him. Not of who asked for more
- *     permits than a semaphore had meanwhile: it is refused then, and where it does not hear of that it asks again.
+ * K3. First come, first served: who was in the queue before another asked is granted before him. Not of who asked for
+ *     more permits than a semaphore had meanwhile: it is refused then, and where it does not hear of that it asks
+ *     again.
  * K4. Fencing: of the writes that a resource accepts, none has a lower version than one before.
  * K5. Whoever asks is answered: at the end nobody waits.
- * K6. Permits: when a holder was granted its permits, those of all holders together were no more than the semaphore had.
+ * K6. Permits: when a holder was granted its permits, those of all holders together were no more than the semaphore
+ *     had.
  * K7. Who goes on with a grant that was its own before has the same version, and nobody was granted the lock since.
  *
  * An owner is one acquire: who asks again after it left is another owner. `granted` again without `left` between is a
@@ -34,8 +36,8 @@ export type LockEvent =
   /** It is known to wait in the lock's queue. */
   | { readonly type: 'queued'; readonly lock: string; readonly owner: string }
   /**
-   * It will wait no longer, or may be taken out of the queue from now on: canceled, timed out, session at its end. It may have
-   * been granted the lock before that, and hear of it later.
+   * It will wait no longer, or may be taken out of the queue from now on: canceled, timed out, session at its end. It
+   * may have been granted the lock before that, and hear of it later.
    */
   | { readonly type: 'gone'; readonly lock: string; readonly owner: string }
   | {

@@ -4,13 +4,13 @@
  * Promises:
  * S1. Creates are answered in the order of their requests.
  * S2. After a progress message of the stream (watch id -1) at revision R, no watch of the stream reports an event at or
- *     below R, and all its changes up to R have come. This holds for watches that were announced before the message, and
- *     for those that were asked for before the request that it answers. A watch from now on begins at R or above,
+ *     below R, and all its changes up to R have come. This holds for watches that were announced before the message,
+ *     and for those that were asked for before the request that it answers. A watch from now on begins at R or above,
  *     whenever it is announced. The n-th message answers the n-th request, or a later one.
  * S3. The same holds for a progress message of one watch, and for the header of a message with events: clients resume
  *     behind it.
- * S4. Progress of a stream never goes back, and an answer names at least every revision that was acknowledged before its
- *     request.
+ * S4. Progress of a stream never goes back, and an answer names at least every revision that was acknowledged before
+ *     its request.
  *
  * `WatchCheck` judges each watch (its W1 to W4); this check translates messages for it.
  */

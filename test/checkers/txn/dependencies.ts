@@ -7,8 +7,8 @@
  *     version, those that nobody read behind them, and each read between the append that it saw last and the one that
  *     it missed first.
  * P3. Of the order of real time only what does not follow from the rest of it is kept: a transaction has an edge from
- *     those that ended before it began and after which none has both begun and ended. That is as many per transaction as are
- *     under way at a time.
+ *     those that ended before it began and after which none has both begun and ended. That is as many per transaction
+ *     as are under way at a time.
  */
 import { Graph, RW, SESSION, TIME, WR, WW } from './graph.ts';
 import type { TxnRecord } from './history.ts';

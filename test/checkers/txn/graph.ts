@@ -55,7 +55,9 @@ export class Graph {
   }
 }
 
-/** The strongly connected parts of more than one node, over edges of the kinds in `kinds`, of the graph within `among`. */
+/**
+ * The strongly connected parts of more than one node, over edges of the kinds in `kinds`, of the graph within `among`.
+ */
 export function components(graph: Graph, kinds: number, among: Iterable<number>): readonly (readonly number[])[] {
   return new Tarjan(graph, kinds, new Set(among)).run();
 }

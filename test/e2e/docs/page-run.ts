@@ -1,10 +1,11 @@
 /**
  * Runs the shell blocks of a page of the documentation, as its reader would.
  *
- * PR1. The blocks of a page run in one shell, in order, in an empty directory, so that a later block sees the variables and
- *      files of an earlier one. The first command that fails ends the run, and the error names the block's line.
- * PR2. What the blocks say of addresses and directories stands for others here: `127.0.0.1:7480` for a node of the test's
- *      cluster, `10.0.0.N` for a loopback address of this run, `/var/lib/remora` for a directory of that machine's node.
+ * PR1. The blocks of a page run in one shell, in order, in an empty directory, so that a later block sees the variables
+ *      and files of an earlier one. The first command that fails ends the run, and the error names the block's line.
+ * PR2. What the blocks say of addresses and directories stands for others here: `127.0.0.1:7480` for a node of the
+ *      test's cluster, `10.0.0.N` for a loopback address of this run, `/var/lib/remora` for a directory of that
+ *      machine's node.
  * PR3. Nothing outlives the run: the shell leads a process group, which is killed when the run ends.
  */
 import { spawn } from 'node:child_process';

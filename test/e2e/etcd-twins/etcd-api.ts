@@ -31,7 +31,9 @@ export interface Found {
   readonly count: number;
 }
 
-/** What a method answers, or how it fails. Revisions of what changed nothing are left out: they may be any later ones. */
+/**
+ * What a method answers, or how it fails. Revisions of what changed nothing are left out: they may be any later ones.
+ */
 export type Told<T> = T | { readonly error: string };
 
 type Asked<T extends { fromPartial(object: never): unknown }> = Parameters<T['fromPartial']>[0];

@@ -12,7 +12,10 @@ const NAMES = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
 const MANY = 'm/';
 const MANY_KEYS = 1_200;
 
-/** Ranges of the second cluster: every key of the fixture in one of its own, those of cases and of the long list in some. */
+/**
+ * Ranges of the second cluster: every key of the fixture in one of its own, those of cases and of the long list in
+ * some.
+ */
 export const KV_BORDERS: readonly string[] = [
   ...NAMES.map((name) => FIXTURE + name),
   ...NAMES.map((name) => `${MANY}0${name}`),

@@ -1,6 +1,6 @@
 /**
- * Two clusters that differ in one thing: how many ranges they have. What they answer must be the same, but for gaps between
- * revisions; so revisions are compared by their order.
+ * Two clusters that differ in one thing: how many ranges they have. What they answer must be the same, but for gaps
+ * between revisions; so revisions are compared by their order.
  */
 import { Cluster } from '../harness.ts';
 

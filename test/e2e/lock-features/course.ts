@@ -14,8 +14,8 @@ export interface World {
 }
 
 /**
- * The use of one feature in three parts. At `yield 'held'` something is held, and the leader changes; at `yield 'waiting'`
- * somebody waits, or something is under way, and the leader changes again.
+ * The use of one feature in three parts. At `yield 'held'` something is held, and the leader changes; at `yield
+ * 'waiting'` somebody waits, or something is under way, and the leader changes again.
  */
 export type Course = (world: World) => AsyncGenerator<'held' | 'waiting', void, void>;
 

@@ -85,7 +85,9 @@ function guid(who: string): string {
 
 type Answer = Readonly<Record<string, unknown>>;
 
-/** Repeats a call at one node after the other while it is not answered, as docs/how-to/locks/lock-over-http.md advises. */
+/**
+ * Repeats a call at one node after the other while it is not answered, as docs/how-to/locks/lock-over-http.md advises.
+ */
 function ask({ http, name }: World, call: string, body: object): Promise<Answer> {
   const path = `/v1/locks/default/${encodeURIComponent(name)}/${call}`;
   let turn = 0;

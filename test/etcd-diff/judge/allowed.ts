@@ -1,6 +1,6 @@
 /**
- * Where Remora differs from etcd 3.4 on purpose. Each row names one difference, as narrowly as it can be told, why it is there,
- * and where users read of it. Whatever no row covers is a finding.
+ * Where Remora differs from etcd 3.4 on purpose. Each row names one difference, as narrowly as it can be told, why it
+ * is there, and where users read of it. Whatever no row covers is a finding.
  */
 
 import { type Operation, operationsOf, type RangeStep, type Step, type TxnStep, writes } from '../requests/requests.ts';

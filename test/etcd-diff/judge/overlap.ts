@@ -1,6 +1,6 @@
 /**
- * Whether two operations of a transaction could change one key, both of which may run: two puts, or a put and a delete, in any
- * order. Written down a second time, pair by pair, so that it does not share a mistake with what it judges.
+ * Whether two operations of a transaction could change one key, both of which may run: two puts, or a put and a delete,
+ * in any order. Written down a second time, pair by pair, so that it does not share a mistake with what it judges.
  */
 import type { DeleteStep, Operation, PutStep, TxnStep } from '../requests/requests.ts';
 

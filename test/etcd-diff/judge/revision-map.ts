@@ -1,12 +1,13 @@
 /**
  * How the revisions of two servers that were asked the same correspond.
  *
- * RM1. A revision at which something changed is *exact*: each has one partner, and the order of the ones is the order of the
- *      others. So equal revisions stay equal, and different ones different, however many numbers a server leaves out.
- * RM2. A revision in a header names a moment: what changed up to it on one server is what changed up to it on the other. A
- *      server that leaves numbers out may name the same moment by several of them.
- * RM3. One change may be *spread* where a table of differences says so: one revision there, a span of them here, which no
- *      other change shares.
+ * RM1. A revision at which something changed is *exact*: each has one partner, and the order of the ones is the order
+ *      of the others. So equal revisions stay equal, and different ones different, however many numbers a server leaves
+ *      out.
+ * RM2. A revision in a header names a moment: what changed up to it on one server is what changed up to it on the
+ *      other. A server that leaves numbers out may name the same moment by several of them.
+ * RM3. One change may be *spread* where a table of differences says so: one revision there, a span of them here, which
+ *      no other change shares.
  *
  * Each method returns what contradicts what is known, or undefined, after which the pair is known too.
  */

@@ -1,7 +1,8 @@
 /**
- * etcd sorts with an algorithm that keeps no order among equal elements, beyond the few that it sorts by insertion (Go's
- * `sort.Sort`). Which of two pairs with the same version comes first is then anybody's guess, and which of them a limit leaves
- * out. Here such pairs are put in the order of their keys, and those that a limit has parted are only counted.
+ * etcd sorts with an algorithm that keeps no order among equal elements, beyond the few that it sorts by insertion
+ * (Go's `sort.Sort`). Which of two pairs with the same version comes first is then anybody's guess, and which of them a
+ * limit leaves out. Here such pairs are put in the order of their keys, and those that a limit has parted are only
+ * counted.
  */
 
 import type { Operation, RangeStep, TxnStep } from '../requests/requests.ts';

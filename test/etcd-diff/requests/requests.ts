@@ -1,9 +1,11 @@
 /**
- * What the fuzzer asks of both servers. Revisions and leases are named, not numbered: each server has its own numbers for
- * them. Keys and values are latin1 text, one character for each byte.
+ * What the fuzzer asks of both servers. Revisions and leases are named, not numbered: each server has its own numbers
+ * for them. Keys and values are latin1 text, one character for each byte.
  */
 
-/** `ago`: so many known revisions back from the newest, at most back to the oldest. `ahead`: the newest plus so much. */
+/**
+ * `ago`: so many known revisions back from the newest, at most back to the oldest. `ahead`: the newest plus so much.
+ */
 export type Revision = { readonly raw: bigint } | { readonly ago: number } | { readonly ahead: number };
 
 /** `slot`: the lease of that number, whatever its id is. */

@@ -1,9 +1,9 @@
 /**
  * The watches of one run on one server, and what they have told.
  *
- * WL1. A stream keeps etcd's rules by itself, whatever the other server says: events come in the order of their revisions, in
- *      messages with headers at or above them, and none at or below a revision that progress was told of before. Events of
- *      one revision come in one message, unless it says that it is a fragment.
+ * WL1. A stream keeps etcd's rules by itself, whatever the other server says: events come in the order of their
+ *      revisions, in messages with headers at or above them, and none at or below a revision that progress was told of
+ *      before. Events of one revision come in one message, unless it says that it is a fragment.
  */
 import type { WatchResponse } from '@remora/protocol/etcd';
 import { type Answer, Exact, eventAnswer, headerOf } from '../judge/answers.ts';

@@ -22,7 +22,9 @@ const HOST = '127.0.0.1';
 /** How long the node may take to answer after an input: on a machine with other work to do, too. */
 export const ALIVE_MS = 10_000;
 const START_MS = 20_000;
-/** A node allocates by itself, and so do clients that connect to it: garbage of some tens of MiB between collections. */
+/**
+ * A node allocates by itself, and so do clients that connect to it: garbage of some tens of MiB between collections.
+ */
 export const LIVE_MEMORY_BASE_BYTES = 128 * 1024 * 1024;
 
 export class LiveNode {

@@ -46,7 +46,8 @@ const bodies: Target = {
     frame.set(body, FRAME_HEADER_BYTES);
     const [begin = Buffer.of()] = parts();
     const magic = begin.subarray(0, FRAME_HEADER_BYTES);
-    // In the place of the header, and of what follows it: the one that is wrong must not keep the other from being tried.
+    // In the place of the header, and of what follows it: the one that is wrong must not keep the other from being
+    // tried.
     await decode(Buffer.concat([magic, frame])).catch((error: unknown) => {
       if (!expected(error)) throw error;
     });

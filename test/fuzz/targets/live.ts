@@ -32,7 +32,8 @@ import { nestedTxn } from './nested-txn.ts';
 import { RAFT_TARGETS } from './raft.ts';
 
 // A node that listens, and what may be sent to its three ports: by anybody, and by a peer that has named itself. After
-// each input it serves its clients as before. A peer is believed what it says in well-formed messages (docs/testing/fuzz.md).
+// each input it serves its clients as before. A peer is believed what it says in well-formed messages
+// (docs/testing/fuzz.md).
 
 /** Real connections: a few milliseconds each. */
 const RUNS = 40;

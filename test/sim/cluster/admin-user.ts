@@ -2,10 +2,11 @@
  * Who operates the cluster: asks by the calls of `remora.v1.Admin`, as they are behind the command line, whichever
  * gateway is up.
  *
- * AU1. What is asked once may be lost with the gateway that was asked; what is insisted on is asked until it is answered.
+ * AU1. What is asked once may be lost with the gateway that was asked; what is insisted on is asked until it is
+ *      answered.
  * AU2. A refusal is an answer. One that says that the program is at fault is a failure of the run.
- * AU3. Of one node another duty is asked for when what was asked before is answered: of two that are insisted on at a time
- *      either may come last.
+ * AU3. Of one node another duty is asked for when what was asked before is answered: of two that are insisted on at a
+ *      time either may come last.
  */
 import { type Random, ServiceError } from '@remora/base';
 import type { NodeDuty } from '@remora/protocol';

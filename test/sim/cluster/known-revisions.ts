@@ -1,9 +1,9 @@
 /**
  * What clients together know of revisions, by the clock of the world.
  *
- * F1. Reads are current: an answer's revision is no lower than any that was answered before it was asked for. So it is as
- *     long as one range has all keys; each of several answers with a revision of its own, and only that of a write is
- *     above all that were answered before.
+ * F1. Reads are current: an answer's revision is no lower than any that was answered before it was asked for. So it is
+ *     as long as one range has all keys; each of several answers with a revision of its own, and only that of a write
+ *     is above all that were answered before.
  * F2. A revision is forgotten after a compaction that somebody asked for, or when it is older than the retention time.
  */
 import { Violation } from '../common/violation.ts';

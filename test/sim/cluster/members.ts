@@ -3,9 +3,9 @@
  *
  * Q1. Of no group is a majority lost: neither of its voters, nor of those that a change under way would make. So no
  *     disk is lost, and no change is asked for, before the outcome of the last change is known.
- * Q2. Where masters schedule, they may have a membership changed at any moment. Then a disk is lost only when every range
- *     has three voters that are there, and no change under way; whatever change comes next leaves one of its two sides
- *     with what is lost and two that are there.
+ * Q2. Where masters schedule, they may have a membership changed at any moment. Then a disk is lost only when every
+ *     range has three voters that are there, and no change under way; whatever change comes next leaves one of its two
+ *     sides with what is lost and two that are there.
  */
 import type { RangeDescriptor } from '@remora/protocol';
 import { type ConfChange, type ConfState, type LogPosition, MASTER_GROUP } from '@remora/raft';

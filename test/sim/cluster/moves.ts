@@ -45,7 +45,10 @@ export class Moves implements RangeDirector {
     return this.#move !== undefined;
   }
 
-  /** Begins a move; `onGone` is called when the leader of the range is rid of the old replica. Returns how it is given up. */
+  /**
+   * Begins a move; `onGone` is called when the leader of the range is rid of the old replica. Returns how it is given
+   * up.
+   */
   begin(move: Move, onGone: () => void): () => void {
     this.#move = move;
     this.#onGone = onGone;

@@ -1,4 +1,6 @@
-/** Where the ranges of a cluster are, and where their replicas and leaders ought to be when nothing is wrong any more. */
+/**
+ * Where the ranges of a cluster are, and where their replicas and leaders ought to be when nothing is wrong any more.
+ */
 import { compareBytes } from '@remora/base';
 import { coverageFaults, type Master } from '@remora/master';
 import type { RangeDescriptor } from '@remora/protocol';

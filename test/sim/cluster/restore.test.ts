@@ -1,11 +1,11 @@
 /**
- * A backup is restored into a new cluster while nodes lose their power, its range is split and led by others, and whoever
- * restores is killed, amid any message.
+ * A backup is restored into a new cluster while nodes lose their power, its range is split and led by others, and
+ * whoever restores is killed, amid any message.
  *
  * RT1. Whatever breaks an attempt off, doing it again gets to the end: every key of the backup is there, once, and none
  *      besides (restore.ts RS2).
- * RT2. What was restored is above all revisions that the old cluster can have used (RS3), and nothing of leases is in it
- *      (RS4).
+ * RT2. What was restored is above all revisions that the old cluster can have used (RS3), and nothing of leases is in
+ *      it (RS4).
  */
 import { SeededRandom, ServiceError, sleep } from '@remora/base';
 import type { KvPair } from 'remora';

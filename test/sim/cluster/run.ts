@@ -60,7 +60,10 @@ export interface RunChange {
 /** Virtual time within which a healed cluster works again. */
 const RECOVERY_MS_MAX = 30_000;
 const REST_MS_MAX = 30_000;
-/** An acquire that waits as long as it must asks for 60 s; its outcome is kept that long, and the next tick of range time. */
+/**
+ * An acquire that waits as long as it must asks for 60 s; its outcome is kept that long, and the next tick of range
+ * time.
+ */
 const LEAVE_MS_MAX = 75_000;
 /** An abort that came before its prepare leaves a mark for the two minutes that a command may be on its way. */
 const LEAVE_STEERED_MS_MAX = 140_000;
@@ -222,7 +225,8 @@ async function agree(world: World): Promise<void> {
   const { loop } = world;
   const endMs = loop.monotonicMs() + REST_MS_MAX;
   for (;;) {
-    // All rows are read here: one whose bit flipped before the faults ended, and that nobody has read since, is whole again.
+    // All rows are read here: one whose bit flipped before the faults ended, and that nobody has read since, is whole
+    // again.
     for (const node of world.nodes) node.undamage();
     const found = differences(await within(world, sumsOf(world.nodes)));
     if (found === '') return;

@@ -1,6 +1,6 @@
 /**
- * A cluster whose masters schedule, on the simulated machines: nobody is served, and nothing fails but what a test makes
- * fail. What is looked at is where replicas and leaders go.
+ * A cluster whose masters schedule, on the simulated machines: nobody is served, and nothing fails but what a test
+ * makes fail. What is looked at is where replicas and leaders go.
  *
  * SC1. All that is asked of the masters is asked of whoever leads them, by the calls that operators' requests become.
  */
@@ -44,8 +44,8 @@ export class ScheduledCluster {
   readonly #gone = new Set<number>();
 
   /**
-   * The first three machines are the masters, and all store data; the last `later` of them start when they are told. The
-   * others may become masters when they are `mayBecomeMasters`.
+   * The first three machines are the masters, and all store data; the last `later` of them start when they are told.
+   * The others may become masters when they are `mayBecomeMasters`.
    */
   constructor(seed: number, { nodes, later, mayBecomeMasters = false, clients = 1, leaseAuditMs }: ScheduledOptions) {
     const drawn = optionsOf(seed);

@@ -6,7 +6,9 @@ export interface Seeds {
   readonly single: boolean;
 }
 
-/** Seeds from 1 to `count`, behind those of `first`. `SIM_SEEDS=1000` runs more of them, `SIM_SEED=17` that one only. */
+/**
+ * Seeds from 1 to `count`, behind those of `first`. `SIM_SEEDS=1000` runs more of them, `SIM_SEED=17` that one only.
+ */
 export function seedsToRun(count: number, first: readonly number[] = []): Seeds {
   const { SIM_SEED, SIM_SEEDS } = process.env;
   if (SIM_SEED !== undefined) return { seeds: [Number(SIM_SEED)], single: true };

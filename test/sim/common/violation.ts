@@ -1,4 +1,6 @@
-/** The promises that a run checks step by step; the names are those of the dissertation (figure 3.2) where it has one. */
+/**
+ * The promises that a run checks step by step; the names are those of the dissertation (figure 3.2) where it has one.
+ */
 export type Property =
   | 'election safety'
   | 'leader append-only'

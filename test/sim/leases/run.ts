@@ -1,4 +1,7 @@
-/** One run: clients with leases, keys and locks, while ranges split, merge and change leaders; then calm, until all have ended. */
+/**
+ * One run: clients with leases, keys and locks, while ranges split, merge and change leaders; then calm, until all have
+ * ended.
+ */
 import { InvariantError } from '@remora/base';
 import { type LockCommand, lockSpan } from '@remora/lock';
 import { type Command, type CommandResult, kvRoutingKey } from '@remora/protocol';

@@ -1,6 +1,7 @@
 /**
- * One range of the simulation of leases: the state, and the lease manager of its leader, over a log that is a queue. It has one
- * leader at a time. What a change of leader loses is what was proposed and not applied, and all that leaders keep in memory.
+ * One range of the simulation of leases: the state, and the lease manager of its leader, over a log that is a queue. It
+ * has one leader at a time. What a change of leader loses is what was proposed and not applied, and all that leaders
+ * keep in memory.
  */
 import { InvariantError, ServiceError } from '@remora/base';
 import {
@@ -170,8 +171,8 @@ export class SimRange {
   }
 
   /**
-   * Goes on with one lease less, or without knowing which ranges have something of it, as one may that lost its majority.
-   * Gives its id, if there was such a lease.
+   * Goes on with one lease less, or without knowing which ranges have something of it, as one may that lost its
+   * majority. Gives its id, if there was such a lease.
    */
   forget(): bigint | undefined {
     const { engine, random, truth } = this.#world;

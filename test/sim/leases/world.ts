@@ -1,6 +1,6 @@
 /**
- * A few ranges over one engine on a virtual clock, and the calls between them, which are late, lost, repeated and sent again.
- * One seed, one run. Their replicas are not simulated: a range is what its log makes it.
+ * A few ranges over one engine on a virtual clock, and the calls between them, which are late, lost, repeated and sent
+ * again. One seed, one run. Their replicas are not simulated: a range is what its log makes it.
  */
 import { assert, SeededRandom, type ServiceError, spanContains } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';

@@ -1,4 +1,7 @@
-/** Clients of a cluster that loses majorities: they put keys, one at a time or one in each of two ranges at once, and take locks. */
+/**
+ * Clients of a cluster that loses majorities: they put keys, one at a time or one in each of two ranges at once, and
+ * take locks.
+ */
 import type { Random } from '@remora/base';
 import type { ScheduledCluster } from '../cluster/scheduled-cluster.ts';
 import type { ClientLife } from '../cluster/sdk-client.ts';

@@ -1,18 +1,18 @@
 /**
- * Majorities are lost for good, and whoever operates the cluster has what is left go on (`unsafe-recover`), all from one
- * seed: three or five nodes with four ranges, of three or five replicas each; two or three nodes die with their disks,
- * together or one after the other, amid writes, transactions over ranges, locks and splits, while another one lags; one of them
- * comes back when it is too late.
+ * Majorities are lost for good, and whoever operates the cluster has what is left go on (`unsafe-recover`), all from
+ * one seed: three or five nodes with four ranges, of three or five replicas each; two or three nodes die with their
+ * disks, together or one after the other, amid writes, transactions over ranges, locks and splits, while another one
+ * lags; one of them comes back when it is too late.
  *
  * LM1. A replica goes on alone only where no quorum is left, only if it holds what any other that is left knows to be
  *      committed, and only once its disk has the entry that says so (common/raft/observer.ts O4).
  * LM2. What clients were told holds as far as anything can be promised (written.ts W1–W5, locks.ts LV1, LV2).
  * LM3. Of two ranges that share keys one is older, by its version, whatever had been split when majorities were lost
  *      (cluster/checks/range-changes.ts D1, D2).
- * LM4. All that was left works: in the end every key takes a write, and every lock is granted (locks.ts LV3), but those of
- *      ranges that the order says are beyond help.
- * LM5. Every range has three replicas on nodes that are there, all equal; of transactions and leases nothing is left; three
- *      masters.
+ * LM4. All that was left works: in the end every key takes a write, and every lock is granted (locks.ts LV3), but those
+ *      of ranges that the order says are beyond help.
+ * LM5. Every range has three replicas on nodes that are there, all equal; of transactions and leases nothing is left;
+ *      three masters.
  * LM6. Who comes back is refused with what is on its disk, and joins as a new node.
  * LM7. Whoever gives the order may give it again at any time, through any gateway; nodes may restart meanwhile.
  */

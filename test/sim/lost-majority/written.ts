@@ -4,8 +4,8 @@
  * W1. What is read was written, to that key.
  * W2. Of a key whose range never lost its majority, every put that was acknowledged is there, or a later write.
  * W3. Of a key whose range did, so is every put that a replica which was left had applied when that happened.
- * W4. So is all that clients asked for when it was over. Of transactions before that nothing is promised: their records may
- *     be lost, or some of their parts (docs/decisions/0031).
+ * W4. So is all that clients asked for when it was over. Of transactions before that nothing is promised: their records
+ *     may be lost, or some of their parts (docs/decisions/0031).
  * W5. A write that begins when another one is acknowledged has the higher revision, whatever was lost in between.
  */
 import { Violation } from '../common/violation.ts';

@@ -1,7 +1,8 @@
 /**
  * What clients ask for.
  *
- * L1. Every write has a number of its own. It is sent once: acknowledged, reported as lost, or its outcome stays unknown.
+ * L1. Every write has a number of its own. It is sent once: acknowledged, reported as lost, or its outcome stays
+ *     unknown.
  * L2. What an answer shows is held against what any client had seen before the operation began.
  */
 import type { Random } from '@remora/base';

@@ -53,7 +53,10 @@ export interface RangePlan {
   readonly transactions?: boolean;
   /** At what sizes leaders split their ranges; absent: they do not by themselves. */
   readonly sizes?: SplitSizes;
-  /** Clients put keys with leases besides what they always do, and are silent so long that the log has what is left of them. */
+  /**
+   * Clients put keys with leases besides what they always do, and are silent so long that the log has what is left of
+   * them.
+   */
   readonly leases?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Clients that write under locks: transactions that compare the version of their grant, with keys in other ranges than the
- * lock. Some write on after they have let the lock go, or lost it.
+ * Clients that write under locks: transactions that compare the version of their grant, with keys in other ranges than
+ * the lock. Some write on after they have let the lock go, or lost it.
  *
  * FL1. What is written under a grant has a revision between its version and that of the next grant.
  * FL2. So what a key holds never comes from an older grant than what it held before.

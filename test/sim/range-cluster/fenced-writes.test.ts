@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { seedsToRun } from '../common/seeds.ts';
 import { type FenceResult, runSeed } from './fence-run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/fenced-writes` replays one run; `SIM_SEEDS=1000` runs more. */
+/**
+ * `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/fenced-writes` replays one run; `SIM_SEEDS=1000`
+ * runs more.
+ */
 const { seeds, single } = seedsToRun(3);
 const results: FenceResult[] = [];
 

@@ -4,8 +4,8 @@
  * KV1. A write that was acknowledged happened once, at the revision that the answer named; one that failed did not;
  *      one whose outcome is unknown happened at most once.
  * KV2. What a read returned is what the keys held at the revision that its answer named, all of it.
- * KV3. Revisions keep to real time, over all ranges: an answer's revision is at least that of every answer that ended before
- *      its request began, and a write's revision is above all of those.
+ * KV3. Revisions keep to real time, over all ranges: an answer's revision is at least that of every answer that ended
+ *      before its request began, and a write's revision is above all of those.
  * KV4. What changes several ranges does so at one revision, and with all that it read as of that one.
  */
 import type { Random, ServiceError } from '@remora/base';

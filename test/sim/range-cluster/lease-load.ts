@@ -1,8 +1,8 @@
 /**
  * Clients whose leases have keys in all ranges.
  *
- * LE1. A key that was put with a lease stays for as long as its client renews the lease in time, and so it does when it is put
- *      again with the lease that it has, together with keys in other ranges.
+ * LE1. A key that was put with a lease stays for as long as its client renews the lease in time, and so it does when it
+ *      is put again with the lease that it has, together with keys in other ranges.
  * LE2. When a revocation was answered, no key of the lease is left: neither now, nor at the revision of the answer.
  * LE3. In the end, when nobody renews any, no key is left of any lease.
  */
@@ -145,7 +145,9 @@ export class LeaseLoad {
     });
   }
 
-  /** Two keys or more, mostly of different ranges, as they are: a transaction that depends on a lease without naming it. */
+  /**
+   * Two keys or more, mostly of different ranges, as they are: a transaction that depends on a lease without naming it.
+   */
   #putAgain(lease: OwnedLease, next: () => void): void {
     const keys = PLACES.flatMap((place) => lease.keys.findLast((key) => key.startsWith(place)) ?? []);
     const success = keys.map((key) => put(key, '', { ignoreLease: true, ignoreValue: true }));

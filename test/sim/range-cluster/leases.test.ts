@@ -3,7 +3,10 @@ import { seedsToRun } from '../common/seeds.ts';
 import { LEASES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/leases` replays one run; `SIM_SEEDS=1000` runs more. */
+/**
+ * `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/leases` replays one run; `SIM_SEEDS=1000` runs
+ * more.
+ */
 const { seeds } = seedsToRun(5);
 
 describe.each(LEASES)('$name, under load and misfortune, keep every promise', ({ plan }) => {

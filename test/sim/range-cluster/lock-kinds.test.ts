@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { seedsToRun } from '../common/seeds.ts';
 import { type KindsResult, runSeed } from './kinds-run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/lock-kinds` replays one run; `SIM_SEEDS=1000` runs more. */
+/**
+ * `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/lock-kinds` replays one run; `SIM_SEEDS=1000` runs
+ * more.
+ */
 const { seeds } = seedsToRun(4);
 const results: KindsResult[] = [];
 

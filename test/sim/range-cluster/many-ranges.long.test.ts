@@ -8,7 +8,9 @@ import { GATEWAY_NODE, RangeCluster } from './bed.ts';
 import { MANY_RANGES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project long test/sim/range-cluster/many` replays one run; `SIM_SEEDS=1000` runs more. */
+/**
+ * `SIM_SEED=17 npx vitest run --project long test/sim/range-cluster/many` replays one run; `SIM_SEEDS=1000` runs more.
+ */
 const { seeds } = seedsToRun(6);
 
 describe.each(MANY_RANGES)('$name, under load and misfortune, keep every promise', ({ plan }) => {

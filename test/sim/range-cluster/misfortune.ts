@@ -52,7 +52,9 @@ export async function misfortune(bed: RangeCluster, untilMs: number, newWatch: (
   }
 }
 
-/** Lets time pass. A node that installs a snapshot then may die of it, and again while its next life goes on with it. */
+/**
+ * Lets time pass. A node that installs a snapshot then may die of it, and again while its next life goes on with it.
+ */
 async function pass(bed: RangeCluster, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 10) {
     await bed.run(Math.min(10, left));

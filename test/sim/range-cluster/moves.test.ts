@@ -3,7 +3,9 @@ import { seedsToRun } from '../common/seeds.ts';
 import { MOVES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/moves` replays one run; `SIM_SEEDS=1000` runs more. */
+/**
+ * `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/moves` replays one run; `SIM_SEEDS=1000` runs more.
+ */
 const { seeds } = seedsToRun(4);
 
 describe.each(MOVES)('$name, under load and misfortune, keep every promise', ({ plan }) => {

@@ -1,6 +1,6 @@
 /**
- * What the master does about ranges in a run: it hears of them late, and orders splits, merges and moves, as its schedulers
- * would.
+ * What the master does about ranges in a run: it hears of them late, and orders splits, merges and moves, as its
+ * schedulers would.
  */
 import { compareBytes, SeededRandom, ServiceError, spanContains } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';

@@ -1,6 +1,6 @@
 /**
- * Replicas that move from node to node, as the master orders it: a learner on the new node, which becomes a voter in the
- * place of the old replica once it has caught up, and the old one goes.
+ * Replicas that move from node to node, as the master orders it: a learner on the new node, which becomes a voter in
+ * the place of the old replica once it has caught up, and the old one goes.
  *
  * RV1. A range has one move at a time. It is given up when the range has ended, or its nodes are others by then.
  */

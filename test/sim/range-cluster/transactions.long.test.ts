@@ -3,7 +3,10 @@ import { seedsToRun } from '../common/seeds.ts';
 import { TRANSACTIONS } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project long test/sim/range-cluster/transactions` replays one run; `SIM_SEEDS=1000` runs more. */
+/**
+ * `SIM_SEED=17 npx vitest run --project long test/sim/range-cluster/transactions` replays one run; `SIM_SEEDS=1000`
+ * runs more.
+ */
 const { seeds } = seedsToRun(4);
 
 const all: RunResult[] = [];

@@ -1,6 +1,6 @@
 /**
- * How transactions over lists are nested, and what else they write: branches that are not taken would destroy lists, deletes
- * overlap each other, and some transactions could change a key twice.
+ * How transactions over lists are nested, and what else they write: branches that are not taken would destroy lists,
+ * deletes overlap each other, and some transactions could change a key twice.
  */
 import type { Random } from '@remora/base';
 import type { Compare, DeleteResult, KvOp, KvResult, PutOp } from '@remora/protocol';

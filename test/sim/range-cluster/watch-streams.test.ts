@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { seedsToRun } from '../common/seeds.ts';
 import { runSeed, type StreamResult } from './stream-run.ts';
 
-/** `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/watch-streams` replays one run; `SIM_SEEDS=1000` runs more. */
+/**
+ * `SIM_SEED=17 npx vitest run --project unit test/sim/range-cluster/watch-streams` replays one run; `SIM_SEEDS=1000`
+ * runs more.
+ */
 const { seeds, single } = seedsToRun(3);
 const results: StreamResult[] = [];
 

@@ -1,6 +1,6 @@
 /**
- * Three nodes with a master each and replicas of three ranges that the master numbers: the product's masters, ranges and
- * drawers, over groups and calls that do whatever they may (sim-group.ts). One seed, one run.
+ * Three nodes with a master each and replicas of three ranges that the master numbers: the product's masters, ranges
+ * and drawers, over groups and calls that do whatever they may (sim-group.ts). One seed, one run.
  */
 import { assert, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
@@ -48,7 +48,10 @@ const NOTHING_AROUND = {
 /** Small, so that the bound is lifted all the time. */
 const WINDOW = 8;
 
-/** A range that covers `[start, end)` of the plain keys, and what it had counted by itself before the master numbered it. */
+/**
+ * A range that covers `[start, end)` of the plain keys, and what it had counted by itself before the master numbered
+ * it.
+ */
 function rangeOf(rangeId: number, start: string, end: string, counted: number) {
   const bound = (key: string): Uint8Array => (key === '' ? new Uint8Array(0) : kvRoutingKey(Buffer.from(key)));
   const replicas = NODES.map((nodeId) => ({ replicaId: nodeId, nodeId, type: 'voter' as const }));

@@ -13,8 +13,8 @@ import {
 import type { Calls } from './calls.ts';
 
 /**
- * A transaction with branch 0 if all comparisons hold, and otherwise branch 1. What is nested in branch 0 compares nothing:
- * branch 2 goes along with it, and branch 3, its other one, is never executed.
+ * A transaction with branch 0 if all comparisons hold, and otherwise branch 1. What is nested in branch 0 compares
+ * nothing: branch 2 goes along with it, and branch 3, its other one, is never executed.
  */
 export interface FlatTxn {
   readonly requestId: string;

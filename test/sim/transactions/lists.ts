@@ -14,8 +14,8 @@ export interface ListAccess {
 }
 
 /**
- * Then: appends and reads, if no list has changed. Else: reads. The number says which list, and which branch. Branches 2 and 3
- * are those of what is nested in the first one: 2 is executed with it, 3 never is.
+ * Then: appends and reads, if no list has changed. Else: reads. The number says which list, and which branch. Branches
+ * 2 and 3 are those of what is nested in the first one: 2 is executed with it, 3 never is.
  */
 export function opsOf(accesses: readonly ListAccess[]): readonly { readonly key: string; readonly op: PartOp }[] {
   const ops: { readonly key: string; readonly op: PartOp }[] = [];

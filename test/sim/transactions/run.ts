@@ -1,6 +1,6 @@
 /**
- * One run: clients that append to lists and read them, in transactions over ranges and in one, through coordinators that
- * stop anywhere, over ranges and masters that move (../revisions/world.ts); then calm.
+ * One run: clients that append to lists and read them, in transactions over ranges and in one, through coordinators
+ * that stop anywhere, over ranges and masters that move (../revisions/world.ts); then calm.
  *
  * X1. All that clients were told is strictly serializable, and a request is applied once.
  * X2. When all is calm, every request ends, and no range has anything left of a transaction.

@@ -1,5 +1,6 @@
 /**
- * A process of several clients with an open-loop load: requests begin when they are due, whatever becomes of the others.
+ * A process of several clients with an open-loop load: requests begin when they are due, whatever becomes of the
+ * others.
  *
  * O1. When a request is due is fixed beforehand (`Arrivals`). Its latency counts from then, not from when it could be
  *     sent, so a cluster that stands still is seen by all who would have asked meanwhile.

@@ -1,6 +1,6 @@
 /**
- * What all scenarios of nodes have in common: five nodes, of which three are masters, ranges that are spread over all of
- * them, and clients that ask for 30 % of what the cluster was measured to do, by the clock.
+ * What all scenarios of nodes have in common: five nodes, of which three are masters, ranges that are spread over all
+ * of them, and clients that ask for 30 % of what the cluster was measured to do, by the clock.
  */
 import { AdminClient } from 'remora';
 import { runHere } from '../../e2e/command-line.ts';

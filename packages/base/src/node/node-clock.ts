@@ -3,7 +3,9 @@ import type { Clock, Timer } from '../clock.ts';
 /** Node fires a timer with a longer delay at once, so longer ones are waited for in pieces. */
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
-/** The process's clock: the system's wall clock, the kernel's monotonic clock, timers that never keep the process alive. */
+/**
+ * The process's clock: the system's wall clock, the kernel's monotonic clock, timers that never keep the process alive.
+ */
 export function nodeClock(): Clock {
   return {
     wallMs: () => Date.now(),

@@ -14,7 +14,10 @@ export interface NodeDiskOptions {
   readonly syncInPlace?: boolean;
 }
 
-/** Only there does a write to a file that was opened with O_DSYNC reach the medium, as after fdatasync (macOS: its cache). */
+/**
+ * Only there does a write to a file that was opened with O_DSYNC reach the medium, as after fdatasync (macOS: its
+ * cache).
+ */
 const HAS_SYNCED_WRITES = process.platform === 'linux';
 
 const ZEROS = Buffer.alloc(1 << 20);
@@ -139,7 +142,10 @@ class NodeFile implements DiskFile {
     return this.#inPlace ?? this.#place.inPlace;
   }
 
-  /** Writes zeros where the file ends short of `size`: unlike reserved extents, written blocks need no journal entry at the next sync. */
+  /**
+   * Writes zeros where the file ends short of `size`: unlike reserved extents, written blocks need no journal entry at
+   * the next sync.
+   */
   async preallocate(size: number): Promise<void> {
     for (let at = await this.size(); at < size; ) {
       const piece = ZEROS.subarray(0, Math.min(ZEROS.length, size - at));

@@ -37,8 +37,8 @@ export function createPinoLogger(options: PinoLoggerOptions): Logger {
 const HIDDEN = new Set(['time', 'level', 'msg']);
 
 /**
- * `12:00:00.123 INFO  message  key=value ...`, with a stack on lines of its own. Names and messages of others are in it, so it
- * has nothing that a terminal would act upon (`escapeHidden`).
+ * `12:00:00.123 INFO message key=value ...`, with a stack on lines of its own. Names and messages of others are in it,
+ * so it has nothing that a terminal would act upon (`escapeHidden`).
  */
 export function prettyLine(json: string): string {
   let record: Record<string, unknown>;

@@ -1,6 +1,9 @@
 /** Above this the loop is better not blocked: a few times the CPU that the thread pool would cost. */
 const IN_PLACE_MS_MAX = 0.5;
-/** What one sync counts for at most: a hiccup of the device, or a loop that lost its core, says nothing about the next one. */
+/**
+ * What one sync counts for at most: a hiccup of the device, or a loop that lost its core, says nothing about the next
+ * one.
+ */
 const COUNTED_MS_MAX = 4 * IN_PLACE_MS_MAX;
 /** A device that takes so long would soon hold up heartbeats: one such sync is enough. */
 const INTOLERABLE_MS = 20;
@@ -11,8 +14,8 @@ const POOL_SYNCS = 256;
 
 /**
  * Where a file is synced: on the loop while that typically takes little longer than the hand-over to a thread and back,
- * in the thread pool when it would hold up the loop. Decided by what syncs in place took lately: in the pool a busy loop would
- * spoil the measurement.
+ * in the thread pool when it would hold up the loop. Decided by what syncs in place took lately: in the pool a busy
+ * loop would spoil the measurement.
  */
 export class SyncPlace {
   #averageMs = 0;

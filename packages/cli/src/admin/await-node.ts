@@ -16,8 +16,8 @@ export function isEmpty({ replicas, isMaster }: admin.Node): boolean {
 }
 
 /**
- * Follows a node until it has given away what it is to give; undefined when the person stops looking. When nothing moves
- * for a while, it says what the masters say to that.
+ * Follows a node until it has given away what it is to give; undefined when the person stops looking. When nothing
+ * moves for a while, it says what the masters say to that.
  * @throws CommandError when the node's duty is changed meanwhile: it will not come to that end.
  */
 export async function awaitNode(

@@ -6,8 +6,8 @@ import { type Follower, follow, type Progress } from './follow.ts';
 import { progressText } from './operator-text.ts';
 
 /**
- * Follows an operator until it has ended; undefined when the person stops looking, or has to look elsewhere: a new leader
- * of the masters does not know it, and plans anew.
+ * Follows an operator until it has ended; undefined when the person stops looking, or has to look elsewhere: a new
+ * leader of the masters does not know it, and plans anew.
  * @throws CommandError when it did not do what it was to do, or nobody can tell whether it did.
  */
 export async function awaitOperator(

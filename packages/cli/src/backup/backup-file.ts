@@ -6,10 +6,10 @@ import { syncDirectory } from '../node/files/atomic-file.ts';
 import { BackupError, type BackupHeader, type BackupPart, decodeBackup } from './backup-format.ts';
 
 /**
- * Writes a file under another name, makes it durable and gives it its own only then: a backup of that name is whole, the one
- * before or this one.
- * @throws {CommandError} `failed` when it cannot be written, also where there is something that is no file: the new name would
- *     take the place of a device.
+ * Writes a file under another name, makes it durable and gives it its own only then: a backup of that name is whole,
+ * the one before or this one.
+ * @throws {CommandError} `failed` when it cannot be written, also where there is something that is no file: the new
+ *     name would take the place of a device.
  */
 export async function writeBackupFile(
   path: string,

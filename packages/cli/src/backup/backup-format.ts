@@ -1,8 +1,10 @@
 /**
- * The file that a backup is: `magic(8)`, whose last byte is the format, then frames `length(4), checksum(4), body`, each a
- * packed list that begins with its kind: one header, any number of frames of pairs in the order of their keys, one end.
+ * The file that a backup is: `magic(8)`, whose last byte is the format, then frames `length(4), checksum(4), body`,
+ * each a packed list that begins with its kind: one header, any number of frames of pairs in the order of their keys,
+ * one end.
  *
- * BF1. Damage is found before anything is used: every frame has a checksum, the end has one of all frames, and counts them.
+ * BF1. Damage is found before anything is used: every frame has a checksum, the end has one of all frames, and counts
+ *      them.
  * BF2. Only files whose end is there are whole: what broke off is refused.
  */
 import { type Bytes, compareBytes, concatBytes, copyBytes } from '@remora/base';
@@ -77,7 +79,9 @@ export type BackupPart =
   | { readonly type: 'header'; readonly header: BackupHeader }
   | { readonly type: 'pairs'; readonly pairs: readonly KvPair[] };
 
-/** Reads the parts of a backup; throws a `BackupError`, at the end at the latest, unless all of it is right (BF1, BF2). */
+/**
+ * Reads the parts of a backup; throws a `BackupError`, at the end at the latest, unless all of it is right (BF1, BF2).
+ */
 export async function* decodeBackup(read: (bytes: number) => Promise<Buffer>): AsyncGenerator<BackupPart> {
   checkMagic(await read(MAGIC.length));
   let header: BackupHeader | undefined;

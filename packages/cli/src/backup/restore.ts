@@ -8,8 +8,8 @@ import { Progress } from './progress.ts';
 import { bytesOf, countKeys, EVERYTHING } from './take.ts';
 
 /**
- * Between the revision of the backup and the first one after the restore: more than the old cluster can have used since.
- * Ten thousand changes per second take three years for it, and two thousand restores one after the other fit.
+ * Between the revision of the backup and the first one after the restore: more than the old cluster can have used
+ * since. Ten thousand changes per second take three years for it, and two thousand restores one after the other fit.
  */
 export const REVISIONS_AHEAD = 1_000_000_000_000;
 /** Of one transaction: half of what nodes take by default. */
@@ -36,11 +36,11 @@ export interface Restored {
  * Writes the pairs of a backup into an empty cluster.
  *
  * RS1. All of the file is verified before anything is written.
- * RS2. Pairs are written in the order of the file, one transaction after the other, each only if none of its keys exists.
- *      So what a restore that broke off leaves is the beginning of the file, and the next one goes on behind it; anything
- *      else in the cluster is refused, and whoever writes meanwhile is noticed.
- * RS3. Revisions are raised before the first pair is written, and only in an empty cluster: what is restored is newer than
- *      anything that clients of the old cluster remember, and whoever asks for what they saw gets COMPACTED.
+ * RS2. Pairs are written in the order of the file, one transaction after the other, each only if none of its keys
+ *      exists. So what a restore that broke off leaves is the beginning of the file, and the next one goes on behind
+ *      it; anything else in the cluster is refused, and whoever writes meanwhile is noticed.
+ * RS3. Revisions are raised before the first pair is written, and only in an empty cluster: what is restored is newer
+ *      than anything that clients of the old cluster remember, and whoever asks for what they saw gets COMPACTED.
  * RS4. Leases are not restored: all sessions have ended, and what belonged to them is gone, as if they had expired.
  */
 export async function restoreBackup(

@@ -17,15 +17,17 @@ const SYSTEM: JournalSystem = {
   requireUsable: (path) => access(path, constants.R_OK | constants.W_OK | constants.X_OK),
 };
 
-/** Where commands that hold locks name them, unless they are told: where the XDG specification has state of programs. */
+/**
+ * Where commands that hold locks name them, unless they are told: where the XDG specification has state of programs.
+ */
 export function defaultJournalDir(env: Shell['env'], home = homedir): string {
   return join(env.XDG_STATE_HOME || join(home(), '.local', 'state'), 'remora', 'held');
 }
 
 /**
- * Makes sure of the journal's directory. The usual one may be missing, as for users without a home, or another user's, as
- * after a `sudo`: a command is run without a journal then, and what it holds when it dies is left to its TTL. One that was
- * asked for may not.
+ * Makes sure of the journal's directory. The usual one may be missing, as for users without a home, or another user's,
+ * as after a `sudo`: a command is run without a journal then, and what it holds when it dies is left to its TTL. One
+ * that was asked for may not.
  */
 export async function journalDir(
   flag: string | false | undefined,

@@ -1,11 +1,12 @@
 // K1. The command starts only under what is held, and that is given back only when no process of it is left (RC1 of
 //     `run/running-command.ts`).
-// K2. When it is lost the command is told to stop, and ended shortly after when it does not; what it still does in between
-//     is what the fencing version is for.
-// K3. A signal always has an effect: it gives up the wait for what is to be held, goes to the command, or, when that has ended,
-//     gives up the wait for others who hold the same.
-// K4. What was held no longer when it was to be given back may have been lost while the command still ran: that is told as a
-//     loss, whatever the command's own code. That nobody answered says nothing of the kind: it was held as far as is known.
+// K2. When it is lost the command is told to stop, and ended shortly after when it does not; what it still does in
+//     between is what the fencing version is for.
+// K3. A signal always has an effect: it gives up the wait for what is to be held, goes to the command, or, when that
+//     has ended, gives up the wait for others who hold the same.
+// K4. What was held no longer when it was to be given back may have been lost while the command still ran: that is told
+//     as a loss, whatever the command's own code. That nobody answered says nothing of the kind: it was held as far as
+//     is known.
 // K5. Before the command begins it has a guard, which ends it should this process die (G1 of `run/guard.ts`), and the
 //     journal names it, so that nothing is given back early while it runs (J6 of the SDK's `journal.ts`).
 import { type ErrorCode, nodeClock, nodeRandom, ServiceError, systemProcessTable } from '@remora/base';
@@ -64,7 +65,9 @@ const KILL_AFTER_MS = 1_000;
 const TTL_MS = 10_000;
 const LOST: ReadonlySet<ErrorCode> = new Set(['LOCK_NOT_HELD', 'SESSION_EXPIRED']);
 
-/** Runs a command under what `acquire` gives, and gives the exit code of this process. `acquire` is aborted by a signal. */
+/**
+ * Runs a command under what `acquire` gives, and gives the exit code of this process. `acquire` is aborted by a signal.
+ */
 export async function runChild<Held extends Holding>(
   acquire: (signal: AbortSignal) => Promise<Held>,
   request: ChildRequest<Held>,
@@ -137,7 +140,8 @@ async function runUnder<Held extends Holding>(
 
 function prepare<Held>(held: Held, request: ChildRequest<Held>): Promise<RunningCommand> {
   const { what, argv, killAfterMs = KILL_AFTER_MS, ttlMs = TTL_MS, shell, system = productionSystem() } = request;
-  // Heartbeats go out three times within a TTL, so two thirds of it are left when this process dies: half of those suffice.
+  // Heartbeats go out three times within a TTL, so two thirds of it are left when this process dies: half of those
+  // suffice.
   const guardGraceMs = Math.min(killAfterMs, ttlMs / 3);
   const env = { ...process.env, ...request.env(held) };
   return RunningCommand.prepare({ ...{ what, argv, env, killAfterMs, guardGraceMs }, shell, system });

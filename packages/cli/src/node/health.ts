@@ -1,8 +1,8 @@
 /**
  * How a node and its cluster are, in one list that all views show (`protocol/src/internal/health.ts`).
  *
- * NH1. What the node knows better than the masters comes from the node: whether it has heard them, is stopping, has room
- *      on its disk, and whether anybody leads them. All else is what the masters said last.
+ * NH1. What the node knows better than the masters comes from the node: whether it has heard them, is stopping, has
+ *      room on its disk, and whether anybody leads them. All else is what the masters said last.
  * NH2. A node is unready only where another would serve better (HC3): `unlessAlone` conditions count while another node
  *      with the role `gateway` is up and has none that makes it unready. While no leader of the masters answers, what
  *      is known of the others is old: they may have the same condition by now, so none of them counts. None counts

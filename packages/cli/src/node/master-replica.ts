@@ -1,10 +1,10 @@
 /**
  * This node's replica of the masters' group: there from the start, or begun and ended while the node runs.
  *
- * SE1. A founder begins with the group's first membership; any other node with none, brought in by a snapshot. Which it was
- *      says the engine: its state is there, or the node has held none yet.
- * SE2. The held row of the group is durable with the first state of one that joins, before its group writes to the log. One
- *      that has ended never begins again here, whatever the options say: it has promised what it no longer knows.
+ * SE1. A founder begins with the group's first membership; any other node with none, brought in by a snapshot. Which it
+ *      was says the engine: its state is there, or the node has held none yet.
+ * SE2. The held row of the group is durable with the first state of one that joins, before its group writes to the log.
+ *      One that has ended never begins again here, whatever the options say: it has promised what it no longer knows.
  * SE3. What ends is durable before its log goes (as of ranges, replicas/replica-remover.ts RM1).
  */
 import type { Engine, Logger } from '@remora/base';

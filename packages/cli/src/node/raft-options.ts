@@ -4,9 +4,9 @@ import type { NodeOptions } from '../node-options.ts';
 /** Length of one Raft tick: heartbeats and election timeouts are whole numbers of it. */
 const TICK_MS = 25;
 /**
- * How far apart followers' waits for a leader are drawn. Of the two that a usual group has left, the first campaigns after
- * a third of it in the mean; with the default time-outs both do within the 5 ms of an election in one of 20 cases, and
- * then they wait once more.
+ * How far apart followers' waits for a leader are drawn. Of the two that a usual group has left, the first campaigns
+ * after a third of it in the mean; with the default time-outs both do within the 5 ms of an election in one of 20
+ * cases, and then they wait once more.
  */
 const ELECTION_SPREAD_PERCENT = 50;
 

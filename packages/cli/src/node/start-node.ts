@@ -63,8 +63,8 @@ export async function startNode(
 }
 
 /**
- * What is wrong with the data directory stays so, however often the node is started; a disk may do better the next time.
- * The exit codes say which it is.
+ * What is wrong with the data directory stays so, however often the node is started; a disk may do better the next
+ * time. The exit codes say which it is.
  */
 function sayIfStorage(error: unknown): never {
   const ofDataDir = inCauses(error, (cause) => DATA_DIR_ERRORS.some((kind) => cause instanceof kind));

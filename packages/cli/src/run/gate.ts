@@ -1,11 +1,12 @@
 // GA1. A command waits behind its gate, as a process that has its id, its start time and its session already and runs a
 //      shell that waits for one line; then that process becomes the command (exec). So the command can be named and
-//      guarded before it does anything, and it never begins when this process dies before it has opened the gate: the shell
-//      reads the end of its pipe instead.
-// GA2. The command's environment is the given one. Shells drop entries whose names are no names of shell variables, such as
-//      `a.b`: env(1) adds those again. Names are data: after `--` env reads no options, so an entry such as `-Sprogram` is
-//      an entry. env would take a program whose path has a `=` for an entry as well: before such a program stands
-//      nice(1), which changes nothing with `-n 0`. Both are called by their paths, not by the command's PATH.
+//      guarded before it does anything, and it never begins when this process dies before it has opened the gate: the
+//      shell reads the end of its pipe instead.
+// GA2. The command's environment is the given one. Shells drop entries whose names are no names of shell variables,
+//      such as `a.b`: env(1) adds those again. Names are data: after `--` env reads no options, so an entry such as
+//      `-Sprogram` is an entry. env would take a program whose path has a `=` for an entry as well: before such a
+//      program stands nice(1), which changes nothing with `-n 0`. Both are called by their paths, not by the command's
+//      PATH.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 

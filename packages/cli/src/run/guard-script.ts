@@ -1,13 +1,13 @@
 /**
  * The shell that a guard is while it waits, and what that does when the program that ends the command is no help.
  *
- * GS1. A program that a signal ended is started again: supervisors and `pkill node` reach it as they reach any Node. The
- *      number of starts is bounded.
+ * GS1. A program that a signal ended is started again: supervisors and `pkill node` reach it as they reach any Node.
+ *      The number of starts is bounded.
  * GS2. Otherwise, as after an upgrade that has removed the program, the shell kills by itself, with nothing but what a
- *      POSIX shell has built in. It kills only what is certainly the command's, by the rules of CP1 (command-processes.ts):
- *      the first process when its start is the known one, and in a session of the command's own every process group that
- *      has a process in that session, for as long as there is one. Where the system does not tell when a process started
- *      (no /proc), it kills nothing.
+ *      POSIX shell has built in. It kills only what is certainly the command's, by the rules of CP1
+ *      (command-processes.ts): the first process when its start is the known one, and in a session of the command's own
+ *      every process group that has a process in that session, for as long as there is one. Where the system does not
+ *      tell when a process started (no /proc), it kills nothing.
  */
 import type { CommandIdentity } from '@remora/base';
 

@@ -1,10 +1,10 @@
-// G1. A command has a guard from before it begins (gate.ts GA1) until none of its processes is left: a process that reads a
-//     pipe whose other end only this process has, and ends the command when that closes. However this process ends, the
-//     system closes the pipe.
+// G1. A command has a guard from before it begins (gate.ts GA1) until none of its processes is left: a process that
+//     reads a pipe whose other end only this process has, and ends the command when that closes. However this process
+//     ends, the system closes the pipe.
 // G2. Nothing but SIGKILL ends the guard: it is in a session of its own, where no terminal reaches it, and ignores all
 //     signals that can be ignored. When it was killed all the same, another one is started.
-// G3. While it waits the guard is a shell, which is small (guard-script.ts). It starts the program that ends the command
-//     only then. That program heeds no signal either: Node does not keep the ignored signals of its parent.
+// G3. While it waits the guard is a shell, which is small (guard-script.ts). It starts the program that ends the
+//     command only then. That program heeds no signal either: Node does not keep the ignored signals of its parent.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type Clock, type CommandIdentity, sleep } from '@remora/base';

@@ -1,11 +1,11 @@
 // RC1. What a command runs under is given back only when none of its processes is left. Those are its first process and
 //      whatever that has started, but for what has left the session (command-processes.ts CP2).
-// RC2. Without a terminal the command has a session of its own, so all its processes are known and ended together. With one
-//      it stays in this process's session and process group: only so can it read from the terminal, whose keys then reach
-//      it as they reach this process, and are not passed on a second time.
-// RC3. Signals go to the first process, which answers for the others. SIGINT and SIGQUIT go to its whole process group, as
-//      from a terminal: shells rely on that. When the first process has ended and was asked to, what it left behind is ended
-//      as well; otherwise it is waited for, as it may still work.
+// RC2. Without a terminal the command has a session of its own, so all its processes are known and ended together. With
+//      one it stays in this process's session and process group: only so can it read from the terminal, whose keys then
+//      reach it as they reach this process, and are not passed on a second time.
+// RC3. Signals go to the first process, which answers for the others. SIGINT and SIGQUIT go to its whole process group,
+//      as from a terminal: shells rely on that. When the first process has ended and was asked to, what it left behind
+//      is ended as well; otherwise it is waited for, as it may still work.
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import {

@@ -1,10 +1,11 @@
 /**
  * The parts of a page of Markdown that tests check: code blocks, links and anchors.
  *
- * MD1. A block's info string is its language, then its attributes: `no-run` (the block needs another machine, a terminal
- *      or the reader's decision), `background` (the block starts a process that goes on), `fails` (the block shows a
- *      command that has to fail), `file=NAME` (the reader saves the block under this name).
- * MD2. Anchors are GitHub's: the heading in lower case, without punctuation, spaces as dashes; a repeated one gets a number.
+ * MD1. A block's info string is its language, then its attributes: `no-run` (the block needs another machine, a
+ *      terminal or the reader's decision), `background` (the block starts a process that goes on), `fails` (the block
+ *      shows a command that has to fail), `file=NAME` (the reader saves the block under this name).
+ * MD2. Anchors are GitHub's: the heading in lower case, without punctuation, spaces as dashes; a repeated one gets a
+ *      number.
  */
 export interface CodeBlock {
   readonly language: string;

@@ -1,11 +1,12 @@
 /**
  * Finds the commands that texts name, and resolves them against the command line as it is.
  *
- * NC1. A command is named by a line of a code block, or by inline code, that begins with `remora`, `npx remora`, `npm run` or
- *      `pnpm`; and by the first cells of the table of commands below `remora admin`, which leave that out.
- * NC2. Words in capitals, in angle brackets or with an ellipsis stand for whatever the reader puts there; `[options]` stands
- *      for any options.
- * NC3. Each word that names a command has to be one, each flag one of its own, and there are no more arguments than it takes.
+ * NC1. A command is named by a line of a code block, or by inline code, that begins with `remora`, `npx remora`, `npm
+ *      run` or `pnpm`; and by the first cells of the table of commands below `remora admin`, which leave that out.
+ * NC2. Words in capitals, in angle brackets or with an ellipsis stand for whatever the reader puts there; `[options]`
+ *      stands for any options.
+ * NC3. Each word that names a command has to be one, each flag one of its own, and there are no more arguments than it
+ *      takes.
  */
 import type { Command } from 'commander';
 
@@ -46,7 +47,10 @@ function inlineCode(line: string): readonly string[] {
   return [...line.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
 }
 
-/** `nodes drain NODE`, `undrain`: each cell begins with a command below `remora admin`; what follows may leave its parent out. */
+/**
+ * `nodes drain NODE`, `undrain`: each cell begins with a command below `remora admin`; what follows may leave its
+ * parent out.
+ */
 function adminTable(file: string, page: string): readonly NamedCommand[] {
   const lines = page.split('\n');
   const from = lines.findIndex((line) => /^## .*`remora admin`/.test(line));

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 /**
- * The tables of docs/understand/write-path.md name the functions of a write, in order. Each row's last column is the call of
- * the next function as the source has it: plain, `link` (the next row serves that method), `port` (the next row is what the
- * port was given), or `end` (the last row of a table).
+ * The tables of docs/understand/write-path.md name the functions of a write, in order. Each row's last column is the
+ * call of the next function as the source has it: plain, `link` (the next row serves that method), `port` (the next row
+ * is what the port was given), or `end` (the last row of a table).
  */
 const PAGE = fileURLToPath(new URL('../../../../docs/understand/write-path.md', import.meta.url));
 /** In one process, outside Raft. */

@@ -47,7 +47,9 @@ export class Lock {
    * Acquires the lock, runs `work`, and releases the lock. Returns the result of `work`, or throws its error.
    *
    * ```ts
-   * await remora.lock('orders/42').run({ wait: '5s' }, ({ version, signal }) => ship(order, { fence: version, signal }));
+   * await remora.lock('orders/42').run({ wait: '5s' }, ({ version, signal }) =>
+   *   ship(order, { fence: version, signal }),
+   * );
    * ```
    *
    * If the lock is lost meanwhile, `signal` aborts, and `work` goes on: call `signal.throwIfAborted()` where it has to

@@ -2,12 +2,13 @@
  * A store whose rows carry checksums, over one that may give other bytes than it was given.
  *
  * C1. Every row is written with a checksum over its key and its value.
- * C2. No row is handed out whose checksum does not fit: the read fails with a `StoreDamagedError`, which ends the engine.
+ * C2. No row is handed out whose checksum does not fit: the read fails with a `StoreDamagedError`, which ends the
+ *     engine.
  *
- * What checksums of rows do not find: a row that is gone, or is there as it was before, because an index does not lead to
- * its newest version any more. Its absence looks like that of a row that was never written. Batches that LevelDB drops
- * when it is opened are noticed (chained-store.ts). A block of its tables that it cannot decode it reports, which ends
- * the engine too.
+ * What checksums of rows do not find: a row that is gone, or is there as it was before, because an index does not lead
+ * to its newest version any more. Its absence looks like that of a row that was never written. Batches that LevelDB
+ * drops when it is opened are noticed (chained-store.ts). A block of its tables that it cannot decode it reports, which
+ * ends the engine too.
  */
 import { asBuffer, type Bytes, type Row } from '@remora/base';
 import { openRow, sealRow } from './row-checksum.ts';

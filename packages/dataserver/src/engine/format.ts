@@ -8,7 +8,8 @@
  *     far they reach, in one batch: after a crash the next start goes on behind them, and no row is sealed twice. How
  *     far they reach is sealed itself.
  * F4. The last batch of the making or raising of a store names the format and sets the first mark of its batches
- *     (chained-store.ts). So where there are marks and not this format, that batch is missing, and later ones are there.
+ *     (chained-store.ts). So where there are marks and not this format, that batch is missing, and later ones are
+ *     there.
  */
 import { asBuffer, type Bytes, EMPTY_BYTES, type Logger } from '@remora/base';
 import { FIRST_MARK, hasMarks } from './chained-store.ts';

@@ -5,8 +5,8 @@ import { raiseFormat } from './format.ts';
 import type { PersistentStore } from './store.ts';
 
 /**
- * What an engine keeps its rows in, over a disk's store: of today's format, with checksums in its rows and with marks of
- * its batches. `place` is where the store lies, for messages.
+ * What an engine keeps its rows in, over a disk's store: of today's format, with checksums in its rows and with marks
+ * of its batches. `place` is where the store lies, for messages.
  *
  * @throws {StoreOpenError} when it is of a newer format, or another program's.
  * @throws {StoreDamagedError} when it does not hold what was written to it.

@@ -1,6 +1,6 @@
 /**
- * What one generation has to write of resident rows: the cells that it made, in the order in which they were, and the links
- * that wait, which have cells before it is written.
+ * What one generation has to write of resident rows: the cells that it made, in the order in which they were, and the
+ * links that wait, which have cells before it is written.
  *
  * RC1. A cell with a value says that the row has it. Without one it says that the row is deleted, if it lay below the
  *      generation (`below` is `row`), and nothing if it did not. One in whose place came another of the same generation

@@ -3,14 +3,15 @@
  *
  * RT1. A hash map answers point reads and finds the cell to change; a B+ tree of the same cells keeps the order. A cell
  *      carries all that is known of its row, so a change looks it up once.
- * RT2. A picture is a lazy clone of the tree: O(1) to take, after which the tree copies a node when it first changes it.
+ * RT2. A picture is a lazy clone of the tree: O(1) to take, after which the tree copies a node when it first changes
+ *      it.
  * RT3. A cell is changed in place only when it was made after the last picture and in the present generation (`epoch`);
  *      otherwise another takes its place, so that neither pictures nor what is being written ever change.
  * RT4. A new cell gets its place in the tree when the order is asked for, or many wait for theirs. One that is emptied
  *      meanwhile stays in the hash map until room is wanted: a row that comes and goes, as those of a lock that is held
  *      for a moment, costs a look-up each time. Those that wait were made in the present epoch.
- * RT5. Only a cell that waits for its place holds a value that is not encoded. So there are few of these at any time, and
- *      who reads the tree finds bytes.
+ * RT5. Only a cell that waits for its place holds a value that is not encoded. So there are few of these at any time,
+ *      and who reads the tree finds bytes.
  * RT6. A link waits for its name until the order is asked for, or has a cell, never both.
  */
 import type { Bytes, Link, ResidentValue } from '@remora/base';

@@ -1,6 +1,7 @@
 /**
- * Links that have no key yet (RT6 of the table of resident rows): at most one under each name. One that is taken away again
- * leaves nothing behind, so what belongs to something for a moment, as a lock to its session, costs a look-up each time.
+ * Links that have no key yet (RT6 of the table of resident rows): at most one under each name. One that is taken away
+ * again leaves nothing behind, so what belongs to something for a moment, as a lock to its session, costs a look-up
+ * each time.
  */
 import type { Link } from '@remora/base';
 import type { Name } from './latin1.ts';

@@ -67,8 +67,8 @@ export interface InstallTarget {
 const DIR = 'snapshots';
 
 /**
- * Removes what was received in part when the node ended. Called before its log and its engine are opened: they need room, and
- * it may be what has filled the disk.
+ * Removes what was received in part when the node ended. Called before its log and its engine are opened: they need
+ * room, and it may be what has filled the disk.
  */
 export function discardUnfinishedSnapshots(disk: Disk): Promise<void> {
   return discardUnfinished(disk, DIR);
@@ -135,8 +135,8 @@ export class Installer {
   }
 
   /**
-   * Ends what a crash interrupted. Rejects with an `InvariantError`, or with a `StoreDamagedError` when there is nothing
-   * to end it with; the node must not go on then.
+   * Ends what a crash interrupted. Rejects with an `InvariantError`, or with a `StoreDamagedError` when there is
+   * nothing to end it with; the node must not go on then.
    */
   async resume(marker: InstallMarker): Promise<void> {
     const { rangeId, applied, file } = marker;

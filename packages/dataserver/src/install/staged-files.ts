@@ -12,8 +12,8 @@ const READ_BYTES = 256 * 1024;
  * F1. A file belongs to one transfer and is named once per life of the process; `discardExcept` empties the directory
  *     of everything older before the first is made.
  * F2. What `commit` resolved for is durable, name and contents.
- * F3. Until then it has another name: whatever is found under such a one, nobody rests on. So a node that a snapshot has
- *     filled the disk of makes room again before it opens anything that needs some (`discardUnfinished`).
+ * F3. Until then it has another name: whatever is found under such a one, nobody rests on. So a node that a snapshot
+ *     has filled the disk of makes room again before it opens anything that needs some (`discardUnfinished`).
  */
 export class StagedFiles {
   readonly #disk: Disk;

@@ -67,11 +67,11 @@ const PARTIAL_MAX = MISSED_MAX;
  * LL1. Of each lock it is told first how it is, and then all that happens to it, in order, with nothing left out. Where
  *      something has to be left out, because it is behind, the next thing it hears of that lock is how it is.
  * LL2. States are told in the order of names, some at a time. Of a lock whose turn is still to come nothing is said.
- * LL3. Of locks that are free nothing is said, unless it is the only one or something was said before; `begin` says so of
- *      all at once.
+ * LL3. Of locks that are free nothing is said, unless it is the only one or something was said before; `begin` says so
+ *      of all at once.
  * LL4. Nothing is queued for one who is behind, but the names of at most MISSED_MAX locks.
- * LL5. A state names the first holders and waiters only, and events add no names where some are missing. When those who were
- *      named have left, it is told how the lock is once more: the next ones are named then.
+ * LL5. A state names the first holders and waiters only, and events add no names where some are missing. When those who
+ *      were named have left, it is told how the lock is once more: the next ones are named then.
  */
 export class LockListener implements Spanned {
   readonly key: Bytes;

@@ -5,7 +5,8 @@ import { SpanIndex } from '../watch/span-index.ts';
 import { type Listened, type ListenerDeps, type ListenerSink, LockListener } from './lock-listener.ts';
 
 /**
- * Those who listen to the locks of one range, at its leader. While nobody does, a command pays for one look at a number.
+ * Those who listen to the locks of one range, at its leader. While nobody does, a command pays for one look at a
+ * number.
  *
  * What happens to locks is kept nowhere: listening begins with what is, and goes on with what comes (lock-listener.ts).
  */

@@ -9,8 +9,8 @@ type Context = StreamContext<readonly LockNews[]>;
 /**
  * Serves one stream of what happens to locks of one range.
  *
- * LW1. It begins only while this replica leads, with a state that holds what was committed when it was asked for; it ends
- *      as soon as the replica leads no longer, or the locks are not all its range's any more.
+ * LW1. It begins only while this replica leads, with a state that holds what was committed when it was asked for; it
+ *      ends as soon as the replica leads no longer, or the locks are not all its range's any more.
  * LW2. What is closed while it waits for its ReadIndex never begins.
  */
 export class LockWatchSession implements StreamSink<LockWatchRequest> {

@@ -10,8 +10,8 @@ import { isDeletion, modRevisionOf } from '../state/kv/record.ts';
  *      a deletion goes when r < C. What a read or a watch at C or later can see stays.
  * HC2. What goes of one key goes oldest first: a put must not outlive the deletion that hid it.
  * HC3. Memory is bounded: a version is judged when its successor is seen, and nothing but it is kept.
- * HC4. A version and its successor are those of one moment: one that is current when the pass begins, and deleted while it
- *      runs, is a successor still.
+ * HC4. A version and its successor are those of one moment: one that is current when the pass begins, and deleted while
+ *      it runs, is a successor still.
  */
 export class HistoryCollector {
   readonly #engine: Engine;

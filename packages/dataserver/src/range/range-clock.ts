@@ -9,8 +9,8 @@ const BEHIND_MAX_MS = 1_000;
  * touch it (design §3 ▸). Request deadlines are judged by it, and nothing that protects exclusion.
  *
  * Ranges have times of their own, which fall apart as leaders change. Clients fix deadlines by whichever range answered
- * last, so who is behind goes on from where others are (`catchUp`). To go ahead is safe: a deadline that passes early is
- * refused for certain, and what is remembered until then is judged by the same time.
+ * last, so who is behind goes on from where others are (`catchUp`). To go ahead is safe: a deadline that passes early
+ * is refused for certain, and what is remembered until then is judged by the same time.
  */
 export class RangeClock {
   readonly #clock: Clock;

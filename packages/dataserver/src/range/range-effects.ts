@@ -35,8 +35,8 @@ interface EffectParts {
 }
 
 /**
- * Passes on what the commands that a replica applies cause: to its watchers, its lock waiters, its leases, its splits and
- * its merges. It is built before the state, on which those parts rest; nothing is applied before `attach`.
+ * Passes on what the commands that a replica applies cause: to its watchers, its lock waiters, its leases, its splits
+ * and its merges. It is built before the state, on which those parts rest; nothing is applied before `attach`.
  */
 export class RangeEffects implements Effects {
   readonly #deps: RangeEffectsDeps;

@@ -14,7 +14,9 @@ export interface RangeOptions {
   readonly lockLimits?: LockLimitOptions;
   /** How long the client of a lease is silent before what is left of it is logged; absent: as LeaseKeeper says. */
   readonly leaseCheckpointMs?: number;
-  /** How often homes are asked whether they still know the leases that have something here; absent: as LeaseAudit says. */
+  /**
+   * How often homes are asked whether they still know the leases that have something here; absent: as LeaseAudit says.
+   */
   readonly leaseAuditMs?: number;
   /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
   readonly timeCarryMs: number;

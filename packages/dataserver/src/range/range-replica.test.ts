@@ -12,7 +12,9 @@ const RANGE = {
   replicas: [1, 2, 3].map((id) => ({ replicaId: 10 + id, nodeId: id, type: 'voter' as const })),
 };
 
-/** A replica of a range that the master numbers, whose group takes down what it would propose as the leader of term 2. */
+/**
+ * A replica of a range that the master numbers, whose group takes down what it would propose as the leader of term 2.
+ */
 async function bootProposer() {
   const { store } = await boot(new CrashWorld(1));
   await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);

@@ -36,8 +36,8 @@ import type { RangeLoad } from './stats/range-load.ts';
  *
  * R1. Commands go through `Commands` (CM1, CM2), after their epoch was checked.
  * R2. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
- * R3. The replica serves nothing while a snapshot takes the place of its rows (replica-rows.ts RR1), nor while it is sealed
- *     for a merge (merges.ts MR1).
+ * R3. The replica serves nothing while a snapshot takes the place of its rows (replica-rows.ts RR1), nor while it is
+ *     sealed for a merge (merges.ts MR1).
  */
 export class RangeReplica implements StateMachine, ServedReplica {
   readonly #deps: RangeDeps;
@@ -224,7 +224,9 @@ export class RangeReplica implements StateMachine, ServedReplica {
     this.#parts.rows.stage();
   }
 
-  /** Called about every second: what a leader does by the clock. `latestMs`: the latest time of any range of the node. */
+  /**
+   * Called about every second: what a leader does by the clock. `latestMs`: the latest time of any range of the node.
+   */
   housekeep(latestMs: number): void {
     const { time, servingTerm } = this.context;
     const { statsRecomputer, queue } = this.#parts;

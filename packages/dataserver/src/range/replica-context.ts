@@ -8,8 +8,8 @@ import type { RangeLoad } from './stats/range-load.ts';
 
 /**
  * The replica of a range, as the parts of the replica see it: its state, its Raft group, and whether it may serve a
- * request now. Each part also gets the other parts that it uses, as values. Only the store and `replicas/` know the whole
- * replica (range-replica.ts).
+ * request now. Each part also gets the other parts that it uses, as values. Only the store and `replicas/` know the
+ * whole replica (range-replica.ts).
  */
 export interface ReplicaContext {
   readonly rangeId: number;

@@ -1,7 +1,7 @@
 /**
- * Builds the parts of a replica, each from parts that were built before it. Only two ties go the other way: the state is
- * built with its effects, which get their parts last (`RangeEffects.attach`), and the Raft group is attached when the
- * replica runs (`LocalReplica.attach`).
+ * Builds the parts of a replica, each from parts that were built before it. Only two ties go the other way: the state
+ * is built with its effects, which get their parts last (`RangeEffects.attach`), and the Raft group is attached when
+ * the replica runs (`LocalReplica.attach`).
  */
 import { grantNews } from '@remora/lock';
 import type { RangeDescriptor } from '@remora/protocol';

@@ -17,13 +17,14 @@ export interface ReplicaRowsDeps {
 }
 
 /**
- * The rows of one replica as a whole: pictures of them for others, a snapshot that takes their place, and clearing up what
- * was compacted.
+ * The rows of one replica as a whole: pictures of them for others, a snapshot that takes their place, and clearing up
+ * what was compacted.
  *
- * RR1. While a snapshot takes their place nobody reads or changes any of them: neither are requests served (`unreadable`
- *      of the replica), nor is history collected, nor do they take part in a checkpoint. Raft applies nothing meanwhile.
- * RR2. What is written below what was compacted is cleared up once more. A merge compacts both ranges as far as either was,
- *      and a transaction that one of them had prepared may commit at an earlier revision (decision 19, T5).
+ * RR1. While a snapshot takes their place nobody reads or changes any of them: neither are requests served
+ *      (`unreadable` of the replica), nor is history collected, nor do they take part in a checkpoint. Raft applies
+ *      nothing meanwhile.
+ * RR2. What is written below what was compacted is cleared up once more. A merge compacts both ranges as far as either
+ *      was, and a transaction that one of them had prepared may commit at an earlier revision (decision 19, T5).
  */
 export class ReplicaRows {
   readonly #deps: ReplicaRowsDeps;
@@ -48,7 +49,9 @@ export class ReplicaRows {
     if (this.#state.compactRevision > 0) this.#collector?.collect(this.#state.compactRevision);
   }
 
-  /** The rows are others now: after a snapshot what its sender has not collected came along, after a split some left. */
+  /**
+   * The rows are others now: after a snapshot what its sender has not collected came along, after a split some left.
+   */
   collectAnew(): void {
     this.#collector?.stop();
     const { history } = this.#state.bounds;

@@ -7,7 +7,10 @@ export type Beginning = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks' 
 
 /** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
 const FIRST_WAIT_TICKS_APART = 4;
-/** Of a child that begins without a leader, where the parent's is: the others write their checkpoints, and come any moment. */
+/**
+ * Of a child that begins without a leader, where the parent's is: the others write their checkpoints, and come any
+ * moment.
+ */
 const FIRST_OF_SPLIT: Beginning = { firstWaitTicks: 0, firstRetryTicks: 1 };
 
 /** The membership of a replica that has applied nothing: the range's first, or none (T4 of the store). */
@@ -25,8 +28,8 @@ export function createdBeginning({ voters }: ConfState, replicaId: number): Begi
 }
 
 /**
- * Of a replica that a split has made: the first leader is where the split was led (range/reshape/splits.ts S7). If nothing is
- * known of that one here, who leads the parent by now campaigns first.
+ * Of a replica that a split has made: the first leader is where the split was led (range/reshape/splits.ts S7). If
+ * nothing is known of that one here, who leads the parent by now campaigns first.
  */
 export function splitOffBeginning(
   { start, leaderNode }: SplitOff,

@@ -26,15 +26,15 @@ export const ENDED_MAX = 10_000;
 /**
  * Which replica a node holds of each range that it ever held: a row each, which outlives the replica.
  *
- * HR1. Replica ids grow (master/src/metadata/master-state.ts M1). Of a range that it knows, a node accepts no replica below the one it
- *      holds, and once that has ended only higher ones: a replica that was removed never comes back under its id, with
- *      an empty log and its promises forgotten (traps 10).
- * HR2. The rows are carried by checkpoints, each with what it says: the beginning of a replica with its first state, its
- *      end with its last.
- * HR3. Of replicas that have ended the rows of those with the highest ids are kept, `ENDED_MAX` of them; of the others the
- *      highest id stays, as a floor for ranges without a row. Ids are given out in their order over all ranges, so who is
- *      refused by the floor was given its id so many replicas ago that nobody waits for it, and gets another one if
- *      somebody does. Ranges that were merged away, or have left the node, so leave no row for ever.
+ * HR1. Replica ids grow (master/src/metadata/master-state.ts M1). Of a range that it knows, a node accepts no replica
+ *      below the one it holds, and once that has ended only higher ones: a replica that was removed never comes back
+ *      under its id, with an empty log and its promises forgotten (traps 10).
+ * HR2. The rows are carried by checkpoints, each with what it says: the beginning of a replica with its first state,
+ *      its end with its last.
+ * HR3. Of replicas that have ended the rows of those with the highest ids are kept, `ENDED_MAX` of them; of the others
+ *      the highest id stays, as a floor for ranges without a row. Ids are given out in their order over all ranges, so
+ *      who is refused by the floor was given its id so many replicas ago that nobody waits for it, and gets another one
+ *      if somebody does. Ranges that were merged away, or have left the node, so leave no row for ever.
  */
 export class HeldReplicas {
   readonly #engine: Engine;

@@ -28,16 +28,16 @@ const ENDED_MAX = 256;
 /**
  * What becomes of the replicas of sources on a node (range/reshape/merges.ts MR3, MR5).
  *
- * MP1. The replica of a source ends in the step in which the target's has its keys: when that applies the merge, or when a
- *      snapshot of the target's begins to take the place of its rows that has keys of the source (the target can have
- *      them only by the merge). What is left of the source says that it has no keys and has ended.
- * MP2. In the first case this becomes durable with the target's state behind the merge, in one checkpoint; in the second
- *      with the marker of the snapshot, in one batch. So a crash leaves the source as it was, and the target before the
- *      merge; or the end of the one, and the keys at the other.
- * MP3. While the target's replica here may still come to the merge, the source's stays as it is: no snapshot takes the place
- *      of its rows, and it is not removed by the master's word. That goes for one that is being taken away, too, until its
- *      end is durable: it may be in the middle of what leads to the merge, and after a crash it runs again. Where there is
- *      no such replica of the target, the source's is like any other.
+ * MP1. The replica of a source ends in the step in which the target's has its keys: when that applies the merge, or
+ *      when a snapshot of the target's begins to take the place of its rows that has keys of the source (the target can
+ *      have them only by the merge). What is left of the source says that it has no keys and has ended.
+ * MP2. In the first case this becomes durable with the target's state behind the merge, in one checkpoint; in the
+ *      second with the marker of the snapshot, in one batch. So a crash leaves the source as it was, and the target
+ *      before the merge; or the end of the one, and the keys at the other.
+ * MP3. While the target's replica here may still come to the merge, the source's stays as it is: no snapshot takes the
+ *      place of its rows, and it is not removed by the master's word. That goes for one that is being taken away, too,
+ *      until its end is durable: it may be in the middle of what leads to the merge, and after a crash it runs again.
+ *      Where there is no such replica of the target, the source's is like any other.
  */
 export class MergedReplicas implements MergeNeighbours {
   readonly #deps: MergedReplicasDeps;

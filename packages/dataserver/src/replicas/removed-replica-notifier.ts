@@ -1,9 +1,9 @@
 /**
  * Replicas that were removed while they were away, and ask for votes: whoever hears them tells them.
  *
- * SG1. What they are told is a version of the membership, applied here and so committed, that they are not in. They go only if
- *      it is later than what they know (T5 of the store): one that has just joined knows a later one, in which it is. So
- *      any member may say it, however far it is behind (design §5 ▸, docs/decisions/0013).
+ * SG1. What they are told is a version of the membership, applied here and so committed, that they are not in. They go
+ *      only if it is later than what they know (T5 of the store): one that has just joined knows a later one, in which
+ *      it is. So any member may say it, however far it is behind (design §5 ▸, docs/decisions/0013).
  * SG2. It is said again after a pause: it may be lost. What is remembered of whom was told is bounded.
  */
 import type { Clock } from '@remora/base';

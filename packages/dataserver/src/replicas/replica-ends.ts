@@ -15,7 +15,9 @@ export interface ReplicaEndsDeps {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Ends the replicas of a store that were removed from their range, however that comes to be known (T5 of the store). */
+/**
+ * Ends the replicas of a store that were removed from their range, however that comes to be known (T5 of the store).
+ */
 export class ReplicaEnds {
   readonly #deps: ReplicaEndsDeps;
 
@@ -38,7 +40,10 @@ export class ReplicaEnds {
     if (running !== undefined) this.#end(running);
   }
 
-  /** The range has another replica here now: the one that runs was removed. @throws ServiceError UNAVAILABLE when it stays. */
+  /**
+   * The range has another replica here now: the one that runs was removed. @throws ServiceError UNAVAILABLE when it
+   * stays.
+   */
   makeWay({ rangeId, group }: RangeReplica, { epoch }: RangeDescriptor): void {
     this.removed({ rangeId, replicaId: group.replicaId, confVersion: epoch.confVersion });
     if (!this.#deps.replicas.has(rangeId)) return;

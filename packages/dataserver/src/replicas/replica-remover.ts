@@ -7,7 +7,8 @@
  * RM2. Rows go in bounded steps, its state row last: while that is there, its bounds say what may be left.
  * RM3. From the beginning to the end no replica that shares keys with it is created (`removing`).
  * RM4. Ranges that were split off it may have yet to take over what they remember from its rows, with a checkpoint in
- *      which they take part (range/reshape/splits.ts S8). So they are waited for: they take part in the one that records the end.
+ *      which they take part (range/reshape/splits.ts S8). So they are waited for: they take part in the one that
+ *      records the end.
  */
 import { assert, type Engine, InvariantError, type Logger, type Row, type Span } from '@remora/base';
 import { schema, storedRow } from '@remora/protocol';

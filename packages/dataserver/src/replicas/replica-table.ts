@@ -70,7 +70,9 @@ export class ReplicaTable {
     return done;
   }
 
-  /** A range other than the given one that has keys of the span here (T7 of the store); `but` those need not be told. */
+  /**
+   * A range other than the given one that has keys of the span here (T7 of the store); `but` those need not be told.
+   */
   sharing(span: Span, rangeId: number, but: (state: RangeState) => boolean = () => false): number | undefined {
     for (const { state } of this.all()) {
       if (state.rangeId !== rangeId && spansOverlap(span, state.bounds) && !but(state)) return state.rangeId;

@@ -51,7 +51,9 @@ export class StoreMerges {
     return { neighbours: this.#merged, swallowed };
   }
 
-  /** What keeps a snapshot of the range out that brings rows of the span: who has them yet, or who awaits this range. */
+  /**
+   * What keeps a snapshot of the range out that brings rows of the span: who has them yet, or who awaits this range.
+   */
   keepsOut(span: Span, rangeId: number): number | undefined {
     const { replicas } = this.#deps;
     const running = replicas.get(rangeId)?.replica;

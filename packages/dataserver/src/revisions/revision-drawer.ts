@@ -68,7 +68,8 @@ const SILENCE_LOG_MS = 10_000;
  * D2. A drawing says what it needs in the moment in which the request is sent, and gets only what that very request
  *     brought: the answer to a request that was given up is not looked at (`call` tells once).
  * D3. A drawing is kept once, however often it asks; memory is bounded by the ranges of the node.
- * D4. Whoever asks for one revision gets it from the next request, or is told that there is none: nothing is kept for it.
+ * D4. Whoever asks for one revision gets it from the next request, or is told that there is none: nothing is kept for
+ *     it.
  */
 export class RevisionDrawer implements RevisionSource {
   readonly #deps: RevisionDrawerDeps;

@@ -12,8 +12,8 @@ export interface PrepareSplitDeps {
 const PREPARE_TIMEOUT_MS = 5_000;
 
 /**
- * Has every node of a range write what waits in its memory (SL3 of the splitter), one after the other: while one does, the
- * others commit what comes. This one is the last, as no write of the range can do without it.
+ * Has every node of a range write what waits in its memory (SL3 of the splitter), one after the other: while one does,
+ * the others commit what comes. This one is the last, as no write of the range can do without it.
  */
 async function prepareSplit(
   { nodeId, dialer, checkpointer }: PrepareSplitDeps,

@@ -49,8 +49,8 @@ const DONE: OrderedSplit = { outcome: 'done', reason: '' };
 const UNDER_WAY: OrderedSplit = { outcome: 'underWay', reason: 'the range is being split' };
 
 /**
- * An order is told again and again, until it is known to be carried out. One that comes so soon after that was sent before
- * it was known; one that has not come for so long is wanted no more.
+ * An order is told again and again, until it is known to be carried out. One that comes so soon after that was sent
+ * before it was known; one that has not come for so long is wanted no more.
  */
 const TOLD_AGAIN_MS = 5_000;
 
@@ -61,15 +61,17 @@ const GONE = 'the range has changed, or another replica leads it';
  * Splits of the ranges that are led here, from the reason for one to the end of it.
  *
  * SL1. One at a time per node. Each begins and ends with a checkpoint, and none is urgent: ranges stay served.
- * SL2. What was found, asked for or measured counts for the term and the epoch in which it was. With any other it is given
- *      up, so nothing is proposed that is not about the range as it is; apply would refuse it (splits.ts, state/reshape/split.ts).
+ * SL2. What was found, asked for or measured counts for the term and the epoch in which it was. With any other it is
+ *      given up, so nothing is proposed that is not about the range as it is; apply would refuse it (splits.ts,
+ *      state/reshape/split.ts).
  * SL3. Before a split is proposed its nodes write what waits in memory: the keys that leave are not served until the
- *      checkpoint behind the split is durable (splits.ts S2), and that one has little left to write. They do so in turn.
+ *      checkpoint behind the split is durable (splits.ts S2), and that one has little left to write. They do so in
+ *      turn.
  * SL4. A range whose split came to nothing waits before the next try, longer each time.
  * SL5. What people asked for goes first, and fails for good: whoever asks again is told why. What comes of one order is
  *      not told of another, which took its place while it was being carried out.
- * SL6. What was asked for is begun only while it is wanted: not in the middle of a range that was split meanwhile, and not
- *      once the master tells it no more, as it was cancelled or has timed out there while others were in turn.
+ * SL6. What was asked for is begun only while it is wanted: not in the middle of a range that was split meanwhile, and
+ *      not once the master tells it no more, as it was cancelled or has timed out there while others were in turn.
  */
 export class Splitter {
   readonly #deps: SplitterDeps;

@@ -44,7 +44,10 @@ export interface Effects {
   onSplit(child: RangeStart, term: number): void;
   /** The range was sealed for a merge, or unsealed, or was so already. */
   onSealed(): void;
-  /** The sealed source of a merge, which is on this node as it is on all that have the target (range/reshape/merges.ts MR3). */
+  /**
+   * The sealed source of a merge, which is on this node as it is on all that have the target (range/reshape/merges.ts
+   * MR3).
+   */
   source(rangeId: number): RangeFields;
   /** The range has the keys of the source now, whose replica on this node ends in this step. */
   onMerged(sourceId: number): void;
@@ -75,7 +78,10 @@ export interface RangeMeter extends LockMeter {
   sessionEnded(how: SessionEnd): void;
 }
 
-/** What a range lets in no more of: sessions, locks, what is said with them; and values, while the disk has no room for them. */
+/**
+ * What a range lets in no more of: sessions, locks, what is said with them; and values, while the disk has no room for
+ * them.
+ */
 export type Limit = 'sessions' | 'session_locks' | 'waiters' | 'data' | 'disk';
 
 /** Ended by its client, or by its time. */

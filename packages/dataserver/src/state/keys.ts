@@ -197,7 +197,9 @@ export function isLeaseRecordKey(key: Bytes): boolean {
   return key.length === LEASE_KEY_BYTES;
 }
 
-/** Of a lease that has its home in another range: a row of the range's own, with what belongs to the lease behind it. */
+/**
+ * Of a lease that has its home in another range: a row of the range's own, with what belongs to the lease behind it.
+ */
 export function referenceKey(rangeId: number, id: bigint): Buffer {
   const key = localKey(rangeId, LOCAL_LEASE, 8);
   writeLeaseId(key, id, 10);

@@ -10,8 +10,8 @@
  *     one, whatever block an entry carries.
  * N4. What changes nothing needs no revision, and the part of a block that is not used is used by nobody.
  * N5. The answer to a command carries the revision of its change. A command that changed nothing answers with the last
- *     revision before its block: that is at least the revision of every write, in any range, that was acknowledged before the
- *     command came (revision-allocation-queue.ts B1), and no later write is at or below it.
+ *     revision before its block: that is at least the revision of every write, in any range, that was acknowledged
+ *     before the command came (revision-allocation-queue.ts B1), and no later write is at or below it.
  */
 import { type Command, needsRevision, type RangeDescriptor, type RevisionBlock } from '@remora/protocol';
 

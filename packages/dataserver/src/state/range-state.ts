@@ -196,8 +196,8 @@ export class RangeState implements RangeFields, TransactionHost {
   }
 
   /**
-   * Applies the next command of the entry, the one at `appliedAhead`; undefined when none is left. Returns a promise when
-   * it needs cold data; nothing else may be applied before that resolves.
+   * Applies the next command of the entry, the one at `appliedAhead`; undefined when none is left. Returns a promise
+   * when it needs cold data; nothing else may be applied before that resolves.
    */
   applyCommand(): Applied | Promise<Applied> | undefined {
     const { batch } = this.#entry;

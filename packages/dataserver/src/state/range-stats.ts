@@ -1,12 +1,13 @@
 /**
- * The number of plain keys of a range, and the bytes of their keys and values. Every replica counts them with each change.
+ * The number of plain keys of a range, and the bytes of their keys and values. Every replica counts them with each
+ * change.
  *
  * LN1. A split divides the counts as they were measured some time before, because nothing can be measured while entries
- *      are applied. A change since then may be counted in the wrong part. So the counts of both parts are estimates until
- *      a leader has recomputed them (range/stats/stats-recomputer.ts).
- * LN2. A recomputation adds a difference: the count of one moment less the field's value at that moment. The sum is right
- *      however much was written since. Only where a count would fall below 0 part of the difference is lost: the counts
- *      are estimates from there on.
+ *      are applied. A change since then may be counted in the wrong part. So the counts of both parts are estimates
+ *      until a leader has recomputed them (range/stats/stats-recomputer.ts).
+ * LN2. A recomputation adds a difference: the count of one moment less the field's value at that moment. The sum is
+ *      right however much was written since. Only where a count would fall below 0 part of the difference is lost: the
+ *      counts are estimates from there on.
  * LN3. Counts that are not marked as estimates are exact.
  */
 import { type Command, type CommandResult, staleEpoch } from '@remora/protocol';

@@ -1,4 +1,6 @@
-/** Whether a request concerns only keys within a range's bounds: checked when it comes, and again when it is applied. */
+/**
+ * Whether a request concerns only keys within a range's bounds: checked when it comes, and again when it is applied.
+ */
 import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
 import { type LockId, type LockQuery, lockPrefix, namespaceSpan } from '@remora/lock';
 import {

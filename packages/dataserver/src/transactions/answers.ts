@@ -46,8 +46,8 @@ export function joinedResults(a: readonly PartResult[], b: readonly PartResult[]
 }
 
 /**
- * What two ranges that are merged know of a request together; undefined: no more than `mine`. If one of them has lost its
- * results of a transaction, not all of them are known.
+ * What two ranges that are merged know of a request together; undefined: no more than `mine`. If one of them has lost
+ * its results of a transaction, not all of them are known.
  */
 export function joinedOutcome(mine: Outcome, theirs: Outcome): Outcome | undefined {
   const own = partOf(mine);
@@ -59,7 +59,9 @@ export function joinedOutcome(mine: Outcome, theirs: Outcome): Outcome | undefin
   return results.length === own.results.length ? undefined : rememberable({ ...mine, result: { ...own, results } });
 }
 
-/** What a command is answered whose request id is remembered. Only a coordinator can put together what ranges had of it. */
+/**
+ * What a command is answered whose request id is remembered. Only a coordinator can put together what ranges had of it.
+ */
 export function rememberedAnswer(command: Command, outcome: Outcome): Outcome {
   if (!isPartial(outcome) || command.type === 'txnPrepare') return outcome;
   const message = 'the request was applied as a transaction over several ranges, whose results are not known here';

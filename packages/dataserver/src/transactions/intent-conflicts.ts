@@ -1,6 +1,6 @@
 /**
- * Which prepared part a request of one range has to wait for (T2 and T10 of decision 19): what it would change is under an
- * intent, or what it would read is under an exclusive one, or the part needs what it would end.
+ * Which prepared part a request of one range has to wait for (T2 and T10 of decision 19): what it would change is under
+ * an intent, or what it would read is under an exclusive one, or the part needs what it would end.
  */
 import { unreachable } from '@remora/base';
 import type { LockId } from '@remora/lock';

@@ -31,17 +31,17 @@ const INTERVAL_MS = 100;
 const UNDER_WAY_MAX = 64;
 
 /**
- * Ends, at the leader of a range, what coordinators have left of transactions (design §11: anyone who meets an old intent
- * asks the primary).
+ * Ends, at the leader of a range, what coordinators have left of transactions (design §11: anyone who meets an old
+ * intent asks the primary).
  *
- * ST1. A part that has expired, or that somebody waits for since the last look, is asked after at its record, and resolved
- *      as that says. It is never aborted on any other ground: only the record's range knows its time (T3).
+ * ST1. A part that has expired, or that somebody waits for since the last look, is asked after at its record, and
+ *      resolved as that says. It is never aborted on any other ground: only the record's range knows its time (T3).
  * ST2. A record here that has expired and is not decided is aborted. One that is committed is dropped when all parts of
  *      it are known to be resolved, wherever they are by now (T7).
  * ST3. A transaction is asked after once at a time; there is a timer only while there is any, so a range without costs
  *      nothing.
- * ST4. Where there are more than can be asked after at a time, none is asked after again before all others had their turn:
- *      those whose record, or whose parts, are where nobody answers hold up no others.
+ * ST4. Where there are more than can be asked after at a time, none is asked after again before all others had their
+ *      turn: those whose record, or whose parts, are where nobody answers hold up no others.
  */
 export class IntentResolver {
   readonly #deps: IntentResolverDeps;

@@ -28,8 +28,8 @@ const TOLD_OF_MET = 2;
  * IW2. What a command waits for, and has waited for until it is applied, is prepared by nobody meanwhile: so no flow of
  *      transactions keeps it waiting for ever (`isAwaited`).
  * IW3. A command waits to its deadline, a read as long as its caller; all end when leadership is lost.
- * IW4. A prepare does not wait, but whoever sent it comes again: what was in its way counts as awaited for a while. So it is
- *      asked after, and what has committed meanwhile holds nobody up until it expires.
+ * IW4. A prepare does not wait, but whoever sent it comes again: what was in its way counts as awaited for a while. So
+ *      it is asked after, and what has committed meanwhile holds nobody up until it expires.
  */
 export class IntentWaitQueue {
   #waiters = new Set<IntentWaiter>();

@@ -10,8 +10,9 @@ import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
  * I1. A part holds shared intents on all keys and spans that it compares or reads, and exclusive ones on those that it
  *     may write, whichever of its branches is executed (design §11 ▸).
  * I2. What is written must be under no intent of another transaction; what is read under no exclusive one.
- * I3. The lock of a version that a part compares is under a shared intent too: until the part is resolved, nothing is done
- *     to the lock. So whatever the part writes is written while that grant holds the lock, and the next one is later.
+ * I3. The lock of a version that a part compares is under a shared intent too: until the part is resolved, nothing is
+ *     done to the lock. So whatever the part writes is written while that grant holds the lock, and the next one is
+ *     later.
  */
 interface Intent {
   readonly key: Bytes;

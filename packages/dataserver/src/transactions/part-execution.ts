@@ -1,17 +1,20 @@
 /**
  * What a range does with its part of a transaction: before anybody has decided, and afterwards.
  *
- * PE1. A part is executed whole, or the process stops: when a transaction commits, another range may have executed its part
- *      already, so an operation that fails now would leave the transaction done in one range and undone in another.
- * PE2. So a prepare checks everything for which an operation can fail, and what it found holds until the part is resolved (T10
- *      of decision 19):
- *      - A put that keeps the value or the lease needs its key. Intents protect the key, also from the end of its lease.
- *      - A put names a lease, or keeps the one of its key: the lease is alive at prepare. After that, an end of the lease waits
- *        for the part, or leaves the key to a later entry; a merge may bring the part to a range where the lease
- *        has ended already. Therefore the commit asks only whether the range still knows the lease (`ofPrepared` of
- *        lease-ownership.ts), as it does while a key, a reference or a span of the lease is left.
- *      - No key is changed twice. The gateway has refused a transaction that could (changed-once.ts of protocol), as only
- *        the gateway knows which branches exclude each other; a prepare compares the operations within each branch.
+ * PE1. A part is executed whole, or the process stops: when a transaction commits, another range may have executed its
+ *      part already, so an operation that fails now would leave the transaction done in one range and undone in
+ *      another.
+ * PE2. So a prepare checks everything for which an operation can fail, and what it found holds until the part is
+ *      resolved (T10 of decision 19):
+ *      - A put that keeps the value or the lease needs its key. Intents protect the key, also from the end of its
+ *        lease.
+ *      - A put names a lease, or keeps the one of its key: the lease is alive at prepare. After that, an end of the
+ *        lease waits for the part, or leaves the key to a later entry; a merge may bring the part to a range where the
+ *        lease has ended already. Therefore the commit asks only whether the range still knows the lease (`ofPrepared`
+ *        of lease-ownership.ts), as it does while a key, a reference or a span of the lease is left.
+ *      - No key is changed twice. The gateway has refused a transaction that could (changed-once.ts of protocol), as
+ *        only the gateway knows which branches exclude each other; a prepare compares the operations within each
+ *        branch.
  *      - What an operation covers does not outgrow the limits of one operation: intents keep it as it was at prepare.
  * PE3. The one exception changes nothing: a read at an earlier revision has no result when a merge has brought a later
  *      compaction since it was prepared. The gateway reports that the transaction was applied and a result is lost.

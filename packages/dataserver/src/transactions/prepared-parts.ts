@@ -98,7 +98,9 @@ export class PreparedParts {
     return leases;
   }
 
-  /** The first part that a compaction up to a revision would harm: what it commits, or reads at an older revision (T10). */
+  /**
+   * The first part that a compaction up to a revision would harm: what it commits, or reads at an older revision (T10).
+   */
   againstCompaction(revision: number): PreparedPart | undefined {
     return this.#first(
       (part) =>

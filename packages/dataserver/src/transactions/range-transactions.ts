@@ -298,8 +298,8 @@ export class RangeTransactions {
   }
 
   /**
-   * T8. Gives all results that are known here now: a neighbour that was merged may have brought some. Undefined if not all
-   * are known that there were.
+   * T8. Gives all results that are known here now: a neighbour that was merged may have brought some. Undefined if not
+   * all are known that there were.
    */
   #remember(
     { requestId, deadlineMs }: PreparedPart,

@@ -7,7 +7,8 @@ export interface RowWrites {
 
 /**
  * Replicated state that is kept in memory by name, and brought to the engine as a checkpoint begins: what came and went
- * since the last one is never written. The order in which it iterates depends on restarts and snapshots: nothing that apply does may.
+ * since the last one is never written. The order in which it iterates depends on restarts and snapshots: nothing that
+ * apply does may.
  */
 export class StagedRows<T> {
   readonly #encode: (value: T) => Uint8Array;

@@ -1,4 +1,6 @@
-/** Which plain keys and locks requests of one range read or may change: what intents keep them from (T2 of decision 19). */
+/**
+ * Which plain keys and locks requests of one range read or may change: what intents keep them from (T2 of decision 19).
+ */
 import type { LockId } from '@remora/lock';
 import {
   type Compare,

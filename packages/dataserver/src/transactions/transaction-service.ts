@@ -12,7 +12,9 @@ interface TransactionServiceDeps {
   readonly commands: Pick<CommandQueue, 'propose'>;
 }
 
-/** The part of a replica that resolves transactions over several ranges; apply does the rest (range-transactions.ts). */
+/**
+ * The part of a replica that resolves transactions over several ranges; apply does the rest (range-transactions.ts).
+ */
 export class TransactionService {
   readonly #context: ReplicaContext;
   readonly #waits: IntentWaitQueue;

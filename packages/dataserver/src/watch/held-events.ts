@@ -2,8 +2,9 @@ import type { KvEvent } from '@remora/protocol';
 import { bytesOf, type RevisionEvents } from './event-ring.ts';
 
 /**
- * Events that wait to be told, as a transaction over several ranges may still commit with an older revision: the order of
- * events is that of revisions, whatever the order in which they are applied (T6 of decision 19). Nearly always empty.
+ * Events that wait to be told, as a transaction over several ranges may still commit with an older revision: the order
+ * of events is that of revisions, whatever the order in which they are applied (T6 of decision 19). Nearly always
+ * empty.
  */
 export class HeldEvents {
   /** Ascending by revision. */
@@ -27,7 +28,8 @@ export class HeldEvents {
     let at = this.#groups.length;
     while (at > 0 && (this.#groups[at - 1]?.revision ?? 0) > revision) at--;
     const before = this.#groups[at - 1];
-    // Two parts of one transaction, whose ranges were merged: a revision is told as a whole, or a watch goes on behind half of it.
+    // Two parts of one transaction, whose ranges were merged: a revision is told as a whole, or a watch goes on behind
+    // half of it.
     if (before?.revision === revision) this.#groups[at - 1] = { revision, events: [...before.events, ...events] };
     else this.#groups.splice(at, 0, { revision, events });
     this.#bytes += bytesOf(events);

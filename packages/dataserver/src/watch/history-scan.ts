@@ -19,8 +19,8 @@ interface Found {
  * The oldest changes of a span with revisions in `[from, below)`, read from storage. `upTo`: everything of the span
  * below this revision is included.
  *
- * H1. Memory is bounded: only the oldest `EVENTS_MAX` changes or `BYTES_MAX` bytes are kept, whatever the span holds; a revision is
- *     included whole or not at all.
+ * H1. Memory is bounded: only the oldest `EVENTS_MAX` changes or `BYTES_MAX` bytes are kept, whatever the span holds; a
+ *     revision is included whole or not at all.
  */
 export async function scanHistory(
   engine: Engine,
@@ -141,7 +141,9 @@ class OldestEvents {
   }
 }
 
-/** History does not know in which order a command changed its keys: within a revision they come in the order of keys. */
+/**
+ * History does not know in which order a command changed its keys: within a revision they come in the order of keys.
+ */
 function inOrder(a: Found, b: Found): number {
   return a.revision - b.revision || compareBytes(a.event.kv.key, b.event.kv.key);
 }

@@ -21,7 +21,9 @@ export interface WatchHubOptions {
 /** A message is closed at this many events or bytes; the events of one revision always share a message. */
 const MESSAGE_EVENTS_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 1024 * 1024;
-/** History scans at a time; further watches wait for their turn. So many messages may follow on a stream that blocks. */
+/**
+ * History scans at a time; further watches wait for their turn. So many messages may follow on a stream that blocks.
+ */
 const SCANS_MAX = 4;
 /** In place of a question: the watch is told how far it is, and that answers nothing. */
 const NO_QUESTION = 0;
@@ -35,18 +37,19 @@ const NO_QUESTION = 0;
  *     history when the stream drains; nothing is queued for it.
  * W3. A watch that is not synced is in its stream's `behind`, or a scan of history is under way or waits for it; a
  *     stream that drains takes those that are behind in turn, so none of them starves.
- * W4. Nothing is told at or above the earliest revision at which a prepared transaction may commit. Events wait for that
- *     (`held`), as many as the ring may have bytes. Who is as far as is told but not as far as the ring begins, after a
- *     restart or when there were more, is `stalled`: it goes on from history when there is more to tell.
- * W5. Whoever is synced is told at each compaction how far it is, and so can go on behind that at another leader; and when its
- *     keys go to another range by a merge. What it was told last may be compacted by then: its keys may not have changed
- *     for long.
+ * W4. Nothing is told at or above the earliest revision at which a prepared transaction may commit. Events wait for
+ *     that (`held`), as many as the ring may have bytes. Who is as far as is told but not as far as the ring begins,
+ *     after a restart or when there were more, is `stalled`: it goes on from history when there is more to tell.
+ * W5. Whoever is synced is told at each compaction how far it is, and so can go on behind that at another leader; and
+ *     when its keys go to another range by a merge. What it was told last may be compacted by then: its keys may not
+ *     have changed for long.
  * W6. A watch that cannot be told now how far it is, as it is not synced or its stream is behind, is in its stream's
  *     `asked`, and is told as soon as it can be: it may have nothing else to hear, and the caller waits. Events do not
  *     answer a question: a watch that is being caught up has further ones to come. The answer names at least what was
  *     closed for the question (`WatchSession` WS6). Where a merge meanwhile brought keys of which less is closed, the
  *     watch is told that, which answers nothing, and the gateway asks again.
- * W7. A watch from now on begins behind what is closed: some of that may not have been told yet to those who were there.
+ * W7. A watch from now on begins behind what is closed: some of that may not have been told yet to those who were
+ *     there.
  */
 export class WatchHub implements StreamHub {
   readonly #engine: Engine;
@@ -93,8 +96,8 @@ export class WatchHub implements StreamHub {
   }
 
   /**
-   * Those who were to be told what is held find it in history, and so do they what a prepared transaction commits below the
-   * new ring: a merge brings a revision that may be above it.
+   * Those who were to be told what is held find it in history, and so do they what a prepared transaction commits below
+   * the new ring: a merge brings a revision that may be above it.
    */
   #dropRing(): void {
     const next = this.#upTo + 1;
@@ -180,8 +183,8 @@ export class WatchHub implements StreamHub {
   }
 
   /**
-   * W5. Its keys are another range's from now on, which writes them above this revision only, and may be compacted as far:
-   * whoever is synced goes on there behind it.
+   * W5. Its keys are another range's from now on, which writes them above this revision only, and may be compacted as
+   * far: whoever is synced goes on there behind it.
    */
   leave(revision: number): void {
     const upTo = Math.max(this.#upTo, Math.min(revision, this.#earliestCommit() - 1, this.#held.first - 1));

@@ -12,12 +12,12 @@ import { type WatchStream, watchEnded } from './watch-stream.ts';
  * WS4. A watch "from now" begins behind every revision that anybody was given before it was asked for, whatever range
  *      that was for: it is told nothing that was acknowledged before, and nothing at or below the progress that another
  *      watch had announced. So the range closes the newest revision first. A range that counts by itself has closed it.
- * WS5. One that names its first revision begins once nothing comes below that any more, if that was given out before (CL6 of
- *      the range): who reads when it has begun, and does not see a change, is told of it.
+ * WS5. One that names its first revision begins once nothing comes below that any more, if that was given out before
+ *      (CL6 of the range): who reads when it has begun, and does not see a change, is told of it.
  * WS6. A question how far the watches are is answered once the range has closed the newest revision that anybody was
- *      given before, so the answer names at least that one. Where that fails, the watches are told what is closed, which
- *      answers nothing, and the gateway asks again. A replica closes for one question at a time, and then for the last of
- *      those that came meanwhile, which answers them all.
+ *      given before, so the answer names at least that one. Where that fails, the watches are told what is closed,
+ *      which answers nothing, and the gateway asks again. A replica closes for one question at a time, and then for the
+ *      last of those that came meanwhile, which answers them all.
  */
 export class WatchSession {
   readonly #find: (rangeId: number) => ServedReplica | ServiceError;

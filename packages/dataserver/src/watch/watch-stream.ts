@@ -39,7 +39,9 @@ export class WatchStream {
   readonly watchers = new Map<number, Watcher>();
   /** Not synced, and to be caught up when the stream drains; oldest first. */
   readonly behind = new Set<Watcher>();
-  /** To be told how far they are, when they can be, with the last question and what was closed for it (W6 of the hub). */
+  /**
+   * To be told how far they are, when they can be, with the last question and what was closed for it (W6 of the hub).
+   */
   readonly asked = new Map<Watcher, { readonly question: number; readonly closed: number }>();
   /** Asked for while the stream was blocked: each is answered at least once, so they wait too. */
   readonly #waiting = new Map<number, WatchCreate>();

@@ -1,4 +1,6 @@
-/** A store on a disk and an engine that can be stopped dead, under a host whose groups do what a test says. For tests. */
+/**
+ * A store on a disk and an engine that can be stopped dead, under a host whose groups do what a test says. For tests.
+ */
 import { nodeClock, silentLogger } from '@remora/base';
 import type { RpcDialer } from '@remora/protocol';
 import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGroup } from '@remora/raft';

@@ -71,8 +71,8 @@ export class StateBed {
   readonly #meter: RangeMeter | undefined;
 
   /**
-   * Of the range that covers everything, unless another one is given, or what one begins with that was split off; ranges
-   * may share an engine.
+   * Of the range that covers everything, unless another one is given, or what one begins with that was split off;
+   * ranges may share an engine.
    */
   constructor(
     given: {

@@ -29,7 +29,9 @@ export function neighbours(engine?: MemoryEngine): readonly [StateBed, StateBed]
   return [left, right];
 }
 
-/** A prepare of part 0 or another one; its operations are of branch 0 and numbered as they come, unless they say else. */
+/**
+ * A prepare of part 0 or another one; its operations are of branch 0 and numbered as they come, unless they say else.
+ */
 export function prepare(
   txnId: string,
   part: number,

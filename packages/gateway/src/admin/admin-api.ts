@@ -47,7 +47,10 @@ interface HealthKnowledge {
   withoutMasters(): CheckReport | undefined;
 }
 
-/** How long to wait for the masters: longer than an election takes; `CHECK_AGAIN_MS` if they have had no leader for longer. */
+/**
+ * How long to wait for the masters: longer than an election takes; `CHECK_AGAIN_MS` if they have had no leader for
+ * longer.
+ */
 const CHECK_MS = 3_000;
 const CHECK_AGAIN_MS = 500;
 
@@ -136,8 +139,8 @@ export class AdminApi {
   }
 
   /**
-   * Refused unless one range has all plain keys: otherwise other ranges would have to be raised as well, and writes between
-   * the steps could not be detected.
+   * Refused unless one range has all plain keys: otherwise other ranges would have to be raised as well, and writes
+   * between the steps could not be detected.
    */
   async beginRestore(request: admin.BeginRestoreRequest, call: CallInfo): Promise<admin.BeginRestoreResponse> {
     const to = toCount(request.revision, 'revision');
@@ -170,7 +173,10 @@ export class AdminApi {
   }
 }
 
-/** The error of a transfer that was not seen to succeed. The node may still lead the range, unless it names another leader. */
+/**
+ * The error of a transfer that was not seen to succeed. The node may still lead the range, unless it names another
+ * leader.
+ */
 function notTaken(status: RangeStatus | undefined, toNode: number, rangeId: number): ServiceError {
   if (status !== undefined && status.leaderNode !== 0) {
     return new ServiceError(

@@ -31,9 +31,9 @@ export interface Attempts<Reply> {
 }
 
 /**
- * Repeats an attempt, with growing pauses, until it is answered or finally refused, or the time is over. Then it rejects with
- * `UNAVAILABLE`, which names `whom` and has the last error as its cause, or with `UNKNOWN_OUTCOME` if it is a change and an
- * answer was lost. Only for requests that may take effect twice.
+ * Repeats an attempt, with growing pauses, until it is answered or finally refused, or the time is over. Then it
+ * rejects with `UNAVAILABLE`, which names `whom` and has the last error as its cause, or with `UNKNOWN_OUTCOME` if it
+ * is a change and an answer was lost. Only for requests that may take effect twice.
  */
 export async function untilAnswered<Reply>(ports: AttemptPorts, attempts: Attempts<Reply>): Promise<Reply> {
   const { whom, timeoutMs, attempt, changes } = attempts;

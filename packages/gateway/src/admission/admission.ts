@@ -14,8 +14,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * Why a gateway refused a request. `rate`: the limit of requests per second; `calls`: too many requests in flight, on one
- * connection or on all; `waits`: too many requests that wait for locks.
+ * Why a gateway refused a request. `rate`: the limit of requests per second; `calls`: too many requests in flight, on
+ * one connection or on all; `waits`: too many requests that wait for locks.
  */
 type Refusal = 'rate' | 'calls' | 'waits';
 

@@ -4,11 +4,11 @@ import { ERROR_TABLE, type ErrorCode, type ServiceError } from '@remora/base';
  * The one place where Remora's errors become etcd's. Go's clientv3 recognises errors by their exact text and status
  * (etcd `api/v3rpc/rpctypes/error.go`); other clients by the status alone.
  *
- * E1. An unknown outcome must not look like a refusal. etcd reports it as UNAVAILABLE "request timed out": clientv3 repeats
- *     UNAVAILABLE for reads only, never for writes. UNKNOWN_OUTCOME is reported like that, and so is DEADLINE_EXCEEDED, which
- *     etcd does not distinguish. A request that was certainly not executed, as there was no leader, has etcd's texts for that.
- *     The trailer `remora-code` distinguishes them all. RESULT_LOST has no row, as its outcome is known: its own message tells
- *     a client that the request was applied.
+ * E1. An unknown outcome must not look like a refusal. etcd reports it as UNAVAILABLE "request timed out": clientv3
+ *     repeats UNAVAILABLE for reads only, never for writes. UNKNOWN_OUTCOME is reported like that, and so is
+ *     DEADLINE_EXCEEDED, which etcd does not distinguish. A request that was certainly not executed, as there was no
+ *     leader, has etcd's texts for that. The trailer `remora-code` distinguishes them all. RESULT_LOST has no row, as
+ *     its outcome is known: its own message tells a client that the request was applied.
  * E2. A text that clients know is sent exactly; the error's own message goes in the trailer `remora-message`.
  */
 export interface EtcdStatus {

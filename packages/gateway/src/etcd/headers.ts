@@ -12,7 +12,10 @@ export class Headers {
     this.#backend = backend;
   }
 
-  /** The header of an answer without keys: its revision is at least the newest that the client has seen on its connection. */
+  /**
+   * The header of an answer without keys: its revision is at least the newest that the client has seen on its
+   * connection.
+   */
   latest(seen: SeenRevision, revision = 0, raftTerm = 0): ResponseHeader {
     seen.newest = Math.max(seen.newest, revision);
     return this.make(seen.newest, raftTerm);

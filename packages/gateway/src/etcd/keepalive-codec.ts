@@ -5,8 +5,8 @@ import type { Headers } from './headers.ts';
 import { toTtlSeconds } from './lease-service.ts';
 
 /**
- * `Lease.LeaseKeepAlive`. The answer for a lease that is gone has TTL 0. Any other failure ends the stream, as in etcd, and the
- * client opens another one: an answer would mean that the lease was renewed or is gone, and neither is known.
+ * `Lease.LeaseKeepAlive`. The answer for a lease that is gone has TTL 0. Any other failure ends the stream, as in etcd,
+ * and the client opens another one: an answer would mean that the lease was renewed or is gone, and neither is known.
  */
 export function keepAliveCodec(
   headers: Headers,

@@ -8,8 +8,8 @@ import type { EtcdLimits } from './limits.ts';
  * Turns etcd's KV requests into typed, checked operations. The checks and their order are those of etcd
  * (`server/etcdserver/api/v3rpc/key.go`); the backend does the last one, that no key is changed twice.
  *
- * Q1. A client may send any 64-bit number. Revisions and versions inside Remora are safe integers well below 2^53, so a larger
- *     number is replaced by one with the same answer.
+ * Q1. A client may send any 64-bit number. Revisions and versions inside Remora are safe integers well below 2^53, so a
+ *     larger number is replaced by one with the same answer.
  */
 
 const SORT_ORDERS = ['none', 'ascend', 'descend'] as const;

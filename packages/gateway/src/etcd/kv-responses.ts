@@ -27,8 +27,8 @@ export function fromDelete(result: DeleteResult, header: pb.ResponseHeader): pb.
 }
 
 /**
- * The header of each part has the revision of the state that it returns: parts before the first change return the state before
- * the transaction. A nested transaction has no revision (etcd `newTxnResp`).
+ * The header of each part has the revision of the state that it returns: parts before the first change return the state
+ * before the transaction. A nested transaction has no revision (etcd `newTxnResp`).
  */
 export function fromTxn(result: TxnResult, header: pb.ResponseHeader): pb.TxnResponse {
   const now = { revision: changesAnything(result) ? header.revision - 1 : header.revision };

@@ -3,8 +3,8 @@ import type * as pb from '@remora/protocol/etcd';
 import { eventBytes, fromEvent } from './kv-responses.ts';
 
 /**
- * Returns the messages for `events`: one, or as many as keep each near `fragmentBytes`. All except the last are marked as
- * fragments, so that a client treats them as one message.
+ * Returns the messages for `events`: one, or as many as keep each near `fragmentBytes`. All except the last are marked
+ * as fragments, so that a client treats them as one message.
  */
 export function toMessages(
   base: pb.WatchResponse,

@@ -19,18 +19,18 @@ export interface ProgressWatch {
  * Answers the progress requests of one stream (watch id -1), as etcd does since 3.5.8
  * (`progressIfSync` in `server/storage/mvcc/watchable_store.go`; etcd-io/etcd#15220).
  *
- * P1. An answer at revision R promises that no event at or below R follows on the stream. So it is sent when every watch of
- *     the stream has reached R: announced watches, watches that are still being created, and watches whose create came after
- *     the request. Watches whose create comes after the answer may start in the past.
- * P2. A watch answers when it is caught up, once per question. Its answer is at least every revision that was acknowledged
- *     before the question (`WatchControl.progress`). All watches are asked after the request came. So R is at least every
- *     revision that was acknowledged before the request, and answers never go back.
- * P3. There is one round at a time. Requests that come during a round are answered together by one further round (P2). So a
- *     stream keeps two flags, however many requests it gets.
- * P4. A request on a stream without watches is dropped, as in etcd. So is one on a stream with a watch that starts at a later
- *     revision than R + 1: its client would resume that watch behind R, too early.
- * P5. A round does not wait for a watch that has ended. A client that creates watches faster than they catch up gets no answer
- *     until it pauses, as in etcd.
+ * P1. An answer at revision R promises that no event at or below R follows on the stream. So it is sent when every
+ *     watch of the stream has reached R: announced watches, watches that are still being created, and watches whose
+ *     create came after the request. Watches whose create comes after the answer may start in the past.
+ * P2. A watch answers when it is caught up, once per question. Its answer is at least every revision that was
+ *     acknowledged before the question (`WatchControl.progress`). All watches are asked after the request came. So R is
+ *     at least every revision that was acknowledged before the request, and answers never go back.
+ * P3. There is one round at a time. Requests that come during a round are answered together by one further round (P2).
+ *     So a stream keeps two flags, however many requests it gets.
+ * P4. A request on a stream without watches is dropped, as in etcd. So is one on a stream with a watch that starts at a
+ *     later revision than R + 1: its client would resume that watch behind R, too early.
+ * P5. A round does not wait for a watch that has ended. A client that creates watches faster than they catch up gets no
+ *     answer until it pauses, as in etcd.
  */
 export class StreamProgress {
   readonly #watches: () => Iterable<ProgressWatch>;

@@ -13,19 +13,19 @@ import { ask, type ProgressWatch, StreamProgress } from './watch-progress.ts';
 /**
  * `Watch.Watch`: any number of watches on one stream, as in etcd (`server/etcdserver/api/v3rpc/watch.go`).
  *
- * W1. Creates are answered in the order of their requests, as clients match answers by order. A watch that is ready before its
- *     turn is paused until then.
+ * W1. Creates are answered in the order of their requests, as clients match answers by order. A watch that is ready
+ *     before its turn is paused until then.
  * W2. After a watch's `canceled` message nothing is sent for its id; some clients fail on an unknown id.
- * W3. While the client does not read, every watch is paused at the backend, and catches up from history later; the stream
- *     keeps at most one message.
- * W4. A watch that ends because of a temporary state of the cluster ends the stream, with a status after which clients resume
- *     all of its watches. A watch that can never go on is answered `canceled`.
+ * W3. While the client does not read, every watch is paused at the backend, and catches up from history later; the
+ *     stream keeps at most one message.
+ * W4. A watch that ends because of a temporary state of the cluster ends the stream, with a status after which clients
+ *     resume all of its watches. A watch that can never go on is answered `canceled`.
  * W5. After a message with a revision as progress, for the stream (watch id -1, `StreamProgress`) or for one watch
- *     (`progress_notify`), no event at or below that revision follows. All fragments of a message are written before any other
- *     message.
- * W6. If clients resume from the header of a message, the header has exactly the revision to resume from: for events and
- *     progress, the revision up to which everything was sent; for the `created` of a watch from the next change on, the
- *     revision behind which it starts. Other headers have the highest revision that the stream has sent so far.
+ *     (`progress_notify`), no event at or below that revision follows. All fragments of a message are written before
+ *     any other message.
+ * W6. If clients resume from the header of a message, the header has exactly the revision to resume from: for events
+ *     and progress, the revision up to which everything was sent; for the `created` of a watch from the next change on,
+ *     the revision behind which it starts. Other headers have the highest revision that the stream has sent so far.
  */
 const NO_WATCH = -1n;
 
@@ -221,7 +221,9 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     }
   }
 
-  /** W1, W3. A paused watch has to start again at its backend, so watches are paused only while events must not be sent. */
+  /**
+   * W1, W3. A paused watch has to start again at its backend, so watches are paused only while events must not be sent.
+   */
   #fitPause(watch: Watch): void {
     const pause = watch.state === 'ready' || (watch.state === 'live' && this.#blocked);
     if (watch.control === undefined || watch.paused === pause || watch.state === 'creating') return;

@@ -45,17 +45,18 @@ export const LEAVE_MARK = 1;
  * Calls over HTTP that may wait: acquires, upgrades, and barriers.
  *
  * HA1. While a call waits, its session is renewed by this node; before and after that, only the client renews it.
- * HA2. A call without a token of the client's own ends with its connection: if the client does not get the answer, its place
- *      in the queue and its grant are taken back.
- * HA3. A client may repeat a call with a token at another node while this one runs. So this node takes nothing back that has
- *      the token: the place and the grant stay until the client repeats the call or releases, or the session ends.
- * HA4. A grant is answered only if the session is known to have been alive after it. The times in the answer count from when
- *      the renewal that showed it was sent.
- * HA5. The cluster remembers that a caller has passed a barrier until the caller confirms it. A call without a token cannot be
- *      repeated, so the record is removed before the answer.
+ * HA2. A call without a token of the client's own ends with its connection: if the client does not get the answer, its
+ *      place in the queue and its grant are taken back.
+ * HA3. A client may repeat a call with a token at another node while this one runs. So this node takes nothing back
+ *      that has the token: the place and the grant stay until the client repeats the call or releases, or the session
+ *      ends.
+ * HA4. A grant is answered only if the session is known to have been alive after it. The times in the answer count from
+ *      when the renewal that showed it was sent.
+ * HA5. The cluster remembers that a caller has passed a barrier until the caller confirms it. A call without a token
+ *      cannot be repeated, so the record is removed before the answer.
  * HA6. Upgrades, and leaving a barrier, name the token: HA3 holds for them.
- * HA7. If a grant or a place in the queue may remain, the answer is not a refusal: the client would not come back for it. The
- *      exception is LOCK_TIMEOUT for a client with a token, which may come back.
+ * HA7. If a grant or a place in the queue may remain, the answer is not a refusal: the client would not come back for
+ *      it. The exception is LOCK_TIMEOUT for a client with a token, which may come back.
  * HA8. A call that may wait takes a slot before it does anything, so that there is room for the calls that end waits.
  */
 export class AcquireCalls {
@@ -71,7 +72,10 @@ export class AcquireCalls {
     return this.#asked(readAcquire(lock, fields, this.#deps.random), signal);
   }
 
-  /** Converts a shared hold to an exclusive one without releasing it. @throws ServiceError as `acquire`, and LOCK_UPGRADE_CONFLICT. */
+  /**
+   * Converts a shared hold to an exclusive one without releasing it. @throws ServiceError as `acquire`, and
+   * LOCK_UPGRADE_CONFLICT.
+   */
   async upgrade(lock: LockId, fields: Fields, signal: AbortSignal): Promise<GrantJson> {
     return (await this.#asked(readUpgrade(lock, fields), signal)).grant;
   }

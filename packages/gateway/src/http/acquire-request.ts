@@ -100,8 +100,9 @@ export function readGrantee(fields: Fields): Grantee {
 }
 
 /**
- * Returns the number of an upgrade or a downgrade of the grant that the client knows. Each conversion makes a new version,
- * so the numbers grow: a repeated call has the same number, and a late one has a number below those of later conversions.
+ * Returns the number of an upgrade or a downgrade of the grant that the client knows. Each conversion makes a new
+ * version, so the numbers grow: a repeated call has the same number, and a late one has a number below those of later
+ * conversions.
  */
 export function conversionAttempt({ version }: Grantee): number {
   return version + ATTEMPT;
@@ -194,14 +195,17 @@ export function acquireCommand(
 }
 
 /**
- * The lease of the session that is opened for an acquire without one. It follows from the token, so that a repeated call
- * finds it at any node, and a release can tell it from a session that several locks share.
+ * The lease of the session that is opened for an acquire without one. It follows from the token, so that a repeated
+ * call finds it at any node, and a release can tell it from a session that several locks share.
  */
 export function ownLease(owner: Pick<AcquireRequest, 'lock' | 'token'>): bigint {
   return (digest(owner).readBigUInt64BE() >> 1n) | 1n;
 }
 
-/** The request id of the command that opens that session: it is applied once while ranges remember it, however late it comes. */
+/**
+ * The request id of the command that opens that session: it is applied once while ranges remember it, however late it
+ * comes.
+ */
 export function ownRequestId(owner: Pick<AcquireRequest, 'lock' | 'token'>): string {
   return `http.${digest(owner).toString('base64url')}`;
 }

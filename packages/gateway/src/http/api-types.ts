@@ -5,7 +5,10 @@ export interface ApiRequest {
   readonly target: string;
   /** The parsed body; undefined if there was none. */
   readonly body?: unknown;
-  /** Aborts when the client is gone or the node stops; its reason is the error to answer with if the client still listens. */
+  /**
+   * Aborts when the client is gone or the node stops; its reason is the error to answer with if the client still
+   * listens.
+   */
   readonly signal: AbortSignal;
 }
 

@@ -54,7 +54,8 @@ const NOT_HELD: readonly string[] = ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSI
  * Calls over HTTP that change a lock or ask about locks, and do not wait.
  *
  * HL1. Renew and release take the fields that acquire answered, and can be repeated.
- * HL2. An acquire that a release with the same token overtakes does not get the lock, even if the release finds no session.
+ * HL2. An acquire that a release with the same token overtakes does not get the lock, even if the release finds no
+ *      session.
  * HL3. A release is several commands. If a later one fails, the answer is UNKNOWN_OUTCOME: its own error would say that
  *      nothing was changed. A repeated call does the rest.
  */
@@ -73,7 +74,8 @@ export class LockCalls {
     const query = { type: 'check', checks: [{ lock, version }] } as const;
     refuse(validateLockQuery(query));
     const { ref, ttlMs } = await this.#calls.renew(parseSession(owner.session));
-    // After the renewal, which keeps the lock from then on. Exempt from the limit: a refusal would hide that it was renewed.
+    // After the renewal, which keeps the lock from then on. Exempt from the limit: a refusal would hide that it was
+    // renewed.
     const { current } = await this.#calls.ask(query, { ofHeartbeat: true });
     if (current[0] !== true) throw new ServiceError('LOCK_NOT_HELD', 'the lock is lost: it was released or taken away');
     return { session: sessionText(ref), ttlMs, validMs: validMs(ttlMs) };
@@ -97,7 +99,8 @@ export class LockCalls {
   }
 
   /**
-   * Releases the lock, or leaves its queue or barrier. It is no error if the lock is no longer held, so the call can be repeated.
+   * Releases the lock, or leaves its queue or barrier. It is no error if the lock is no longer held, so the call can be
+   * repeated.
    *
    * @throws ServiceError UNKNOWN_OUTCOME if only a part of it is known to be done.
    */

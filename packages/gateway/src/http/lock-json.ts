@@ -15,8 +15,8 @@ import type { SessionInfo } from '@remora/protocol';
 import { invalid } from './fields.ts';
 
 /**
- * Returns `lease.incarnation`, with the lease in hexadecimal; opaque to clients. Leases of etcd's clients may be any 64-bit
- * number, which is written without a sign.
+ * Returns `lease.incarnation`, with the lease in hexadecimal; opaque to clients. Leases of etcd's clients may be any
+ * 64-bit number, which is written without a sign.
  */
 export function sessionText({ lease, incarnation }: SessionRef): string {
   return `${BigInt.asUintN(64, lease).toString(16)}.${incarnation}`;

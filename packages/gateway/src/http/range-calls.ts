@@ -31,7 +31,9 @@ export class RangeCalls {
     return result;
   }
 
-  /** Options for a command that its caller may repeat with the same id; ranges remember it for longer than a call takes. */
+  /**
+   * Options for a command that its caller may repeat with the same id; ranges remember it for longer than a call takes.
+   */
   once(requestId: string): Partial<RequestOptions> {
     const nowMs = this.#backend.rangeTimeMs();
     // If the range's time is unknown, the deadline follows from the time-out.

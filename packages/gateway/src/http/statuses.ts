@@ -66,7 +66,9 @@ export function errorAnswer(error: ServiceError): ApiAnswer {
   };
 }
 
-/** `no`: the call would be refused again; `same`: repeat it unchanged, at any node; `later`: repeat it after a pause. */
+/**
+ * `no`: the call would be refused again; `same`: repeat it unchanged, at any node; `later`: repeat it after a pause.
+ */
 function adviceOf(code: ErrorCode): 'no' | 'same' | 'later' {
   // The SDK retries reads by itself; HTTP clients are told that they may.
   if (code === 'DEADLINE_EXCEEDED') return 'same';

@@ -10,7 +10,10 @@ import {
 const PAGE_BYTES = 400_000;
 const PAGE: readonly LockNews[] = [{ type: 'live' }];
 
-/** Pages of states, told one after the other before the client can read any, and a client that reads when the test says so. */
+/**
+ * Pages of states, told one after the other before the client can read any, and a client that reads when the test says
+ * so.
+ */
 class Telling {
   begun = 0;
   /** Bytes of the last time that it began. */

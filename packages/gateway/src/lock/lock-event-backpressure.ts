@@ -18,13 +18,13 @@ export function sharedBacklog(bytes = GROWN_TOGETHER_MAX): HeldBytes {
  * Sends lock events to a client. While the client leaves too much unread, the watch is paused; it starts again with the
  * states of all locks afterwards.
  *
- * UN1. A page of states, or one lock with a thousand holders, is sent whole, however large it is: otherwise the watch would
- *      start again for ever. So at most one of these exceeds the bound.
- * UN2. The states of many locks come faster than clients read. A client that was paused and then has read everything may
- *      leave twice as much unread, so that in the end all states fit. A client that reads nothing is never sent more than the
- *      first bound.
- * UN3. What clients may leave unread beyond the first bound is bounded together. When that is used up, the bound of a client
- *      grows only after other watches have ended.
+ * UN1. A page of states, or one lock with a thousand holders, is sent whole, however large it is: otherwise the watch
+ *      would start again for ever. So at most one of these exceeds the bound.
+ * UN2. The states of many locks come faster than clients read. A client that was paused and then has read everything
+ *      may leave twice as much unread, so that in the end all states fit. A client that reads nothing is never sent
+ *      more than the first bound.
+ * UN3. What clients may leave unread beyond the first bound is bounded together. When that is used up, the bound of a
+ *      client grows only after other watches have ended.
  */
 export class LockEventBackpressure {
   readonly #write: (event: LockNews) => number;

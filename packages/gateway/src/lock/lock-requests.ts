@@ -5,8 +5,8 @@ import type * as pb from '@remora/protocol/remora';
 import type { LockWatchOptions } from '../backend.ts';
 
 /**
- * Turns `remora.v1` requests into commands and queries of the lock layer, checked against its limits. Times in range time are
- * 0 here; the backend knows the range's time and sets them.
+ * Turns `remora.v1` requests into commands and queries of the lock layer, checked against its limits. Times in range
+ * time are 0 here; the backend knows the range's time and sets them.
  */
 const LIST_LIMIT_DEFAULT = 100;
 export const REVOKE_DEFAULT_MS = 30_000;
@@ -61,8 +61,8 @@ export function toCancel(request: pb.CancelRequest): LockCommand {
 }
 
 /**
- * A repeated acquire may still be in flight; only its number tells the range that this release has ended it. An acquire without
- * a number could not be told from a later one.
+ * A repeated acquire may still be in flight; only its number tells the range that this release has ended it. An acquire
+ * without a number could not be told from a later one.
  */
 export function toRelease(request: pb.ReleaseRequest): LockCommand {
   const { all, attempt } = request;

@@ -43,8 +43,8 @@ import { toTerms } from './session-messages.ts';
 /**
  * The unary calls of `remora.v1.Lock` over a backend.
  *
- * LA1. A request that is repeated with the same id is the same command at any gateway, and so is the lease id chosen for a
- *      session: another lease might have its home in another range, which does not remember the request.
+ * LA1. A request that is repeated with the same id is the same command at any gateway, and so is the lease id chosen
+ *      for a session: another lease might have its home in another range, which does not remember the request.
  */
 export class LockApi {
   readonly #backend: Backend;
@@ -173,8 +173,8 @@ export function options(call: CallInfo, requestId: string): RequestOptions {
 }
 
 /**
- * The wait ends a little before the call, so that the place in the queue is given up, and does not outlive a client that no
- * longer listens. Undefined: no limit.
+ * The wait ends a little before the call, so that the place in the queue is given up, and does not outlive a client
+ * that no longer listens. Undefined: no limit.
  */
 function toWaitWithin(waitMs: number | undefined, callerMs: number | undefined): number | undefined {
   if (callerMs === undefined) return waitMs;

@@ -120,7 +120,10 @@ function pipeReply<Result>(backend: Backend, reply: BackendReply<Result> | undef
   return { result, revision, raftTerm, rangeTimeMs: backend.rangeTimeMs(), queuedAt };
 }
 
-/** While the client is behind, the watch is paused at the backend, and catches up from history later: no events are buffered. */
+/**
+ * While the client is behind, the watch is paused at the backend, and catches up from history later: no events are
+ * buffered.
+ */
 function openWatch(
   backend: Backend,
   first: PipeWatchRequest,

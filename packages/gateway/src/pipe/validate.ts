@@ -38,8 +38,8 @@ import {
 const PIPE_TIMEOUT_MS_MAX = 60_000;
 
 /**
- * Checks what a client sends, once, before it reaches the backend, which may rely on well-formed requests of bounded size.
- * Throws a `ServiceError` that says what is wrong.
+ * Checks what a client sends, once, before it reaches the backend, which may rely on well-formed requests of bounded
+ * size. Throws a `ServiceError` that says what is wrong.
  */
 export function validatePipeCommand(request: PipeCommand, limits: RequestLimits): void {
   if (request.requestId === '') throw new ServiceError('INVALID_ARGUMENT', 'a command needs a request id');

@@ -49,13 +49,18 @@ export type Attempted =
       readonly outcome: Pick<TxnPartOutcome, 'txnId' | 'commit'>;
       readonly raftTerm: number;
     }
-  /** Nothing was changed, and nothing remains of the attempt: another transaction was in the way, or ranges were split or merged. */
+  /**
+   * Nothing was changed, and nothing remains of the attempt: another transaction was in the way, or ranges were split
+   * or merged.
+   */
   | { readonly type: 'conflict' }
   | { readonly type: 'rerouted' };
 
 type Prepared = Extract<TxnPrepareResult, { answer: 'prepared' }>;
 
-/** From the first prepare on: longer than an election takes. Intents of a coordinator that has failed remain that long. */
+/**
+ * From the first prepare on: longer than an election takes. Intents of a coordinator that has failed remain that long.
+ */
 const EXPIRES_MS = 3_000;
 const PARTS_AT_A_TIME = 8;
 
@@ -63,16 +68,17 @@ const PARTS_AT_A_TIME = 8;
  * One attempt at a transaction over several ranges, from the first prepare to the decision (decision 19).
  *
  * AT1. The primary's part is prepared and answered before another is sent (T1), and the revision is drawn when all are
- *      prepared, above their floors (T4). A transaction that changes nothing uses no revision up: it returns the state at the
- *      newest one, which its answer carries.
- * AT2. It commits only what all parts were prepared for, under the outcome of all comparisons together. If an operation of an
- *      executed branch cannot be executed, the transaction fails with its error.
- * AT3. An attempt that does not commit is aborted before the next one starts: in its record, and in every range to which a
- *      prepare was sent.
- * AT4. Once the decision is sent, the attempt has failed only if the range says so; otherwise its outcome is unknown. The call
- *      that sends the decision knows whether it was sent, so the end of the request does not cut that call short.
- * AT5. A failure is not remembered, so it says nothing about other attempts at the request: an attempt that another gateway
- *      makes for the same client may be late, and may still commit. The error says so (`unremembered`).
+ *      prepared, above their floors (T4). A transaction that changes nothing uses no revision up: it returns the state
+ *      at the newest one, which its answer carries.
+ * AT2. It commits only what all parts were prepared for, under the outcome of all comparisons together. If an operation
+ *      of an executed branch cannot be executed, the transaction fails with its error.
+ * AT3. An attempt that does not commit is aborted before the next one starts: in its record, and in every range to
+ *      which a prepare was sent.
+ * AT4. Once the decision is sent, the attempt has failed only if the range says so; otherwise its outcome is unknown.
+ *      The call that sends the decision knows whether it was sent, so the end of the request does not cut that call
+ *      short.
+ * AT5. A failure is not remembered, so it says nothing about other attempts at the request: an attempt that another
+ *      gateway makes for the same client may be late, and may still commit. The error says so (`unremembered`).
  */
 export class Attempt {
   readonly #deps: AttemptDeps;

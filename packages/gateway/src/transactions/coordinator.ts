@@ -20,11 +20,11 @@ export interface CoordinatorDeps extends RangeCallsDeps {
 /**
  * Commits transactions whose keys are in several ranges (design §11, decision 19).
  *
- * CT1. A request is applied once: all its attempts carry its id, a range that remembers the id returns the outcome, and an
- *      attempt starts only when the one before is known not to commit.
- * CT2. A request that times out before the decision was sent changes nothing, and its error says so, even if the decision waited
- *      for a leader of its range. Once the decision was sent, the outcome is unknown, never failed. What was prepared is resolved
- *      in the background.
+ * CT1. A request is applied once: all its attempts carry its id, a range that remembers the id returns the outcome, and
+ *      an attempt starts only when the one before is known not to commit.
+ * CT2. A request that times out before the decision was sent changes nothing, and its error says so, even if the
+ *      decision waited for a leader of its range. Once the decision was sent, the outcome is unknown, never failed.
+ *      What was prepared is resolved in the background.
  * CT3. The client is answered when the decision is durable, as soon as all results are known.
  */
 export class Coordinator {
@@ -41,8 +41,8 @@ export class Coordinator {
   }
 
   /**
-   * The number of requests, answered or not, that may have parts prepared in ranges, and of resolutions in progress. If the
-   * coordinator ends while there are any, keys stay locked until the transactions have expired.
+   * The number of requests, answered or not, that may have parts prepared in ranges, and of resolutions in progress. If
+   * the coordinator ends while there are any, keys stay locked until the transactions have expired.
    */
   get inFlight(): number {
     return this.#requests + this.#resolution.inFlight;

@@ -60,7 +60,9 @@ function pieceOf(op: PartOp['op'], whole: Span, span: Span, pieces: number): Par
   return op.type === 'delete' ? { ...op, ...plainKeys(span) } : cut({ op, span: whole }, span).op;
 }
 
-/** The outcome of each comparison, from the outcomes of its pieces. A span without keys compares like one absent key. */
+/**
+ * The outcome of each comparison, from the outcomes of its pieces. A span without keys compares like one absent key.
+ */
 export function outcomes(compares: readonly Compare[], answers: readonly Answers[]): readonly boolean[] {
   const failed = new Set<number>();
   const found = new Set<number>();

@@ -4,8 +4,8 @@ import type { RangeCallsDeps } from '../routing/calls/range-calls.ts';
 import { TransactionResolution, type TxnName } from './txn-resolution.ts';
 
 /**
- * Lets a range finish transactions that their coordinators have left unfinished: it reaches the record of a transaction, and
- * the ranges that have its parts now. Each call ends in bounded time.
+ * Lets a range finish transactions that their coordinators have left unfinished: it reaches the record of a
+ * transaction, and the ranges that have its parts now. Each call ends in bounded time.
  */
 export class TransactionPeers {
   readonly #resolution: TransactionResolution;

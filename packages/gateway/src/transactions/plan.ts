@@ -19,15 +19,15 @@ interface Node {
 }
 
 /**
- * A transaction in the form that ranges take: a list of comparisons, and a list of operations, each in a numbered branch. The
- * plan keeps the nesting, by which it finds the executed branches and puts the results together.
+ * A transaction in the form that ranges take: a list of comparisons, and a list of operations, each in a numbered
+ * branch. The plan keeps the nesting, by which it finds the executed branches and puts the results together.
  */
 export class TxnPlan {
   readonly compares: readonly Compare[];
   readonly ops: readonly PartOp[];
   /**
-   * The routing key beside which the record lies: the first key that may be written. So all attempts at a request have the
-   * same one, and at most one of them can be prepared there.
+   * The routing key beside which the record lies: the first key that may be written. So all attempts at a request have
+   * the same one, and at most one of them can be prepared there.
    */
   readonly primaryKey: Bytes;
   readonly #root: Node;

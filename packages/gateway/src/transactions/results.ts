@@ -6,7 +6,10 @@ import type { TxnPlan } from './plan.ts';
 /** Puts together the results of a transaction's operations from the pieces that ranges have executed. */
 export class Results {
   readonly #plan: Pick<TxnPlan, 'ops'>;
-  /** By the operation's number, then by the first key of the piece: both halves of a split range may return the same piece. */
+  /**
+   * By the operation's number, then by the first key of the piece: both halves of a split range may return the same
+   * piece.
+   */
   readonly #pieces = new Map<number, Map<string, PartResult>>();
 
   constructor(plan: Pick<TxnPlan, 'ops'>) {

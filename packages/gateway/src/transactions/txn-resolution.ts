@@ -24,14 +24,14 @@ const PARTS_AT_A_TIME = 8;
 /**
  * Resolves the parts of a transaction in the ranges that have them, even after its client has the answer.
  *
- * SE1. Parts are addressed by their keys, piece by piece if a range has been split since. That holds for the primary's part,
- *      too: the decision resolves the piece beside the record, but not a piece that a split has moved away.
- * SE2. A committed record is removed only when every piece is known to be resolved: until then, it tells every transaction
- *      that finds an intent how this one ended.
+ * SE1. Parts are addressed by their keys, piece by piece if a range has been split since. That holds for the primary's
+ *      part, too: the decision resolves the piece beside the record, but not a piece that a split has moved away.
+ * SE2. A committed record is removed only when every piece is known to be resolved: until then, it tells every
+ *      transaction that finds an intent how this one ended.
  * SE3. A resolution ends in bounded time. Ranges resolve the rest when the transaction has expired.
  * SE4. Once a decision was sent, parts are aborted only if the record says that the transaction did not commit: a range
- *      releases a part without a check, so an answer mistaken for a refusal would leave the transaction done in one range and
- *      undone in others.
+ *      releases a part without a check, so an answer mistaken for a refusal would leave the transaction done in one
+ *      range and undone in others.
  */
 export class TransactionResolution {
   readonly #deps: RangeCallsDeps;

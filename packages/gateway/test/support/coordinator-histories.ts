@@ -144,8 +144,8 @@ const DEADLINE_MS = 4_000;
  *
  * W1. A request is applied once, and what was answered is what the requests do one after another in the order of their
  *     revisions; so are the pairs at the end. Each grant of the lock has its place in that order too.
- * W2. A request that failed was not applied; a change has a revision above those of all answers before it began, and any
- *     other answer has one that is not below them.
+ * W2. A request that failed was not applied; a change has a revision above those of all answers before it began, and
+ *     any other answer has one that is not below them.
  * W3. A request is answered once, unless its coordinator ended; nothing stays locked.
  */
 export class HistoryWorld {

@@ -42,8 +42,8 @@ interface FakeRange extends RangeDescriptor {
 const RETRIED_MS = 200;
 
 /**
- * Ranges with fixed borders that take part in transactions by the rules of decision 19, each in one place, and a network
- * that is late or loses something. One process more or less ends whenever the test says. For tests.
+ * Ranges with fixed borders that take part in transactions by the rules of decision 19, each in one place, and a
+ * network that is late or loses something. One process more or less ends whenever the test says. For tests.
  */
 export class FakeRanges {
   readonly clock: ManualClock;

@@ -1,4 +1,6 @@
-/** Plain keys, and a lock, as simply as they can be: what operations do to them, and transactions as a whole. For tests. */
+/**
+ * Plain keys, and a lock, as simply as they can be: what operations do to them, and transactions as a whole. For tests.
+ */
 import {
   type Compare,
   compareHolds,

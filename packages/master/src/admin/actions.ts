@@ -280,8 +280,8 @@ export class Actions implements SteeringActions {
   }
 
   /**
-   * What a node has is what the metadata say: reports may be behind them, or not there yet, and what is not reported cannot
-   * be looked at. Returns whether it has anything.
+   * What a node has is what the metadata say: reports may be behind them, or not there yet, and what is not reported
+   * cannot be looked at. Returns whether it has anything.
    */
   #requireReported({ model }: SchedulingView, nodeId: number): boolean {
     const held = this.#deps.state

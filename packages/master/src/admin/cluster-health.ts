@@ -22,7 +22,9 @@ export interface ClusterHealthDeps {
   readonly more: () => readonly HealthCondition[];
 }
 
-/** While nothing is critical, nodes are told what was found at most so long ago: to look takes time in a large cluster. */
+/**
+ * While nothing is critical, nodes are told what was found at most so long ago: to look takes time in a large cluster.
+ */
 const TOLD_AGAIN_MS = 1_000;
 
 /** The problems that the masters' leader finds: for administrators who ask, and for all nodes with each heartbeat. */
@@ -85,9 +87,9 @@ function foundAt(atMs: number, conditions: readonly HealthCondition[]): Found {
 }
 
 /**
- * At most `CONDITIONS_TOLD_MAX`, in their order; if these are not all, the last one says how many are missing. What makes
- * the node unready itself is kept before all else, then what makes other nodes unready: by it the node knows whether any
- * of them would serve better (HC3), and without it all of them could be unready at once.
+ * At most `CONDITIONS_TOLD_MAX`, in their order; if these are not all, the last one says how many are missing. What
+ * makes the node unready itself is kept before all else, then what makes other nodes unready: by it the node knows
+ * whether any of them would serve better (HC3), and without it all of them could be unready at once.
  */
 function worthTelling({ worst, count }: Found, nodeId: number): readonly HealthCondition[] {
   if (count <= CONDITIONS_TOLD_MAX) return worst;

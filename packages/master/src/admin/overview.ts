@@ -67,7 +67,9 @@ interface Held {
   leaders: number;
 }
 
-/** As the ranges have it, not the nodes: one that is silent has not lost its replicas, and may have lost its leaders. */
+/**
+ * As the ranges have it, not the nodes: one that is silent has not lost its replicas, and may have lost its leaders.
+ */
 function heldByNode(ranges: readonly RangeOverview[]): ReadonlyMap<number, Held> {
   const held = new Map<number, Held>();
   for (const { descriptor, leaderNode } of ranges) {

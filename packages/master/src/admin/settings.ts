@@ -137,9 +137,9 @@ export class SettingsSchema {
   }
 
   /**
-   * The values in force. A text that this program does not know or cannot read was written by another version of it, and
-   * counts as not set. So do those that do not go together, as one of them may be set and the other a first value, which the
-   * master that led when it was set had otherwise; no others, as they say who is to be repaired and how.
+   * The values in force. A text that this program does not know or cannot read was written by another version of it,
+   * and counts as not set. So do those that do not go together, as one of them may be set and the other a first value,
+   * which the master that led when it was set had otherwise; no others, as they say who is to be repaired and how.
    */
   effective(texts: SettingTexts): ClusterSettings {
     const flags: Partial<Record<ClusterSettingName, string>> = {};
@@ -157,8 +157,8 @@ export class SettingsSchema {
   }
 
   /**
-   * The text to be kept for a setting, in one form whichever way it was written; empty for the default. Also the value that
-   * is the default here is kept when it is asked for: another master may have another one, by its options.
+   * The text to be kept for a setting, in one form whichever way it was written; empty for the default. Also the value
+   * that is the default here is kept when it is asked for: another master may have another one, by its options.
    * @throws ServiceError INVALID_ARGUMENT that says what would be right: for a name, a value, or one that does not go
    *     with the others.
    */

@@ -51,7 +51,9 @@ export class MasterFinder {
     this.#deps = deps;
   }
 
-  /** One attempt. Who repeats it after a failure waits a little, and asks where the answer pointed to, or the next one. */
+  /**
+   * One attempt. Who repeats it after a failure waits a little, and asks where the answer pointed to, or the next one.
+   */
   call<Request, Reply>(
     method: Method<Request, Reply>,
     request: Request,
@@ -114,9 +116,9 @@ export class MasterFinder {
   }
 
   /**
-   * Where the leader may be, by what the last answer said. Those who follow name a leader that is gone for as long as they
-   * wait for it, and to ask it again takes longer than to ask them until one of them leads: up to the whole time of an
-   * attempt, where a machine is gone and nothing refuses a connection.
+   * Where the leader may be, by what the last answer said. Those who follow name a leader that is gone for as long as
+   * they wait for it, and to ask it again takes longer than to ask them until one of them leads: up to the whole time
+   * of an attempt, where a machine is gone and nothing refuses a connection.
    */
   #failed(error: ServiceError, to: number | string): void {
     this.#failures++;

@@ -72,7 +72,9 @@ export class MasterMembershipController {
     return { self: nodeId, conf, changePending, progress, nodes: this.#nodes(), former, wanted };
   }
 
-  /** Those with the role, and those that are members: one that was started again without it does not run its replica. */
+  /**
+   * Those with the role, and those that are members: one that was started again without it does not run its replica.
+   */
   #nodes(): readonly MasterNode[] {
     const { state, stateOf } = this.#deps;
     const masters = state.nodes().filter(({ nodeId, roles }) => roles.includes('master') || this.isMaster(nodeId));
@@ -87,8 +89,8 @@ export class MasterMembershipController {
 }
 
 /**
- * What a node is to do about its replica of the masters' group. It begins one when it is a member, and ends one when it has
- * left the group, which it never comes back into: so however old the knowledge is, "you have left" is true.
+ * What a node is to do about its replica of the masters' group. It begins one when it is a member, and ends one when it
+ * has left the group, which it never comes back into: so however old the knowledge is, "you have left" is true.
  */
 export function masterTask(
   state: MasterState,

@@ -79,8 +79,8 @@ export function staysBecause(view: MastersView, nodeId: number): string | undefi
 }
 
 /**
- * Why the masters cannot do without a node for a while, as others of them are away or may be; undefined when they can, or when
- * it is none. Of one or two masters each is always missed, which waiting does not change.
+ * Why the masters cannot do without a node for a while, as others of them are away or may be; undefined when they can,
+ * or when it is none. Of one or two masters each is always missed, which waiting does not change.
  */
 export function missedBecause(view: MastersView, nodeId: number): string | undefined {
   const { voters } = view.conf;
@@ -162,7 +162,9 @@ function swap(view: MastersView, leaving: readonly number[], joining: readonly C
     : { type: 'handOver', to, why: `node ${view.self} is leaving` };
 }
 
-/** Learners that nobody needs, as who was to be replaced has come back: no harm is done by another that has caught up. */
+/**
+ * Learners that nobody needs, as who was to be replaced has come back: no harm is done by another that has caught up.
+ */
 function dropSpares({ conf }: MastersView): MastersStep {
   return conf.learners.length === 0
     ? WELL

@@ -10,7 +10,9 @@ export type MasterCommand =
   | { readonly type: 'registerNode'; readonly descriptor: NodeDescriptor }
   /** Creates the first range, over the whole key space, with voters on these nodes; refused when a range exists. */
   | { readonly type: 'bootstrapRange'; readonly nodeIds: readonly number[] }
-  /** Creates several at once, in the order of their keys; the first begins before all keys. Refused when there are any. */
+  /**
+   * Creates several at once, in the order of their keys; the first begins before all keys. Refused when there are any.
+   */
   | { readonly type: 'bootstrapRanges'; readonly ranges: readonly FirstRangePlan[] }
   /** A range says what its membership is now. Nothing changes if the master knows that, or what came later. */
   | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor }
@@ -26,7 +28,9 @@ export type MasterCommand =
   | { readonly type: 'allocateReplicas'; readonly count: number }
   /** Revisions up to this one may be given out; nothing changes if higher ones may already. */
   | { readonly type: 'liftRevisions'; readonly upTo: number }
-  /** Sets one of the cluster's settings; refused unless `expected` is the version of the settings. Empty: the default. */
+  /**
+   * Sets one of the cluster's settings; refused unless `expected` is the version of the settings. Empty: the default.
+   */
   | { readonly type: 'changeSetting'; readonly expected: number; readonly name: string; readonly text: string };
 
 /** One of the ranges that a cluster begins with. */

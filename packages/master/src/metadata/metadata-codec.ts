@@ -1,6 +1,6 @@
 /**
- * Encoding of the masters' log entries and checkpoints. A program stops at a command of an unknown type; so new types are
- * written only once their feature is used.
+ * Encoding of the masters' log entries and checkpoints. A program stops at a command of an unknown type; so new types
+ * are written only once their feature is used.
  */
 import type { Bytes } from '@remora/base';
 import {
@@ -109,8 +109,8 @@ const SettingsKind: schema.Kind<SettingsImage> = mapped(
 
 /**
  * What came later is written once there is any of it: the bound of revisions (version 2), settings (3), duties, pauses,
- * splits and merges (4), gaps in the ids of nodes (5), ranges that begin where people chose (6), and masters that are not
- * those that founded the cluster (7).
+ * splits and merges (4), gaps in the ids of nodes (5), ranges that begin where people chose (6), and masters that are
+ * not those that founded the cluster (7).
  */
 const Image = struct('state of the masters', {
   applied: field(

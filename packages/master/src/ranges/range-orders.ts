@@ -77,7 +77,9 @@ export class RangeOrders {
     this.#director?.ended(rangeId, instruction, result);
   }
 
-  /** Another term of the masters: what was given in an earlier one, by whom ever, has ids that are not known any more. */
+  /**
+   * Another term of the masters: what was given in an earlier one, by whom ever, has ids that are not known any more.
+   */
   termBegan(term: number): void {
     this.#nextId = term * ORDERS_PER_TERM_MAX + 1;
     this.#given.clear();

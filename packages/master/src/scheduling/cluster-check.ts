@@ -2,7 +2,9 @@
 import { type Bytes, compareBytes } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
 
-/** A span of keys that no range has, or two; an empty `end` is unbounded. While a split is being reported it may pass. */
+/**
+ * A span of keys that no range has, or two; an empty `end` is unbounded. While a split is being reported it may pass.
+ */
 export interface CoverageFault {
   readonly type: 'hole' | 'overlap';
   readonly start: Bytes;

@@ -58,7 +58,10 @@ export interface RangeInfo {
   readonly sizeRemark?: string;
 }
 
-/** What a node carries. Leaders do the reads and coordinate the writes; every replica applies the writes. Loads are per second. */
+/**
+ * What a node carries. Leaders do the reads and coordinate the writes; every replica applies the writes. Loads are per
+ * second.
+ */
 export interface NodeTotals {
   readonly leaders: number;
   readonly replicas: number;

@@ -106,7 +106,9 @@ export class Controller {
     return false;
   }
 
-  /** The range's leader did not do what it was told. Once may be for the moment; what is refused again and again fails. */
+  /**
+   * The range's leader did not do what it was told. Once may be for the moment; what is refused again and again fails.
+   */
   refused(rangeId: number, reason: string, nowMs: number): void {
     const operator = this.#running.get(rangeId)?.operator;
     if (operator?.status === 'started' && operator.refuse(reason) >= REFUSALS_MAX) this.failed(rangeId, reason, nowMs);

@@ -3,7 +3,9 @@ import type { ClusterView } from './cluster-model.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** One pair that shares a level weighs more than all pairs that share only the level above: ranges have few replicas. */
+/**
+ * One pair that shares a level weighs more than all pairs that share only the level above: ranges have few replicas.
+ */
 const LEVEL_FACTOR = 64;
 
 /**

@@ -20,8 +20,8 @@ export function isBalancing(kind: OperatorKind): boolean {
 }
 
 /**
- * Whether work of this kind leaves a range alone that was moved lately: it might undo what is good. A merge has waited for
- * its quiet time, and comes right after what brought the two together.
+ * Whether work of this kind leaves a range alone that was moved lately: it might undo what is good. A merge has waited
+ * for its quiet time, and comes right after what brought the two together.
  */
 export function respectsRest(kind: OperatorKind): boolean {
   return kind !== 'scatter' && kind !== 'merge' && isBalancing(kind);

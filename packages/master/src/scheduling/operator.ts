@@ -72,7 +72,10 @@ export function rangesOf({ rangeId, partner }: Pick<Plan, 'rangeId' | 'partner'>
 
 export type OperatorStatus = 'created' | 'started' | 'success' | 'failed' | 'cancelled' | 'timedOut' | 'replaced';
 
-/** O1. Over before it was started: somebody cancelled it, it was replaced, its range never reported in time, or it could not begin. */
+/**
+ * O1. Over before it was started: somebody cancelled it, it was replaced, its range never reported in time, or it could
+ *     not begin.
+ */
 export const LEGAL: Readonly<Record<OperatorStatus, readonly OperatorStatus[]>> = {
   created: ['started', 'cancelled', 'timedOut', 'replaced'],
   started: ['success', 'failed', 'cancelled', 'timedOut', 'replaced'],

@@ -142,8 +142,8 @@ function checkTooMany(range: RangeInfo, view: SchedulingView): Verdict | undefin
 }
 
 /**
- * Voters, those first that are missed least: silent, behind, not serving, badly apart, on a node with many, not the leader.
- * What is silent or behind is no redundancy; a node that gives things away, or pauses, has a good replica yet.
+ * Voters, those first that are missed least: silent, behind, not serving, badly apart, on a node with many, not the
+ * leader. What is silent or behind is no redundancy; a node that gives things away, or pauses, has a good replica yet.
  */
 function byExpendability(range: RangeInfo, view: SchedulingView): readonly number[] {
   const voters = voterNodes(range);

@@ -1,12 +1,14 @@
-/** Scheduling as what decides on reports of leaders: translates their reports, and the outcomes of what they were told. */
+/**
+ * Scheduling as what decides on reports of leaders: translates their reports, and the outcomes of what they were told.
+ */
 import type { OrderResult, RangeInstruction } from '@remora/protocol';
 import type { RangeDirector, ReportedRange } from '../ranges/range-orders.ts';
 import type { RangeInfo } from './cluster-model.ts';
 import type { Scheduling } from './scheduling.ts';
 
 /**
- * Shorter silences say nothing: a replica's answer may be due at the moment of the report, and what is planned must not be
- * given up for that. As leaders have it that are asked to change members.
+ * Shorter silences say nothing: a replica's answer may be due at the moment of the report, and what is planned must not
+ * be given up for that. As leaders have it that are asked to change members.
  */
 const SILENT_AFTER_MS = 3_000;
 

@@ -90,9 +90,10 @@ export function requireDecommissionable(view: SchedulingView, nodeId: number): v
 }
 
 /**
- * Throws when ranges would lose their quorum, or while a node that is heard still holds replicas. One that is not heard may
- * be removed before it counts as down: who asks for it says that it will not come back, and it would be refused. But not
- * while too many of the others may be away, which the last reports need not tell yet: it could not come back to help.
+ * Throws when ranges would lose their quorum, or while a node that is heard still holds replicas. One that is not heard
+ * may be removed before it counts as down: who asks for it says that it will not come back, and it would be refused.
+ * But not while too many of the others may be away, which the last reports need not tell yet: it could not come back to
+ * help.
  */
 export function requireRemovable(view: SchedulingView, nodeId: number): void {
   const { info, ranges } = requireNode(view, nodeId);
@@ -125,8 +126,8 @@ export function requireOthersServing(view: SchedulingView, nodeId: number): void
 }
 
 /**
- * Throws when ranges would lose their quorum by a node's stop, with what else is away or may be. A learner counts like the
- * voter that it may be about to become, in the place of another one.
+ * Throws when ranges would lose their quorum by a node's stop, with what else is away or may be. A learner counts like
+ * the voter that it may be about to become, in the place of another one.
  */
 export function requireMaintainable(view: SchedulingView, nodeId: number): void {
   const { model } = view;

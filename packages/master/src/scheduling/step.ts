@@ -20,7 +20,9 @@ import type { Settings } from './settings.ts';
 
 export type Step =
   | { readonly type: 'addLearner'; readonly nodeId: number }
-  /** Learners become voters as voters leave: one configuration replaces the other, jointly if it takes more than one. */
+  /**
+   * Learners become voters as voters leave: one configuration replaces the other, jointly if it takes more than one.
+   */
   | { readonly type: 'changeVoters'; readonly promote: readonly number[]; readonly remove: readonly number[] }
   | { readonly type: 'leaveJoint' }
   | { readonly type: 'transferLeader'; readonly nodeId: number }
@@ -32,7 +34,9 @@ export type Step =
    */
   | { readonly type: 'merge'; readonly source: number; readonly version: number; readonly bytesMax: number };
 
-/** What a range's leader is told to do; told again until its reports show it done, so doing it twice is doing it once. */
+/**
+ * What a range's leader is told to do; told again until its reports show it done, so doing it twice is doing it once.
+ */
 export type Instruction = Exclude<RangeInstruction, { type: 'demote' }>;
 
 export type StepStatus =
@@ -172,7 +176,9 @@ export function notServing(model: ClusterView, nodeId: number): string | undefin
   return info.liveness === 'up' ? undefined : `is ${info.liveness}`;
 }
 
-/** A new version may come of another split than this one, by size or load: a key is looked for among the borders (S5). */
+/**
+ * A new version may come of another split than this one, by size or load: a key is looked for among the borders (S5).
+ */
 function splitStatus(
   step: Extract<Step, { type: 'split' }>,
   range: RangeInfo,
@@ -212,7 +218,9 @@ function mergeStatus(
   return tell({ type: 'merge', source: source.descriptor, bytesMax: step.bytesMax });
 }
 
-/** Whether a replica can become a voter, or the leader: its leader says so, as it is the leader that would refuse it. */
+/**
+ * Whether a replica can become a voter, or the leader: its leader says so, as it is the leader that would refuse it.
+ */
 export function hasCaughtUp(range: RangeInfo, nodeId: number): boolean {
   return progressOn(range, nodeId)?.caughtUp === true;
 }

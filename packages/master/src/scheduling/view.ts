@@ -97,8 +97,8 @@ export class SchedulingView {
   }
 
   /**
-   * The least isolation cost that so many replicas could have, placed one by one. Whatever they have is as good as it can be
-   * while fewer nodes could take them.
+   * The least isolation cost that so many replicas could have, placed one by one. Whatever they have is as good as it
+   * can be while fewer nodes could take them.
    */
   bestIsolation(replicas: number): number {
     const known = this.#bestIsolation.get(replicas);

@@ -20,7 +20,9 @@ interface Waiting {
   readonly done: Done<DrawRevisionsReply>;
 }
 
-/** Confirmed requests that wait for the bound; more are refused. A node has one request under way, so these are nodes. */
+/**
+ * Confirmed requests that wait for the bound; more are refused. A node has one request under way, so these are nodes.
+ */
 const WAITING_MAX = 10_000;
 
 /**

@@ -1,4 +1,6 @@
-/** Neighbours that have become small, and what keeps splits and merges from undoing each other (schedulers/merge.ts). */
+/**
+ * Neighbours that have become small, and what keeps splits and merges from undoing each other (schedulers/merge.ts).
+ */
 import { DEFAULT_SETTINGS } from '../../src/scheduling/index.ts';
 import { type Case, HOUR, MIB, nodes, ring, settings, together } from './clusters.ts';
 import { even } from './outcomes.ts';

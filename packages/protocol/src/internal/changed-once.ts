@@ -1,12 +1,12 @@
 /**
  * A transaction changes each key at most once, so that key and revision name one version of it.
  *
- * CO1. Two operations can *meet* when one request can execute both: operations of one list, and everything nested in that
- *      list. The `success` and the `failure` of one transaction exclude each other, with everything nested in either. What
- *      comparisons say does not count: they may be contradictory, or always hold.
+ * CO1. Two operations can *meet* when one request can execute both: operations of one list, and everything nested in
+ *      that list. The `success` and the `failure` of one transaction exclude each other, with everything nested in
+ *      either. What comparisons say does not count: they may be contradictory, or always hold.
  * CO2. A transaction is refused when two puts of one key can meet, or a put of a key and a delete that covers it, in
- *      whichever order they stand and however deep they are nested. Deletes may overlap each other, as the second one finds
- *      nothing; reads may overlap everything.
+ *      whichever order they stand and however deep they are nested. Deletes may overlap each other, as the second one
+ *      finds nothing; reads may overlap everything.
  * CO3. Which keys exist does not count, so that the same request is refused or accepted whatever is stored.
  *
  * Source: `checkIntervals` of etcd (`server/etcdserver/api/v3rpc/key.go`), which differs in two ways (decision 69): it
@@ -86,8 +86,8 @@ function byStart(a: Change, b: Change): number {
 }
 
 /**
- * Of changes in the order of `byStart`, two of different groups. A put is compared with the delete that reaches furthest of
- * those that begin at its key or before it, and with the one that does so of all other groups.
+ * Of changes in the order of `byStart`, two of different groups. A put is compared with the delete that reaches
+ * furthest of those that begin at its key or before it, and with the one that does so of all other groups.
  */
 function firstClash(changes: readonly Change[]): Clash | undefined {
   let furthest: Change | undefined;

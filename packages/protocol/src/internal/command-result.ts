@@ -52,8 +52,8 @@ export type TxnPrepareResult = { readonly type: 'txnPrepare' } & (
   /** Nothing was prepared: other transactions hold intents here, or commands wait for such. */
   | { readonly answer: 'conflict'; readonly holders: readonly TxnHolder[] }
   /**
-   * Nothing was prepared: the client's request was applied here by an earlier attempt. `result` is `txnPart` if that was
-   * a transaction over several ranges. (A request that failed here before fails so again.)
+   * Nothing was prepared: the client's request was applied here by an earlier attempt. `result` is `txnPart` if that
+   * was a transaction over several ranges. (A request that failed here before fails so again.)
    */
   | { readonly answer: 'remembered'; readonly revision: number; readonly result: CommandResult }
   /** The attempt was aborted here before its prepare came (T9). */

@@ -11,8 +11,9 @@ export type CommandOrigin =
 /**
  * How a request counts against a gateway's limit of requests per second.
  *  - `ordinary`: takes a token; the gateway refuses it when there is none.
- *  - `charged`: takes a token and is never refused. It ends something (a lock, a place in a queue, a lease) and so lowers
- *    the load: refusing it would leave other clients waiting and heartbeats running. Watches are of this class as well.
+ *  - `charged`: takes a token and is never refused. It ends something (a lock, a place in a queue, a lease) and so
+ *    lowers the load: refusing it would leave other clients waiting and heartbeats running. Watches are of this class
+ *    as well.
  *  - `free`: takes none. The leader answers it from memory without a change, and earlier ordinary requests bound how
  *    many there are: without heartbeats a session ends, and its locks with it.
  */
@@ -20,9 +21,15 @@ export type RequestClass = 'ordinary' | 'charged' | 'free';
 
 export interface CommandTraits {
   readonly origin: CommandOrigin;
-  /** Whether it may change something that a revision counts, at most one per command. `unlessRead`: not if it only reads. */
+  /**
+   * Whether it may change something that a revision counts, at most one per command. `unlessRead`: not if it only
+   * reads.
+   */
   readonly needsRevision: boolean | 'unlessRead';
-  /** `byLockCommand`: the lock command inside decides. Steps of transactions and commands of ranges do not pass the limit. */
+  /**
+   * `byLockCommand`: the lock command inside decides. Steps of transactions and commands of ranges do not pass the
+   * limit.
+   */
   readonly admission: RequestClass | 'byLockCommand';
 }
 

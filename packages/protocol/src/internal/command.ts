@@ -58,7 +58,9 @@ export const Command = union('command', 'type', {
       { since: '0.1.0', absent: undefined },
     ),
   }),
-  /** Internal: proposed by the leader; refused when another term has begun or the lease was renewed since (traps 18). */
+  /**
+   * Internal: proposed by the leader; refused when another term has begun or the lease was renewed since (traps 18).
+   */
   leaseExpire: variant(5, {
     id: field(wideInt64, 'The lease.'),
     incarnation: INCARNATION,
@@ -68,8 +70,8 @@ export const Command = union('command', 'type', {
   /** Changes nothing; a barrier, and a way to carry range time on. */
   noop: variant(7, {}),
   /**
-   * Cuts the range in two at a routing key, from which on the keys are the child's. Internal: its leader proposes it, in
-   * an entry of its own, with the ids that the masters gave out for the range as it was at `epoch`.
+   * Cuts the range in two at a routing key, from which on the keys are the child's. Internal: its leader proposes it,
+   * in an entry of its own, with the ids that the masters gave out for the range as it was at `epoch`.
    */
   split: variant(8, {
     cut: spread(
@@ -93,8 +95,8 @@ export const Command = union('command', 'type', {
   ...MERGE_COMMANDS,
   ...LEASE_COMMANDS,
   /**
-   * Gives a lease another TTL. It is no renewal: the lease keeps the time that it has left, and the next heartbeat is for
-   * the new TTL. A change that comes after a later one is refused.
+   * Gives a lease another TTL. It is no renewal: the lease keeps the time that it has left, and the next heartbeat is
+   * for the new TTL. A change that comes after a later one is refused.
    */
   leaseChange: variant(24, {
     id: field(int64, 'The lease.'),
@@ -104,8 +106,8 @@ export const Command = union('command', 'type', {
     condition: maybe(ConditionKind, SHOWN_CONDITION),
   }),
   /**
-   * The time that is left of a lease whose client has been silent for a while: leaders after this `term` give it no more.
-   * Internal, as `leaseExpire`.
+   * The time that is left of a lease whose client has been silent for a while: leaders after this `term` give it no
+   * more. Internal, as `leaseExpire`.
    */
   leaseCheckpoint: variant(25, {
     id: field(int64, 'The lease.'),

@@ -117,8 +117,8 @@ export function publicNode({ incarnation: _, ...node }: NodeDescriptor): PublicN
 }
 
 /**
- * Whether heartbeats of a node arrive, or that a node whose heartbeats arrive takes nothing new. What its operators want
- * of it is its duty (`NodeDuty`).
+ * Whether heartbeats of a node arrive, or that a node whose heartbeats arrive takes nothing new. What its operators
+ * want of it is its duty (`NodeDuty`).
  */
 export const NodeState = words('node state', ['up', 'suspect', 'down', 'draining', 'removed']);
 export type NodeState = Infer<typeof NodeState>;

@@ -2,11 +2,12 @@
  * What can be wrong with a cluster: one table of conditions, and one type that every view shows.
  *
  * HC1. A condition's severity and scope follow from its name alone, so all views agree on them.
- * HC2. `admin check`, `status`, the metrics and `/ready` show the same list (but HC4). docs/how-to/cluster/troubleshoot.md explains each name
- *      (packages/cli/src/node/health-docs.test.ts).
+ * HC2. `admin check`, `status`, the metrics and `/ready` show the same list (but HC4).
+ *      docs/how-to/cluster/troubleshoot.md explains each name (packages/cli/src/node/health-docs.test.ts).
  * HC3. A condition makes a node unready only if it is the node's own and another node would serve better. What concerns
  *      the whole cluster makes no node unready: a load balancer would remove all of them.
- * HC4. Some texts name keys of clients. Probes may come from anywhere, so `/ready` shows these conditions without the keys.
+ * HC4. Some texts name keys of clients. Probes may come from anywhere, so `/ready` shows these conditions without the
+ *      keys.
  */
 import { field, mapped, names, struct, textOf, uint } from '../schema/kinds.ts';
 import type { Kind } from '../schema/shape.ts';
@@ -20,7 +21,9 @@ export type ConditionScope = 'node' | 'cluster';
 interface ConditionKind {
   readonly severity: ConditionSeverity;
   readonly scope: ConditionScope;
-  /** Whether the node whose own it is should get no clients. `unlessAlone`: if another node would serve better (HC3). */
+  /**
+   * Whether the node whose own it is should get no clients. `unlessAlone`: if another node would serve better (HC3).
+   */
   readonly unready?: 'always' | 'unlessAlone';
   /** What it says without the keys that its text names (HC4). */
   readonly withoutKeys?: (rangeId: number) => string;
@@ -74,7 +77,10 @@ export const HEALTH_CONDITIONS = {
 
 export type ConditionName = keyof typeof HEALTH_CONDITIONS;
 
-/** Most conditions that a node reports of itself, and most that the masters tell each node (`notListed` says how many are missing). */
+/**
+ * Most conditions that a node reports of itself, and most that the masters tell each node (`notListed` says how many
+ * are missing).
+ */
 export const CONDITIONS_OF_NODE_MAX = 8;
 export const CONDITIONS_TOLD_MAX = 100;
 

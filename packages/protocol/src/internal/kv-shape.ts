@@ -1,8 +1,14 @@
-/** What makes a read's answer of the pairs that were found, and whether a comparison holds: the same wherever it is done. */
+/**
+ * What makes a read's answer of the pairs that were found, and whether a comparison holds: the same wherever it is
+ * done.
+ */
 import { compareBytes } from '@remora/base';
 import type { KeyCompare, KeyRange, KeyValue, RangeOp, RangeResult } from './kv-types.ts';
 
-/** What a range holds: `kvs` are all of it, or the first of it where the operation can return no more; `count` is of all. */
+/**
+ * What a range holds: `kvs` are all of it, or the first of it where the operation can return no more; `count` is of
+ * all.
+ */
 export interface FoundPairs {
   readonly kvs: readonly KeyValue[];
   readonly count: number;

@@ -9,8 +9,9 @@ export interface NamedNode {
 export type Named<Node> = { readonly node: Node } | { readonly problem: string };
 
 /**
- * The node that is called by its id or its name; of several of that name the one that was not removed. Names may be numbers:
- * where a word is the id of one and the name of another, it is a problem, as what is meant may be removed for good.
+ * The node that is called by its id or its name; of several of that name the one that was not removed. Names may be
+ * numbers: where a word is the id of one and the name of another, it is a problem, as what is meant may be removed for
+ * good.
  */
 export function namedNode<Node extends NamedNode>(nodes: readonly Node[], text: string): Named<Node> {
   const byId = nodes.find(({ nodeId }) => String(nodeId) === text);

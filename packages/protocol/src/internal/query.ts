@@ -1,7 +1,7 @@
 /**
- * Queries are answered by the leader without a log entry, after ReadIndex where they say so. A reader refuses fields of a
- * query that it does not know: what a query asks for restricts its answer. Tags are apart from those of commands, so that
- * a mix-up cannot decode; 56 and 57 are in session-api.ts.
+ * Queries are answered by the leader without a log entry, after ReadIndex where they say so. A reader refuses fields of
+ * a query that it does not know: what a query asks for restricts its answer. Tags are apart from those of commands, so
+ * that a mix-up cannot decode; 56 and 57 are in session-api.ts.
  */
 import {
   added,

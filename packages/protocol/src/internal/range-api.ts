@@ -86,7 +86,9 @@ export const Result: Kind<CommandResult | QueryResult> = choice(
   },
 ) as Kind<CommandResult | QueryResult>;
 
-/** Every reply of a range. An acquire that joined a queue is answered `queued` at once; `lockAwait` waits for the rest. */
+/**
+ * Every reply of a range. An acquire that joined a queue is answered `queued` at once; `lockAwait` waits for the rest.
+ */
 export const RangeReply = struct('range reply', {
   revision: field(uint, 'The last revision of the range, or of the cluster.'),
   raftTerm: field(uint, 'The term of the replica.'),

@@ -3,8 +3,8 @@ import type { Infer } from '../schema/shape.ts';
 import { Epoch, RangeDescriptor } from './descriptor.ts';
 
 /**
- * Recovery from the loss of a majority: the surviving nodes report what they hold, and one replica of each group goes on
- * alone (raft/core/forced.ts; docs/decisions/0031-life-after-a-lost-majority.md).
+ * Recovery from the loss of a majority: the surviving nodes report what they hold, and one replica of each group goes
+ * on alone (raft/core/forced.ts; docs/decisions/0031-life-after-a-lost-majority.md).
  */
 
 /** The group of the masters, among groups of ranges. */

@@ -48,8 +48,8 @@ export type ReadRoutingKey =
   | { readonly ok: false; readonly expected: string };
 
 /**
- * Reads what `routingKeyText` returns; `prefix` is the span of all keys that begin with it. Undefined for text that is in
- * none of the forms: such text is a plain key where those may be typed without `key:`.
+ * Reads what `routingKeyText` returns; `prefix` is the span of all keys that begin with it. Undefined for text that is
+ * in none of the forms: such text is a plain key where those may be typed without `key:`.
  */
 export function readRoutingKey(text: string): ReadRoutingKey | undefined {
   if (text === NO_BOUND) return { ok: true, key: Buffer.of(), prefix: { start: Buffer.of(), end: Buffer.of() } };
@@ -72,7 +72,8 @@ function lockText(key: Bytes): string | undefined {
     const namespace = utf8Text(key.subarray(2, nameStart));
     return namespace === undefined ? undefined : `lock@${escapedNamespace(namespace)}:`;
   }
-  // Only the start of a lock, written as this layer writes it: another key that parses to the same lock is another bound.
+  // Only the start of a lock, written as this layer writes it: another key that parses to the same lock is another
+  // bound.
   const start = key.length > nameStart ? lockStart(key) : undefined;
   if (start === undefined || start.length !== key.length) return undefined;
   const lock = lockOfKey(key);
@@ -114,7 +115,9 @@ function expected(what: string): ReadRoutingKey {
 
 const ESCAPES = 'bytes in the form \\xNN behind each backslash, as in key:a\\x00b; a backslash itself is \\x5c';
 
-/** RT2. Other and separator characters of Unicode (controls, formats, unassigned ones, line ends), and the backslash. */
+/**
+ * RT2. Other and separator characters of Unicode (controls, formats, unassigned ones, line ends), and the backslash.
+ */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\\]/gu;
 
 function escaped(bytes: Bytes): string {

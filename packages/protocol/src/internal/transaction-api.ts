@@ -59,7 +59,9 @@ const TxnPartKind = struct('part', TXN_PART);
 export type TxnPart = Infer<typeof TxnPartKind>;
 
 export const CompareAnswer = words('answer of a comparison', ['holds', 'fails', 'nothing']);
-/** The result of one of the comparisons of a part: `nothing` is that of a span without keys, which other ranges decide. */
+/**
+ * The result of one of the comparisons of a part: `nothing` is that of a span without keys, which other ranges decide.
+ */
 export type CompareAnswer = Infer<typeof CompareAnswer>;
 
 /** Why an operation cannot be executed: the transaction fails with it if it would commit with that branch. */
@@ -122,8 +124,8 @@ const PART = field(Part, 'The number of the part; 0: the primary.');
 export const TXN_COMMANDS = {
   /**
    * Evaluates the comparisons of a part on what is there before the whole transaction (as etcd does), checks its
-   * operations, stores them, and takes its intents, which are held until it is resolved. Part 0 is the primary: it makes
-   * the record of the transaction, beside `primaryKey`, and is sent and answered before all others (T1).
+   * operations, stores them, and takes its intents, which are held until it is resolved. Part 0 is the primary: it
+   * makes the record of the transaction, beside `primaryKey`, and is sent and answered before all others (T1).
    *
    * Its request id is `prepareRequestId`, and its deadline that of the client's request, in the time of this range. A
    * part that is sent again under that id is answered as before; a new attempt has another `txnId`.

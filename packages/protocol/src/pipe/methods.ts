@@ -1,6 +1,6 @@
 /**
- * What clients may call over the Pipe: the SDK's protocol. It is RPC as between nodes (frames that carry all calls of
- * a loop turn), with these methods, over the stream of frames of `node/pipe-link.ts`. Public: a change that an older peer
+ * What clients may call over the Pipe: the SDK's protocol. It is RPC as between nodes (frames that carry all calls of a
+ * loop turn), with these methods, over the stream of frames of `node/pipe-link.ts`. Public: a change that an older peer
  * would misread gets a new method name.
  */
 import { Command } from '../internal/command.ts';
@@ -111,7 +111,10 @@ export const PipeWatchRequest = union('pipe watch request', 'kind', {
 });
 export type PipeWatchRequest = Infer<typeof PipeWatchRequest>;
 
-/** A watch ends by the stream's error; a start that is compacted away by `COMPACTED` with `compactRevision` in the details. */
+/**
+ * A watch ends by the stream's error; a start that is compacted away by `COMPACTED` with `compactRevision` in the
+ * details.
+ */
 export const PipeWatchMessage = union('pipe watch message', 'kind', {
   created: variant(0, { revision: field(uint, 'The revision that it begins behind.') }),
   events: variant(1, {

@@ -2,8 +2,8 @@
  * Who may call what over a link.
  *
  * A1. Only calls inside this process are `local`. The local channel makes that caller; no byte from outside can.
- * A2. A link's caller is a `node` only if its id is above 0, the masters have named it, and it presented the incarnation
- *     that they have (cli/src/node/cluster/peer-identities.ts). Everyone else at a peer port is a `joiner`.
+ * A2. A link's caller is a `node` only if its id is above 0, the masters have named it, and it presented the
+ *     incarnation that they have (cli/src/node/cluster/peer-identities.ts). Everyone else at a peer port is a `joiner`.
  * A3. Every method says who may call it; the field is required, so a new method does not compile without it.
  * A4. A link serves a caller as a node only as long as it is one: when the masters have removed it, or name its id with
  *     another incarnation, the next frame of the caller ends the link with its calls and streams.

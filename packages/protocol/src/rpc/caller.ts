@@ -52,10 +52,10 @@ interface CallerPorts {
  *     the call never left this process, or UNKNOWN_OUTCOME when it left and no answer came (time-out, broken link).
  * C2. Nothing is sent before the link is open; until then calls wait, within the limits.
  * C3. A call that ends without an answer is cancelled at the other side.
- * C4. While anything is open, a peer that gives no sign of life is given up (silence.ts). Frames that come from it are such
- *     signs, and that it takes in what is sent to it.
- * C5. A call that may be made elsewhere ends as soon as the peer gives no sign of life for a moment. The link stays: who
- *     stands still for a moment comes back.
+ * C4. While anything is open, a peer that gives no sign of life is given up (silence.ts). Frames that come from it are
+ *     such signs, and that it takes in what is sent to it.
+ * C5. A call that may be made elsewhere ends as soon as the peer gives no sign of life for a moment. The link stays:
+ *     who stands still for a moment comes back.
  */
 export class LinkCaller implements RpcChannel {
   readonly #link: FrameLink;

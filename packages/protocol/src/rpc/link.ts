@@ -10,7 +10,9 @@ export const FRAME_BYTES_MAX = 64 << 20;
 export interface FrameLink {
   /** Attaches the receiver, once, before anything is delivered. `onOpen` follows when the handshake is done. */
   start(receiver: FrameReceiver): void;
-  /** Sends one frame. False when the link's buffer is full: the frame is taken, but hold further ones until `onDrain`. */
+  /**
+   * Sends one frame. False when the link's buffer is full: the frame is taken, but hold further ones until `onDrain`.
+   */
   send(frame: Uint8Array): boolean;
   /** Told how much waits for this link to have room, by who bounds that for several links together. */
   holdsBack?(bytes: number): void;

@@ -14,7 +14,9 @@ export interface MethodDeclaration<Request, Reply> extends Pick<Method<Request, 
   readonly request: Kind<Request>;
   readonly reply: Kind<Reply>;
   readonly stream?: boolean;
-  /** What becomes of an encoded message before it is put into a frame. Default: nothing; the frame's packer writes it. */
+  /**
+   * What becomes of an encoded message before it is put into a frame. Default: nothing; the frame's packer writes it.
+   */
   readonly pack?: (body: unknown) => unknown;
   /** For the documentation. */
   readonly meaning: string;

@@ -1,7 +1,10 @@
 import { assert } from '@remora/base';
 import type { CallContext, Done, Method, RpcRegistry, StreamContext, StreamSink } from './rpc.ts';
 
-/** A handler whose types were checked when it was registered; here they are forgotten, and the method's codec restores them. */
+/**
+ * A handler whose types were checked when it was registered; here they are forgotten, and the method's codec restores
+ * them.
+ */
 export type Registered =
   | {
       readonly kind: 'call';

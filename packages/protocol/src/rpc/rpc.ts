@@ -18,8 +18,8 @@ export interface Method<Request, Reply> {
   readonly encodeReply: (reply: Reply) => unknown;
   readonly decodeReply: (raw: unknown) => Reply;
   /**
-   * Whether the reply to a request tells what was changed. Default: never. One that is too large to be sent is lost then,
-   * and no refusal.
+   * Whether the reply to a request tells what was changed. Default: never. One that is too large to be sent is lost
+   * then, and no refusal.
    */
   readonly changes?: (request: Request) => boolean;
 }
@@ -28,8 +28,8 @@ export interface CallOptions {
   /** The call fails with UNKNOWN_OUTCOME after this; always finite. */
   readonly timeoutMs: number;
   /**
-   * Somebody else may be asked as well: the call ends with the detail `mute`, long before its time-out, once the peer is
-   * asked for a sign of life and gives none. Default false. For calls that are usually answered at once.
+   * Somebody else may be asked as well: the call ends with the detail `mute`, long before its time-out, once the peer
+   * is asked for a sign of life and gives none. Default false. For calls that are usually answered at once.
    */
   readonly movable?: boolean;
 }
@@ -50,7 +50,10 @@ export interface StreamHandle<Request> {
 }
 
 export interface RpcChannel {
-  /** `done` is called exactly once unless cancelled. Not sent for certain: UNAVAILABLE. Sent, and the link broke: UNKNOWN_OUTCOME. */
+  /**
+   * `done` is called exactly once unless cancelled. Not sent for certain: UNAVAILABLE. Sent, and the link broke:
+   * UNKNOWN_OUTCOME.
+   */
   call<Request, Reply>(
     method: Method<Request, Reply>,
     request: Request,
@@ -68,8 +71,8 @@ export interface RpcChannel {
 export interface CallContext {
   readonly caller: Caller;
   /**
-   * Runs when the caller cancelled or its link broke, if that is before `done`; at once when that was before this call: a
-   * handler that had to wait first has something to take back all the same.
+   * Runs when the caller cancelled or its link broke, if that is before `done`; at once when that was before this call:
+   * a handler that had to wait first has something to take back all the same.
    */
   onCancel(fn: () => void): void;
 }

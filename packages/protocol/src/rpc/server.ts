@@ -30,8 +30,8 @@ const JOINER_QUEUE_BYTES_MAX = 256 * 1024;
 const JOINER_HELD_BYTES_MAX = 64 * 1024;
 
 /**
- * A joiner makes one small call at a time, and anyone may open any number of links as one. One answer may be as large as
- * others': it is the view of the cluster.
+ * A joiner makes one small call at a time, and anyone may open any number of links as one. One answer may be as large
+ * as others': it is the view of the cluster.
  */
 function joinerLimits(limits: ServerLimits): ServerLimits {
   return {
@@ -81,8 +81,8 @@ export interface ServeOptions {
   /** Shared with other links. */
   readonly held?: HeldBytes;
   /**
-   * Who the caller is by now, or why it is refused: asked at each frame, as a node becomes known, is removed, or is known
-   * by another incarnation while its links stand. So it must be cheap.
+   * Who the caller is by now, or why it is refused: asked at each frame, as a node becomes known, is removed, or is
+   * known by another incarnation while its links stand. So it must be cheap.
    */
   readonly identify?: () => Caller | ServiceError;
   /** Told of each call or stream that is refused because too much is under way. */

@@ -2,9 +2,9 @@ import type { Clock } from '@remora/base';
 import { Sweep } from './sweep.ts';
 
 /**
- * A peer that is silent for this long is asked for a sign of life, and given up when none comes within the same time again.
- * A process that is stopped, or a machine that is gone without a word, keeps its connections: only silence tells. Long
- * enough for a loop that is held up by garbage collection or a slow disk.
+ * A peer that is silent for this long is asked for a sign of life, and given up when none comes within the same time
+ * again. A process that is stopped, or a machine that is gone without a word, keeps its connections: only silence
+ * tells. Long enough for a loop that is held up by garbage collection or a slow disk.
  */
 const SILENCE_MS = 1_500;
 /** The same for what may be asked of somebody else as well: to give the peer up is cheap then. */
@@ -29,8 +29,8 @@ export interface SilenceDeps {
 }
 
 /**
- * How long nothing was heard of a peer of which something is awaited (caller.ts C4, C5). Silence is counted in checks that
- * came on time, so that time in which this process could not listen does not count.
+ * How long nothing was heard of a peer of which something is awaited (caller.ts C4, C5). Silence is counted in checks
+ * that came on time, so that time in which this process could not listen does not count.
  */
 export class Silence {
   readonly #deps: SilenceDeps;

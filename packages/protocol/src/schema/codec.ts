@@ -1,12 +1,13 @@
 /**
- * Encoders and decoders made from declarations. A value becomes lists, numbers, text and bytes, which the packer writes;
- * a decoder takes the same from the unpacker, which has checked every count against the bytes that are there.
+ * Encoders and decoders made from declarations. A value becomes lists, numbers, text and bytes, which the packer
+ * writes; a decoder takes the same from the unpacker, which has checked every count against the bytes that are there.
  *
  * SC1. A decoder returns a value of the declared type, within the declared bounds, or throws `MalformedMessage`.
  * SC2. An *open* decoder passes over fields behind those that it knows, in every struct and variant. A *closed* decoder
  *      refuses them. Both fill in fields that the declaration says were added later.
  * SC3. Words, tags and positions are never reused: what an earlier release wrote means the same.
- * SC4. Trailing fields that have their `absent` value are not written, so a message is in the oldest form that can say it.
+ * SC4. Trailing fields that have their `absent` value are not written, so a message is in the oldest form that can say
+ *      it.
  * SC5. A decoder makes nothing of the size that a message announces: lists are read from lists that are there.
  */
 import { assert } from '@remora/base';
@@ -28,7 +29,9 @@ export function openCodec<T>(kind: Kind<T>): Codec<T> {
   return codecOf(kind, 'open');
 }
 
-/** For log entries, commands, stored rows and snapshots: whoever skipped a part of these would do something else (SC2). */
+/**
+ * For log entries, commands, stored rows and snapshots: whoever skipped a part of these would do something else (SC2).
+ */
 export function closedCodec<T>(kind: Kind<T>): Codec<T> {
   return codecOf(kind, 'closed');
 }

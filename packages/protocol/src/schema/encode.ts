@@ -86,7 +86,9 @@ function flagsEncoder(names: readonly string[]): Encode {
 }
 
 export interface FieldsEncoder {
-  /** Writes the fields of `value` behind what is in `out`, without trailing ones that have their `absent` value (SC4). */
+  /**
+   * Writes the fields of `value` behind what is in `out`, without trailing ones that have their `absent` value (SC4).
+   */
   readonly write: (value: unknown, out: unknown[]) => void;
   readonly writeAll: (value: unknown, out: unknown[]) => void;
   /** How many positions `write` writes; at least `least`. */

@@ -173,7 +173,9 @@ export function union<By extends string, const V extends Readonly<Record<string,
   return kind({ is: 'union', name, by, variants, branches: [] });
 }
 
-/** The same, and values of another kind that `by` tells apart too: they travel as the tag of the branch and the value. */
+/**
+ * The same, and values of another kind that `by` tells apart too: they travel as the tag of the branch and the value.
+ */
 export function unionWith<By extends string, const V extends Readonly<Record<string, Variant>>, B>(
   name: string,
   by: By,

@@ -1,6 +1,6 @@
 /**
- * What a declaration is made of. A declaration is data: it says what a message looks like and does nothing. Encoders and
- * decoders (codec.ts), the samples of the tests and the documentation of the wire are all made from it.
+ * What a declaration is made of. A declaration is data: it says what a message looks like and does nothing. Encoders
+ * and decoders (codec.ts), the samples of the tests and the documentation of the wire are all made from it.
  */
 
 declare const valueType: unique symbol;
@@ -20,8 +20,8 @@ export type AnyKind = Kind<unknown>;
 /**
  * How a field stands in its struct. `own`: one position of the list, one field of the object. `leftOut`: the same, and
  * an undefined value has no field in the decoded object. `flat`: the positions of its struct are positions of this one.
- * `spread`: one position, whose fields are fields of this object. `flatSpread`: a union whose variants have one field each:
- * its tag and that field are two positions of this list, and its fields are fields of this object.
+ * `spread`: one position, whose fields are fields of this object. `flatSpread`: a union whose variants have one field
+ * each: its tag and that field are two positions of this list, and its fields are fields of this object.
  */
 export type Placing = 'own' | 'leftOut' | 'flat' | 'spread' | 'flatSpread';
 
@@ -42,7 +42,9 @@ export interface Added {
   readonly absent: unknown;
   /** It is written although it has that value. */
   readonly always: boolean;
-  /** Why a reader that skips the field does no harm. `closed` messages are never skipped over, and have no such reason. */
+  /**
+   * Why a reader that skips the field does no harm. `closed` messages are never skipped over, and have no such reason.
+   */
   readonly skippable: string | undefined;
 }
 

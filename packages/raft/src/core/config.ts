@@ -27,7 +27,9 @@ export interface RaftConfig {
   readonly heartbeatTicks: number;
   /** Run a pre-vote before raising the term (dissertation §9.6). Default true. */
   readonly preVote?: boolean;
-  /** A leader that hears no quorum for `electionTicks` steps down, and voters stick to a leader they hear. Default true. */
+  /**
+   * A leader that hears no quorum for `electionTicks` steps down, and voters stick to a leader they hear. Default true.
+   */
   readonly checkQuorum?: boolean;
   /** Maximum bytes of entries per append message, and per read of entries that left memory; one entry always fits. */
   readonly maxEntryBytesPerMessage: number;
@@ -43,8 +45,8 @@ export interface RaftConfig {
   /** Maximum proposed bytes that a leader has not committed; above it, proposals are refused with `queueFull`. */
   readonly maxUncommittedBytes: number;
   /**
-   * Maximum committed bytes that `ready` handed out and `appliedTo` has not yet reported; also bounds one `Ready`. While
-   * it is reached, no more entries are handed out; one entry always fits.
+   * Maximum committed bytes that `ready` handed out and `appliedTo` has not yet reported; also bounds one `Ready`.
+   * While it is reached, no more entries are handed out; one entry always fits.
    */
   readonly maxApplyingBytes: number;
   /** A follower that lags less than this many entries counts as caught up. Default 500. */
@@ -73,7 +75,10 @@ export interface RaftInitial {
   readonly hardState: HardState;
   /** The configuration as of `applied`. */
   readonly conf: ConfState;
-  /** The position before the log's first entry: what was compacted or came by snapshot; (0, 0) for one with its beginning. */
+  /**
+   * The position before the log's first entry: what was compacted or came by snapshot; (0, 0) for one with its
+   * beginning.
+   */
   readonly start: LogPosition;
   /** The last entries of the log, those to keep in memory: all of them unless there is an `outline`. */
   readonly entries: readonly Entry[];
@@ -87,8 +92,8 @@ export interface RaftInitial {
    */
   readonly restarted: boolean;
   /**
-   * The log has no record yet of `hardState` and `start`, though both would be found again after a crash: they go out with
-   * the first mark, and nothing is promised in that term before it is persisted (persist-gate.ts H1).
+   * The log has no record yet of `hardState` and `start`, though both would be found again after a crash: they go out
+   * with the first mark, and nothing is promised in that term before it is persisted (persist-gate.ts H1).
    */
   readonly unpersisted?: boolean | undefined;
   /**
@@ -97,8 +102,8 @@ export interface RaftInitial {
    */
   readonly firstWaitTicks?: number | undefined;
   /**
-   * For a new group whose members come to be at about the same time, in one term: while there was no leader, this replica asks for
-   * pre-votes again after so many ticks, for an election time-out. Absent: when the next wait is over.
+   * For a new group whose members come to be at about the same time, in one term: while there was no leader, this
+   * replica asks for pre-votes again after so many ticks, for an election time-out. Absent: when the next wait is over.
    */
   readonly firstRetryTicks?: number | undefined;
   /**

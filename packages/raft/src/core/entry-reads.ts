@@ -16,7 +16,10 @@ import { entryBytes } from './log.ts';
 import type { CoreState } from './state.ts';
 import type { Entry, EntryRead, ReplicaId } from './types.ts';
 
-/** Reads of so many times the size of one are handed out to be applied, or under way, at most: one is read while one is applied. */
+/**
+ * Reads of so many times the size of one are handed out to be applied, or under way, at most: one is read while one is
+ * applied.
+ */
 const APPLY_READS_MAX = 2;
 
 /** Asks for the entries from `from` to at most `to` that are not in memory (B1). */
@@ -32,7 +35,9 @@ export function wantEntries(
   s.entryReads.begin(read, s.log.truncations);
 }
 
-/** Takes the answer to a read. Returns the entries that may be used, from `read.from` on; undefined when none may be. */
+/**
+ * Takes the answer to a read. Returns the entries that may be used, from `read.from` on; undefined when none may be.
+ */
 export function takeRead(s: CoreState, read: EntryRead, entries: readonly Entry[]): readonly Entry[] | undefined {
   const inFlight = s.entryReads.end(read);
   if (inFlight === undefined) return undefined;

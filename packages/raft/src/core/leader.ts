@@ -138,8 +138,8 @@ export function confirmReads(s: CoreState): void {
 }
 
 /**
- * Sends every follower what it lacks, as far as the limits allow, but for those whose entries wait (thrifty-replication.ts). Called once
- * per `Ready`: a turn's entries batch.
+ * Sends every follower what it lacks, as far as the limits allow, but for those whose entries wait
+ * (thrifty-replication.ts). Called once per `Ready`: a turn's entries batch.
  */
 export function sendAppends(s: CoreState): void {
   s.sendDirty = false;

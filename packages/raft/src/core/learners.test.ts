@@ -71,7 +71,9 @@ describe('learners', () => {
 });
 
 describe('caught up (design §4)', () => {
-  /** A leader with `length` entries behind its snapshot, and a learner 4 that has acknowledged all but `lag` of them. */
+  /**
+   * A leader with `length` entries behind its snapshot, and a learner 4 that has acknowledged all but `lag` of them.
+   */
   function lagging(length: number, lag: number, config = {}): RaftCore {
     const core = makeLeader({
       learners: [4],

@@ -4,7 +4,9 @@ import { expect, test } from 'vitest';
 import { ENTRY_MEMORY_BYTES, ENTRY_OVERHEAD_BYTES, RaftLog } from './log.ts';
 import type { Entry, LogPosition } from './types.ts';
 
-/** Everything since the beginning, and what is durable: a mark is a copy of the log, and counts as far as it was kept. */
+/**
+ * Everything since the beginning, and what is durable: a mark is a copy of the log, and counts as far as it was kept.
+ */
 class Model {
   start: LogPosition = { index: 0, term: 0 };
   entries: Entry[] = [];

@@ -18,7 +18,9 @@ import type { Entry, LogOutline, LogPosition } from './types.ts';
 
 /** What an entry counts beside its data against every limit in bytes, so that empty entries are not free. */
 export const ENTRY_OVERHEAD_BYTES = 16;
-/** What an entry takes in memory beside its data: its object, and that of its data (measured with Node 20: 150 to 200). */
+/**
+ * What an entry takes in memory beside its data: its object, and that of its data (measured with Node 20: 150 to 200).
+ */
 export const ENTRY_MEMORY_BYTES = 192;
 
 export function entryBytes(entry: Entry): number {

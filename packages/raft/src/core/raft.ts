@@ -161,7 +161,9 @@ export class RaftCore {
     return proposeConf(this.#s, change);
   }
 
-  /** Makes this replica the only member of a group that permanently lost its majority (forced.ts); done when applied. */
+  /**
+   * Makes this replica the only member of a group that permanently lost its majority (forced.ts); done when applied.
+   */
   forceAlone(context: ConfChange['context']): LogPosition | NotForced {
     this.#s.dueTick = 0;
     return forceAlone(this.#s, context);
@@ -221,8 +223,8 @@ export class RaftCore {
   }
 
   /**
-   * To be called at an interval while `appendsWait`: what waits goes out with the next `Ready` if nothing has come behind it
-   * since the last call, or if what was there then is not committed. False if nothing waits any more.
+   * To be called at an interval while `appendsWait`: what waits goes out with the next `Ready` if nothing has come
+   * behind it since the last call, or if what was there then is not committed. False if nothing waits any more.
    */
   reviewAppends(): boolean {
     return reviewWaiting(this.#s);
@@ -244,9 +246,9 @@ export class RaftCore {
   }
 
   /**
-   * What `Ready.entriesWanted` asked for: contiguous from `read.from`, at least one, perhaps not up to `read.to`. Empty,
-   * or entries of another term, when the log was truncated or compacted meanwhile. Throws `InvariantError` when it was
-   * not: then durable entries are lost.
+   * What `Ready.entriesWanted` asked for: contiguous from `read.from`, at least one, perhaps not up to `read.to`.
+   * Empty, or entries of another term, when the log was truncated or compacted meanwhile. Throws `InvariantError` when
+   * it was not: then durable entries are lost.
    */
   entriesRead(read: EntryRead, entries: readonly Entry[]): void {
     const s = this.#s;

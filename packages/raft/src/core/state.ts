@@ -71,7 +71,8 @@ export class CoreState {
   readonly firstTriesUntil: number;
   /**
    * The tick up to which unforced votes are refused: a full election timeout since a leader was heard, whatever term
-   * was learned since, and since a restart, which forgets whom it heard (design §4 ▸). Leases are built on it (lease.ts).
+   * was learned since, and since a restart, which forgets whom it heard (design §4 ▸). Leases are built on it
+   * (lease.ts).
    */
   guardUntil: number;
   /** Answers in the (pre-)election under way. */
@@ -159,7 +160,10 @@ export class CoreState {
     this.electionTimeout = electionTicks + random.int(electionSpreadTicks);
   }
 
-  /** What is left of a follower's wait becomes a quarter of that. A wait that begins anew, as a leader is heard, is whole. */
+  /**
+   * What is left of a follower's wait becomes a quarter of that. A wait that begins anew, as a leader is heard, is
+   * whole.
+   */
   shortenElectionWait(): void {
     const left = this.electionSince + this.electionTimeout - this.time.ticks;
     if (this.role === 'follower' && left > 0) this.electionSince -= Math.ceil((3 * left) / 4);
@@ -197,7 +201,9 @@ export class CoreState {
     return this.installing === undefined && isVoter(this.conf, this.id) && !this.#hasUnappliedConf();
   }
 
-  /** A committed membership change that is not applied yet may decide whose votes count (dissertation §4.1; traps 2). */
+  /**
+   * A committed membership change that is not applied yet may decide whose votes count (dissertation §4.1; traps 2).
+   */
   #hasUnappliedConf(): boolean {
     return this.log.hasConf(this.applied, this.commit);
   }

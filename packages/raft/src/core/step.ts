@@ -66,7 +66,8 @@ function answerStale(s: CoreState, m: Message): void {
     case 'append':
     case 'heartbeat':
     case 'snapshot':
-      // Carries the term and claims nothing: no position was tried, so even a leader of this term learns nothing from it.
+      // Carries the term and claims nothing: no position was tried, so even a leader of this term learns nothing from
+      // it.
       s.send({ ...to, type: 'appendResponse', reject: true, index: 0, hintIndex: 0, hintTerm: 0, commit: s.commit });
       return;
     default:

@@ -40,7 +40,9 @@ export class TermRuns {
     return this.#term[this.#runOf(index)];
   }
 
-  /** The largest index at or below `index` whose term is at most `term`; just before the first run when there is none. */
+  /**
+   * The largest index at or below `index` whose term is at most `term`; just before the first run when there is none.
+   */
   lastAtMost(index: number, term: number): number {
     let run = this.#runOf(index);
     let at = index;

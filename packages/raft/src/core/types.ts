@@ -102,8 +102,8 @@ export interface AppendResponse extends Envelope {
   /** The highest index known to match and be durable; when rejected, the `prevIndex` that did not match. */
   readonly index: number;
   /**
-   * When rejected: where the leader should try next, as (term, index) of the follower's log (etcd-io/raft's hint). A term
-   * at index 0: nowhere, the follower needs a snapshot (follower.ts F4).
+   * When rejected: where the leader should try next, as (term, index) of the follower's log (etcd-io/raft's hint). A
+   * term at index 0: nowhere, the follower needs a snapshot (follower.ts F4).
    */
   readonly hintIndex: number;
   readonly hintTerm: number;

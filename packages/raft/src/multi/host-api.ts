@@ -19,13 +19,15 @@ export interface GroupOptions {
   readonly conf: ConfState;
   /** What the log held for this group at start; absent for a new group. */
   readonly recovered?: RecoveredGroup;
-  /** For a new group, which has no leader to wait for: ticks before this replica campaigns first. Different for each. */
+  /**
+   * For a new group, which has no leader to wait for: ticks before this replica campaigns first. Different for each.
+   */
   readonly firstWaitTicks?: number;
   /** … and before it asks again, while nobody has led yet and the others are about to be created; absent: as always. */
   readonly firstRetryTicks?: number;
   /**
-   * For a new group that begins with a leader: its replica id, as known here. The position at which the members begin has
-   * a term above 0. Of all members' hosts only the leader's own may name itself, once in the life of the group: two
+   * For a new group that begins with a leader: its replica id, as known here. The position at which the members begin
+   * has a term above 0. Of all members' hosts only the leader's own may name itself, once in the life of the group: two
    * leaders of one term would be the end of it (core/roles.ts R3).
    */
   readonly firstLeader?: ReplicaId;
@@ -63,7 +65,9 @@ export interface Group {
   readonly leader: ReplicaId;
   /** True for a leader that has applied an entry of its own term: only then is its state known to be current. */
   readonly ready: boolean;
-  /** Appends one entry and returns its position, or says why not. Persistence and sending happen at the end of the turn. */
+  /**
+   * Appends one entry and returns its position, or says why not. Persistence and sending happen at the end of the turn.
+   */
   propose(data: Uint8Array): LogPosition | Refused;
   /**
    * Calls `done` once this replica, as the leader, is known to have led after the call, and all that was committed
@@ -92,8 +96,8 @@ export interface Group {
    */
   proposeConf(change: ConfChange): LogPosition | Refused;
   /**
-   * Tells the followers at once what is committed; does nothing where this replica does not lead. They learn it with the
-   * entries that follow anyway, or within two heartbeat intervals: for what somebody waits for on all replicas.
+   * Tells the followers at once what is committed; does nothing where this replica does not lead. They learn it with
+   * the entries that follow anyway, or within two heartbeat intervals: for what somebody waits for on all replicas.
    */
   tellCommits(): void;
   transferLeader(to: ReplicaId): Refused | undefined;
@@ -110,13 +114,16 @@ export interface RaftHost {
   createGroup(options: GroupOptions): Group;
   group(groupId: GroupId): Group | undefined;
   /**
-   * Ends the local replica of a group: from the call on it says and applies nothing. Once the state machine is not called
-   * any more, `recorded` is waited for: it makes durable that the replica has ended (design §6), as the log goes after
-   * it. Resolves when no crash brings the log back; a new replica of the group may be created then. For a group that
-   * does not run it does the rest: what a crash in between left undone.
+   * Ends the local replica of a group: from the call on it says and applies nothing. Once the state machine is not
+   * called any more, `recorded` is waited for: it makes durable that the replica has ended (design §6), as the log goes
+   * after it. Resolves when no crash brings the log back; a new replica of the group may be created then. For a group
+   * that does not run it does the rest: what a crash in between left undone.
    */
   removeGroup(groupId: GroupId, recorded?: () => Promise<void>): Promise<void>;
-  /** Resolves when everything appended so far is durable, rejects when the log failed; a checkpoint waits for it (design §6). */
+  /**
+   * Resolves when everything appended so far is durable, rejects when the log failed; a checkpoint waits for it (design
+   * §6).
+   */
   logDurable(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -34,7 +34,9 @@ export interface RecoveredGroup {
   readonly start: LogPosition;
   /** What the log holds behind `start`; may begin before what the state machine has applied. */
   readonly outline: LogOutline;
-  /** The last entries of it, contiguous, as many as the log saw fit to keep at hand; the others are there to be read. */
+  /**
+   * The last entries of it, contiguous, as many as the log saw fit to keep at hand; the others are there to be read.
+   */
   readonly entries: readonly Entry[];
 }
 
@@ -67,8 +69,8 @@ export interface GroupLog {
    */
   readonly full: boolean;
   /**
-   * Reads entries back (L4): contiguous from `from`, at least one, perhaps fewer than fit. None when the log does not hold
-   * `from`; entries that an append under way replaces may come in either form. Rejects with `LogDamagedError` when
+   * Reads entries back (L4): contiguous from `from`, at least one, perhaps fewer than fit. None when the log does not
+   * hold `from`; entries that an append under way replaces may come in either form. Rejects with `LogDamagedError` when
    * they are there and cannot be read: the node must stop.
    */
   read(range: EntryRange): Promise<readonly Entry[]>;
@@ -154,7 +156,10 @@ export interface Transport {
   start(handlers: TransportHandlers): void;
   /** Queues one frame for a node; when its queue is full or it is down, the frame is dropped. */
   send(node: NodeId, messages: readonly GroupMessage[]): void;
-  /** Something may be sent to the node at any time: connects to it, if it is not connected to. Absent: sending does that. */
+  /**
+   * Something may be sent to the node at any time: connects to it, if it is not connected to. Absent: sending does
+   * that.
+   */
   reach?(node: NodeId): void;
   /** Queues a heartbeat or a reply to one, as a frame of its own, under the same rules. */
   sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void;
@@ -199,13 +204,17 @@ export interface StateMachine {
    * Whether a committed membership change takes effect, by the state machine's own rules (design §7: the epoch in its
    * context, for one); absent, all do. Asked between applies, when everything before the change is applied: a pure
    * function of that state, as every replica must find the same. Not asked about leaving a joint configuration, nor
-   * about a forced change (core/membership/forced.ts): these must always be possible. Whoever proposes a change checks the same rules before.
+   * about a forced change (core/membership/forced.ts): these must always be possible. Whoever proposes a change checks
+   * the same rules before.
    */
   admitsConf?(change: ConfChange): boolean;
   /** Role, term or leader changed; called between applies, before entries of the new term are applied. */
   roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void;
   /** A consistent picture of what is applied now; several may be open. */
   snapshot(): StateMachineSnapshot;
-  /** Replaces everything with a snapshot's data; durable, together with its (index, term) and conf, when `finish` resolves. */
+  /**
+   * Replaces everything with a snapshot's data; durable, together with its (index, term) and conf, when `finish`
+   * resolves.
+   */
   install(meta: SnapshotMeta): SnapshotReceiver;
 }

@@ -98,7 +98,10 @@ function filterOf(args: Args): MessageFilter {
   };
 }
 
-/** `deliver from=1 to=(2,3) type=append count=1`; `keep` leaves them under way, to arrive again; `reversed` turns them round. */
+/**
+ * `deliver from=1 to=(2,3) type=append count=1`; `keep` leaves them under way, to arrive again; `reversed` turns them
+ * round.
+ */
 function deliver(world: World, args: Args): void {
   const keep = args.flag('keep');
   const reversed = args.flag('reversed');

@@ -95,7 +95,9 @@ function tick(world: World, args: Args): void {
   }
 }
 
-/** `elect 1 among=(1,2)`: it campaigns, and all that follows happens, by default among all; only the outcome is told. */
+/**
+ * `elect 1 among=(1,2)`: it campaigns, and all that follows happens, by default among all; only the outcome is told.
+ */
 function elect(world: World, args: Args): void {
   campaignNow(world, nodeOf(world, args));
   const nodes = args.numbers('among')?.map((id) => world.running(id)) ?? nodesOf(world, args);

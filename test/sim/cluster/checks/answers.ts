@@ -1,12 +1,13 @@
 /**
  * What gateways answer, held against what apply did and against what had been answered before the question.
  *
- * N1. Real-time order, over all ranges (design §8): a change that is acknowledged has a revision above every answer that came
- *     before its request began. The answer to a command that changed nothing, or to a read of keys, has one that is not
- *     below; only a change of a lease's terms asks for no revision. While one range has all keys, that is true of every answer.
+ * N1. Real-time order, over all ranges (design §8): a change that is acknowledged has a revision above every answer
+ *     that came before its request began. The answer to a command that changed nothing, or to a read of keys, has one
+ *     that is not below; only a change of a lease's terms asks for no revision. While one range has all keys, that is
+ *     true of every answer.
  * N2. An answer is true: what is acknowledged was executed, and its revision is the one that apply gave it.
- * N3. A refusal is true: what a gateway refused, rather than to say that the outcome is unknown, is never executed, unless
- *     it is asked for again.
+ * N3. A refusal is true: what a gateway refused, rather than to say that the outcome is unknown, is never executed,
+ *     unless it is asked for again.
  *
  * A request begins when it first reaches a gateway: an SDK that hears nothing asks another one under the same id.
  */

@@ -2,9 +2,9 @@
  * What apply makes of commands, on all replicas, over restarts and snapshots. A command stands at one position of its
  * range's log: the index of an entry and a place in it.
  *
- * A1. Applied once: a request is executed at one position only, of one range or as one transaction over several, however
- *     often it was sent. Whoever asks again is answered as the first one was. A part of a transaction that is prepared too
- *     late is answered as its abort has left it.
+ * A1. Applied once: a request is executed at one position only, of one range or as one transaction over several,
+ *     however often it was sent. Whoever asks again is answered as the first one was. A part of a transaction that is
+ *     prepared too late is answered as its abort has left it.
  * A2. Every replica makes the same of a command, whenever it applies it, to the last row that it writes.
  * A3. What is refused, and what fails, changes nothing.
  * A4. A revision is given to one command, and they grow with the log.
@@ -31,7 +31,9 @@ export interface Executed {
 interface Committed {
   readonly txnId: string;
   readonly revision: number;
-  /** Some part of it changed a key, as far as parts are applied: otherwise the revision may be that of others as well. */
+  /**
+   * Some part of it changed a key, as far as parts are applied: otherwise the revision may be that of others as well.
+   */
   readonly changed: boolean;
 }
 
@@ -55,8 +57,9 @@ export class AppliedCommands {
   #count = 0;
 
   /**
-   * `merged` is called when a replica has applied the merge of a range into another one. `sawAll` is false for a replica
-   * that begins with a checkpoint: it may answer from outcomes that were executed before this object saw anything.
+   * `merged` is called when a replica has applied the merge of a range into another one. `sawAll` is false for a
+   * replica that begins with a checkpoint: it may answer from outcomes that were executed before this object saw
+   * anything.
    */
   constructor(merged: (sourceId: number) => void = () => {}, sawAll = true) {
     this.#merged = merged;

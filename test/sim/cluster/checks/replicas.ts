@@ -30,7 +30,9 @@ export interface Replica {
   readonly state: RangeState;
 }
 
-/** What stands for a replica's state: text where it is short, so that a difference can be read, and a hash of the rows. */
+/**
+ * What stands for a replica's state: text where it is short, so that a difference can be read, and a hash of the rows.
+ */
 export interface StateSum {
   readonly nodeId: number;
   readonly groupId: number;

@@ -1,4 +1,7 @@
-/** While the cluster works: from time to time the state of every replica, compared with others that were at its position. */
+/**
+ * While the cluster works: from time to time the state of every replica, compared with others that were at its
+ * position.
+ */
 import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';
 import { GivenIds } from './given-ids.ts';

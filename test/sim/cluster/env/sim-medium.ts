@@ -1,6 +1,6 @@
 /**
- * The rows of a node's engine on the machine's disk. It remembers what its last batches replaced: those are the ones that
- * LevelDB would still keep in its own log, and of which it would drop some, at a start, if a bit flipped there.
+ * The rows of a node's engine on the machine's disk. It remembers what its last batches replaced: those are the ones
+ * that LevelDB would still keep in its own log, and of which it would drop some, at a start, if a bit flipped there.
  */
 import type { Bytes } from '@remora/base';
 import type { Name } from '../../../../packages/dataserver/src/engine/latin1.ts';
@@ -57,8 +57,8 @@ export class SimMedium extends MemoryMedium {
 }
 
 /**
- * Batches that the next start of a node does not find. The medium stays as it is until then, for those who check it, and
- * if the bit flips back.
+ * Batches that the next start of a node does not find. The medium stays as it is until then, for those who check it,
+ * and if the bit flips back.
  */
 export class LostBatches {
   readonly #medium: SimMedium;

@@ -1,4 +1,6 @@
-/** What a machine's disk keeps about the node on it: durable at once, as in production each change is synced in place. */
+/**
+ * What a machine's disk keeps about the node on it: durable at once, as in production each change is synced in place.
+ */
 
 import type { KnownNode } from '../../../../packages/cli/src/node/cluster/known-nodes.ts';
 import type { NodeRecords } from '../../../../packages/cli/src/node/node-records.ts';

@@ -1,4 +1,6 @@
-/** What a process logs is part of a run's trace. A fault of the program itself, which the product bears, ends the run. */
+/**
+ * What a process logs is part of a run's trace. A fault of the program itself, which the product bears, ends the run.
+ */
 import type { Logger } from '@remora/base';
 import { hashOfText } from '../../common/hash.ts';
 import type { Trace } from '../../common/trace.ts';

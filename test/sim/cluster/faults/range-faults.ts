@@ -1,6 +1,6 @@
 /**
- * What those who operate a cluster do to its ranges and nodes, by the admin API and at bad moments (admin-user.ts). Only
- * in runs that are steered (topology.ts).
+ * What those who operate a cluster do to its ranges and nodes, by the admin API and at bad moments (admin-user.ts).
+ * Only in runs that are steered (topology.ts).
  *
  * RF1. No node is taken away for good while ranges could not live on the others: three that store data stay.
  */

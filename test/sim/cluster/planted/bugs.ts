@@ -276,7 +276,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     name: 'gateway-takes-a-numbered-acquire-back',
     rule: 'a gateway takes back no acquire that its caller may be asking about elsewhere (acquire.ts A1)',
     file: 'packages/gateway/src/routing/calls/routed-acquire.ts',
-    find: "if (this.#isNumbered) return this.#answer(refusal, undefined);\n    // The command also gives back a grant that came at the last moment. It leaves no mark: the acquire was answered, so its\n    // request id keeps it from being applied again.\n    this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },",
+    find: "if (this.#isNumbered) return this.#answer(refusal, undefined);\n    // The command also gives back a grant that came at the last moment. It leaves no mark: the acquire was answered, so\n    // its request id keeps it from being applied again.\n    this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },",
     replace:
       "const { attempt = 0 } = this.#command;\n    this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
     seed: 8,

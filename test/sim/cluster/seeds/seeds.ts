@@ -4,7 +4,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { FaultEvent } from '../../common/faults/fault.ts';
 import { CHECKED, type RunResult, runSeed } from '../run.ts';
 
-/** A run that once found something, in the product or in the simulation; it stays, and runs with every `npm run test:long`. */
+/**
+ * A run that once found something, in the product or in the simulation; it stays, and runs with every `npm run
+ * test:long`.
+ */
 export interface Regression {
   readonly seed: number;
   readonly found: string;

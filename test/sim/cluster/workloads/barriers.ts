@@ -1,6 +1,6 @@
 /**
- * Barriers that are held while others wait at them, and double barriers, at which parties meet and part. What is promised to
- * them is judged by `BarrierCheck`.
+ * Barriers that are held while others wait at them, and double barriers, at which parties meet and part. What is
+ * promised to them is judged by `BarrierCheck`.
  *
  * BR1. A holder relies on its barrier as long as the SDK says that it holds it, and a party on being inside.
  */

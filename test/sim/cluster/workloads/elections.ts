@@ -1,6 +1,6 @@
 /**
- * Elections: candidates, leaders who proclaim and resign or vanish, processes that go on with the leadership of an earlier one,
- * and those who observe.
+ * Elections: candidates, leaders who proclaim and resign or vanish, processes that go on with the leadership of an
+ * earlier one, and those who observe.
  *
  * EN1. One leads at a time, and leaderships have growing versions (`LockCheck`).
  * EN2. Whoever observes is told the truth, in order (`ElectionCheck`), and at last that nobody leads when nobody does.

@@ -1,8 +1,8 @@
 /**
  * Reads of earlier revisions, and compactions, which end them (design §7).
  *
- * H1. What was there at a revision stays what it was: a read of that revision answers as one did when it was current, also
- *     one that takes it page by page while ranges change, as a backup does.
+ * H1. What was there at a revision stays what it was: a read of that revision answers as one did when it was current,
+ *     also one that takes it page by page while ranges change, as a backup does.
  * H2. Or it answers that the revision is compacted, if it may be by now (known-revisions.ts, F2).
  */
 import type { KeySelector, KvPair } from 'remora';

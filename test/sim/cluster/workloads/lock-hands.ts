@@ -1,6 +1,6 @@
 /**
- * What those have in common who use locks: several hands of a client, each with a session of its own for some of what it
- * acquires; who give up now and then, and end by their session rather than by a release.
+ * What those have in common who use locks: several hands of a client, each with a session of its own for some of what
+ * it acquires; who give up now and then, and end by their session rather than by a release.
  */
 import { assert, type Timer } from '@remora/base';
 import type { ClientSession, HeldLock } from 'remora';
@@ -73,14 +73,20 @@ export class LockHands {
     });
   }
 
-  /** Whether it relies on what it was granted: one that does not hear from the cluster, or was told too late, gives it back. */
+  /**
+   * Whether it relies on what it was granted: one that does not hear from the cluster, or was told too late, gives it
+   * back.
+   */
   relies(use: Use, held: HeldLock | undefined): boolean {
     if (held?.state === 'active' && this.#uses.granted(use, held)) return true;
     this.#uses.over(use);
     return false;
   }
 
-  /** Now and then the session, whose end gives back all that belongs to it; otherwise undefined, and it is to be released. */
+  /**
+   * Now and then the session, whose end gives back all that belongs to it; otherwise undefined, and it is to be
+   * released.
+   */
   endsWith(hand: Hand, { session }: Use): ClientSession | undefined {
     if (session === undefined || hand.life.random.int(8) > 0) return undefined;
     hand.session = undefined;

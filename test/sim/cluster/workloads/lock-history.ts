@@ -1,6 +1,7 @@
 /**
  * What the cluster told those who use locks, as a history of objects with one holder each (`lockModel`). Beside what
- * holders rely on (`lock-uses.ts`) it takes the cluster at its word: who was told that a lock is taken, or still its own.
+ * holders rely on (`lock-uses.ts`) it takes the cluster at its word: who was told that a lock is taken, or still its
+ * own.
  *
  * A1. Whoever asked and was not granted may have been, for a moment, until its acquire was taken back: an acquire of
  *     unknown outcome. Only a try that failed without an answer had no effect (ask.ts G1).
@@ -10,8 +11,8 @@
  *     entering again is an acquire like any other, which the SDK takes back.
  * A4. A grant that is taken away by force before its owner heard of it leaves the owner asking, and it may be granted
  *     the lock again: for each forced release while it asks it may have held the lock once more.
- * A5. A forced release itself is not in the history: it names no version, so all that it may have ended would have to be
- *     tried. Any grant may end at any time (A2), which explains as much.
+ * A5. A forced release itself is not in the history: it names no version, so all that it may have ended would have to
+ *     be tried. Any grant may end at any time (A2), which explains as much.
  */
 import type { ErrorCode } from '@remora/base';
 import type { HeldLock } from 'remora';

@@ -1,9 +1,10 @@
 /**
- * Locks of all kinds, by the SDK: readers and writers, who become one another while they hold, several at once, and permits
- * of a semaphore whose number is changed meanwhile. What is promised to holders and waiters is judged by `LockCheck`.
+ * Locks of all kinds, by the SDK: readers and writers, who become one another while they hold, several at once, and
+ * permits of a semaphore whose number is changed meanwhile. What is promised to holders and waiters is judged by
+ * `LockCheck`.
  *
- * LK1. Who holds is told so: whatever it does with the lock, it is not told that it does not hold it while its session is
- *      certain to live.
+ * LK1. Who holds is told so: whatever it does with the lock, it is not told that it does not hold it while its session
+ *      is certain to live.
  * LK2. What is shown of a lock is consistent: as it was at one moment.
  */
 import { ServiceError, sleep } from '@remora/base';
@@ -293,7 +294,9 @@ function semaphoreOf(from: Pick<ClientSession, 'semaphore'>): Semaphore {
   return from.semaphore(SEMAPHORE, { permits: CAPACITY });
 }
 
-/** Links that broke are noticed only some time after the last fault: what was sent over one is lost, and asked again. */
+/**
+ * Links that broke are noticed only some time after the last fault: what was sent over one is lost, and asked again.
+ */
 async function untilAnswered(ask: () => Promise<unknown>): Promise<void> {
   for (let left = ASKED_AT_MOST; ; left--) {
     try {

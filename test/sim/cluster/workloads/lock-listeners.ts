@@ -1,6 +1,6 @@
 /**
- * Those who listen to what happens to locks, to one of them or to all, for a while each. What they are told is judged by
- * `LockStoryCheck`.
+ * Those who listen to what happens to locks, to one of them or to all, for a while each. What they are told is judged
+ * by `LockStoryCheck`.
  */
 import { sleep } from '@remora/base';
 import type { LockId } from '@remora/lock';

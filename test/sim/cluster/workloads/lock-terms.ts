@@ -1,10 +1,10 @@
 /**
- * Locks that live by terms of their own: leases that are renewed, fixed, capped or bound by a condition, all of which are
- * changed while they are held; lock-delays; holders that leave them to their time.
+ * Locks that live by terms of their own: leases that are renewed, fixed, capped or bound by a condition, all of which
+ * are changed while they are held; lock-delays; holders that leave them to their time.
  *
  * LT1. Who may rely on a lock is judged by `LockCheck`, as of any lock: terms change when that is, and nothing else.
- * LT2. What its holder does not give back stays its own for as long as that was certain, and its lock-delay; and a holder does
- *      not rely on a limited lock for longer than its limit (`LapseCheck`).
+ * LT2. What its holder does not give back stays its own for as long as that was certain, and its lock-delay; and a
+ *      holder does not rely on a limited lock for longer than its limit (`LapseCheck`).
  * LT3. Who holds is told so, as of locks of other kinds.
  */
 import { sleep } from '@remora/base';

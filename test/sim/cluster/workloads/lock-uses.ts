@@ -1,8 +1,8 @@
 /**
  * Who asks for locks, waits for them and relies on them, told to the check as it happens.
  *
- * U1. A holder relies on its lock as long as the SDK says that it may: when another is granted the lock, whoever held it
- *     before must know by its own clock that it does not any more.
+ * U1. A holder relies on its lock as long as the SDK says that it may: when another is granted the lock, whoever held
+ *     it before must know by its own clock that it does not any more.
  * U2. Whoever was seen in the queue stays there until its turn comes, unless its wait has an end, it gives up, or its
  *     session may be over; that too it must know by its own clock.
  * U3. A forced release asks no holder. Nobody can rely on a grant, or on a place in the queue, if one was under way at

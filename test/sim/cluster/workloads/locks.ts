@@ -1,7 +1,7 @@
 /**
  * Locks under contention, with waiters of several kinds, and a resource that takes writes only under the newest fencing
- * version (design §15). What is promised to holders and waiters is judged by `LockCheck`, and what the cluster told them
- * by the search for an order that explains it.
+ * version (design §15). What is promised to holders and waiters is judged by `LockCheck`, and what the cluster told
+ * them by the search for an order that explains it.
  *
  * V1. A version is current until its grant is over: a check never says so of one whose release was acknowledged, or of
  *     one older than a grant that was known; and always of one that its holder relies on.

@@ -1,11 +1,11 @@
 /**
- * Watches of what the other workloads change, from random revisions and from now on, over reconnects and compactions: every
- * change, in order, once, and all changes of a revision (design §10). What happened is known from writes that were
- * acknowledged, and from what other watches saw.
+ * Watches of what the other workloads change, from random revisions and from now on, over reconnects and compactions:
+ * every change, in order, once, and all changes of a revision (design §10). What happened is known from writes that
+ * were acknowledged, and from what other watches saw.
  *
  * N1. A watch from now on begins behind all changes of its keys that were acknowledged before it was asked for.
- * N2. It begins no later than anything that is asked for once it has begun: it says where as an answer does, and what is
- *     written later has a revision above all answers (F1 of the known revisions). From there on nothing is left out.
+ * N2. It begins no later than anything that is asked for once it has begun: it says where as an answer does, and what
+ *     is written later has a revision above all answers (F1 of the known revisions). From there on nothing is left out.
  */
 import { assert, ServiceError, sleep } from '@remora/base';
 import type { KeySelector, KvWatch } from 'remora';

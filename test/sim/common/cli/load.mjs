@@ -38,8 +38,8 @@ export function stateDir(name) {
 }
 
 /**
- * Builds `files` of a simulation, the folder below `test/sim`, each with all that it imports. Resolves to the folder with
- * what was built, and how to take it away. `changed` is a source file that has another text in this build.
+ * Builds `files` of a simulation, the folder below `test/sim`, each with all that it imports. Resolves to the folder
+ * with what was built, and how to take it away. `changed` is a source file that has another text in this build.
  */
 export async function bundle(simulation, { files = PROGRAM, changed } = {}) {
   builds++;
@@ -81,8 +81,8 @@ function withChanged({ file, text }) {
 }
 
 export async function importFrom(dir, name) {
-  // Functions are compiled when first called, not only when called often: hardly any part of a run dominates it, and this
-  // takes a tenth off its time.
+  // Functions are compiled when first called, not only when called often: hardly any part of a run dominates it, and
+  // this takes a tenth off its time.
   setFlagsFromString('--always-sparkplug');
   return import(pathToFileURL(join(dir, `${name}.mjs`)).href);
 }

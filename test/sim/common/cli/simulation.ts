@@ -42,8 +42,8 @@ export interface Simulation {
   /** Of the sums over many seeds: why the run fails although no promise was broken. */
   judge?(figures: Readonly<Record<string, number>>): readonly string[];
   /**
-   * The faults of a seed, where they are drawn before the run: some can be left out then. Absent where each follows from
-   * what the run has come to.
+   * The faults of a seed, where they are drawn before the run: some can be left out then. Absent where each follows
+   * from what the run has come to.
    */
   draw?(seed: number): readonly FaultEvent[];
 }

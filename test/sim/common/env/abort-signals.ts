@@ -1,9 +1,9 @@
 /**
  * Abort signals that go when nobody has what they depend on any more.
  *
- * Node keeps a signal of `AbortSignal.any` for all to see as long as somebody listens to it and nothing has aborted it. In
- * a real process whoever listens comes to an end; in a simulated one that was killed nobody does, and Node would keep the
- * whole world around it: some 15 MB for a seed in which snapshots were under way.
+ * Node keeps a signal of `AbortSignal.any` for all to see as long as somebody listens to it and nothing has aborted it.
+ * In a real process whoever listens comes to an end; in a simulated one that was killed nobody does, and Node would
+ * keep the whole world around it: some 15 MB for a seed in which snapshots were under way.
  */
 
 /** From now on a signal that depends on others is held by those alone. */

@@ -3,7 +3,10 @@ import type { Random } from '@remora/base';
 import type { LinkFaults } from '@remora/raft/testing';
 import type { FaultWorld } from './fault-world.ts';
 
-/** One fault of a schedule. `a`, `b` and `c` are drawn without knowing what they will mean, so that each event stands by itself. */
+/**
+ * One fault of a schedule. `a`, `b` and `c` are drawn without knowing what they will mean, so that each event stands by
+ * itself.
+ */
 export interface FaultEvent {
   readonly atMs: number;
   readonly kind: string;
@@ -26,5 +29,8 @@ export const DRAW_MAX = 1 << 16;
 /** Ends by itself. */
 export const nothing = (): void => {};
 
-/** A link that loses everything. A blocked one loses it as well, but senders learn of it at once, as of a closed connection. */
+/**
+ * A link that loses everything. A blocked one loses it as well, but senders learn of it at once, as of a closed
+ * connection.
+ */
 export const SILENT: Partial<LinkFaults> = { dropPerMille: 1_000 };

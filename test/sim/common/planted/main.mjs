@@ -1,4 +1,5 @@
-// `pnpm planted:raft`: looks for the seeds that find planted bugs, see find.ts. The first argument names the simulation.
+// `pnpm planted:raft`: looks for the seeds that find planted bugs, see find.ts. The first argument names the
+// simulation.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';
 import * as loader from '../cli/load.mjs';

@@ -1,6 +1,6 @@
 /**
- * Tests that a simulation whose runs are short finds its planted bugs. Each is built with the bug in it, and runs the seed
- * that the bug's row names; other tests run the simulation without bugs.
+ * Tests that a simulation whose runs are short finds its planted bugs. Each is built with the bug in it, and runs the
+ * seed that the bug's row names; other tests run the simulation without bugs.
  */
 import { beforeAll, expect, test } from 'vitest';
 import type { PlantedBug } from './planted-bug.ts';
@@ -18,7 +18,10 @@ export interface ShortReplay {
   readonly simulation: string;
   readonly run: RunFile;
   readonly bugs: readonly PlantedBug[];
-  /** A change anywhere makes other runs of the same seeds: where the row's does not find the bug any more, one of these may. */
+  /**
+   * A change anywhere makes other runs of the same seeds: where the row's does not find the bug any more, one of these
+   * may.
+   */
   readonly otherSeeds: number;
   /** Whether a fault is a break of this property; absent: its text begins with it. */
   readonly breaks?: (fault: string, property: string) => boolean;

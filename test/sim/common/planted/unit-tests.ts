@@ -18,8 +18,8 @@ interface Report {
 }
 
 /**
- * Runs the unit tests of the bug's package, of all packages that import it, and of the SDK, with the bug in it. The first
- * file that fails, from the root of the repository; undefined when all pass.
+ * Runs the unit tests of the bug's package, of all packages that import it, and of the SDK, with the bug in it. The
+ * first file that fails, from the root of the repository; undefined when all pass.
  * @throws Error when the tests did not run.
  */
 export async function failingUnitTest(bug: PlantedBug): Promise<string | undefined> {

@@ -9,7 +9,9 @@ export interface ObservedNode {
   /** Groups with a replica here. */
   readonly groupIds: Iterable<GroupId>;
   group(groupId: GroupId): Group | undefined;
-  /** What its engine had made durable is gone, and it is to notice that: its log may begin behind what it has applied. */
+  /**
+   * What its engine had made durable is gone, and it is to notice that: its log may begin behind what it has applied.
+   */
   readonly lostState?: boolean;
   /** The replica of a group here, and the position up to which its state is durable besides the log. */
   stored(groupId: GroupId): { readonly replicaId: ReplicaId; readonly applied: LogPosition } | undefined;

@@ -5,10 +5,11 @@
  *     and the bytes on the medium of its disk.
  * O2. A promise (a vote, a vote request, an acknowledgement) is checked when it leaves, against the medium (design §4).
  * O3. What it finds goes to `fail`, never into the code that it watches.
- * O4. A replica goes on alone only where so many are lost that no quorum is left, and only if it holds whatever any other
- *     that is left knows to be committed (raft/core/forced.ts). What it lacks is lost with the others.
- * O5. A group may be over while it runs: its replicas end one by one, with their logs, once what they replicate is another
- *     group's. What is committed there besides need not be durable, as it has no effect (dataserver/range/merges.ts MR1).
+ * O4. A replica goes on alone only where so many are lost that no quorum is left, and only if it holds whatever any
+ *     other that is left knows to be committed (raft/core/forced.ts). What it lacks is lost with the others.
+ * O5. A group may be over while it runs: its replicas end one by one, with their logs, once what they replicate is
+ *     another group's. What is committed there besides need not be durable, as it has no effect
+ *     (dataserver/range/merges.ts MR1).
  */
 
 import { assert } from '@remora/base';

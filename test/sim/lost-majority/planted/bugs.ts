@@ -1,4 +1,7 @@
-/** Bugs planted for the simulation of lost majorities, one place each; planted-bugs.long.test.ts runs the `seed` of each. */
+/**
+ * Bugs planted for the simulation of lost majorities, one place each; planted-bugs.long.test.ts runs the `seed` of
+ * each.
+ */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
 export const LOST_MAJORITY_BUGS: readonly PlantedBug[] = [

@@ -1,7 +1,11 @@
-/** The durable store of a node beside its log: one record per replica, each change atomic and durable when it is made. */
+/**
+ * The durable store of a node beside its log: one record per replica, each change atomic and durable when it is made.
+ */
 import type { ConfState, LogPosition } from '@remora/raft';
 
-/** A state of the replicated machine. `values` is shared and only ever appended to; `count` says how many belong here. */
+/**
+ * A state of the replicated machine. `values` is shared and only ever appended to; `count` says how many belong here.
+ */
 export interface MachineState {
   readonly applied: LogPosition;
   readonly conf: ConfState;

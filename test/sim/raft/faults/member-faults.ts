@@ -47,7 +47,9 @@ function anywhere(fault: Fault<World>): Fault<World> {
   };
 }
 
-/** A change after which the replicas that are lost for good are the majority would end the group: nobody asks for that. */
+/**
+ * A change after which the replicas that are lost for good are the majority would end the group: nobody asks for that.
+ */
 function leavesQuorum(world: World, conf: ConfState, wanted: ConfChange): boolean {
   const next = changeConf(conf, wanted);
   if ('invalid' in next) return true; // it is refused, or comes to nothing

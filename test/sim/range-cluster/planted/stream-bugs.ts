@@ -1,6 +1,6 @@
 /**
- * Bugs planted for the simulation of etcd watch streams, one place each. stream-bugs.long.test.ts runs the `seed` of each; what
- * the run finds has one of its `properties` in it.
+ * Bugs planted for the simulation of etcd watch streams, one place each. stream-bugs.long.test.ts runs the `seed` of
+ * each; what the run finds has one of its `properties` in it.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 

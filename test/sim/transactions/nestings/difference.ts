@@ -13,7 +13,10 @@ interface Cluster {
 /** History grows, as nothing is compacted. */
 const CASES_OF_A_CLUSTER = 500;
 
-/** One cluster for each way to split the keys. They all are asked the same, and stay the same as long as nothing differs. */
+/**
+ * One cluster for each way to split the keys. They all are asked the same, and stay the same as long as nothing
+ * differs.
+ */
 export class Differences {
   readonly #clusters: readonly Cluster[];
   #cases = 0;

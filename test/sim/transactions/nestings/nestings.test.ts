@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { Differences } from './difference.ts';
 import { casesOf, txnOf } from './nestings.ts';
 
-/** `NESTINGS=all npx vitest run --project unit test/sim/transactions/nestings` takes every case; `NESTINGS=2/8` an eighth. */
+/**
+ * `NESTINGS=all npx vitest run --project unit test/sim/transactions/nestings` takes every case; `NESTINGS=2/8` an
+ * eighth.
+ */
 const which = process.env.NESTINGS;
 /** Otherwise a test takes so many of them, spread evenly. */
 const SAMPLES = Number(process.env.NESTINGS_SAMPLES ?? 2_000);

@@ -68,8 +68,8 @@ export function casesOf(leaves: number): number {
 }
 
 /**
- * One of the cases, by its number. Comparisons are of keys of one range or another, and hold or not: by the bits of a number
- * that all cases together have in every way.
+ * One of the cases, by its number. Comparisons are of keys of one range or another, and hold or not: by the bits of a
+ * number that all cases together have in every way.
  */
 export function txnOf(leaves: number, number: number): Txn {
   const shapes = nestings(leaves);

@@ -1,6 +1,6 @@
 /**
- * A gateway of the product (routing and coordinator) before state machines of the product, each a range whose log is one
- * command after another. No consensus, no network, no faults: a transaction takes as long as its code.
+ * A gateway of the product (routing and coordinator) before state machines of the product, each a range whose log is
+ * one command after another. No consensus, no network, no faults: a transaction takes as long as its code.
  */
 import { SeededRandom, type ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';

@@ -1,7 +1,9 @@
 import { isIPv6 } from 'node:net';
 
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
-/** One machine has as many addresses of IPv6 as it likes: they are counted by the network of 64 bits that it is given. */
+/**
+ * One machine has as many addresses of IPv6 as it likes: they are counted by the network of 64 bits that it is given.
+ */
 const NETWORK_GROUPS = 4;
 const GROUPS = 8;
 

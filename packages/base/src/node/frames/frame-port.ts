@@ -18,7 +18,10 @@ import {
 import { INPUT_LIMITS, InputBudget, type InputLimits, type InputStats } from './input-budget.ts';
 import { OUTPUT_LIMITS, OutputBudget, type OutputLimits, type OutputStats } from './output-budget.ts';
 
-/** What every connection begins with. The last byte but one is the version of what frame-parser.ts and frame-stream.ts describe. */
+/**
+ * What every connection begins with. The last byte but one is the version of what frame-parser.ts and frame-stream.ts
+ * describe.
+ */
 export const OPENING = Buffer.from('REMORA\x01\n', 'latin1');
 
 /** The word of a hello that says what the stream is for. */
@@ -177,8 +180,8 @@ class Patience {
 }
 
 /**
- * Calls `decided` with the first bytes once they tell whether the connection is one of ours; the opening is taken off it
- * then.
+ * Calls `decided` with the first bytes once they tell whether the connection is one of ours; the opening is taken off
+ * it then.
  */
 function onOpening(socket: Socket, decided: (ours: boolean, begun: Buffer) => void): void {
   let begun: Buffer = Buffer.alloc(0);

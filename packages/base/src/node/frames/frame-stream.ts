@@ -159,7 +159,9 @@ export class FrameStream {
     this.#write('data', Buffer.from(JSON.stringify(hello)));
   }
 
-  /** False when much waits to be taken by the socket: the frame is sent, but better hold further ones until `onDrain`. */
+  /**
+   * False when much waits to be taken by the socket: the frame is sent, but better hold further ones until `onDrain`.
+   */
   send(frame: Uint8Array): boolean {
     this.#write('data', frame);
     return this.#socket.writableLength < PENDING_BYTES_SOFT;
@@ -239,7 +241,10 @@ export class FrameStream {
     this.#account?.greeted(); // unless the hello was a node's
   }
 
-  /** What waits to be taken is a sign of life as well (FS3): who probes and does not read is no reason to keep more (FS4). */
+  /**
+   * What waits to be taken is a sign of life as well (FS3): who probes and does not read is no reason to keep more
+   * (FS4).
+   */
   #answer(): void {
     if (this.#socket.writableLength === 0) this.#write('answer', NOTHING);
   }

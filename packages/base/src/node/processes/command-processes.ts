@@ -86,7 +86,10 @@ async function isOver(command: CommandIdentity, table: ProcessTable, clock: Cloc
   }
 }
 
-/** Undefined when the system fails to tell, as where too many files are open: nothing is known then, and it is asked again. */
+/**
+ * Undefined when the system fails to tell, as where too many files are open: nothing is known then, and it is asked
+ * again.
+ */
 function orNone<T>(look: () => T): T | undefined {
   try {
     return look();
@@ -118,8 +121,8 @@ function rowsOf(command: CommandIdentity, table: ProcessTable, extent?: 'some'):
 }
 
 /**
- * Whether one of the session has ended since it was listed: its environment was not told any more. Where the system tells no
- * sessions it tells no environments either, and another look would not help: `ps` lists itself each time.
+ * Whether one of the session has ended since it was listed: its environment was not told any more. Where the system
+ * tells no sessions it tells no environments either, and another look would not help: `ps` lists itself each time.
  */
 function someEnded({ session }: CommandIdentity, rows: readonly ProcessRow[], table: ProcessTable): boolean {
   return rows.some((row) => row.session === session && table.startOf(row.pid) === undefined);

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { listProcesses, type ProcessLook } from './listing.ts';
 
-/** A resting process, and a chain: where `moves` says so, before a reading or a look, its process starts the next and ends. */
+/**
+ * A resting process, and a chain: where `moves` says so, before a reading or a look, its process starts the next and
+ * ends.
+ */
 function chain(moves: readonly boolean[]): ProcessLook {
   let living = 100;
   let step = 0;

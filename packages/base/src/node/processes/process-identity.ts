@@ -7,7 +7,10 @@ export function identityOf({ host, boot, space, pid, startOf }: ProcessTable): P
   return { host, boot, space, pid, start: startOf(pid) ?? '' };
 }
 
-/** Whether the process, or every process of the command, has certainly ended; false whenever that cannot be told from here. */
+/**
+ * Whether the process, or every process of the command, has certainly ended; false whenever that cannot be told from
+ * here.
+ */
 export function isGone(other: ProcessIdentity | CommandIdentity, table: ProcessTable): boolean {
   if (other.host !== table.host) return false;
   // The machine was started anew since.

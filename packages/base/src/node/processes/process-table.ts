@@ -14,8 +14,8 @@ export interface ProcessTable {
   /** When the process of this id started; undefined when there is none (any more). */
   startOf(pid: number): string | undefined;
   /**
-   * All processes that have not ended; undefined where the system does not tell. No chain of processes that start one another
-   * escapes it (listing.ts). With `some`, those that one look finds, as is enough to send signals.
+   * All processes that have not ended; undefined where the system does not tell. No chain of processes that start one
+   * another escapes it (listing.ts). With `some`, those that one look finds, as is enough to send signals.
    *
    * @throws Error when it fails to tell.
    */
@@ -27,8 +27,8 @@ export interface ProcessTable {
 }
 
 /**
- * Linux tells all through `/proc`. Elsewhere `ps` lists processes with their parents and groups, and a process is known by
- * its id alone: it counts as alive while that is in use.
+ * Linux tells all through `/proc`. Elsewhere `ps` lists processes with their parents and groups, and a process is known
+ * by its id alone: it counts as alive while that is in use.
  */
 export function systemProcessTable(): ProcessTable {
   const hasProc = orEmpty(() => readFileSync('/proc/self/stat', 'utf8')) !== '';

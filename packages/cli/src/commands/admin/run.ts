@@ -52,7 +52,9 @@ export interface View {
   readonly json: unknown;
 }
 
-/** Shows once, or again and again: on a terminal in the same place, otherwise one after the other; as JSON a line each. */
+/**
+ * Shows once, or again and again: on a terminal in the same place, otherwise one after the other; as JSON a line each.
+ */
 export async function show(
   flags: ViewFlags,
   shell: Shell,

@@ -16,11 +16,16 @@ export interface KnownClusterDeps {
   readonly masterKnows: (nodeId: number) => NamedPeer | undefined;
 }
 
-/** What a node knows of its cluster: as the masters told last, else as was written down, else by whom it was founded. */
+/**
+ * What a node knows of its cluster: as the masters told last, else as was written down, else by whom it was founded.
+ */
 export class KnownCluster {
   readonly #deps: KnownClusterDeps;
   #view: ClusterView | undefined;
-  /** Why the last write of the nodes failed. It is tried again with each answer of the masters, and logged when it changes. */
+  /**
+   * Why the last write of the nodes failed. It is tried again with each answer of the masters, and logged when it
+   * changes.
+   */
   #writeError = '';
 
   constructor(deps: KnownClusterDeps) {
@@ -74,8 +79,8 @@ export class KnownCluster {
   }
 
   /**
-   * The masters say so. It is on disk before anything that came with it is done: replicas count on their peers being who
-   * they are. A disk that does not take it fails elsewhere, too.
+   * The masters say so. It is on disk before anything that came with it is done: replicas count on their peers being
+   * who they are. A disk that does not take it fails elsewhere, too.
    */
   learn(view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']): void {
     this.#view = view;

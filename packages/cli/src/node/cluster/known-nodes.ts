@@ -16,9 +16,10 @@ export interface KnownNode extends NamedPeer {
  *
  * KN1. A node that restarts while no master can be reached finds its peers by this file: after a power failure, ranges
  *      elect their leaders whether or not the masters have one yet.
- * KN2. The file is only written from what the masters answer. Their next answer replaces it. A lost or damaged file costs
- *      the wait for a master, before which a refusal ends the node (peer-refusal-policy.ts ST1).
- * KN3. An incarnation belongs to its id for good (master/src/metadata/master-state.ts M2), so an old file is incomplete, never wrong.
+ * KN2. The file is only written from what the masters answer. Their next answer replaces it. A lost or damaged file
+ *      costs the wait for a master, before which a refusal ends the node (peer-refusal-policy.ts ST1).
+ * KN3. An incarnation belongs to its id for good (master/src/metadata/master-state.ts M2), so an old file is
+ *      incomplete, never wrong.
  */
 export function knownNodesOf(
   nodes: readonly NodeEntry[],
@@ -57,8 +58,8 @@ export function sameNodes(a: readonly KnownNode[], b: readonly KnownNode[]): boo
 }
 
 /**
- * What a file says, as far as it makes sense (KN2). Files of earlier versions lack the incarnations; `incarnationOf` gives
- * those that such a version kept in a file of its own.
+ * What a file says, as far as it makes sense (KN2). Files of earlier versions lack the incarnations; `incarnationOf`
+ * gives those that such a version kept in a file of its own.
  */
 export function readKnownNodes(value: unknown, incarnationOf: (nodeId: number) => string | undefined): KnownNode[] {
   if (typeof value !== 'object' || value === null || !('nodes' in value) || !Array.isArray(value.nodes)) return [];

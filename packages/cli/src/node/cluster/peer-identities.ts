@@ -3,8 +3,8 @@
  *
  * PI1. The masters say it. What they said last is on disk, for lives that begin while no master can be reached; a node
  *      that runs a master's replica also has what that replica knows.
- * PI2. A founding member that the masters have not named yet is known by what answers at its address, in memory, for this
- *      life of the process. The first answer stays: a second incarnation is a disk that was lost, with its votes.
+ * PI2. A founding member that the masters have not named yet is known by what answers at its address, in memory, for
+ *      this life of the process. The first answer stays: a second incarnation is a disk that was lost, with its votes.
  * PI3. A hello teaches nothing. A caller that is not known is a joiner, whatever id it presents, and this node asks for
  *      it: at the address of a founding member, of any other the masters.
  * PI4. The id of a founding member that is not verified yet is not even claimed: nobody registers it from elsewhere.

@@ -8,11 +8,12 @@ import type { PeerRefusal } from '../platform.ts';
  *
  * ST1. Until its cluster has taken it, a node that is refused cannot tell somebody else's mistake from its own: wrong
  *      options, or a data directory that was lost. It ends, and says why.
- * ST2. The masters take a node for good, under one id and one incarnation. From then on, in later lives too, only they can
- *      refuse it, in answers to what it asks them. A peer that refuses its connections is another cluster at an address
- *      that was a member's, or a node that was itself started with a copied name: it counts as unreachable, and is logged.
- * ST3. A member that was met shows that the cluster is the right one. It does not show that the node is the one that the
- *      cluster knows: it may never have met that one.
+ * ST2. The masters take a node for good, under one id and one incarnation. From then on, in later lives too, only they
+ *      can refuse it, in answers to what it asks them. A peer that refuses its connections is another cluster at an
+ *      address that was a member's, or a node that was itself started with a copied name: it counts as unreachable, and
+ *      is logged.
+ * ST3. A member that was met shows that the cluster is the right one. It does not show that the node is the one that
+ *      the cluster knows: it may never have met that one.
  */
 export class PeerRefusalPolicy {
   readonly #deps: PeerRefusalPolicyDeps;

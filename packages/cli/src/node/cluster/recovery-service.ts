@@ -1,8 +1,9 @@
 /**
- * What a node does for a cluster that gets over the loss of majorities (docs/decisions/0031-life-after-a-lost-majority.md).
+ * What a node does for a cluster that gets over the loss of majorities
+ * (docs/decisions/0031-life-after-a-lost-majority.md).
  *
- * NR1. A replica goes on alone only if its log still ends where it was seen to end: whoever asks has compared it with the
- *      others that are left, as of then.
+ * NR1. A replica goes on alone only if its log still ends where it was seen to end: whoever asks has compared it with
+ *      the others that are left, as of then.
  */
 import { ServiceError } from '@remora/base';
 import { encodeKnownEpoch, type Store } from '@remora/dataserver';

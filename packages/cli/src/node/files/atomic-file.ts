@@ -3,7 +3,9 @@ import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OWN_FILE_MODE } from '@remora/base';
 
-/** Replaces a file so that after a crash it holds either the old contents or the new ones, durably once this resolves. */
+/**
+ * Replaces a file so that after a crash it holds either the old contents or the new ones, durably once this resolves.
+ */
 async function writeFileAtomically(path: string, text: string): Promise<void> {
   const temporary = `${path}.tmp`;
   const file = await open(temporary, 'w', OWN_FILE_MODE);

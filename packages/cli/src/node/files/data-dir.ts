@@ -2,10 +2,12 @@
 //     change once written, and a process that expects others is refused.
 // I2. The incarnation is drawn once, when the directory is made. A node that comes back under a known id with another
 //     incarnation has lost its disk, and with it its votes and its log; whoever knew it refuses it (traps 10).
-// I3. What a decision rests on is durable before the decision: the own identity and those of others are synced before use.
+// I3. What a decision rests on is durable before the decision: the own identity and those of others are synced before
+//     use.
 // I4. What peers say of themselves is never written down. What the masters say of them is (known-nodes.ts).
-// I5. A node that has run comes back with its log and its engine, or not at all: where one of them is empty (a disk that is
-//     not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk had been lost (I2).
+// I5. A node that has run comes back with its log and its engine, or not at all: where one of them is empty (a disk
+//     that is not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk had been
+//     lost (I2).
 import { rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -20,7 +22,10 @@ import { type DirLock, lockDirectory } from './dir-lock.ts';
 export const DATA_FORMAT_VERSION = 1;
 
 const NODES_FILE = 'nodes.json';
-/** Where earlier versions kept the incarnations of peers, by what these said of themselves. Read until the masters answer. */
+/**
+ * Where earlier versions kept the incarnations of peers, by what these said of themselves. Read until the masters
+ * answer.
+ */
 const PEERS_FILE = 'peers.json';
 
 export interface NodeIdentity {
@@ -114,8 +119,8 @@ export class DataDir {
   }
 
   /**
-   * The same as before costs nothing. What changes is rare, so it may block. Where the write fails, the nodes count for this
-   * life, and the next call writes them again.
+   * The same as before costs nothing. What changes is rare, so it may block. Where the write fails, the nodes count for
+   * this life, and the next call writes them again.
    */
   rememberNodes(nodes: readonly KnownNode[]): void {
     if (this.#nodesWritten && sameNodes(nodes, this.#nodes)) return;
@@ -146,8 +151,8 @@ function expectSame(dir: string, what: string, expected: string, found: string):
 }
 
 /**
- * I5. The log is made before the engine; both are there, durably, before the cluster has taken the node. Rows of the engine
- * that are lost otherwise are found when the log is compared with them (raft/multi/host/group/recovery.ts).
+ * I5. The log is made before the engine; both are there, durably, before the cluster has taken the node. Rows of the
+ * engine that are lost otherwise are found when the log is compared with them (raft/multi/host/group/recovery.ts).
  */
 async function expectWhole(dir: string, taken: boolean): Promise<void> {
   const isEmpty = async (part: string) => (await readdir(join(dir, part)).catch(ignoreAbsent)).length === 0;

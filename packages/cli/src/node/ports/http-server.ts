@@ -1,9 +1,9 @@
-// H1. Everything is bounded: connections in total and by address, the time that a header and a request may take to arrive,
-//     bodies (nothing here reads one; handlers bound theirs).
+// H1. Everything is bounded: connections in total and by address, the time that a header and a request may take to
+//     arrive, bodies (nothing here reads one; handlers bound theirs).
 // H2. /health says whether the process works, /ready whether it can serve clients now. Both answer 503 when not, so
 //     that load balancers and supervisors need not read the body.
-// H3. Each listener has connections of its own: however many clients of the API are slow, a probe of the health listener
-//     is answered.
+// H3. Each listener has connections of its own: however many clients of the API are slow, a probe of the health
+//     listener is answered.
 // H4. Every request passes `requestRefusal` before anything else, whatever its path.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -17,7 +17,10 @@ export interface LevelEngineDeps extends EngineDeps {
   readonly options: LevelEngineOptions;
 }
 
-/** Opens the engine of a data server on LevelDB. Throws a `StoreOpenError` or a `StoreDamagedError` when the directory cannot be used. */
+/**
+ * Opens the engine of a data server on LevelDB. Throws a `StoreOpenError` or a `StoreDamagedError` when the directory
+ * cannot be used.
+ */
 export async function openLevelEngine(deps: LevelEngineDeps): Promise<Engine> {
   const { dir, options } = deps;
   const store = await LevelStore.open(dir, {

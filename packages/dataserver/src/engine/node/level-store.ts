@@ -3,8 +3,8 @@
  *
  * L1. The empty key is no row (P3): cursors begin above it.
  * L2. Iterators and snapshots are created natively in the call, so they show the database of that moment (P1).
- * L3. When LevelDB says that its files are damaged, that is a `StoreDamagedError`. It does not verify the checksums of its
- *     tables, and cannot be told to: checked-store.ts does.
+ * L3. When LevelDB says that its files are damaged, that is a `StoreDamagedError`. It does not verify the checksums of
+ *     its tables, and cannot be told to: checked-store.ts does.
  * L4. When it says that the disk failed, or is full, that is a `DiskFailedError`.
  */
 import { type Bytes, DiskFailedError, EMPTY_BYTES, type Row, saysFull } from '@remora/base';

@@ -1,17 +1,19 @@
 /**
- * Ends leases that never expire once nothing belongs to them any more. A lock that never expires has such a lease of its own
- * (docs/decisions/0035), which its client ends when it releases the lock. A client that is gone does not, so that the lease
- * would stay for ever after its lock was taken by force. Part of a range's leader.
+ * Ends leases that never expire once nothing belongs to them any more. A lock that never expires has such a lease of
+ * its own (docs/decisions/0035), which its client ends when it releases the lock. A client that is gone does not, so
+ * that the lease would stay for ever after its lock was taken by force. Part of a range's leader.
  *
- * EM1. Only a lease is ended whose TTL was changed to never (`endsEmpty` of leases.ts): the client does that when it has the
- *      lock, so that an empty one has lost what it was for. One that was granted with that TTL may be waiting for its first key.
- * EM2. Every range is asked what it has of the lease, after the home has said that it is such a lease: held locks, places in
- *      queues, keys. It is ended if nobody has anything, by its incarnation. The end is applied only if the home has still
- *      nothing of it, and it is still such a lease (LC5 of lease-commands.ts). Another range answers for the moment at which
- *      it is asked: what comes to belong to the lease there between its answer and the end goes with the lease.
- * EM3. A range looks when a lock of its own was taken from the lease by force, and in rounds: the home at leases that have
- *      nothing and never had anything elsewhere; a range that refers to a lease at those that have nothing here (lease-audit.ts).
- *      So what a leader leaves undone, a later round does. A look that is not answered ends nothing.
+ * EM1. Only a lease is ended whose TTL was changed to never (`endsEmpty` of leases.ts): the client does that when it
+ *      has the lock, so that an empty one has lost what it was for. One that was granted with that TTL may be waiting
+ *      for its first key.
+ * EM2. Every range is asked what it has of the lease, after the home has said that it is such a lease: held locks,
+ *      places in queues, keys. It is ended if nobody has anything, by its incarnation. The end is applied only if the
+ *      home has still nothing of it, and it is still such a lease (LC5 of lease-commands.ts). Another range answers for
+ *      the moment at which it is asked: what comes to belong to the lease there between its answer and the end goes
+ *      with the lease.
+ * EM3. A range looks when a lock of its own was taken from the lease by force, and in rounds: the home at leases that
+ *      have nothing and never had anything elsewhere; a range that refers to a lease at those that have nothing here
+ *      (lease-audit.ts). So what a leader leaves undone, a later round does. A look that is not answered ends nothing.
  */
 import type { Clock, Timer } from '@remora/base';
 import { endsEmpty, type Leases } from '../../state/leases/leases.ts';

@@ -1,12 +1,13 @@
 /**
- * A leader's watch over the marks of locks (M1 to M4 of the lock layer): each keeps its session attached to a lock on which
- * no other command may ever come, and has to go when its end has passed.
+ * A leader's watch over the marks of locks (M1 to M4 of the lock layer): each keeps its session attached to a lock on
+ * which no other command may ever come, and has to go when its end has passed.
  *
- * EM1. Nothing is cleared here: a command is proposed that clears some of them and changes nothing else. It needs no term:
- *      a mark whose end has passed says nothing, whoever leads when the command is applied.
- * EM2. Where the marks are is in their rows. A new leader finds them there, a bounded slice at a time, as does one whose
- *      range has other keys now; of those that are left meanwhile it is told.
- * EM3. It knows KNOWN_MAX locks. What it is told of beyond that it finds in the rows again, when it has cleared most of these.
+ * EM1. Nothing is cleared here: a command is proposed that clears some of them and changes nothing else. It needs no
+ *      term: a mark whose end has passed says nothing, whoever leads when the command is applied.
+ * EM2. Where the marks are is in their rows. A new leader finds them there, a bounded slice at a time, as does one
+ *      whose range has other keys now; of those that are left meanwhile it is told.
+ * EM3. It knows KNOWN_MAX locks. What it is told of beyond that it finds in the rows again, when it has cleared most of
+ *      these.
  */
 import { type Bytes, binaryString, type Clock, keyAfter, type Span, type Timer } from '@remora/base';
 import {

@@ -1,13 +1,13 @@
 /**
- * Finds leases that have something here and that their homes know no more. A home that lost its majority goes on without
- * some of what it had acknowledged (docs/decisions/0031): a lease, or that this range has something of it. Nobody else
- * would ever tell this range of its end. Part of a range's leader.
+ * Finds leases that have something here and that their homes know no more. A home that lost its majority goes on
+ * without some of what it had acknowledged (docs/decisions/0031): a lease, or that this range has something of it.
+ * Nobody else would ever tell this range of its end. Part of a range's leader.
  *
- * LA1. The home is asked of each reference, of one at a time, and of all of them again and again. It was told of the lease
- *      before there was a reference (RG1 of lease-registrar.ts), and is read with all that was acknowledged there: if it does
- *      not know this incarnation, that has ended, or is lost.
- * LA2. Then it ends here, as if the home had told so (LC2, LC3 of lease-commands.ts): where the range's keys are, of this
- *      incarnation alone, until nothing is left.
+ * LA1. The home is asked of each reference, of one at a time, and of all of them again and again. It was told of the
+ *      lease before there was a reference (RG1 of lease-registrar.ts), and is read with all that was acknowledged
+ *      there: if it does not know this incarnation, that has ended, or is lost.
+ * LA2. Then it ends here, as if the home had told so (LC2, LC3 of lease-commands.ts): where the range's keys are, of
+ *      this incarnation alone, until nothing is left.
  * LA3. No answer says nothing, nor does one that an earlier term asked for.
  */
 import type { Clock, ServiceError, Span, Timer } from '@remora/base';

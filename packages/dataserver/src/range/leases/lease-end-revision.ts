@@ -14,14 +14,14 @@ export interface LeaseEndRevisionDeps {
 /**
  * Chooses the revision of the answer to a caller that ended a lease. Part of the leader of the lease's home.
  *
- * ER1. The answer's revision is at or above that of every change that ended the lease, in any range: a read at that revision
- *      finds none of the lease's keys. etcd answers with its current revision, which has the same property.
- * ER2. If one entry took everything, the answer has the revision of that entry. This is decided while the entry is applied:
- *      the end is over by then, or the lease stays as one that is ending (LC1 of lease-commands.ts). Only the last end is
- *      remembered; the answer to an earlier one, which is a repetition, takes the other way.
- * ER3. Otherwise the revision is taken after the last change was applied. A range that counts by itself has all keys, so its
- *      own revision is enough. If the master numbers the range, other ranges may have written the last change, and the
- *      master says what it has given out: every change of this end got its revision before that question.
+ * ER1. The answer's revision is at or above that of every change that ended the lease, in any range: a read at that
+ *      revision finds none of the lease's keys. etcd answers with its current revision, which has the same property.
+ * ER2. If one entry took everything, the answer has the revision of that entry. This is decided while the entry is
+ *      applied: the end is over by then, or the lease stays as one that is ending (LC1 of lease-commands.ts). Only the
+ *      last end is remembered; the answer to an earlier one, which is a repetition, takes the other way.
+ * ER3. Otherwise the revision is taken after the last change was applied. A range that counts by itself has all keys,
+ *      so its own revision is enough. If the master numbers the range, other ranges may have written the last change,
+ *      and the master says what it has given out: every change of this end got its revision before that question.
  */
 export class LeaseEndRevision {
   readonly #deps: LeaseEndRevisionDeps;

@@ -2,15 +2,15 @@
  * Tells every range that may have something of a lease that it has ended. Part of the leader of the lease's home
  * (docs/decisions/0025).
  *
- * LE1. What is left to be told is replicated state (S4 of the leases): a new leader goes on with it. A range is told that
- *      the lease has ended only after that is applied here, and is told again until it has answered.
- * LE2. A span is settled by the answer of the range that has its keys, after it has applied the end and has nothing left;
- *      only for the part that it names: the rest is told to whoever has it.
- * LE3. One range that does not answer holds no other up: each span is seen to by itself, and where there are more than can be
- *      told at a time, what was told in vain comes again only when all others had their turn.
- * LE4. Who waits for a lease to be gone has ended it: that is applied. So nobody is told anything that says that it was not,
- *      such as STALE_EPOCH when its record goes to another range by a split or a merge (CM3 of commands.ts). Whoever asks
- *      again, under the same request id, finds the way there.
+ * LE1. What is left to be told is replicated state (S4 of the leases): a new leader goes on with it. A range is told
+ *      that the lease has ended only after that is applied here, and is told again until it has answered.
+ * LE2. A span is settled by the answer of the range that has its keys, after it has applied the end and has nothing
+ *      left; only for the part that it names: the rest is told to whoever has it.
+ * LE3. One range that does not answer holds no other up: each span is seen to by itself, and where there are more than
+ *      can be told at a time, what was told in vain comes again only when all others had their turn.
+ * LE4. Who waits for a lease to be gone has ended it: that is applied. So nobody is told anything that says that it was
+ *      not, such as STALE_EPOCH when its record goes to another range by a split or a merge (CM3 of commands.ts).
+ *      Whoever asks again, under the same request id, finds the way there.
  */
 import { type Clock, ServiceError, type Span } from '@remora/base';
 import type { LeaseCommand } from '@remora/protocol';

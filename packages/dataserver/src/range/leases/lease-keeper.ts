@@ -52,7 +52,9 @@ const EXPIRING_MAX = 1_000;
 const PLACE_KEPT_MS = 10_000;
 /** The same of checkpoints. */
 const CHECKPOINTING_MAX = 1_000;
-/** How soon a checkpoint that could not be logged, as where a queue is full, is tried again; doubled with each in a row. */
+/**
+ * How soon a checkpoint that could not be logged, as where a queue is full, is tried again; doubled with each in a row.
+ */
 const CHECKPOINT_RETRY_MS = 1_000;
 /** How often deadlines are looked at: the precision of expiry. */
 const SWEEP_MS = 100;
@@ -60,23 +62,23 @@ const SWEEP_MS = 100;
 /**
  * A leader's watch over the time of leases.
  *
- * LK1. Deadlines run on this leader's monotonic clock. They start again when it becomes leader: in full, or, where there is
- *      a checkpoint, with what was left then (traps 17).
+ * LK1. Deadlines run on this leader's monotonic clock. They start again when it becomes leader: in full, or, where
+ *      there is a checkpoint, with what was left then (traps 17).
  * LK2. Nothing ends here: expiry is proposed, and names the term and the incarnation.
- * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸). That holds
- *      also when the range was sealed meanwhile, and unsealed in the same term: what waits for a revision outlasts that, and
- *      is applied behind it.
+ * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸). That
+ *      holds also when the range was sealed meanwhile, and unsealed in the same term: what waits for a revision
+ *      outlasts that, and is applied behind it.
  * LK4. A lease is said not to exist only when the state says so. A replica that does not keep its time any more, as
  *      leadership was lost between the confirmation of a keep-alive and its answer, only says that it does not lead.
- * LK5. A change of a lease's TTL counts from the next heartbeat on, whose acknowledgement names the TTL that it was given: also
- *      one that cuts short what is left. Who asks for a shorter one counts on no more from asking on (session.ts S5 of the
- *      client).
- * LK6. What is left of a lease whose TTL is longer than `checkpointMs` is logged whenever its client has been silent for
- *      another `checkpointMs`, so that it ends however often leaders change (docs/decisions/0059). From the proposal of a
- *      checkpoint on, a keep-alive is acknowledged only after a command that takes it back: no leader to come gives a
- *      lease less than was acknowledged.
- * LK7. An expiry that is not decided for long, as a transaction holds what the lease has and its outcome is where nobody
- *      answers, goes on to wait (LK3), and holds up no other: its place is given to one that comes after it.
+ * LK5. A change of a lease's TTL counts from the next heartbeat on, whose acknowledgement names the TTL that it was
+ *      given: also one that cuts short what is left. Who asks for a shorter one counts on no more from asking on
+ *      (session.ts S5 of the client).
+ * LK6. What is left of a lease whose TTL is longer than `checkpointMs` is logged whenever its client has been silent
+ *      for another `checkpointMs`, so that it ends however often leaders change (docs/decisions/0059). From the
+ *      proposal of a checkpoint on, a keep-alive is acknowledged only after a command that takes it back: no leader to
+ *      come gives a lease less than was acknowledged.
+ * LK7. An expiry that is not decided for long, as a transaction holds what the lease has and its outcome is where
+ *      nobody answers, goes on to wait (LK3), and holds up no other: its place is given to one that comes after it.
  */
 export class LeaseKeeper {
   readonly #deps: LeaseKeeperDeps;
@@ -141,8 +143,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Renews a lease from when its keep-alive arrived; called when leadership at or after that moment is confirmed. `done` is
-   * given the lease when it may be acknowledged (LK6).
+   * Renews a lease from when its keep-alive arrived; called when leadership at or after that moment is confirmed.
+   * `done` is given the lease when it may be acknowledged (LK6).
    *
    * @throws ServiceError LEASE_NOT_FOUND, UNAVAILABLE while its expiry is being decided, or NOT_LEADER (LK4)
    */

@@ -177,8 +177,9 @@ export class LeaseManager {
   }
 
   /**
-   * Answers a caller that ended a lease: only once nothing is left of the lease in any range, and with a revision of which
-   * that is true (ER1). The same holds for a caller that is told, under another request id, that there is no such lease.
+   * Answers a caller that ended a lease: only once nothing is left of the lease in any range, and with a revision of
+   * which that is true (ER1). The same holds for a caller that is told, under another request id, that there is no such
+   * lease.
    */
   answerRevoke(id: bigint, answer: RangeReply | ServiceError, done: RevokeDone): void {
     const isRefused = answer instanceof ServiceError;

@@ -1,14 +1,15 @@
 /**
- * Registers, at the homes of leases, that this range is about to have keys or locks of them (docs/decisions/0025). Part of
- * a range's leader.
+ * Registers, at the homes of leases, that this range is about to have keys or locks of them (docs/decisions/0025). Part
+ * of a range's leader.
  *
- * RG1. A command that uses a lease of another range waits until a reference covers its key. The home has the place among the
- *      lease's spans before the reference is proposed here: durable there first.
+ * RG1. A command that uses a lease of another range waits until a reference covers its key. The home has the place
+ *      among the lease's spans before the reference is proposed here: durable there first.
  * RG2. A registration serves only the term and the epoch in which it began. Another leader may have been told of the
  *      lease's end since, or another range may have had the keys.
- * RG3. When the end of a lease is told, the registrations of that id which are under way are void, before that is proposed:
- *      none of them proposes a reference any more. Those that had done so come before it in the log. Whoever waits for one
- *      registers again, and learns from the home what has become of the lease: it had ended before the end was told.
+ * RG3. When the end of a lease is told, the registrations of that id which are under way are void, before that is
+ *      proposed: none of them proposes a reference any more. Those that had done so come before it in the log. Whoever
+ *      waits for one registers again, and learns from the home what has become of the lease: it had ended before the
+ *      end was told.
  * RG4. A lease that its home does not know is left to apply, which refuses the command.
  */
 import { ServiceError, type Span, spanContains } from '@remora/base';

@@ -1,4 +1,6 @@
-/** What is told of sessions to those who are not their clients. The state was checked to be current (Q1 of queries.ts). */
+/**
+ * What is told of sessions to those who are not their clients. The state was checked to be current (Q1 of queries.ts).
+ */
 import type { LockReadView } from '@remora/lock';
 import { sessionLocks } from '@remora/lock';
 import {

@@ -19,12 +19,13 @@ interface Watch {
 }
 
 /**
- * The open questions, at this leader, of those who want to know when a grant ends, or when they are asked to end it. Like
- * the lines of waiters (`lock-waits.ts`) they only make news prompt: whoever asks again is answered from the lock's state.
+ * The open questions, at this leader, of those who want to know when a grant ends, or when they are asked to end it.
+ * Like the lines of waiters (`lock-waits.ts`) they only make news prompt: whoever asks again is answered from the
+ * lock's state.
  *
- * GW1. Only those are looked at whom something may concern: any number may share a lock, and most of what happens to it is
- *      about one of them. They are looked at once, when the entry is applied, and those who were let in together, by one
- *      version, as one.
+ * GW1. Only those are looked at whom something may concern: any number may share a lock, and most of what happens to it
+ *      is about one of them. They are looked at once, when the entry is applied, and those who were let in together, by
+ *      one version, as one.
  */
 export class GrantWatches {
   readonly #look: Look;

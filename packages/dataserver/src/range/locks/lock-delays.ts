@@ -18,10 +18,10 @@ const SWEEP_MS = 100;
 /**
  * A leader's watch over the delays of locks whose holders' sessions have ended.
  *
- * LD1. A delay runs on this leader's monotonic clock, from when it applied the end of the session, or in full from when it
- *      began to lead: it is never shorter than was asked for, and longer by a change of leader.
- * LD2. Nothing ends here: the end is proposed, and names the hold. It needs no term: that the time has passed stays true
- *      whoever leads when the command is applied, and a hold that is delayed is never anything else again.
+ * LD1. A delay runs on this leader's monotonic clock, from when it applied the end of the session, or in full from when
+ *      it began to lead: it is never shorter than was asked for, and longer by a change of leader.
+ * LD2. Nothing ends here: the end is proposed, and names the hold. It needs no term: that the time has passed stays
+ *      true whoever leads when the command is applied, and a hold that is delayed is never anything else again.
  */
 export class LockDelays {
   readonly #clock: Clock;

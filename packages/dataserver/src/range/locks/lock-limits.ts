@@ -1,12 +1,14 @@
 /**
  * How many sessions and locks a leader lets into its range, and how much is said with them.
  *
- * LL1. What is too much is refused before it is proposed, and nothing is changed: limits need not be the same on all nodes, and
- *      apply knows nothing of them (docs/decisions/0034). What is under way at a time may come to a little more.
+ * LL1. What is too much is refused before it is proposed, and nothing is changed: limits need not be the same on all
+ *      nodes, and apply knows nothing of them (docs/decisions/0034). What is under way at a time may come to a little
+ *      more.
  * LL2. Whoever holds a lock or waits for it already may ask again, enter again, and upgrade.
- * LL3. The locks of a session are counted only when those that were let in since the last count may have brought it to the
- *      limit, and not for each of the last ones: a tenth more may come in, where that is one lock or more. To count costs
- *      as much as there are: one that is full is refused some times, if it has many, before its locks are counted again.
+ * LL3. The locks of a session are counted only when those that were let in since the last count may have brought it to
+ *      the limit, and not for each of the last ones: a tenth more may come in, where that is one lock or more. To count
+ *      costs as much as there are: one that is full is refused some times, if it has many, before its locks are counted
+ *      again.
  */
 import { DATA_BYTES_MAX, type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
 import type { Command } from '@remora/protocol';
@@ -42,7 +44,9 @@ export class LockLimits {
   readonly #options: LockLimitOptions;
   readonly #state: RangeState;
   readonly #view: Pick<LockView, 'get'>;
-  /** By lease: acquires that may come before its locks are counted again; below 0, those that are refused before (LL3). */
+  /**
+   * By lease: acquires that may come before its locks are counted again; below 0, those that are refused before (LL3).
+   */
   readonly #left = new Map<bigint, number>();
   #term = 0;
 

@@ -9,8 +9,9 @@ type Transferring = Pick<ServedReplica, 'rangeId' | 'leading' | 'notLeader'> & {
 };
 
 /**
- * Begins to hand the leadership of a range to its replica on the given node; gives the reason when it cannot. Nothing is to
- * be done when that node leads. The transfer ends by itself: with the other leading, or after an election time-out without.
+ * Begins to hand the leadership of a range to its replica on the given node; gives the reason when it cannot. Nothing
+ * is to be done when that node leads. The transfer ends by itself: with the other leading, or after an election
+ * time-out without.
  */
 export function transferLeaderTo(replica: Transferring, toNode: number): ServiceError | undefined {
   const { rangeId, group, state } = replica;

@@ -3,8 +3,8 @@
  *
  * O1. An order changes only the membership that it is meant for: with another `confVersion` it is refused. One whose
  *     outcome is there already is done, whatever the version: it may have been told again.
- * O2. Nobody becomes a voter who is not known to follow closely (traps 3): a voter that was never created, or lost what it
- *     had, would count in every majority.
+ * O2. Nobody becomes a voter who is not known to follow closely (traps 3): a voter that was never created, or lost what
+ *     it had, would count in every majority.
  * O3. After the change more than half of the voters follow: no order of ours makes a range lose its quorum.
  * O4. Voters are demoted before they are removed (membership.ts M3), and a leader hands over before it is demoted.
  * O5. Only while a change of ours is possible now is it proposed: what must be waited for is told as under way, and the

@@ -20,7 +20,9 @@ export interface AppliedCommand {
   readonly outcome: Outcome;
 }
 
-/** Is told of every command as soon as it is applied, before anybody is answered: for those who check what apply does. */
+/**
+ * Is told of every command as soon as it is applied, before anybody is answered: for those who check what apply does.
+ */
 export type OnApplied = (command: AppliedCommand) => void;
 
 /** Tells `onApplied` of the commands of one entry, in their order. */

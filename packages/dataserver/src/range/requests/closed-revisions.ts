@@ -51,19 +51,22 @@ const WAITING_MAX = 10_000;
  *
  * CL1. That holds of the last revision applied, on every replica: apply gives none at or below it (numbering.ts N3).
  * CL2. A leader closes a higher P, given to others by the master before they asked here, when, after they asked,
- *      - the request for a block that was under way has ended, and what was proposed by then is applied. A block that is
- *        requested later is above P (V2 of the master's issuer), and no other serves (revision-allocation-queue.ts B1, B2);
+ *      - the request for a block that was under way has ended, and what was proposed by then is applied. A block that
+ *        is requested later is above P (V2 of the master's issuer), and no other serves (revision-allocation-queue.ts
+ *        B1, B2);
  *      - leadership was confirmed, by its lease or a ReadIndex round. So a later leader is elected after that, and what
- *        it requests is above P too. What earlier leaders wrote comes before the first entry of this term, and is applied.
+ *        it requests is above P too. What earlier leaders wrote comes before the first entry of this term, and is
+ *        applied.
  * CL3. No revision is closed at or above one at which a prepared transaction may still commit.
  * CL4. What is closed stays closed: it is remembered when leadership is lost, and when a transaction is prepared, whose
- *      revision is drawn after that and so is above what was closed before. Who waits when leadership is lost is told to
- *      ask the leader. A merge brings keys of which less is closed: nothing is remembered beyond it.
- * CL5. What the range moves on to, other than by writing, the master has given out: what it gives the range later would be
- *      below that, and every client that names too high a revision would move it there.
- * CL6. Whoever names a revision may know of it by another range, while a block below it is under way here. Once that is used
- *      up, and leadership is confirmed, as for CL2, nothing comes at or below a revision that anybody had been given before.
- *      So nobody has to be asked which revisions those are, and the range closes nothing that may be yet to come.
+ *      revision is drawn after that and so is above what was closed before. Who waits when leadership is lost is told
+ *      to ask the leader. A merge brings keys of which less is closed: nothing is remembered beyond it.
+ * CL5. What the range moves on to, other than by writing, the master has given out: what it gives the range later would
+ *      be below that, and every client that names too high a revision would move it there.
+ * CL6. Whoever names a revision may know of it by another range, while a block below it is under way here. Once that is
+ *      used up, and leadership is confirmed, as for CL2, nothing comes at or below a revision that anybody had been
+ *      given before. So nobody has to be asked which revisions those are, and the range closes nothing that may be yet
+ *      to come.
  */
 export class ClosedRevisions {
   readonly #deps: ClosedRevisionsDeps;
@@ -147,9 +150,9 @@ export class ClosedRevisions {
   }
 
   /**
-   * CL6. Calls `done` once the range writes nothing at or below `revision` any more, provided that it was given out before
-   * this call, and that this replica was known to lead after it had been. What prepared transactions commit is left out.
-   * Returns what gives up.
+   * CL6. Calls `done` once the range writes nothing at or below `revision` any more, provided that it was given out
+   * before this call, and that this replica was known to lead after it had been. What prepared transactions commit is
+   * left out. Returns what gives up.
    */
   whenUsedUp(revision: number, done: ClosedDone): () => void {
     const { state, whenSettled } = this.#deps;

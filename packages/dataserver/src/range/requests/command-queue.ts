@@ -31,9 +31,9 @@ const OWN_COMMAND_BYTES = 64;
  * proposes.
  *
  * CQ1. A command that needs what a transaction over several ranges holds waits for the end of that transaction
- *      (intent-wait-queue.ts). The conflict may be found only at apply, which then changes nothing. If the range is split
- *      or merged while a client's command waits, the command is not proposed: later attempts of the request may already
- *      have been told so (commands.ts CM3).
+ *      (intent-wait-queue.ts). The conflict may be found only at apply, which then changes nothing. If the range is
+ *      split or merged while a client's command waits, the command is not proposed: later attempts of the request may
+ *      already have been told so (commands.ts CM3).
  * CQ2. Commands that end leases are proposed one after the other (lease-end-pace.ts); CQ1 holds for them too.
  */
 export class CommandQueue {
@@ -57,8 +57,8 @@ export class CommandQueue {
   }
 
   /**
-   * Takes a command that cannot be proposed now, and returns true: the command is proposed from here later, or completed
-   * with an error. Returns false if the caller may propose the command now.
+   * Takes a command that cannot be proposed now, and returns true: the command is proposed from here later, or
+   * completed with an error. Returns false if the caller may propose the command now.
    */
   holds(pending: QueuedCommand): boolean {
     if (!endsLease(pending.item.command)) return this.#awaitsHolder(pending);
@@ -88,7 +88,9 @@ export class CommandQueue {
     this.#add(new OwnCommand(this, command, done));
   }
 
-  /** The same in an entry of its own, without waiting for anything. `done` also gets the error if it was not proposed. */
+  /**
+   * The same in an entry of its own, without waiting for anything. `done` also gets the error if it was not proposed.
+   */
   proposeAlone(command: Command, done: PendingCommand['complete']): void {
     const item = { requestId: '', deadlineMs: 0, command };
     this.#deps.proposals.addAlone({ item, bytes: OWN_COMMAND_BYTES, complete: done });

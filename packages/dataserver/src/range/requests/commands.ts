@@ -43,17 +43,18 @@ interface CommandDeps {
 /**
  * Commands of clients: from the check before the proposal to the answer.
  *
- * CM1. A command of a client is proposed only here, after its epoch, its deadline and the leadership were checked; apply
- *      checks them again. A command that is refused here was not proposed: nothing changed.
+ * CM1. A command of a client is proposed only here, after its epoch, its deadline and the leadership were checked;
+ *      apply checks them again. A command that is refused here was not proposed: nothing changed.
  * CM2. The reply is sent only after apply of the entry that carries the request.
- * CM3. A command with an old epoch, or with keys that are not all here, is not proposed. An earlier attempt may have been
- *      applied while the keys were here; every part of the range remembers that until the deadline, so the leader answers
- *      with the remembered outcome. STALE_EPOCH therefore means that this range has not applied the command and never
- *      will. The outcome of a part of a transaction over several ranges is not an answer: the coordinator prepares again.
+ * CM3. A command with an old epoch, or with keys that are not all here, is not proposed. An earlier attempt may have
+ *      been applied while the keys were here; every part of the range remembers that until the deadline, so the leader
+ *      answers with the remembered outcome. STALE_EPOCH therefore means that this range has not applied the command and
+ *      never will. The outcome of a part of a transaction over several ranges is not an answer: the coordinator
+ *      prepares again.
  * CM4. A command may wait in the queue first (command-queue.ts CQ1, CQ2).
- * CM5. A request may be over a limit at one attempt and within it at another. So a request of which an earlier attempt is
- *      known here, applied or under way, is not refused for a limit; nor is a prepare refused because a command waits for
- *      what the prepare would hold. The caller of a refused request holds nothing and waits for nothing.
+ * CM5. A request may be over a limit at one attempt and within it at another. So a request of which an earlier attempt
+ *      is known here, applied or under way, is not refused for a limit; nor is a prepare refused because a command
+ *      waits for what the prepare would hold. The caller of a refused request holds nothing and waits for nothing.
  */
 export class Commands {
   readonly #deps: CommandDeps;
@@ -96,7 +97,10 @@ export class Commands {
     return this.#deps.proposals.isInFlight(requestId) || this.#deps.intentWaitQueue.isWaiting(requestId);
   }
 
-  /** A waiter for a lock would retry after an error that may pass; this refusal has to end its acquire, so it is a result. */
+  /**
+   * A waiter for a lock would retry after an error that may pass; this refusal has to end its acquire, so it is a
+   * result.
+   */
   #tooMuch({ type }: Command, { limit, code, message, details }: OverLimit, done: RangeDone): void {
     this.#deps.meter?.overLimit(limit);
     if (type !== 'lock') return done(new ServiceError(code, message, { ...(details && { details }) }), undefined);

@@ -19,12 +19,12 @@ const RETRY_AFTER_MS = 1_000;
 const MIB = 2 ** 20;
 
 /**
- * Keeps a reserve of a node's disk free. A node whose disk is full ends, and where all nodes of a cluster are alike they end
- * together: then nobody can give back a lock, or delete what fills the disks.
+ * Keeps a reserve of a node's disk free. A node whose disk is full ends, and where all nodes of a cluster are alike
+ * they end together: then nobody can give back a lock, or delete what fills the disks.
  *
- * DR1. Below the reserve leaders of this node let in nothing that puts values. What deletes, compacts, locks, renews, releases
- *      or ends a transaction needs little room, of which more is made by it than it takes, or all that there is to take is
- *      bounded by other limits.
+ * DR1. Below the reserve leaders of this node let in nothing that puts values. What deletes, compacts, locks, renews,
+ *      releases or ends a transaction needs little room, of which more is made by it than it takes, or all that there
+ *      is to take is bounded by other limits.
  * DR2. It is refused before it is proposed, which changes nothing; an earlier attempt that is known is answered (CM5).
  * DR3. A disk of which nothing is known has room.
  */

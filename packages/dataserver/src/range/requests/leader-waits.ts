@@ -14,11 +14,11 @@ export interface LeaderWaitsDeps {
 }
 
 /**
- * Gateways that look for the leader of a range, and wait here until it is this node. So they know of it one trip after it
- * leads, without asking again and again while nobody does.
+ * Gateways that look for the leader of a range, and wait here until it is this node. So they know of it one trip after
+ * it leads, without asking again and again while nobody does.
  *
- * LW1. An answer says what is known when it is given, and that is all that it says: whoever waits is told earlier than asked
- *      for when this node leads the range, or knows where its keys went, and never later.
+ * LW1. An answer says what is known when it is given, and that is all that it says: whoever waits is told earlier than
+ *      asked for when this node leads the range, or knows where its keys went, and never later.
  * LW2. A range that has no replica here is waited for as well: a split may be about to make it.
  */
 export class LeaderWaits {

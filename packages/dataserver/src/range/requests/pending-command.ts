@@ -8,8 +8,8 @@ export interface PendingCommand {
   /** About how many bytes it takes in the log. */
   readonly bytes: number;
   /**
-   * Called exactly once: with the outcome when the entry that carries the command is applied, or with the error that kept
-   * the outcome from being known (proposals.ts P2).
+   * Called exactly once: with the outcome when the entry that carries the command is applied, or with the error that
+   * kept the outcome from being known (proposals.ts P2).
    */
   complete(error: ServiceError | undefined, outcome: Outcome | undefined): void;
 }

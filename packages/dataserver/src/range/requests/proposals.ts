@@ -44,8 +44,9 @@ const ENTRY_BYTES_MAX = 1024 * 1024;
  * P1. All commands that arrive in one loop turn share an entry (design §2).
  * P2. Each command is answered exactly once: with its outcome, or with an error that says whether it may still be
  *     applied. Refused before it was proposed: certain. Proposed, and leadership was lost: unknown.
- * P3. While the range counts its revisions by itself, nobody else is asked on the way (design §8). Once the master does,
- *     what may change something waits for a block of them (revision-allocation-queue.ts); the rest is proposed as before.
+ * P3. While the range counts its revisions by itself, nobody else is asked on the way (design §8). Once the master
+ *     does, what may change something waits for a block of them (revision-allocation-queue.ts); the rest is proposed as
+ *     before.
  */
 export class Proposals {
   readonly #deps: ProposalDeps;

@@ -71,21 +71,22 @@ interface QueryDeps {
  * Q3. In a range that the master numbers, a read may be at any revision that is closed: above the last one there is
  *     nothing up to there.
  * Q4. What may be changed by a transaction over several ranges that is prepared, and perhaps committed already, is read
- *     when that is resolved, unless it is read as of a revision that is closed. Who says `serializable` does not wait: of
- *     what is there now it is told what there is, and of a revision that it names that this replica has not got there. So
- *     what one replica has closed is not read at another that has not, whatever that one has applied above it. What is
- *     told of now carries no revision above the closed one then: who watches behind it is told what is committed yet.
+ *     when that is resolved, unless it is read as of a revision that is closed. Who says `serializable` does not wait:
+ *     of what is there now it is told what there is, and of a revision that it names that this replica has not got
+ *     there. So what one replica has closed is not read at another that has not, whatever that one has applied above
+ *     it. What is told of now carries no revision above the closed one then: who watches behind it is told what is
+ *     committed yet.
  * Q5. Who is in a lock's queue, as far as this leader has applied, waits from then on without a round (Q1): nothing is
  *     answered by that state, and whatever happened since is told when it is applied here, or asked for elsewhere when
  *     this replica finds out that it leads no more.
- * Q6. A query may name a revision R that was given out before it came (`notBefore`). Its answer then shows all that the range
- *     writes at or below R (CL6 of ClosedRevisions), and carries the revision of the state that it shows, or R if that is
- *     higher. So nothing of the range that the answer does not show has a revision at or below the answer's: a client that
- *     watches from the next one misses nothing. `serializable` is answered at once by a replica that has closed R;
- *     otherwise by the leader, as if it were not said.
- * Q7. What a query brings to light of faults in this program is answered as INTERNAL: nothing was changed by it, and where
- *     it ended the node, it would be asked again of the next leader, and end that as well. What is wrong with the data, by
- *     an invariant or a checksum, ends the node.
+ * Q6. A query may name a revision R that was given out before it came (`notBefore`). Its answer then shows all that the
+ *     range writes at or below R (CL6 of ClosedRevisions), and carries the revision of the state that it shows, or R if
+ *     that is higher. So nothing of the range that the answer does not show has a revision at or below the answer's: a
+ *     client that watches from the next one misses nothing. `serializable` is answered at once by a replica that has
+ *     closed R; otherwise by the leader, as if it were not said.
+ * Q7. What a query brings to light of faults in this program is answered as INTERNAL: nothing was changed by it, and
+ *     where it ended the node, it would be asked again of the next leader, and end that as well. What is wrong with the
+ *     data, by an invariant or a checksum, ends the node.
  */
 export class Queries {
   readonly #context: ReplicaContext;
@@ -384,8 +385,8 @@ export class Queries {
   }
 
   /**
-   * Those who wait must ask elsewhere, all of them as leadership is lost, or those for the locks that `which` picks: what
-   * they wait for is kept by the log.
+   * Those who wait must ask elsewhere, all of them as leadership is lost, or those for the locks that `which` picks:
+   * what they wait for is kept by the log.
    */
   interrupt(error: ServiceError, which: (lock: LockId) => boolean = () => true): void {
     for (const [interrupt, { lock, remove }] of [...this.#awaiting]) {

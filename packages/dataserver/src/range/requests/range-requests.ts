@@ -32,10 +32,10 @@ type Passed = (typeof PASSED)[keyof typeof PASSED];
  * The way of a request through a replica: held while the range is sealed, then answered (a query), or proposed and
  * answered when it is applied (a command).
  *
- * RE1. Whether a request is routed right, by its epoch and its keys, is decided once, and once more after each wait: the
- *      range may have been split or merged meanwhile.
- * RE2. A command waits for at most one thing of each kind, in the order of `PASSED`, and only at a leader that serves the
- *      range. Without a wait it goes from `execute` to the log in one call.
+ * RE1. Whether a request is routed right, by its epoch and its keys, is decided once, and once more after each wait:
+ *      the range may have been split or merged meanwhile.
+ * RE2. A command waits for at most one thing of each kind, in the order of `PASSED`, and only at a leader that serves
+ *      the range. Without a wait it goes from `execute` to the log in one call.
  */
 export class RangeRequests {
   readonly #deps: RangeRequestsDeps;
@@ -44,7 +44,10 @@ export class RangeRequests {
     this.#deps = deps;
   }
 
-  /** Executes a request; `done` is called exactly once. `passed`: the waits that are over, when it comes again after one. */
+  /**
+   * Executes a request; `done` is called exactly once. `passed`: the waits that are over, when it comes again after
+   * one.
+   */
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone, passed: Passed = PASSED.nothing): void {
     const { context, commands, leases, splitReasons } = this.#deps;
     if (passed === PASSED.nothing && this.#isHeld(request, onCancel, done)) return;

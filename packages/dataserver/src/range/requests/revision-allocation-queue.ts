@@ -26,8 +26,8 @@ export interface RevisionAllocationQueueDeps {
  * B2. A block serves only in the term in which it was requested. Another leader may have written in between, and have
  *     told others what is complete up to a revision above the block.
  * B3. What is left of a block is dropped: the next commands come later (B1).
- * B4. A command is proposed, or refused with nothing changed: when leadership is lost, when the epoch under which it was
- *     checked has passed, or its deadline.
+ * B4. A command is proposed, or refused with nothing changed: when leadership is lost, when the epoch under which it
+ *     was checked has passed, or its deadline.
  */
 export class RevisionAllocationQueue implements Drawing {
   readonly #deps: RevisionAllocationQueueDeps;
@@ -70,7 +70,9 @@ export class RevisionAllocationQueue implements Drawing {
     this.#deps.drawer.want(this);
   }
 
-  /** Calls `done` once nothing waits any more for a block that was requested before this call: at once if nothing does. */
+  /**
+   * Calls `done` once nothing waits any more for a block that was requested before this call: at once if nothing does.
+   */
   whenSettled(done: () => void): void {
     if (this.#covered.length === 0) done();
     else this.#settled.push(done);

@@ -62,21 +62,23 @@ const DONE: Carried = { outcome: 'done', reason: '' };
 /**
  * Merges into ranges that are led by this node (range/reshape/merges.ts has the rules).
  *
- *   1. Every node answers that it has both replicas, and has checkpointed what they are: the checkpoint of step 3 is short.
+ *   1. Every node answers that it has both replicas, and has checkpointed what they are: the checkpoint of step 3 is
+ *      short.
  *   2. The source's leader seals it.
  *   3. Every node answers that its replica of the source has applied the seal, durably (MR2).
  *   4. The target's log decides.
  *
- * MD1. What fails before step 2 has changed nothing. What fails from there on, or takes too long, is refused: by an entry
- *      in the target's log, whatever became of step 4, and then the source is unsealed if that was not the merge (MR4).
+ * MD1. What fails before step 2 has changed nothing. What fails from there on, or takes too long, is refused: by an
+ *      entry in the target's log, whatever became of step 4, and then the source is unsealed if that was not the merge
+ *      (MR4).
  * MD2. A driver that dies leaves the source sealed, at worst. The target's next leader finds that by its own replica of
  *      the source, and goes on from step 1: it comes to the merge, or refuses it. If the round was refused, only the
- *      unseal is missing. So does the leader of a range that took the target over. It may have no replica of the source:
- *      the target's members were others by the time of the seal, or have changed since, so there is no merge to come
- *      to. Then every node that has replicas of both has the leader refuse the round, and the source unsealed.
+ *      unseal is missing. So does the leader of a range that took the target over. It may have no replica of the
+ *      source: the target's members were others by the time of the seal, or have changed since, so there is no merge to
+ *      come to. Then every node that has replicas of both has the leader refuse the round, and the source unsealed.
  * MD3. One merge into a range at a time; asked again it says how far that is.
- * MD4. Who orders a merge by itself knows only the plain keys that there are now. The rows of both are measured here, as a
- *      split would (size-sampler.ts): what would be split again is not merged.
+ * MD4. Who orders a merge by itself knows only the plain keys that there are now. The rows of both are measured here,
+ *      as a split would (size-sampler.ts): what would be split again is not merged.
  */
 export class MergeDriver {
   readonly #deps: MergeDriverDeps;

@@ -51,25 +51,27 @@ interface MergesDeps {
  * MR1. From the seal that it has applied until it is unsealed, a replica of the source answers nobody: no command, no
  *      read, not of a follower either, no keep-alive; it closes no revision and lets no lease expire, and admits no
  *      change of its members. What it said before, it said of a state that the target takes over.
- * MR2. A merge is proposed only when every replica of the source has applied the seal so that no crash takes it back: it
- *      was in a checkpoint (`range.settle`). So when the target serves the source's keys, nobody serves them as the source
- *      any more, whatever has crashed, started again, or believes to lead.
- * MR3. And so the source's replica is there, sealed, on each node that applies the merge: members of a source cannot change
- *      while it is sealed (MR1); of the target they are those of the time when they were compared, as the merge names
- *      the epoch of that time; a snapshot does not take the place of a sealed source's rows, and the master's word does not
- *      take it away, while the target on that node may still come to the merge (merged-replicas.ts). A target that gets
- *      past the merge by a snapshot has the source's keys from there, and ends the source in the same step.
- * MR4. A round is decided by one entry in the target's log, which either has the source's keys from then on or never will
- *      in this round; nothing else decides. A source is unsealed only by the word of a state in which its round was
- *      decided against it (merging.ts `verdictOn`).
+ * MR2. A merge is proposed only when every replica of the source has applied the seal so that no crash takes it back:
+ *      it was in a checkpoint (`range.settle`). So when the target serves the source's keys, nobody serves them as the
+ *      source any more, whatever has crashed, started again, or believes to lead.
+ * MR3. And so the source's replica is there, sealed, on each node that applies the merge: members of a source cannot
+ *      change while it is sealed (MR1); of the target they are those of the time when they were compared, as the merge
+ *      names the epoch of that time; a snapshot does not take the place of a sealed source's rows, and the master's
+ *      word does not take it away, while the target on that node may still come to the merge (merged-replicas.ts). A
+ *      target that gets past the merge by a snapshot has the source's keys from there, and ends the source in the same
+ *      step.
+ * MR4. A round is decided by one entry in the target's log, which either has the source's keys from then on or never
+ *      will in this round; nothing else decides. A source is unsealed only by the word of a state in which its round
+ *      was decided against it (merging.ts `verdictOn`).
  * MR5. The step that applies the merge ends the source's replica on that node, and checkpoints hold both or neither.
  *      After a crash before, the source is there, sealed, and the merge is applied again. Its log goes after that
  *      checkpoint (replica-remover.ts RM1), its rows are the target's.
- * MR6. Leases of the source have their full time from when the target's leader knows them: later than any that the source's
- *      leader has acknowledged (MR1). What the source has closed stays closed: changes of its keys get revisions that were
- *      drawn after the merge was applied, which is after the seal was, which is after anything was closed.
- * MR7. Who watched or waited at the source asks anew, at the target, from where it was. Requests that come to its leader
- *      while it is sealed are held until they can be told where to ask, or be executed after all.
+ * MR6. Leases of the source have their full time from when the target's leader knows them: later than any that the
+ *      source's leader has acknowledged (MR1). What the source has closed stays closed: changes of its keys get
+ *      revisions that were drawn after the merge was applied, which is after the seal was, which is after anything was
+ *      closed.
+ * MR7. Who watched or waited at the source asks anew, at the target, from where it was. Requests that come to its
+ *      leader while it is sealed are held until they can be told where to ask, or be executed after all.
  */
 export class Merges {
   readonly #context: ReplicaContext;
@@ -134,7 +136,8 @@ export class Merges {
     });
   }
 
-  // -------------------------------------------------------------------------------------------- what they are to others
+  // -------------------------------------------------------------------------------------------- what they are to
+  // others
 
   /** MR1: the range was sealed, or unsealed: its leases have their full time then. */
   sealChanged(): void {

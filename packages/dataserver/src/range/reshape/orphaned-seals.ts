@@ -21,12 +21,12 @@ export interface OrphanedSealsDeps {
 const TIMEOUT_MS = 1_000;
 
 /**
- * Seals whose target has left the node of the source's leader: whoever drove the merge is gone, and nothing here will say
- * what became of it.
+ * Seals whose target has left the node of the source's leader: whoever drove the merge is gone, and nothing here will
+ * say what became of it.
  *
- * LS1. The leader of the sealed source asks for the word on the round wherever the target is by now, or the range that has
- *      taken it over. With no replica of the target here there is no merge to come to (merge-driver.ts MD2): an open round
- *      is refused for that.
+ * LS1. The leader of the sealed source asks for the word on the round wherever the target is by now, or the range that
+ *      has taken it over. With no replica of the target here there is no merge to come to (merge-driver.ts MD2): an
+ *      open round is refused for that.
  * LS2. The source is unsealed by that word alone (merges.ts MR4). What the masters told last only says whom to ask: who
  *      has nothing to say says so, and the next look asks anew.
  */
@@ -79,8 +79,8 @@ function hasWordOn(seal: Seal, source: ServedReplica, by: ServedReplica): boolea
 }
 
 /**
- * The target; if it is gone, at every other look the range before `start`, the source's, and at the others all that begin
- * before it by turns: the target was taken over by one of them, which may have been split since.
+ * The target; if it is gone, at every other look the range before `start`, the source's, and at the others all that
+ * begin before it by turns: the target was taken over by one of them, which may have been split since.
  */
 export function whoMayKnow(
   ranges: readonly RangeDescriptor[],

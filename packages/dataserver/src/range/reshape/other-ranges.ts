@@ -7,8 +7,8 @@ import type { Command, CommandResult, Query, QueryResult } from '@remora/protoco
  */
 export interface OtherRanges {
   /**
-   * UNKNOWN_OUTCOME: it may have been applied, or may be yet. `done` is called once, in bounded time, unless what this gives
-   * is called before: then nobody cares any more.
+   * UNKNOWN_OUTCOME: it may have been applied, or may be yet. `done` is called once, in bounded time, unless what this
+   * gives is called before: then nobody cares any more.
    */
   command(
     command: Command,

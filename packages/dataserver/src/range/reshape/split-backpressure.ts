@@ -24,12 +24,12 @@ const RETRY_AFTER_MS = 200;
 /**
  * Holds writers of a range back that grows faster than it is split.
  *
- * WB1. Only what puts values waits. What deletes, reads, releases, renews, or ends a transaction never does: it does not
- *      make the range larger, or others wait for it.
+ * WB1. Only what puts values waits. What deletes, reads, releases, renews, or ends a transaction never does: it does
+ *      not make the range larger, or others wait for it.
  * WB2. A write waits the longer the nearer the range is to its maximum, at most `WAIT_MAX_MS`; at the maximum it is
  *      refused, which changes nothing, with a time after which to ask again. Clients do that by themselves.
- * WB3. Nobody is held back in vain: only while the range is measured or can be split (range-size.ts SZ4), and not once the
- *      split was refused (split-reasons.ts). So no write waits for what does not come.
+ * WB3. Nobody is held back in vain: only while the range is measured or can be split (range-size.ts SZ4), and not once
+ *      the split was refused (split-reasons.ts). So no write waits for what does not come.
  */
 export class SplitBackpressure {
   readonly #deps: SplitBackpressureDeps;

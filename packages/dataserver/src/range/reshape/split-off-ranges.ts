@@ -12,8 +12,8 @@ export interface SplitOffRangesDeps {
 }
 
 /**
- * The ranges that were split off a range lately: a hint for callers that look for keys which have left. It is not kept over
- * a restart; the node that has them then mostly is this one.
+ * The ranges that were split off a range lately: a hint for callers that look for keys which have left. It is not kept
+ * over a restart; the node that has them then mostly is this one.
  */
 export class SplitOffRanges {
   readonly #deps: SplitOffRangesDeps;

@@ -43,23 +43,25 @@ export interface SplitsDeps {
  *     (`onSplit`). So a checkpoint has the range behind the split and the child, or the range before it and no child.
  * S2. The child's replica runs only once such a checkpoint is durable: no vote, no entry of its log and no answer of it
  *     comes before (store.ts T1, T6).
- * S3. After a crash before that, nothing is left of the child, and nobody has heard of it: the split is applied again and
- *     makes the same child. After a crash behind it, the split is not applied again: the child starts from what it has.
- * S4. So no entry from before the split, which may write to keys that have left, is applied again beside a child that has
- *     gone on. Whatever takes the range's own state away (a snapshot that replaces it) waits for `durable`; a range that
- *     is removed is staged last in the engine that has the child's first state.
+ * S3. After a crash before that, nothing is left of the child, and nobody has heard of it: the split is applied again
+ *     and makes the same child. After a crash behind it, the split is not applied again: the child starts from what it
+ *     has.
+ * S4. So no entry from before the split, which may write to keys that have left, is applied again beside a child that
+ *     has gone on. Whatever takes the range's own state away (a snapshot that replaces it) waits for `durable`; a range
+ *     that is removed is staged last in the engine that has the child's first state.
  * S5. A replica that gets past a split by a snapshot makes no child. It is created as one that joins, when the range no
  *     longer has its keys here (T7).
  * S6. What comes for a child before it runs (messages, the master's word to create it) finds no replica and is refused;
  *     it is sent again. One that ended here before its split is applied, late, is not made again (T5).
- * S7. Who led the range in the term of the split's entry leads the child from the start, where it applies the split as that
- *     leader. That is one node at most, as there is one leader of a term; and once, as what applies the split again after
- *     a crash leads in that term no more. It acts only once the child is durable there (S2), so behind that no crash has
- *     the split applied again (S3). If there is none, the child elects its leader like any range.
+ * S7. Who led the range in the term of the split's entry leads the child from the start, where it applies the split as
+ *     that leader. That is one node at most, as there is one leader of a term; and once, as what applies the split
+ *     again after a crash leads in that term no more. It acts only once the child is durable there (S2), so behind that
+ *     no crash has the split applied again (S3). If there is none, the child elects its leader like any range.
  * S8. The checkpoint that makes the split durable is short, as nobody has the child's keys before: what the range had
- *     stored of outcomes the child only names in it, and takes over with the next one (state/outcomes/outcomes.ts O6). So rows of a
- *     range go, other than by a checkpoint, only behind one that began when its children took part in checkpoints: a
- *     snapshot that takes their place (range-replica.ts `install`) and a removal (replica-remover.ts RM4) see to it.
+ *     stored of outcomes the child only names in it, and takes over with the next one (state/outcomes/outcomes.ts O6).
+ *     So rows of a range go, other than by a checkpoint, only behind one that began when its children took part in
+ *     checkpoints: a snapshot that takes their place (range-replica.ts `install`) and a removal (replica-remover.ts
+ *     RM4) see to it.
  */
 export class Splits {
   readonly #context: ReplicaContext;
@@ -76,7 +78,9 @@ export class Splits {
     return this.#durable;
   }
 
-  /** Proposes a split on the leader; `done` is called once it is applied here. Apply checks again what is refused here. */
+  /**
+   * Proposes a split on the leader; `done` is called once it is applied here. Apply checks again what is refused here.
+   */
   propose(command: SplitCommand, done: SplitDone): void {
     const { leading, state } = this.#context;
     if (!leading) return done(this.#context.notLeader(), undefined);
@@ -96,7 +100,8 @@ export class Splits {
     keyChange.applied();
     splitOff.add(start.meta.descriptor);
     lockListeners.flush(); // what came before is theirs yet
-    // Not the hub: transactions that left do not hold back any more what it tells (its W4), which may be above what they commit.
+    // Not the hub: transactions that left do not hold back any more what it tells (its W4), which may be above what
+    // they commit.
     const stale = this.#context.staleEpoch();
     watches.endOutside(bounds, stale);
     queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));

@@ -26,12 +26,12 @@ const GOLDEN = (Math.sqrt(5) - 1) / 2;
 /**
  * A leader's watch over the load of its range, and where in the range that load is.
  *
- * RH1. While a range is not hot, a request costs a comparison. While it is, keys of requests are sampled: all of them, then
- *      every second and so on, in bounded memory.
- * RH2. Which requests are sampled follows the multiples of the golden ratio. It takes no chance, and no pattern of clients
- *      (each key in turn, say) falls in step with it.
- * RH3. The place divides the load, not what is stored: the requests, or the bytes that they read and write, whichever is
- *      further above its limit. It is a key that was asked for, and so a border (bounds.ts B2).
+ * RH1. While a range is not hot, a request costs a comparison. While it is, keys of requests are sampled: all of them,
+ *      then every second and so on, in bounded memory.
+ * RH2. Which requests are sampled follows the multiples of the golden ratio. It takes no chance, and no pattern of
+ *      clients (each key in turn, say) falls in step with it.
+ * RH3. The place divides the load, not what is stored: the requests, or the bytes that they read and write, whichever
+ *      is further above its limit. It is a key that was asked for, and so a border (bounds.ts B2).
  */
 export class LoadSplitDecider {
   readonly #deps: LoadSplitDeciderDeps;

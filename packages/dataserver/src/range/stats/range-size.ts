@@ -21,13 +21,14 @@ const GROWTH_SHARE = 4;
 /**
  * A leader's watch over the size of its range.
  *
- * SZ1. What was written since is counted, and only that costs anything on the way of a write. From the check size on the
- *      range is measured in the background (size-sampler.ts), one measurement at a time.
+ * SZ1. What was written since is counted, and only that costs anything on the way of a write. From the check size on
+ *      the range is measured in the background (size-sampler.ts), one measurement at a time.
  * SZ2. A candidate is of the bounds that were measured, as their version says; with any other it is forgotten.
- * SZ3. A measurement reads all of the range. So it is measured at the check size, where what was counted may be far off,
- *      and again when it may have grown to the split size: twice between two splits, mostly.
- * SZ4. It presses (holds writers back, split-backpressure.ts) only while that helps: a measurement is under way, or the range can
- *      be split. One key, lock or lease that is larger than any range may be cannot: it never presses for long.
+ * SZ3. A measurement reads all of the range. So it is measured at the check size, where what was counted may be far
+ *      off, and again when it may have grown to the split size: twice between two splits, mostly.
+ * SZ4. It presses (holds writers back, split-backpressure.ts) only while that helps: a measurement is under way, or the
+ *      range can be split. One key, lock or lease that is larger than any range may be cannot: it never presses for
+ *      long.
  */
 export class RangeSize {
   readonly #deps: RangeSizeDeps;
@@ -66,8 +67,8 @@ export class RangeSize {
   }
 
   /**
-   * How far the range is on its way from half between the split size and its maximum (0) to the maximum (1), and beyond;
-   * 0 as well where that is nobody's concern (SZ4).
+   * How far the range is on its way from half between the split size and its maximum (0) to the maximum (1), and
+   * beyond; 0 as well where that is nobody's concern (SZ4).
    */
   get pressure(): number {
     const sizes = this.#deps.sizes();

@@ -18,7 +18,9 @@ export interface SizeSample {
   /** Of all rows, older versions included. */
   readonly bytes: number;
   readonly live: LiveKeys;
-  /** Where to cut so that about half lies on either side, and what lies behind; undefined when there is no such place. */
+  /**
+   * Where to cut so that about half lies on either side, and what lies behind; undefined when there is no such place.
+   */
   readonly middle: SplitPlace | undefined;
 }
 

@@ -22,8 +22,9 @@ export function compact(state: RangeProgress & Pick<RangeShape, 'descriptor'>, r
 }
 
 /**
- * What restored keys get is above all that the cluster they come from can have used (design §8). The gateway that asks for
- * it may not have heard yet that the only range was split: raised alone, this one would be ahead of the others for good.
+ * What restored keys get is above all that the cluster they come from can have used (design §8). The gateway that asks
+ * for it may not have heard yet that the only range was split: raised alone, this one would be ahead of the others for
+ * good.
  */
 export function raiseRevision(
   state: RangeProgress & Pick<RangeCounts, 'keys'> & Pick<RangeLeases, 'leases'> & Pick<RangeShape, 'bounds'>,
@@ -46,7 +47,8 @@ const REVISIONS_SKIPPED = 1_000_000_000_000;
 
 /**
  * A replica goes on alone, perhaps without the last changes of its range: what it writes from now on is above whatever
- * they had. All before is compacted, as clients may have seen more of it than is there: who goes on from there is told so.
+ * they had. All before is compacted, as clients may have seen more of it than is there: who goes on from there is told
+ * so.
  */
 export function skipRevisions(state: Pick<RangeProgress, 'revision' | 'compactRevision'>): void {
   state.revision += REVISIONS_SKIPPED;

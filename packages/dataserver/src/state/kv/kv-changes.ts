@@ -30,7 +30,9 @@ export interface HeldLocks {
   isHeld(lock: LockId, version: number): boolean;
 }
 
-/** For queries: the state of a lock that they could read is not of the moment, or the revision, of their other reads. */
+/**
+ * For queries: the state of a lock that they could read is not of the moment, or the revision, of their other reads.
+ */
 export const NO_LOCKS: HeldLocks = {
   isHeld() {
     throw new ServiceError(
@@ -47,8 +49,8 @@ export const NO_LOCKS: HeldLocks = {
  * C2. All changes of a command carry one revision; each key changes at most once in it, so that (key, revision)
  *     names a version. Two puts, or a put and a delete, of one key are refused (etcd's rule).
  * C3. Comparisons, also those of nested transactions, are with what was there before the command (etcd's
- *     `compareToPath`): what a transaction changes does not decide which of its branches are executed. Locks are compared as
- *     they are at that moment, and no transaction changes any.
+ *     `compareToPath`): what a transaction changes does not decide which of its branches are executed. Locks are
+ *     compared as they are at that moment, and no transaction changes any.
  */
 export class KvChanges {
   readonly #engine: Engine;

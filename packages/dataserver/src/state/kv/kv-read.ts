@@ -75,7 +75,9 @@ export function checkReadRevision(revision: number, bounds: RevisionBounds): voi
   }
 }
 
-/** Fetches what evaluating `txn` may read beyond single current keys; undefined when there is nothing (the hot path). */
+/**
+ * Fetches what evaluating `txn` may read beyond single current keys; undefined when there is nothing (the hot path).
+ */
 export function prefetchTxn(engine: Engine, txn: Txn, bounds: RevisionBounds): Promise<Prefetched> | undefined {
   return prefetchAll(engine, wantedByTxn(txn), bounds);
 }
@@ -187,8 +189,8 @@ function withinBounds(found: number, bytes: number, { rowsMax, bytesMax }: Opera
 }
 
 /**
- * K2. What is counted is what is found: which older versions are there besides differs between replicas, as each of them
- * removes for itself what a compaction has made unreadable.
+ * K2. What is counted is what is found: which older versions are there besides differs between replicas, as each of
+ * them removes for itself what a compaction has made unreadable.
  */
 async function readAt(
   view: EngineView,

@@ -17,8 +17,9 @@ export interface Attached {
 }
 
 /**
- * What belongs to leases: a row per plain key and per lock behind a prefix of the lease (keys.ts). Apply keeps these rows
- * in step with what they name. A row's key says it all; programs before this one put the lock's name into its value too.
+ * What belongs to leases: a row per plain key and per lock behind a prefix of the lease (keys.ts). Apply keeps these
+ * rows in step with what they name. A row's key says it all; programs before this one put the lock's name into its
+ * value too.
  */
 export class Attachments {
   readonly #engine: Engine;

@@ -2,17 +2,18 @@
  * What commands about leases do to a range, be it the home of the lease or another range that has keys of it
  * (docs/decisions/0025).
  *
- * LC1. A lease that ends takes what is in its home with it in the same entry, up to END_ROWS_MAX keys and locks. If it has
- *      more there, which makes the home one of its spans, or spans besides, it stays as one that is ending, and its leader
- *      tells them (range/leases/lease-endings.ts).
- * LC2. Where the end is told, the reference is uncovered first, so that nothing more comes to belong to the lease; then at
- *      most END_ROWS_MAX keys and locks go in one entry, and whoever tells asks again while there is more.
+ * LC1. A lease that ends takes what is in its home with it in the same entry, up to END_ROWS_MAX keys and locks. If it
+ *      has more there, which makes the home one of its spans, or spans besides, it stays as one that is ending, and its
+ *      leader tells them (range/leases/lease-endings.ts).
+ * LC2. Where the end is told, the reference is uncovered first, so that nothing more comes to belong to the lease; then
+ *      at most END_ROWS_MAX keys and locks go in one entry, and whoever tells asks again while there is more.
  * LC3. All of them can be told twice, and late: they name the incarnation, and do nothing to any other.
- * LC4. Changes of a lease are numbered by its client, and none is taken back by an earlier one that comes late. A change
- *      is no renewal; what a heartbeat was told is the TTL of the moment at which it was told (session.ts of the client, S5).
- * LC5. A lease that was seen to be empty (range/leases/empty-leases.ts) is ended with `ifEmpty`: when that is applied, its home checks
- *      again that it is such a lease, and that no key, no lock and no prepared write in the home belongs to it. What came to
- *      belong to it since the look keeps it alive, as the log orders both.
+ * LC4. Changes of a lease are numbered by its client, and none is taken back by an earlier one that comes late. A
+ *      change is no renewal; what a heartbeat was told is the TTL of the moment at which it was told (session.ts of the
+ *      client, S5).
+ * LC5. A lease that was seen to be empty (range/leases/empty-leases.ts) is ended with `ifEmpty`: when that is applied,
+ *      its home checks again that it is such a lease, and that no key, no lock and no prepared write in the home
+ *      belongs to it. What came to belong to it since the look keeps it alive, as the log orders both.
  */
 import { assert, ServiceError, type Span } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
@@ -44,7 +45,10 @@ export interface LeaseHolder extends LeaseSpans {
 /** Where the keys and locks of leases are in a range. */
 type LeaseSpans = Readonly<RangeLeases & Pick<RangeShape, 'bounds'>>;
 
-/** Keys and locks that one entry takes from a lease: every replica, and all who wait for it, are held up as long as that takes. */
+/**
+ * Keys and locks that one entry takes from a lease: every replica, and all who wait for it, are held up as long as that
+ * takes.
+ */
 const END_ROWS_MAX = 1_000;
 
 export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, term: number): CommandResult {
@@ -161,7 +165,10 @@ function refer(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRe
   return { type: 'leaseRefer' };
 }
 
-/** LC2. What a range that is the home itself has besides did not go with the lease (LC1), or is of writes that were prepared when it ended. */
+/**
+ * LC2. What a range that is the home itself has besides did not go with the lease (LC1), or is of writes that were
+ *      prepared when it ended.
+ */
 function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'>): CommandResult {
   const { leases, references, transactions } = range;
   const covered = coveredBy(range, span);

@@ -3,10 +3,10 @@
  *
  * BL1. Of a lease whose home is here, alive or ending, what is new lies behind its own row; of any other, behind a
  *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
- * BL2. All of that is of one incarnation of the lease (lease-references.ts LR4). Where another one is known here, the lease is
- *      neither granted nor referred to, and two ranges that know different ones are not merged.
- * BL3. Where its home is, only the home says whether a lease is alive: a reference, as the source of a merge brings it, covers
- *      until the end is told, some entries later.
+ * BL2. All of that is of one incarnation of the lease (lease-references.ts LR4). Where another one is known here, the
+ *      lease is neither granted nor referred to, and two ranges that know different ones are not merged.
+ * BL3. Where its home is, only the home says whether a lease is alive: a reference, as the source of a merge brings it,
+ *      covers until the end is told, some entries later.
  */
 import type { Bytes, Span } from '@remora/base';
 import { type LockId, type LockNames, lockPrefix, type SessionRef } from '@remora/lock';
@@ -31,9 +31,9 @@ export class LeaseOwnership implements KeyOwners {
   readonly #home: Leases;
   readonly #references: LeaseReferences;
   /**
-   * For writes that are executed after they were prepared, when their leases were alive. The end of a lease waits for them where
-   * it is applied or told, but a merge may bring them to where it has been already: it takes their results along all the same
-   * (T10 of decision 19).
+   * For writes that are executed after they were prepared, when their leases were alive. The end of a lease waits for
+   * them where it is applied or told, but a merge may bring them to where it has been already: it takes their results
+   * along all the same (T10 of decision 19).
    */
   readonly ofPrepared: KeyOwners = {
     known: (lease) => this.incarnationOf(lease) !== 0,

@@ -1,17 +1,18 @@
 /**
  * What a range knows of leases that have their home elsewhere: where in it keys and locks may belong to them.
  *
- * LR1. A key or lock belongs to a lease of another range only where a reference says so, and then the home has the place
- *      among the lease's spans (S3 of leases.ts): the home was told first, or a split moved both in one entry.
+ * LR1. A key or lock belongs to a lease of another range only where a reference says so, and then the home has the
+ *      place among the lease's spans (S3 of leases.ts): the home was told first, or a split moved both in one entry.
  * LR2. References say which keys, not which range: a split cuts them at its place, and a merge puts those of both parts
  *      side by side. So what the home settled with one part is never covered again by what the other had.
- * LR3. Once the lease has ended in a span, the reference does not cover it any more. It stays, without that span, for as
- *      long as there are keys and locks left to be taken away, so that the rows of one incarnation are never taken for
- *      those of another.
+ * LR3. Once the lease has ended in a span, the reference does not cover it any more. It stays, without that span, for
+ *      as long as there are keys and locks left to be taken away, so that the rows of one incarnation are never taken
+ *      for those of another.
  * LR4. Only a home that went on alone, without its majority, may grant an id of which another range has an earlier
- *      incarnation yet (range/leases/lease-audit.ts). No range ever knows two of them, as its rows tell them apart by the id alone:
- *      what would bring them together is refused (lease-ownership.ts BL2), until the audit has ended the earlier one. Only a
- *      merge with a source that went on alone is not refused (merge.ts MG2): nobody may rely on it to stop a node.
+ *      incarnation yet (range/leases/lease-audit.ts). No range ever knows two of them, as its rows tell them apart by
+ *      the id alone: what would bring them together is refused (lease-ownership.ts BL2), until the audit has ended the
+ *      earlier one. Only a merge with a source that went on alone is not refused (merge.ts MG2): nobody may rely on it
+ *      to stop a node.
  */
 import { type Engine, equalBytes, type Row, type Span } from '@remora/base';
 import { SpanKind, schema, storedRow } from '@remora/protocol';

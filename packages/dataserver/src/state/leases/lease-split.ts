@@ -1,8 +1,8 @@
 /**
  * What a split does to leases and to what belongs to them.
  *
- * LS1. Leases stay where their records are. Keys and locks that a split parts from their lease belong to it in the child by
- *      a reference, and the child's place is one of the lease's spans from this very entry on (LR1).
+ * LS1. Leases stay where their records are. Keys and locks that a split parts from their lease belong to it in the
+ *      child by a reference, and the child's place is one of the lease's spans from this very entry on (LR1).
  * LS2. References are cut at the place, with what lies behind them (LR2).
  */
 import { compareBytes, type Engine, type Row, type Span } from '@remora/base';

@@ -16,17 +16,17 @@ import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from '../span-set.ts';
 import { Attachments } from './attachments.ts';
 
 /**
- * The leases whose home a range is, as replicated state: who they are, and where what belongs to them may be. When they end
- * is not decided here: the leader's lease keeper watches the time and proposes (design §9).
+ * The leases whose home a range is, as replicated state: who they are, and where what belongs to them may be. When they
+ * end is not decided here: the leader's lease keeper watches the time and proposes (design §9).
  *
  * S1. A lease is named by id and incarnation; the incarnation is the revision of its grant, so it never repeats.
  * S2. What belongs to a lease here is a row per key or lock under the lease's own prefix; apply keeps it in step.
- * S3. Every other place that may have something of the lease is in its `spans`: a range is in there before it has the first
- *     (docs/decisions/0025). So is this range, where more is left of one that has ended than goes in an entry.
- * S4. A lease that has ended while it had spans stays as one that is *ending*, until each of them has been seen to. It is
- *     alive for nobody, and its id is not granted meanwhile, so that no two incarnations are ever about at a time.
- * S5. Of one whose client is silent, how much was left of it may be here. A leader that begins gives it no more, so it is
- *     taken back before a heartbeat is acknowledged (docs/decisions/0059).
+ * S3. Every other place that may have something of the lease is in its `spans`: a range is in there before it has the
+ *     first (docs/decisions/0025). So is this range, where more is left of one that has ended than goes in an entry.
+ * S4. A lease that has ended while it had spans stays as one that is *ending*, until each of them has been seen to. It
+ *     is alive for nobody, and its id is not granted meanwhile, so that no two incarnations are ever about at a time.
+ * S5. Of one whose client is silent, how much was left of it may be here. A leader that begins gives it no more, so it
+ *     is taken back before a heartbeat is acknowledged (docs/decisions/0059).
  */
 export interface Lease extends LeaseTerms {
   readonly id: bigint;
@@ -110,8 +110,8 @@ export class Leases {
   }
 
   /**
-   * Those that are alive, in the order of their rows, behind one of them (0: from the first): at most `limit` that match, of
-   * a bounded number that is looked at. `next`: where to go on; 0: there are no more in this span.
+   * Those that are alive, in the order of their rows, behind one of them (0: from the first): at most `limit` that
+   * match, of a bounded number that is looked at. `next`: where to go on; 0: there are no more in this span.
    */
   page(
     routed: Span,
@@ -264,8 +264,8 @@ export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
 }
 
 /**
- * Whether a lease that never expires is ended when nothing belongs to it any more: its client changed its TTL to never when it
- * had what the lease is for (range/leases/empty-leases.ts EM1).
+ * Whether a lease that never expires is ended when nothing belongs to it any more: its client changed its TTL to never
+ * when it had what the lease is for (range/leases/empty-leases.ts EM1).
  */
 export function endsEmpty({ change, ttlMs }: Pick<Lease, 'change' | 'ttlMs'>): boolean {
   return change > 0 && ttlMs >= TTL_NEVER_MS;

@@ -7,12 +7,13 @@ const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_S
 
 /**
  * The holds of a range that keep others off though their session has ended. The records of the locks say so; this is
- * where to find them. When they end is not decided here: the leader watches the time and proposes (range/locks/lock-delays.ts).
+ * where to find them. When they end is not decided here: the leader watches the time and proposes
+ * (range/locks/lock-delays.ts).
  *
  * DH1. Whatever the records say is in here. One that was taken away by force stays until its delay is over: it is no
  *      secret to who ends it that there is nothing to end.
- * DH2. A split and a merge hand over what is in here. To find it in the records all locks of the range would be read, for
- *      which everybody waits, as both are applied in one step.
+ * DH2. A split and a merge hand over what is in here. To find it in the records all locks of the range would be read,
+ *      for which everybody waits, as both are applied in one step.
  */
 export class DelayedHolds {
   readonly #engine: Engine;

@@ -6,9 +6,9 @@ import { decodeRemembered, PAGE, packRemembered, type Remembered } from './outco
 export const PAGE_ENTRIES_MAX = 1_024;
 
 /**
- * What a page of outcomes holds, as the bytes of its row. There are hundreds of thousands of outcomes at a time, each kept
- * for many seconds and hardly ever asked for: as objects the garbage collector would copy and visit them again and again,
- * which took a sixth of what it costs to apply a command about a lock.
+ * What a page of outcomes holds, as the bytes of its row. There are hundreds of thousands of outcomes at a time, each
+ * kept for many seconds and hardly ever asked for: as objects the garbage collector would copy and visit them again and
+ * again, which took a sixth of what it costs to apply a command about a lock.
  */
 export class OutcomeEntries {
   readonly #list = new StoredList(PAGE);

@@ -1,14 +1,14 @@
 /**
- * Finds outcomes by the ids of their requests. Nearly every command is new, so most of what it is asked is whether it has
- * an id that it does not have: that takes one look at one line of the processor's cache, and what it keeps is nothing to the
- * garbage collector. A `Map` of strings looks at several objects all over the memory for the same.
+ * Finds outcomes by the ids of their requests. Nearly every command is new, so most of what it is asked is whether it
+ * has an id that it does not have: that takes one look at one line of the processor's cache, and what it keeps is
+ * nothing to the garbage collector. A `Map` of strings looks at several objects all over the memory for the same.
  *
- * X1. An id is in the bucket that its hash names, in any slot; or, when that was full, in `#overflow`. A hash of 0 is a free
- *     slot.
+ * X1. An id is in the bucket that its hash names, in any slot; or, when that was full, in `#overflow`. A hash of 0 is a
+ *     free slot.
  * X2. A hash that is found says little: only the page tells whether the id is the one that is asked for.
- * X3. Buckets are half full at most, on average, so few overflow: of what is looked for, hardly anything has the hash of one
- *     that did, and its own is all that is looked at. Ids that were made up to have one hash overflow, and are no slower to
- *     find there than in any map.
+ * X3. Buckets are half full at most, on average, so few overflow: of what is looked for, hardly anything has the hash
+ *     of one that did, and its own is all that is looked at. Ids that were made up to have one hash overflow, and are
+ *     no slower to find there than in any map.
  */
 import { assert } from '@remora/base';
 import { type OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts';

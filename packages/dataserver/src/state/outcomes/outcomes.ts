@@ -12,12 +12,12 @@ import { OutcomeIndex, type OutcomePlace } from './outcome-index.ts';
  * O3. Outcomes are kept in pages, in order of application. Which page an outcome is in differs between replicas
  *     (a page is closed by a local checkpoint), and so does how long one stays behind its deadline. So apply sees only
  *     those whose deadline has not passed in the time of the range, and of several under one id the last alone.
- * O4. A split copies neither outcomes nor what they are found by, however many they are: the range and its child share what
- *     was remembered before, which nobody changes any more. It goes when the last of it has expired.
- * O5. Nor does a merge go through what both share since they were one: whatever of it either has remembered anew since is
- *     looked at, the rest would be found to be there. So what it costs is what the two have remembered apart.
- * O6. Of what the parent has stored a child stores, as it begins, only where that lies: a loan. Its next checkpoint has rows
- *     of its own in place of that. The parent deletes none of its pages until the child takes part in checkpoints
+ * O4. A split copies neither outcomes nor what they are found by, however many they are: the range and its child share
+ *     what was remembered before, which nobody changes any more. It goes when the last of it has expired.
+ * O5. Nor does a merge go through what both share since they were one: whatever of it either has remembered anew since
+ *     is looked at, the rest would be found to be there. So what it costs is what the two have remembered apart.
+ * O6. Of what the parent has stored a child stores, as it begins, only where that lies: a loan. Its next checkpoint has
+ *     rows of its own in place of that. The parent deletes none of its pages until the child takes part in checkpoints
  *     (`settled`), and whatever else takes them away waits for a checkpoint from then on (range/reshape/splits.ts S8).
  */
 interface Page {
@@ -191,9 +191,9 @@ export class Outcomes {
   }
 
   /**
-   * Takes over the memory of another range, as of the time of each: what the one that lags remembers is kept for as long
-   * as it would have been. What both remember from a time when they were one is kept once; of a transaction that both
-   * had parts in, what each of them had is put together, in the place of either.
+   * Takes over the memory of another range, as of the time of each: what the one that lags remembers is kept for as
+   * long as it would have been. What both remember from a time when they were one is kept once; of a transaction that
+   * both had parts in, what each of them had is put together, in the place of either.
    */
   unite(other: Outcomes, times: RangeTimes): void {
     const shared = new Set(this.#pages.map(({ entries }) => entries));
@@ -226,7 +226,9 @@ export class Outcomes {
     return false;
   }
 
-  /** Ids of which there is something later here than in pages that both share, and not all that there is to know (O5). */
+  /**
+   * Ids of which there is something later here than in pages that both share, and not all that there is to know (O5).
+   */
   #rememberedAgain(other: Outcomes, { ownMs }: RangeTimes): ReadonlySet<string> {
     const theirs = new Set(other.#pages.map(({ entries }) => entries));
     const ids = new Set<string>();
@@ -245,7 +247,8 @@ export class Outcomes {
     const mine = this.#live(theirs.requestId, ownMs);
     if (mine === undefined) return { ...theirs, deadlineMs };
     const joined = joinedOutcome(mine.outcome, theirs.outcome);
-    // Behind the merge the time is the later one (O2): what is forgotten by then is not all that is remembered of a request.
+    // Behind the merge the time is the later one (O2): what is forgotten by then is not all that is remembered of a
+    // request.
     const ends = mine.deadlineMs < otherMs;
     const outcome = joined ?? (ends ? (isPartial(mine.outcome) ? mine : theirs).outcome : undefined);
     return outcome && { ...theirs, outcome, deadlineMs: Math.max(mine.deadlineMs, deadlineMs) };

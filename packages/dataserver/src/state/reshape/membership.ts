@@ -9,8 +9,8 @@
  *     committed (raft/core/reconfigure.ts N1). So it may vanish at once, also while others do not know.
  * M4. `confVersion` grows with each change of members or roles, and with nothing else. All of this follows from the
  *     descriptor, the change and the membership that Raft made of it, alike on every replica.
- * M5. After a forced change (raft/core/forced.ts) both numbers of the epoch are far above all that those can have come to
- *     who were left out, or that anybody was told: what comes back of them is known by it as past.
+ * M5. After a forced change (raft/core/forced.ts) both numbers of the epoch are far above all that those can have come
+ *     to who were left out, or that anybody was told: what comes back of them is known by it as past.
  */
 import { assert, EMPTY_BYTES } from '@remora/base';
 import { Epoch, type RangeDescriptor, schema, storedRow } from '@remora/protocol';

@@ -1,19 +1,21 @@
 /**
- * What the steps of a merge make of the two ranges (range/reshape/merges.ts has the protocol, and its rules MR1 to MR8).
+ * What the steps of a merge make of the two ranges (range/reshape/merges.ts has the protocol, and its rules MR1 to
+ * MR8).
  *
- * MG1. From its seal to its end, or until it is unsealed, nothing of a source changes that a merge takes over: it refuses
- *      every command, and its time and its members stand still. Entries only move its position. So a replica that
- *      has applied the seal has what all others have that have, whatever else of its log it has applied. Only one that
- *      goes on alone, as the target's majority is lost with the source's, is far above what was sealed, and so is the
- *      target behind the merge.
- * MG2. A merge is applied only to the target as it was when its replicas were compared with the source's, and only in the
- *      round for which the source was sealed, and only if the two know no two incarnations of one lease (lease-ownership.ts BL2).
- *      What does not fit is refused and decides nothing. A source that has gone on alone is taken over all the same: the
- *      others that decided on it are gone, and the masters have been told of it.
+ * MG1. From its seal to its end, or until it is unsealed, nothing of a source changes that a merge takes over: it
+ *      refuses every command, and its time and its members stand still. Entries only move its position. So a replica
+ *      that has applied the seal has what all others have that have, whatever else of its log it has applied. Only one
+ *      that goes on alone, as the target's majority is lost with the source's, is far above what was sealed, and so is
+ *      the target behind the merge.
+ * MG2. A merge is applied only to the target as it was when its replicas were compared with the source's, and only in
+ *      the round for which the source was sealed, and only if the two know no two incarnations of one lease
+ *      (lease-ownership.ts BL2). What does not fit is refused and decides nothing. A source that has gone on alone is
+ *      taken over all the same: the others that decided on it are gone, and the masters have been told of it.
  * MG3. The target goes on from what both have: the last revision, the compaction and the time are the later ones, the
  *      memory of outcomes is that of both, and its version is above both (a key's ranges have growing versions).
- * MG4. The source is the range behind the target: of two neighbours the first one goes on. So a range has the key at which
- *      it begins for as long as it lives, and whoever hears that another has it by now knows that the range has ended.
+ * MG4. The source is the range behind the target: of two neighbours the first one goes on. So a range has the key at
+ *      which it begins for as long as it lives, and whoever hears that another has it by now knows that the range has
+ *      ended.
  * MG5. As time may jump ahead for what either of them has, waits with a time-out may end early; commands are refused
  *      that are then past their deadline. None is applied twice: whatever was forgotten is past its deadline here too.
  */
@@ -154,7 +156,10 @@ export function unionOf(target: RangeDescriptor, source: RangeDescriptor): Range
   return { ...target, end: source.end, epoch: { ...target.epoch, version } };
 }
 
-/** Takes over the sealed source. The rows of the source lie where the target's do: with its bounds they are the target's. */
+/**
+ * Takes over the sealed source. The rows of the source lie where the target's do: with its bounds they are the
+ * target's.
+ */
 export function mergeInto(state: RangeFields, command: MergeIntoCommand, effects: Effects): CommandResult {
   const refused = mergeRefusal(state, command);
   if (refused !== undefined) throw refused;
@@ -200,8 +205,8 @@ function unite(state: RangeFields, source: Readonly<RangeFields>, command: Merge
 }
 
 /**
- * What is left of a source once its keys are the target's: a range without keys. Its last state says so, as nothing that
- * is cleared away with it may be the target's.
+ * What is left of a source once its keys are the target's: a range without keys. Its last state says so, as nothing
+ * that is cleared away with it may be the target's.
  */
 export function withoutKeys(descriptor: RangeDescriptor): RangeDescriptor {
   assert(descriptor.start.length > 0, 'MG4: the first range is the source of no merge');

@@ -15,7 +15,10 @@ export interface Merging {
   readonly absorbed: readonly number[];
 }
 
-/** The same object in every range that has had no part in a merge, whose state is stored as it was before there were any. */
+/**
+ * The same object in every range that has had no part in a merge, whose state is stored as it was before there were
+ * any.
+ */
 export const NEVER_MERGED: Merging = Object.freeze({ seal: undefined, round: 0, absorbed: [] });
 
 /** More ranges than that are not taken over by one. */

@@ -6,8 +6,9 @@
  *      nodes and in the same roles. Both get the next `version`, and from now on the master numbers their changes.
  * SP3. The membership is settled, and it is the one for whose nodes the ids were given out: the epoch says so, as it
  *      moves with every change of either kind.
- * SP4. All replicas of the child begin behind the same position, as if they had applied one entry of term 1. So they begin
- *      in that term, in which nobody campaigns, and it is free for a leader that is not elected (range/reshape/splits.ts S7).
+ * SP4. All replicas of the child begin behind the same position, as if they had applied one entry of term 1. So they
+ *      begin in that term, in which nobody campaigns, and it is free for a leader that is not elected
+ *      (range/reshape/splits.ts S7).
  */
 import { assert, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
 import { type Command, type CommandResult, type RangeDescriptor, staleEpoch } from '@remora/protocol';

@@ -1,13 +1,13 @@
 /**
  * Chooses the replicas that continue groups without a majority, from the answers of all remaining nodes.
  *
- * RP1. The replica of a group with the best log continues: the later last term, then the higher last index. It has all that
- *      any other replica has applied (raft/core/forced.test.ts). Among equal ones, the one with the lowest id continues, so
- *      that concurrent recoveries through several gateways choose the same.
- * RP2. A group has lost its majority if its best replica hears no leader, and at most half of the voters that it knows (in
- *      one of the two sets if the configuration is joint) are on remaining nodes.
- * RP3. No replica continues with keys that another range, living or dead, has with a later version: the replica has not applied
- *      a split or a merge that others have.
+ * RP1. The replica of a group with the best log continues: the later last term, then the higher last index. It has all
+ *      that any other replica has applied (raft/core/forced.test.ts). Among equal ones, the one with the lowest id
+ *      continues, so that concurrent recoveries through several gateways choose the same.
+ * RP2. A group has lost its majority if its best replica hears no leader, and at most half of the voters that it knows
+ *      (in one of the two sets if the configuration is joint) are on remaining nodes.
+ * RP3. No replica continues with keys that another range, living or dead, has with a later version: the replica has not
+ *      applied a split or a merge that others have.
  */
 import { equalBytes, type Span, spanContains } from '@remora/base';
 import { type Epoch, type HeldGroup, MASTERS, type NodeGroups, type RangeDescriptor } from '@remora/protocol';

@@ -38,14 +38,14 @@ interface Step {
 }
 
 /**
- * Recovers a cluster after the loss of majorities, in steps: first the masters, then the dead nodes are removed for good, so
- * that they cannot return, then each range without a majority.
+ * Recovers a cluster after the loss of majorities, in steps: first the masters, then the dead nodes are removed for
+ * good, so that they cannot return, then each range without a majority.
  *
- * RA1. Each step is computed from the answers of the remaining nodes: the caller may fail between two steps, and two callers
- *      may run at once. No replica continues alone before all remaining nodes have reported what they hold.
+ * RA1. Each step is computed from the answers of the remaining nodes: the caller may fail between two steps, and two
+ *      callers may run at once. No replica continues alone before all remaining nodes have reported what they hold.
  * RA2. Nothing is done while a node named dead answers, or a node not named dead does not.
- * RA3. A node that was removed before and does not answer counts as dead without being named. One that answers has not learned
- *      of its removal yet, and its replicas count.
+ * RA3. A node that was removed before and does not answer counts as dead without being named. One that answers has not
+ *      learned of its removal yet, and its replicas count.
  */
 export class RecoveryApi {
   readonly #calls: ClusterCalls;

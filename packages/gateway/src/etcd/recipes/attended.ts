@@ -1,7 +1,10 @@
 import { ServiceError, toServiceError } from '@remora/base';
 import type { CallDone, TakeBack } from '../../calls.ts';
 
-/** Answers a call with the result of an asynchronous recipe. Giving up aborts the recipe's signal, with the error to answer. */
+/**
+ * Answers a call with the result of an asynchronous recipe. Giving up aborts the recipe's signal, with the error to
+ * answer.
+ */
 export function attended<Response>(
   done: CallDone<Response>,
   recipe: (signal: AbortSignal) => Promise<Response>,

@@ -12,13 +12,14 @@ import { underLease } from './own-lease.ts';
 type LeaderKey = pb.v3electionpb.LeaderKey;
 
 /**
- * `v3electionpb.Election`: etcd's election recipe, run by the server (etcd `server/etcdserver/api/v3election`). The first key
- * in the line leads; its value is what the leader proclaims.
+ * `v3electionpb.Election`: etcd's election recipe, run by the server (etcd `server/etcdserver/api/v3election`). The
+ * first key in the line leads; its value is what the leader proclaims.
  *
  * EL1. A campaign that is answered led at a moment within the call (key-line.ts K2).
  * EL2. Proclaiming and resigning take effect only if the leader's key is still the one with which it was elected.
  * EL3. Two campaigns share a key only if both name the same lease; a campaign without one gets a lease of its own.
- * EL4. A leader loses the election when its lease ends, even if it proclaims without naming it: its key keeps its lease.
+ * EL4. A leader loses the election when its lease ends, even if it proclaims without naming it: its key keeps its
+ *      lease.
  */
 export class EtcdElection {
   readonly #calls: BackendCalls;

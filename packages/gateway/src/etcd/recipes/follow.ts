@@ -8,7 +8,9 @@ export interface Followed extends KeyRange {
   readonly noPut?: boolean;
 }
 
-/** A function that gets each event and returns true when it needs no more, and the signal that ends the watch otherwise. */
+/**
+ * A function that gets each event and returns true when it needs no more, and the signal that ends the watch otherwise.
+ */
 export interface Follower {
   readonly signal: AbortSignal;
   readonly enough: (event: KvEvent) => boolean;
@@ -17,8 +19,8 @@ export interface Follower {
 }
 
 /**
- * Watches keys until an event was enough. Resolves with undefined, or with the error that ended the watch before; later events
- * are unknown then. @throws the signal's reason when it aborts.
+ * Watches keys until an event was enough. Resolves with undefined, or with the error that ended the watch before; later
+ * events are unknown then. @throws the signal's reason when it aborts.
  */
 export function follow(backend: Backend, keys: Followed, follower: Follower): Promise<ServiceError | undefined> {
   const { signal, enough, onControl } = follower;

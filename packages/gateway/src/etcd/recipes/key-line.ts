@@ -32,18 +32,20 @@ const SLASH = utf8('/');
 
 /**
  * Keys under a prefix, in the order in which they were created: the line that etcd's locks and elections are made of
- * (etcd `client/v3/concurrency`: mutex.go, election.go, key.go). Clients that run the recipe themselves stand in the same
- * line.
+ * (etcd `client/v3/concurrency`: mutex.go, election.go, key.go). Clients that run the recipe themselves stand in the
+ * same line.
  *
  * K1. A place is the key of a lease, and is made once: a caller that joins again with the lease has the same place.
- * K2. A place is first if no key under the prefix is older, by a read that started after the key was there. As revisions grow
- *     in real time over all ranges, no older key can appear later.
+ * K2. A place is first if no key under the prefix is older, by a read that started after the key was there. As
+ *     revisions grow in real time over all ranges, no older key can appear later.
  * K3. Each place waits only for the youngest place before it: a place that goes wakes one waiter.
  * K4. Who gives up goes: its key is deleted, on the condition that it is still the same, and only once it is known what
- *     became of the command that made it. That is asked for until it is answered, as a key that stays keeps others waiting until its
- *     lease ends, which may be long. Its call counts among those that wait until then, and so there are only so many.
- * K5. A place that was joined again, as at another gateway after a call that broke, is its last joiner's: joining modifies the
- *     key, and a call that gives up late deletes only what it joined last. (In etcd it deletes what the other was granted.)
+ *     became of the command that made it. That is asked for until it is answered, as a key that stays keeps others
+ *     waiting until its lease ends, which may be long. Its call counts among those that wait until then, and so there
+ *     are only so many.
+ * K5. A place that was joined again, as at another gateway after a call that broke, is its last joiner's: joining
+ *     modifies the key, and a call that gives up late deletes only what it joined last. (In etcd it deletes what the
+ *     other was granted.)
  */
 export class KeyLine {
   readonly #calls: BackendCalls;

@@ -19,9 +19,10 @@ type LeaderResponse = pb.v3electionpb.LeaderResponse;
  * One stream of `Election.Observe`: the present leader, its proclamations, and every later leader (etcd
  * `client/v3/concurrency/election.go`, `observe`).
  *
- * OB1. Each change of the leader's key is sent once, in order; a leader that came and went while a watch was broken may be
- *      missing, as in etcd. A leader that continues its campaign changes its key once (key-line.ts K5), also with the same value.
- *      etcd does not send that; here it is sent like a proclamation of the same value, which etcd does send.
+ * OB1. Each change of the leader's key is sent once, in order; a leader that came and went while a watch was broken may
+ *      be missing, as in etcd. A leader that continues its campaign changes its key once (key-line.ts K5), also with
+ *      the same value. etcd does not send that; here it is sent like a proclamation of the same value, which etcd does
+ *      send.
  * OB2. While the client does not read, the watch is paused.
  */
 export class LeaderObserver implements StreamHandler<pb.v3electionpb.LeaderRequest> {

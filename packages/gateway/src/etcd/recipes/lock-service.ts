@@ -7,12 +7,12 @@ import type { KeyLine, Place } from './key-line.ts';
 import { underLease } from './own-lease.ts';
 
 /**
- * `v3lockpb.Lock`: etcd's lock recipe, run by the server (etcd `server/etcdserver/api/v3lock`). The lock is held while the
- * answered key exists; a call waits as long as its caller does.
+ * `v3lockpb.Lock`: etcd's lock recipe, run by the server (etcd `server/etcdserver/api/v3lock`). The lock is held while
+ * the answered key exists; a call waits as long as its caller does.
  *
  * L1. A caller that is answered was first in the line, by a read that still found its own key.
- * L2. A caller that gives up or is refused leaves no key in the line (key-line.ts K4). If it is unknown whether it joined, the
- *      key may stay until its lease ends; a further call with that lease has the place.
+ * L2. A caller that gives up or is refused leaves no key in the line (key-line.ts K4). If it is unknown whether it
+ *      joined, the key may stay until its lease ends; a further call with that lease has the place.
  */
 export class EtcdLock {
   readonly #calls: BackendCalls;

@@ -6,8 +6,8 @@ import type { BackendCalls } from './backend-calls.ts';
 const OWN_LEASE_TTL_MS = 60_000;
 
 /**
- * Runs a recipe with the lease that its caller named, or with a new one if that is 0. The new lease is revoked if the recipe
- * fails, which deletes the keys that the recipe may have put.
+ * Runs a recipe with the lease that its caller named, or with a new one if that is 0. The new lease is revoked if the
+ * recipe fails, which deletes the keys that the recipe may have put.
  */
 export async function underLease<Result>(
   { calls, random }: { readonly calls: BackendCalls; readonly random: Random },

@@ -31,8 +31,8 @@ export interface CallLimits {
 }
 
 /**
- * The share of unary calls that may be waiting calls of etcd's locks and elections: the rest is for calls that end waits. Waits
- * for Remora's locks have half of all (`WAITS_MAX`).
+ * The share of unary calls that may be waiting calls of etcd's locks and elections: the rest is for calls that end
+ * waits. Waits for Remora's locks have half of all (`WAITS_MAX`).
  */
 const WAITING_SHARE = 0.25;
 
@@ -49,8 +49,8 @@ export interface RefusalListener {
  *
  * C1. A call is answered at most once, and not after the client has given up.
  * C2. Unexpected errors are logged with their cause, and answered with INTERNAL.
- * C3. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest of the
- *     drain to take back what it has done. The number of these calls is bounded, which leaves room for others.
+ * C3. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest
+ *     of the drain to take back what it has done. The number of these calls is bounded, which leaves room for others.
  */
 export class CallGuard {
   readonly #limits: CallLimits;

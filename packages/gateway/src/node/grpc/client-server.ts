@@ -16,8 +16,8 @@ import type { GrpcService } from './service.ts';
 
 export interface ClientServerLimits extends CallLimits {
   /**
-   * The largest message or frame from a client, in bytes: `pipeFrameBytesMax` of the largest request, so that a frame of the
-   * Pipe fits, and services can refuse larger requests with a better message.
+   * The largest message or frame from a client, in bytes: `pipeFrameBytesMax` of the largest request, so that a frame
+   * of the Pipe fits, and services can refuse larger requests with a better message.
    */
   readonly messageBytesMax: number;
   /** Calls and streams of one gRPC connection at a time; further ones wait at the client. */
@@ -62,9 +62,9 @@ export class ListenError extends Error {
 }
 
 /**
- * The port for clients. It takes two kinds of connections and distinguishes them by their first bytes: streams of frames, such
- * as the Pipe, and gRPC, which is anything else. Add services first, then `start`. gRPC services may use `guard`, so that
- * limits hold for all of them together.
+ * The port for clients. It takes two kinds of connections and distinguishes them by their first bytes: streams of
+ * frames, such as the Pipe, and gRPC, which is anything else. Add services first, then `start`. gRPC services may use
+ * `guard`, so that limits hold for all of them together.
  */
 export class ClientServer {
   readonly guard: CallGuard;
@@ -117,8 +117,9 @@ export class ClientServer {
   }
 
   /**
-   * Accepts no new connections and calls, ends streams that use the guard, lets unary calls finish within `graceMs`, then
-   * answers the rest with UNKNOWN_OUTCOME. Owners end streams of frames, and streams that do not use the guard, before.
+   * Accepts no new connections and calls, ends streams that use the guard, lets unary calls finish within `graceMs`,
+   * then answers the rest with UNKNOWN_OUTCOME. Owners end streams of frames, and streams that do not use the guard,
+   * before.
    */
   stop(graceMs: number): Promise<void> {
     this.guard.drain();

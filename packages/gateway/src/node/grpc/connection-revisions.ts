@@ -6,8 +6,8 @@ const CONNECTIONS_MAX = 10_000;
 /**
  * The newest revision that answers on each connection have carried.
  *
- * gRPC does not report the end of a connection. So a connection is forgotten when `CONNECTIONS_MAX` others have made a call
- * since its last one.
+ * gRPC does not report the end of a connection. So a connection is forgotten when `CONNECTIONS_MAX` others have made a
+ * call since its last one.
  */
 export class ConnectionRevisions {
   readonly #max: number;

@@ -12,8 +12,8 @@ const MESSAGE_TRAILER = 'remora-message';
 const PUSHBACK_TRAILER = 'grpc-retry-pushback-ms';
 const MESSAGE_MAX = 512;
 /**
- * Bound for the message of a status. It is sent percent-encoded in a trailer, and gRPC drops a message that is too large for a
- * header. A message may quote a part of the request, which may be long.
+ * Bound for the message of a status. It is sent percent-encoded in a trailer, and gRPC drops a message that is too
+ * large for a header. A message may quote a part of the request, which may be long.
  */
 const DETAILS_MAX = 4_096;
 

@@ -17,9 +17,14 @@ import { WaitSlots } from '../../routing/calls/wait-slots.ts';
 
 /** The largest request is a check of a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;
-/** Calls and streams at a time: fewer than the connections that a server accepts, which leaves room for health checks. */
+/**
+ * Calls and streams at a time: fewer than the connections that a server accepts, which leaves room for health checks.
+ */
 const CALLS_MAX = 800;
-/** Calls that may wait, and streams of events, at a time: the rest is for renewals and for calls that end waits (a release). */
+/**
+ * Calls that may wait, and streams of events, at a time: the rest is for renewals and for calls that end waits (a
+ * release).
+ */
 const WAITS_SHARE = 0.5;
 /** Bytes of all incomplete bodies: a few hundred of usual size, and a small part of the node's memory. */
 const UNFINISHED_BYTES_MAX = 8 * 1024 * 1024;
@@ -80,16 +85,18 @@ export interface HttpEndpoint {
 /**
  * The JSON API over HTTP.
  *
- * HE1. A body has at most `BODY_BYTES_MAX` bytes, and is JSON by its type, which a form of a web page cannot send. The server
- *      has refused pages of other sites by then (`request-guard.ts`); there are no CORS headers, so none reads an answer.
- *      All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and those of one address a share of it. Above that, the body
- *      that started first is ended, of that address or of the one that has most (input-budget.ts IB2), so that the next
- *      request is not refused. Small bodies are not counted. The server bounds how long a body may take.
+ * HE1. A body has at most `BODY_BYTES_MAX` bytes, and is JSON by its type, which a form of a web page cannot send. The
+ *      server has refused pages of other sites by then (`request-guard.ts`); there are no CORS headers, so none reads
+ *      an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and those of one address a share of it.
+ *      Above that, the body that started first is ended, of that address or of the one that has most (input-budget.ts
+ *      IB2), so that the next request is not refused. Small bodies are not counted. The server bounds how long a body
+ *      may take.
  * HE2. A client that closes its connection ends its call. A grant in an answer that it did not read is taken back.
- * HE3. The numbers of calls and streams are bounded; further ones are refused at once. Calls that may take long have a part.
+ * HE3. The numbers of calls and streams are bounded; further ones are refused at once. Calls that may take long have a
+ *      part.
  * HE4. A client that does not read its events takes up no memory: the source pauses until it does.
- * HE5. An ended stream stays open until its client has read it, and nothing is written to it: Node would end the process for
- *      that.
+ * HE5. An ended stream stays open until its client has read it, and nothing is written to it: Node would end the
+ *      process for that.
  */
 export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<EndpointLimits> = {}): HttpEndpoint {
   const { callsMax, unfinishedBytesMax } = { ...ENDPOINT_LIMITS, ...limits };

@@ -14,18 +14,18 @@ export interface RequestHead {
 }
 
 /**
- * Decides which requests an HTTP port answers. A port without users trusts every client that can reach it, and a developer's
- * browser reaches loopback. So no request that a web page of another site can make a browser send may pass
+ * Decides which requests an HTTP port answers. A port without users trusts every client that can reach it, and a
+ * developer's browser reaches loopback. So no request that a web page of another site can make a browser send may pass
  * (docs/decisions/0077).
  *
- * RG1. `Host` is an IP literal, `localhost` or a name that the node was given. With DNS rebinding, an attacker points a name
- *      of its own at this address: the browser then takes the two for one site, but sends that name as `Host`.
- * RG2. A request has exactly one `Host` header, and its target is a path. RFC 9112 prefers the authority of an absolute target
- *      to `Host`, and parsers differ about several `Host` headers.
+ * RG1. `Host` is an IP literal, `localhost` or a name that the node was given. With DNS rebinding, an attacker points a
+ *      name of its own at this address: the browser then takes the two for one site, but sends that name as `Host`.
+ * RG2. A request has exactly one `Host` header, and its target is a path. RFC 9112 prefers the authority of an absolute
+ *      target to `Host`, and parsers differ about several `Host` headers.
  * RG3. `Sec-Fetch-Site`, which pages cannot set, is absent, `same-origin` or `none` (typed by a person). `same-site` is
  *      refused: all ports of localhost are one site.
- * RG4. `Origin`, if there is one, is this server: browsers send it with every request that may change something, also where
- *      they send no `Sec-Fetch-Site` (plain HTTP beyond loopback).
+ * RG4. `Origin`, if there is one, is this server: browsers send it with every request that may change something, also
+ *      where they send no `Sec-Fetch-Site` (plain HTTP beyond loopback).
  *
  * @returns the refusal; undefined when the request may pass.
  */
@@ -47,7 +47,10 @@ export function requestRefusal(head: RequestHead, ownNames: ReadonlySet<string>)
   return refusal(403, 'web pages of other sites may not use this port; open the address in a tab of its own');
 }
 
-/** A host as it is compared: without port and trailing dot, in lower case. Undefined for anything but `host` and `host:port`. */
+/**
+ * A host as it is compared: without port and trailing dot, in lower case. Undefined for anything but `host` and
+ * `host:port`.
+ */
 export function hostName(host: string): string | undefined {
   const [, ipv6, name, port = ''] = HOST.exec(host) ?? [];
   if (Number(port) > PORT_MAX) return undefined;

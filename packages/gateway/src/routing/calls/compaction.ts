@@ -22,12 +22,13 @@ interface Compaction {
 /**
  * Makes the history of plain keys unreadable below a revision, in every range that has any.
  *
- * CO1. All ranges get the same request id. So after a retry, ranges that have compacted (and ranges split off from them)
- *      return the remembered outcome, and the others compact.
+ * CO1. All ranges get the same request id. So after a retry, ranges that have compacted (and ranges split off from
+ *      them) return the remembered outcome, and the others compact.
  * CO2. A revision in the future is refused, as by a single range, before any range is asked. A range that has written
  *      nothing at or above the revision moves on to it, and writes above it from then on.
  * CO3. Ranges also compact by themselves. It is an error only if all ranges had been compacted before.
- * CO4. Once the first command is sent, a failure or a time-out leaves the outcome unknown. Before that, nothing was done.
+ * CO4. Once the first command is sent, a failure or a time-out leaves the outcome unknown. Before that, nothing was
+ *      done.
  */
 export async function compactRanges(calls: RangeCalls, compaction: Compaction): Promise<Compacted> {
   const { revision, newest, identity } = compaction;

@@ -1,6 +1,6 @@
 /**
- * Runs `work` on each item, at most `atATime` at once. Rejects with the first error, while other work may still run; no work
- * starts after that, so the caller knows all that it may have to undo.
+ * Runs `work` on each item, at most `atATime` at once. Rejects with the first error, while other work may still run; no
+ * work starts after that, so the caller knows all that it may have to undo.
  */
 export async function eachOf<Item>(
   items: readonly Item[],

@@ -1,4 +1,6 @@
-/** What a gateway has started and not ended. All counts are 0 when no client asks for anything; a remainder is a leak. */
+/**
+ * What a gateway has started and not ended. All counts are 0 when no client asks for anything; a remainder is a leak.
+ */
 export interface BackendInFlight {
   /** Requests without an answer whose clients still wait. */
   calls: number;

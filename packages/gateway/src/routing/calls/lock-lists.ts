@@ -21,8 +21,8 @@ export interface ListedLocks {
 
 /**
  * Each range lists its locks at a moment of its own, starting behind the last lock listed so far. After a merge, the
- * target is asked in place of each merged range, and has all of their locks. `more` may be true although no lock follows: the
- * limit was reached at the end of a range.
+ * target is asked in place of each merged range, and has all of their locks. `more` may be true although no lock
+ * follows: the limit was reached at the end of a range.
  */
 export async function listLocks(query: ListQuery, deps: LockListDeps): Promise<ListedLocks> {
   const { end } = namespaceSpan(query.namespace, query.prefix);

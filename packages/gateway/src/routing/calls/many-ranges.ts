@@ -33,7 +33,10 @@ export class ManyRanges {
     this.#newest = deps.newest;
   }
 
-  /** The answer is not older than the revision `notBefore`, if that is above 0. Returns a function that cancels the query. */
+  /**
+   * The answer is not older than the revision `notBefore`, if that is above 0. Returns a function that cancels the
+   * query.
+   */
   query(query: Query, notBefore: number, timeoutMs: number, done: BackendDone<QueryResult>): () => void {
     return this.#begin(timeoutMs, tooLate(), (run) => run.answer(query, notBefore), done);
   }
@@ -73,8 +76,8 @@ export class ManyRanges {
   }
 
   /**
-   * Finds a revision of the span: every change acknowledged before the call is at or below it, and every change that is not
-   * there when `done` is called gets a higher one. Asks until it has an answer, or until the caller gives up.
+   * Finds a revision of the span: every change acknowledged before the call is at or below it, and every change that is
+   * not there when `done` is called gets a higher one. Asks until it has an answer, or until the caller gives up.
    */
   now(span: Span, done: (revision: number) => void): () => void {
     const over = new AbortController();
@@ -265,7 +268,9 @@ class Run {
     return { ...newestOf(replies), result: { type: 'lock', result: { type: 'list', locks, more } } };
   }
 
-  /** The answer of the lease's home, with the lease's keys in other ranges; each range answers for a moment of its own. */
+  /**
+   * The answer of the lease's home, with the lease's keys in other ranges; each range answers for a moment of its own.
+   */
   async #timeToLive(query: Extract<Query, { type: 'leaseTimeToLive' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
     const { result, ...reply } = await this.#calls.ask(query, { start, end: keyAfter(start) });

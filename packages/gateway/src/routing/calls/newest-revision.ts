@@ -1,8 +1,8 @@
 import type { Clock, Random, ServiceError, Timer } from '@remora/base';
 
 /**
- * Asks the master once for a revision, at least `floor`. Every revision that the master issued before the question is at or
- * below it; every revision that it issues after the answer is above it.
+ * Asks the master once for a revision, at least `floor`. Every revision that the master issued before the question is
+ * at or below it; every revision that it issues after the answer is above it.
  */
 export type DrawNewest = (
   floor: number,
@@ -59,8 +59,8 @@ export class NewestRevision {
   }
 
   /**
-   * Asks the master until it answers with a revision, or with an error that a retry cannot change. Returns a function that
-   * gives up; the caller sets the deadline.
+   * Asks the master until it answers with a revision, or with an error that a retry cannot change. Returns a function
+   * that gives up; the caller sets the deadline.
    */
   ask(floor: number, done: NewestDone): () => void {
     let over = false;

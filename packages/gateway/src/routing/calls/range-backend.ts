@@ -63,8 +63,8 @@ const ENDING_POLL_MS = 5;
 /**
  * The gateway's way to the ranges (see `Backend`).
  *
- * RB1. Every transaction of a client, through any service, passes `command`. One that could change a key twice is refused
- *      there, before it is sent to a range, however many ranges its keys are in (protocol's changed-once.ts).
+ * RB1. Every transaction of a client, through any service, passes `command`. One that could change a key twice is
+ *      refused there, before it is sent to a range, however many ranges its keys are in (protocol's changed-once.ts).
  */
 export class RangeBackend implements Backend {
   readonly nodeId: number;
@@ -144,8 +144,8 @@ export class RangeBackend implements Backend {
   }
 
   /**
-   * Resolves when no transaction is coordinated here any more, or after `timeoutMs`. Call it before a gateway ends, when it
-   * takes no more requests: a transaction that it leaves unfinished keeps others waiting until it has expired.
+   * Resolves when no transaction is coordinated here any more, or after `timeoutMs`. Call it before a gateway ends,
+   * when it takes no more requests: a transaction that it leaves unfinished keeps others waiting until it has expired.
    */
   async transactionsEnded(timeoutMs: number): Promise<void> {
     const { clock } = this.#deps;

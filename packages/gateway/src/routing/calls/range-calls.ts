@@ -5,7 +5,10 @@ import type { Routes } from '../routes/routes.ts';
 
 export type AskDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 
-/** Identifies a command, so that it is applied once. `deadlineMs` is in range time; undefined: computed from the time-out. */
+/**
+ * Identifies a command, so that it is applied once. `deadlineMs` is in range time; undefined: computed from the
+ * time-out.
+ */
 export interface CommandIdentity {
   readonly requestId: string;
   readonly deadlineMs: number | undefined;
@@ -17,7 +20,9 @@ export type BuildCommand = (deadlineMs: number, rangeTimeMs: number) => Command;
 export interface RangeCallsDeps {
   readonly routes: Routes;
   readonly clock: Clock;
-  /** Asks the range that has all keys of the span; STALE_EPOCH if none has. Returns a function that cancels the query. */
+  /**
+   * Asks the range that has all keys of the span; STALE_EPOCH if none has. Returns a function that cancels the query.
+   */
   readonly ask: (query: Query, span: Span, timeoutMs: number, done: AskDone) => () => void;
   /** The same with a command. */
   readonly execute: (
@@ -89,8 +94,8 @@ export class RangeCalls {
   }
 
   /**
-   * Like `execute`, but the signal does not end it once it has started. It ends by its own time-out, at the end of the request:
-   * only then is it known whether the command was sent, as it may have waited for a leader all the time.
+   * Like `execute`, but the signal does not end it once it has started. It ends by its own time-out, at the end of the
+   * request: only then is it known whether the command was sent, as it may have waited for a leader all the time.
    */
   executeToEnd(build: BuildCommand, span: Span, identity: CommandIdentity): Promise<RangeReply> {
     if (this.signal.aborted) return Promise.reject(this.signal.reason);

@@ -18,8 +18,8 @@ export function cut({ op, span: whole }: ReadPart, span: Span): ReadPart {
 }
 
 /**
- * Joins the answers to the parts of a read, in the order of keys. Each part may leave out pairs above its limit: the first
- * pairs of the whole are among the first pairs of the parts.
+ * Joins the answers to the parts of a read, in the order of keys. Each part may leave out pairs above its limit: the
+ * first pairs of the whole are among the first pairs of the parts.
  */
 export function joined(op: RangeOp, parts: readonly RangeResult[]): RangeResult {
   const [only] = parts;
@@ -29,7 +29,10 @@ export function joined(op: RangeOp, parts: readonly RangeResult[]): RangeResult 
   return { ...whole, more: whole.more || parts.some(({ more }) => more) };
 }
 
-/** The direction of an answer in key order, whose first pairs are in the first (or last) ranges; undefined: another order. */
+/**
+ * The direction of an answer in key order, whose first pairs are in the first (or last) ranges; undefined: another
+ * order.
+ */
 export function keyOrder({ sortTarget, sortOrder }: RangeOp): 'ascending' | 'descending' | undefined {
   if (sortTarget !== 'key') return undefined;
   return sortOrder === 'descend' ? 'descending' : 'ascending';

@@ -29,9 +29,14 @@ export interface RequestDeps {
 export interface RoutedRequest {
   /** One of its keys: the request goes to the range that has it. Not read while one range has all keys. */
   readonly key: Bytes;
-  /** Returns the smallest span with all of its keys if it has more than one. Called only while there are several ranges. */
+  /**
+   * Returns the smallest span with all of its keys if it has more than one. Called only while there are several ranges.
+   */
   readonly span?: () => Span | undefined;
-  /** Called when the range's time is known: `deadlineMs` is in that time, 0 for queries; `nowMs` is the range's time now. */
+  /**
+   * Called when the range's time is known: `deadlineMs` is in that time, 0 for queries; `nowMs` is the range's time
+   * now.
+   */
   readonly build: (deadlineMs: number, nowMs: number) => RangeRequest['body'];
   /** Whether `build` reads `nowMs`. Otherwise a request with a fixed deadline is sent without the range's time. */
   readonly needsTime?: boolean;
@@ -59,18 +64,19 @@ const INFO_TIMEOUT_MS = 500;
 const PROMPT_ATTEMPTS = 3;
 
 /**
- * One request, from the first attempt to its completion. Read from top to bottom: `start`, `#attempt`, then `#search` (no
- * leader is known) or `#askTime` (the range's time is not known), `#send`, `#answered`, and `#finish`.
+ * One request, from the first attempt to its completion. Read from top to bottom: `start`, `#attempt`, then `#search`
+ * (no leader is known) or `#askTime` (the range's time is not known), `#send`, `#answered`, and `#finish`.
  *
  * Q1. Every attempt of a command carries the same request id and the same deadline, so the range applies it once.
- * Q2. Once an attempt may have reached a leader, the request never ends as "failed": it ends with the outcome that a range
- *     returned for this request id, or as UNKNOWN_OUTCOME. A node that refuses an attempt before executing it (full queues,
- *     a node that does not serve) says nothing about earlier attempts. After a split both parts know the outcome.
+ * Q2. Once an attempt may have reached a leader, the request never ends as "failed": it ends with the outcome that a
+ *     range returned for this request id, or as UNKNOWN_OUTCOME. A node that refuses an attempt before executing it
+ *     (full queues, a node that does not serve) says nothing about earlier attempts. After a split both parts know the
+ *     outcome.
  * Q3. It ends by its time-out.
- * Q4. No range executes a request with keys in several ranges: it ends with STALE_EPOCH, and its caller splits it up. An
- *     earlier attempt of this request may have been applied while one range had all of its keys; the range of any of its
- *     keys remembers that. So that range is asked first. If it remembers nothing, nothing was applied, and nothing will be:
- *     an attempt that is still in flight carries an old epoch, or keys outside of the range's bounds.
+ * Q4. No range executes a request with keys in several ranges: it ends with STALE_EPOCH, and its caller splits it up.
+ *     An earlier attempt of this request may have been applied while one range had all of its keys; the range of any of
+ *     its keys remembers that. So that range is asked first. If it remembers nothing, nothing was applied, and nothing
+ *     will be: an attempt that is still in flight carries an old epoch, or keys outside of the range's bounds.
  */
 export class RoutedCall implements Awaited {
   readonly #deps: RequestDeps;
@@ -312,7 +318,9 @@ export class RoutedCall implements Awaited {
     }
   }
 
-  /** The keys may be in another range by now. The replica that says so usually names that range; one that lags cannot. */
+  /**
+   * The keys may be in another range by now. The replica that says so usually names that range; one that lags cannot.
+   */
   #rerouted({ rangeId, epoch }: RangeDescriptor, node: number, error: ServiceError): void {
     const { routes } = this.#deps;
     const current = currentRanges(error);
@@ -341,8 +349,9 @@ export class RoutedCall implements Awaited {
   }
 
   /**
-   * Returns true if the range refused the command because this gateway was wrong about the range's time, and the command
-   * was sent again with another deadline. That is allowed as nothing was applied (Q2), unless the client fixed the deadline.
+   * Returns true if the range refused the command because this gateway was wrong about the range's time, and the
+   * command was sent again with another deadline. That is allowed as nothing was applied (Q2), unless the client fixed
+   * the deadline.
    */
   #retryWithNewDeadline(rangeId: number, error: ServiceError): boolean {
     const timeMs = error.details?.rangeTimeMs;

@@ -12,7 +12,10 @@ const DEADLINE_MS = 10_000;
 const GRANTED: LockResult = { type: 'granted', version: 9, depth: 1, lockTimeMs: 0 };
 const CANCELED: LockResult = { type: 'refused', code: 'LOCK_CANCELED', message: 'waits no longer' };
 
-/** A range at which the first acquire joins the queue, and that refuses commands after their deadline; the test ends the wait. */
+/**
+ * A range at which the first acquire joins the queue, and that refuses commands after their deadline; the test ends the
+ * wait.
+ */
 class AcquireBed {
   readonly clock = new ManualClock();
   readonly asked: RequestOptions[] = [];

@@ -34,7 +34,10 @@ export type AcquireState =
   | 'waiting'
   /** In the queue, after a query that failed: the next one follows after a pause. */
   | 'pausing'
-  /** The wait of an upgrade has ended with a grant: sends the acquire again, as the grant alone does not say which one it is. */
+  /**
+   * The wait of an upgrade has ended with a grant: sends the acquire again, as the grant alone does not say which one
+   * it is.
+   */
   | 'confirming'
   /** The wait is over without a grant: gives up the place in the queue. */
   | 'leaving'
@@ -84,18 +87,19 @@ export function acquireStateAfter(state: AcquireState, event: AcquireEvent): Acq
 }
 
 /**
- * One acquire that may have to wait: a command asks for the lock, and then queries wait for the grant (docs/decisions/0005).
+ * One acquire that may have to wait: a command asks for the lock, and then queries wait for the grant
+ * (docs/decisions/0005).
  *
  * RA1. It moves from state to state by the table above.
- * RA2. The log keeps the place in the queue, so nothing that happens to a query ends the wait, neither a change of leader nor
- *      a full queue of requests. The wait ends with an answer of the lock, when the time to wait is over, when the caller
- *      gives up, or at once if too many requests wait through this gateway.
+ * RA2. The log keeps the place in the queue, so nothing that happens to a query ends the wait, neither a change of
+ *      leader nor a full queue of requests. The wait ends with an answer of the lock, when the time to wait is over,
+ *      when the caller gives up, or at once if too many requests wait through this gateway.
  * RA3. The time to wait starts when the caller asks, not when the acquire joins the queue.
  * RA4. A place is given up only for callers who do not number their acquires. Others may have asked about this acquire
- *      elsewhere, and may hold the lock by now (client's acquire.ts A1). They keep the place: they come back to it, or cancel
- *      it themselves.
- * RA5. Once the acquire was applied, no later error says that the lock was not granted, unless the place was given up for
- *      certain: the outcome is unknown.
+ *      elsewhere, and may hold the lock by now (client's acquire.ts A1). They keep the place: they come back to it, or
+ *      cancel it themselves.
+ * RA5. Once the acquire was applied, no later error says that the lock was not granted, unless the place was given up
+ *      for certain: the outcome is unknown.
  */
 export class RoutedAcquire {
   readonly #deps: AcquireDeps;
@@ -210,9 +214,10 @@ export class RoutedAcquire {
   }
 
   /**
-   * An acquire that waits for more permits than there are by now is turned away, and the lock tells the reason once. If that
-   * answer was lost, the next query only learns that the owner waits no longer. Asked again, the lock tells the reason, or
-   * queues the acquire if there are enough permits again. A numbered acquire can be repeated: it is refused if it was canceled.
+   * An acquire that waits for more permits than there are by now is turned away, and the lock tells the reason once. If
+   * that answer was lost, the next query only learns that the owner waits no longer. Asked again, the lock tells the
+   * reason, or queues the acquire if there are enough permits again. A numbered acquire can be repeated: it is refused
+   * if it was canceled.
    */
   #askAgain(): void {
     if (this.#remainingMs <= 0) return this.#answer(TOO_LATE, undefined);
@@ -222,8 +227,8 @@ export class RoutedAcquire {
   }
 
   /**
-   * Confirming. The owner of an upgrade holds the lock all the time, so a grant does not say how its wait ended. Asked again,
-   * the lock does. An error of that question says nothing against the upgrade, which was applied (RA5).
+   * Confirming. The owner of an upgrade holds the lock all the time, so a grant does not say how its wait ended. Asked
+   * again, the lock does. An error of that question says nothing against the upgrade, which was applied (RA5).
    */
   #confirm(): void {
     this.#enter('upgradeGrant');
@@ -244,8 +249,8 @@ export class RoutedAcquire {
     const { lock, owner } = this.#command;
     const turn = this.#turn;
     if (this.#isNumbered) return this.#answer(refusal, undefined);
-    // The command also gives back a grant that came at the last moment. It leaves no mark: the acquire was answered, so its
-    // request id keeps it from being applied again.
+    // The command also gives back a grant that came at the last moment. It leaves no mark: the acquire was answered, so
+    // its request id keeps it from being applied again.
     this.#deps.commandAsItIs(
       { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },
       { timeoutMs: GIVE_UP_TIMEOUT_MS },
@@ -261,7 +266,9 @@ export class RoutedAcquire {
     this.#done(error, reply === undefined || queuedAt === undefined ? reply : { ...reply, queuedAt });
   }
 
-  /** A call inside of this process may be answered before it returns; then it is not what the present state has started. */
+  /**
+   * A call inside of this process may be answered before it returns; then it is not what the present state has started.
+   */
   #started(turn: number, stop: GiveUp): void {
     if (turn === this.#turn) this.#stop = stop;
   }
@@ -284,7 +291,10 @@ function lockResult(reply: BackendReply<CommandResult> | undefined): LockResult 
   return reply?.result.type === 'lock' ? reply.result.result : undefined;
 }
 
-/** The options of a further question, which is a request of its own: the first one is remembered, and its deadline is over. */
+/**
+ * The options of a further question, which is a request of its own: the first one is remembered, and its deadline is
+ * over.
+ */
 function asAnother({ requestId: _id, deadlineMs: _deadline, ...options }: RequestOptions): RequestOptions {
   return options;
 }

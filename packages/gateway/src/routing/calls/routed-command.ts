@@ -30,11 +30,11 @@ export interface CommandTerms {
 }
 
 /**
- * One command of a client, from the first attempt to the answer, over whichever ranges its keys are in. Read from top to
- * bottom: `start`, then `completed` by the `RoutedCall`, and `#overRanges` if no range has all of its keys.
+ * One command of a client, from the first attempt to the answer, over whichever ranges its keys are in. Read from top
+ * to bottom: `start`, then `completed` by the `RoutedCall`, and `#overRanges` if no range has all of its keys.
  *
- * Commands come by the hundred thousand, so this one object is all that a command takes beside its `RoutedCall`: it is also
- * the request that the call sends, and the completion that the call reports to.
+ * Commands come by the hundred thousand, so this one object is all that a command takes beside its `RoutedCall`: it is
+ * also the request that the call sends, and the completion that the call reports to.
  */
 export class RoutedCommand implements RoutedRequest, RequestCompletion {
   readonly command = true;
@@ -102,7 +102,10 @@ export class RoutedCommand implements RoutedRequest, RequestCompletion {
     }
   }
 
-  /** Whether the master numbers changes: then a compaction asks it for the newest revision, even if one range has all keys. */
+  /**
+   * Whether the master numbers changes: then a compaction asks it for the newest revision, even if one range has all
+   * keys.
+   */
   #isNumbered(): boolean {
     return this.#deps.routes.find(this.key)?.revisionSource === 'master';
   }

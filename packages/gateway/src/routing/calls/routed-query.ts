@@ -21,16 +21,19 @@ export const REQUEST_TIMEOUT_MAX_MS = 60_000;
 export const ATTEMPT_MS = 1_000;
 
 /**
- * One query, from the first attempt to the answer, over whichever ranges its keys are in. Read from top to bottom: `start`,
- * `#askMaster` (RQ1), `#askRange`, then `completed` by the `RoutedCall`, and `#askMany` if several ranges have to answer.
+ * One query, from the first attempt to the answer, over whichever ranges its keys are in. Read from top to bottom:
+ * `start`, `#askMaster` (RQ1), `#askRange`, then `completed` by the `RoutedCall`, and `#askMany` if several ranges have
+ * to answer.
  *
- * RQ1. The answer to a read that is not `serializable`, or to a query that wants a `current` answer, carries a revision that is
- *      at least that of every change acknowledged, and of every answer returned, before the query came, in any range. A
- *      range that counts its revisions by itself is the only one there ever was, and knows it. Otherwise the master is asked
- *      for its newest revision after the query came, and the range answers no earlier than that (`notBefore`). Concurrent
- *      queries share one question (D1 of the revision drawer). A range that merges have made the only one again is no
- *      exception: it may not have the newest revision that an answer carried, as not every revision is a change.
- * RQ2. The range may have been split since the gateway learned of it. Its answer shows that, and the query starts again.
+ * RQ1. The answer to a read that is not `serializable`, or to a query that wants a `current` answer, carries a revision
+ *      that is at least that of every change acknowledged, and of every answer returned, before the query came, in any
+ *      range. A range that counts its revisions by itself is the only one there ever was, and knows it. Otherwise the
+ *      master is asked for its newest revision after the query came, and the range answers no earlier than that
+ *      (`notBefore`). Concurrent queries share one question (D1 of the revision drawer). A range that merges have made
+ *      the only one again is no exception: it may not have the newest revision that an answer carried, as not every
+ *      revision is a change.
+ * RQ2. The range may have been split since the gateway learned of it. Its answer shows that, and the query starts
+ *      again.
  * RQ3. It ends by its time-out, also while the master does not answer.
  */
 export class RoutedQuery implements RequestCompletion {
@@ -111,7 +114,10 @@ export class RoutedQuery implements RequestCompletion {
     this.#giveUp = this.#deps.many.query(this.#query, this.#notBefore, this.#remainingMs, this.#done);
   }
 
-  /** Its keys are in several ranges, another range may have the revision that it names, or several have a part of the answer. */
+  /**
+   * Its keys are in several ranges, another range may have the revision that it names, or several have a part of the
+   * answer.
+   */
   #concernsMany(error: ServiceError | undefined): boolean {
     if (error === undefined) return belongsTogether(this.#query) && !isWhole(this.#range);
     return error.code === 'FUTURE_REVISION' ? isNumbered(this.#range) : error.code === 'STALE_EPOCH';

@@ -15,8 +15,8 @@ export interface SessionAnswer<Result> {
 
 /**
  * Each range lists its sessions at a moment of its own, starting behind the last session listed so far. After a merge,
- * the target is asked in place of each merged range, and has all of their sessions. `next` may be set although no session
- * follows: the limit was reached at the end of a range.
+ * the target is asked in place of each merged range, and has all of their sessions. `next` may be set although no
+ * session follows: the limit was reached at the end of a range.
  */
 export async function listSessions(query: ListQuery, deps: LockListDeps): Promise<SessionAnswer<SessionQueryResult>> {
   const { start, end } = sessionsSpan(query.after);

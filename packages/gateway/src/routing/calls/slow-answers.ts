@@ -27,12 +27,12 @@ const SLOW_MS = SLOW_CHECKS * CHECK_MS;
 
 /**
  * Finds requests that their leader takes unusually long to answer. A stopped process or a machine that has failed says
- * nothing, and another node may lead by now. So the range's replicas are asked, and a request whose range has another leader
- * is sent to that one. The request stays where it is while its leader confirms that it leads: sending it again would only
- * make a slow leader slower.
+ * nothing, and another node may lead by now. So the range's replicas are asked, and a request whose range has another
+ * leader is sent to that one. The request stays where it is while its leader confirms that it leads: sending it again
+ * would only make a slow leader slower.
  *
- * Every request is watched here, and few are slow. Ids count up, so the next id at the time of a check tells for all smaller
- * ids how long their requests have been in flight at least.
+ * Every request is watched here, and few are slow. Ids count up, so the next id at the time of a check tells for all
+ * smaller ids how long their requests have been in flight at least.
  */
 export class SlowAnswers {
   readonly #clock: Clock;

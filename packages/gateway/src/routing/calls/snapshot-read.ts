@@ -46,17 +46,17 @@ type Group = readonly ReadPart[];
 /**
  * One read over several ranges, at one revision (design §8).
  *
- * SR1. The read returns the state at one revision, drawn from the master after the read came; a serializable read takes one
- *      that was drawn a moment before. Each range closes the revision before it is read, so every change acknowledged before
- *      the read is in the state, and no change is added to it later.
+ * SR1. The read returns the state at one revision, drawn from the master after the read came; a serializable read takes
+ *      one that was drawn a moment before. Each range closes the revision before it is read, so every change
+ *      acknowledged before the read is in the state, and no change is added to it later.
  * SR2. A range that counted revisions by itself may have used revisions that the master has not issued yet. If a range
  *      reports such a revision (its floor), the read starts again at a revision above it.
- * SR3. A read that names a revision is made at that one, if it is not above the drawn one. If the drawn one is not fresh, a
- *      revision above it may have been issued since; only a fresh one decides that.
- * SR4. Ranges that were split or merged between two steps are asked again, for the parts that they have now. The revision
- *      stays the same, so it does not matter when each part was read.
- * SR5. The number of calls at a time and the bytes of the answer are bounded. If the read has a limit, ranges after those
- *      that fill it are only asked how many keys they have: `count` counts all keys, as in etcd.
+ * SR3. A read that names a revision is made at that one, if it is not above the drawn one. If the drawn one is not
+ *      fresh, a revision above it may have been issued since; only a fresh one decides that.
+ * SR4. Ranges that were split or merged between two steps are asked again, for the parts that they have now. The
+ *      revision stays the same, so it does not matter when each part was read.
+ * SR5. The number of calls at a time and the bytes of the answer are bounded. If the read has a limit, ranges after
+ *      those that fill it are only asked how many keys they have: `count` counts all keys, as in etcd.
  */
 export class SnapshotRead {
   readonly #deps: SnapshotReadDeps;
@@ -72,8 +72,8 @@ export class SnapshotRead {
   }
 
   /**
-   * `notBefore`: a revision that the master issued after the read came, or 0; for a serializable read, one that its client
-   * has seen. The answer is not older.
+   * `notBefore`: a revision that the master issued after the read came, or 0; for a serializable read, one that its
+   * client has seen. The answer is not older.
    */
   async run(query: ReadQuery, notBefore = 0): Promise<SnapshotReply> {
     const { newest, signal } = this.#deps;
@@ -99,7 +99,10 @@ export class SnapshotRead {
     }
   }
 
-  /** The lowest revision for a further attempt if the drawn one is too low: by SR2, or because of a compaction meanwhile. */
+  /**
+   * The lowest revision for a further attempt if the drawn one is too low: by SR2, or because of a compaction
+   * meanwhile.
+   */
   #higherFloor(error: unknown): number | undefined {
     if (error instanceof TooLow) return error.floor;
     const compacted = error instanceof ServiceError && error.code === 'COMPACTED' ? error.details?.compactRevision : 0;

@@ -3,11 +3,14 @@ import { DEFAULT_CALLER_LIMITS } from '@remora/protocol';
 
 /**
  * A request that waits at a leader (for its turn in a lock's queue, or for the end of a grant) keeps a call open there.
- * The link to a leader carries a limited number of calls. Waits take half of them, which leaves room for the requests that
- * end waits.
+ * The link to a leader carries a limited number of calls. Waits take half of them, which leaves room for the requests
+ * that end waits.
  */
 export const WAITS_MAX = DEFAULT_CALLER_LIMITS.callsMax / 2;
-/** Additional slots for queries that wait for the end of a grant, as a share of `WAITS_MAX`: holders can do without them. */
+/**
+ * Additional slots for queries that wait for the end of a grant, as a share of `WAITS_MAX`: holders can do without
+ * them.
+ */
 export const GRANT_ENDS_SHARE = 0.25;
 
 /** The waits that a gateway has open. */
@@ -22,7 +25,9 @@ export class WaitSlots {
     this.#onRefused = onRefused;
   }
 
-  /** Returns a function that gives the slot back, which may be called more than once; undefined if all slots are taken. */
+  /**
+   * Returns a function that gives the slot back, which may be called more than once; undefined if all slots are taken.
+   */
   take(): (() => void) | undefined {
     if (this.#taken >= this.#max) {
       this.#onRefused();

@@ -5,7 +5,9 @@ import type { Routes } from './routes.ts';
 
 /** Pause before a replica is asked again that does not lead, or could not be reached. */
 const ROUND_MS = 25;
-/** How long a replica keeps a question until it leads. It takes that much longer to notice a node that failed silently. */
+/**
+ * How long a replica keeps a question until it leads. It takes that much longer to notice a node that failed silently.
+ */
 const WAIT_MS = 250;
 const TIMEOUT_MS = 500;
 
@@ -26,11 +28,11 @@ interface Search {
  * Looks for the leaders of ranges, once for all requests that wait for one.
  *
  * LS1. Only a replica that says "I lead" is believed: followers may still name a leader that has failed.
- * LS2. While a caller waits, each replica has at most one question in flight, which it answers when it leads; it gets the
- *      next question soon after its answer. The range may have other members by now: the search asks the replicas that the
- *      routes know, and any node that a replica names as leader.
- * LS3. A range that was merged away never has a leader again. A caller stops waiting as soon as its key is known to be in
- *      another range.
+ * LS2. While a caller waits, each replica has at most one question in flight, which it answers when it leads; it gets
+ *      the next question soon after its answer. The range may have other members by now: the search asks the replicas
+ *      that the routes know, and any node that a replica names as leader.
+ * LS3. A range that was merged away never has a leader again. A caller stops waiting as soon as its key is known to be
+ *      in another range.
  */
 export class LeaderSearch {
   readonly #dialer: RpcDialer;
@@ -52,8 +54,8 @@ export class LeaderSearch {
   }
 
   /**
-   * Calls `found` once, when the leader of the range is known or the key is known to be in another range. Returns a function
-   * that stops waiting.
+   * Calls `found` once, when the leader of the range is known or the key is known to be in another range. Returns a
+   * function that stops waiting.
    */
   wait(range: RangeDescriptor, key: Bytes, found: () => void): () => void {
     let search = this.#searches.get(range.rangeId);

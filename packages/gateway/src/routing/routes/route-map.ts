@@ -1,12 +1,12 @@
 /**
  * Which range has which keys, from all descriptors learned so far.
  *
- * RM1. The ranges to which a key belongs over time have growing versions: splits and merges raise them above those of all
- *      ranges that they change. Descriptors of one range and version have growing `confVersion`s. So of two descriptors that
- *      contain a key, the one with the higher epoch is the later one, whichever was learned first.
- * RM2. A range has no keys except those in its latest descriptor. If two ranges claim a key, the later descriptor wins. So
- *      a range may be known for a part of its keys only, as others have moved away since; keys that have moved to an unknown
- *      range are in a hole.
+ * RM1. The ranges to which a key belongs over time have growing versions: splits and merges raise them above those of
+ *      all ranges that they change. Descriptors of one range and version have growing `confVersion`s. So of two
+ *      descriptors that contain a key, the one with the higher epoch is the later one, whichever was learned first.
+ * RM2. A range has no keys except those in its latest descriptor. If two ranges claim a key, the later descriptor wins.
+ *      So a range may be known for a part of its keys only, as others have moved away since; keys that have moved to an
+ *      unknown range are in a hole.
  * RM3. Routes are sorted, do not overlap, and have an end above their start. There may be holes between them.
  */
 import { type Bytes, compareBytes, copyBytes, type Span } from '@remora/base';
@@ -127,7 +127,10 @@ function endsAbove({ end }: Span, key: Bytes): boolean {
   return end.length === 0 || compareBytes(end, key) > 0;
 }
 
-/** Returns the routes that replace `known`, the routes that overlap `range`. `range` gets the keys of older routes and holes. */
+/**
+ * Returns the routes that replace `known`, the routes that overlap `range`. `range` gets the keys of older routes and
+ * holes.
+ */
 function paint(known: readonly Route[], range: RangeDescriptor): readonly Route[] {
   const out: Route[] = [];
   /** The start of the next part of `range`; undefined if there is none. */

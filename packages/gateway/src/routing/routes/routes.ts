@@ -20,8 +20,8 @@ interface Known {
 }
 
 /**
- * What this gateway knows about ranges: which one has a key (from the master's view, and from the ranges themselves), which
- * node leads it, and its time (from answers). Everything may be out of date; answers correct it.
+ * What this gateway knows about ranges: which one has a key (from the master's view, and from the ranges themselves),
+ * which node leads it, and its time (from answers). Everything may be out of date; answers correct it.
  */
 export class Routes {
   readonly #clock: Clock;

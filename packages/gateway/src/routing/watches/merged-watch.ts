@@ -9,8 +9,8 @@ import { RoutedWatch, type RoutedWatchDeps } from './routed-watch.ts';
 export interface MergedWatchDeps extends RoutedWatchDeps {
   readonly inFlight: BackendInFlight;
   /**
-   * Finds a revision: every change acknowledged before the call is at or below it, and every change that is not there when
-   * `done` is called gets a higher one. Returns a function that gives up.
+   * Finds a revision: every change acknowledged before the call is at or below it, and every change that is not there
+   * when `done` is called gets a higher one. Returns a function that gives up.
    */
   readonly now: (span: Span, done: (revision: number) => void) => () => void;
 }
@@ -21,7 +21,10 @@ const HELD_BYTES_MAX = 4 * 1024 * 1024;
 const URGE_MS = 20;
 /** Interval at which a question is repeated: the range may have been unable to close a revision. */
 const ASK_AGAIN_MS = 1_000;
-/** Least time between two unasked `onEvents` without events: a range answers all watches of a gateway when one of them asks. */
+/**
+ * Least time between two unasked `onEvents` without events: a range answers all watches of a gateway when one of them
+ * asks.
+ */
 const PROGRESS_MS = 1_000;
 
 interface Part {
@@ -47,24 +50,27 @@ interface Place {
  * A watch as its client sees it, over as many ranges as its keys are in.
  *
  * MW1. Each range has a part of the watch, which receives the events of its keys in order. The events of all parts are
- *      merged by revision, and delivered up to the revision below which no part has further events. So all changes of one
- *      revision are delivered together, in whichever ranges they are.
+ *      merged by revision, and delivered up to the revision below which no part has further events. So all changes of
+ *      one revision are delivered together, in whichever ranges they are.
  * MW2. When keys move to another range, the new part starts behind the events that were received for them, and the held
  *      events stay. No event is missed or repeated.
- * MW3. The held events are bounded: above `HELD_BYTES_MAX`, parts that hold events are paused until these are delivered.
- *      The slowest part holds none, so the watch makes progress. A paused watch holds no events: each part starts again behind
- *      what it has delivered, although other parts are behind it, as its range may be compacted that far.
- * MW4. A watch from the next change on, over several ranges, starts behind one revision that was drawn for it, once all ranges
- *      have closed that revision: a client that reads after the watch has started, and does not see a change, gets its event.
- *      The client does not know that revision yet; if it is compacted by then, the watch starts behind a later one.
+ * MW3. The held events are bounded: above `HELD_BYTES_MAX`, parts that hold events are paused until these are
+ *      delivered. The slowest part holds none, so the watch makes progress. A paused watch holds no events: each part
+ *      starts again behind what it has delivered, although other parts are behind it, as its range may be compacted
+ *      that far.
+ * MW4. A watch from the next change on, over several ranges, starts behind one revision that was drawn for it, once all
+ *      ranges have closed that revision: a client that reads after the watch has started, and does not see a change,
+ *      gets its event. The client does not know that revision yet; if it is compacted by then, the watch starts behind
+ *      a later one.
  * MW5. With one part, events are passed on as they come.
- * MW6. When all parts have reported progress without an event, the client is told the revision, as a single range would do.
- *      Otherwise the revision from which it resumes at another gateway may be compacted, although it has missed nothing.
- * MW7. A question for the progress of the watch is answered once, when every part has answered it. A part that starts again,
- *      or takes over keys of another, is asked when it has started. All parts are asked after the question came, so the lowest
- *      of their answers is at least every revision that was acknowledged before.
- * MW8. Nothing is delivered before `onCreated`, which needs all parts: one may be split and start again while others have
- *      events. Clients of etcd drop events that come before.
+ * MW6. When all parts have reported progress without an event, the client is told the revision, as a single range would
+ *      do. Otherwise the revision from which it resumes at another gateway may be compacted, although it has missed
+ *      nothing.
+ * MW7. A question for the progress of the watch is answered once, when every part has answered it. A part that starts
+ *      again, or takes over keys of another, is asked when it has started. All parts are asked after the question came,
+ *      so the lowest of their answers is at least every revision that was acknowledged before.
+ * MW8. Nothing is delivered before `onCreated`, which needs all parts: one may be split and start again while others
+ *      have events. Clients of etcd drop events that come before.
  */
 export class MergedWatch implements WatchControl {
   readonly #deps: MergedWatchDeps;

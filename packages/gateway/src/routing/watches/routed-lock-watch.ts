@@ -28,8 +28,8 @@ const RETRY_MIN_MS = 20;
 const RETRY_MAX_MS = 1_000;
 
 /**
- * A watch on locks that are in one range. After a change of leader or a broken link it starts again with the states of the
- * locks, as ranges keep no history of lock events.
+ * A watch on locks that are in one range. After a change of leader or a broken link it starts again with the states of
+ * the locks, as ranges keep no history of lock events.
  *
  * There is at most one stream, search or pause at a time. `#turn` names it; what an earlier one brings is ignored.
  */

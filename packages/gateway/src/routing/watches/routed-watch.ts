@@ -47,10 +47,10 @@ const RETRY_MAX_MS = 1_000;
  * V1. `next` is the first revision not yet delivered. Every resumption starts there, so no event is missed or repeated
  *     (traps 22).
  * V2. A paused watch holds no events: it is cancelled at the leader, and resumes from `next` (from history).
- * V3. At most one attempt to start is in flight, and at most one watch id belongs to this watch. `#turn` names the present
- *     one; messages of earlier ones are ignored.
- * V4. The leader that was asked answers `ask` once, with the answer to that question or a later one. A question ends with
- *     the attempt in which it was asked: the listener asks again when the watch has started again.
+ * V3. At most one attempt to start is in flight, and at most one watch id belongs to this watch. `#turn` names the
+ *     present one; messages of earlier ones are ignored.
+ * V4. The leader that was asked answers `ask` once, with the answer to that question or a later one. A question ends
+ *     with the attempt in which it was asked: the listener asks again when the watch has started again.
  */
 export class RoutedWatch implements StreamedWatch {
   readonly #deps: RoutedWatchDeps;

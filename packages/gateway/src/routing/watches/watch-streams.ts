@@ -64,8 +64,8 @@ export class WatchStreams {
   }
 
   /**
-   * Asks for the progress of all watches on the node, once per turn. Returns the number of the question; answers to it and to
-   * later questions are answers to this call. Returns 0 if there is no stream: then nothing was asked.
+   * Asks for the progress of all watches on the node, once per turn. Returns the number of the question; answers to it
+   * and to later questions are answers to this call. Returns 0 if there is no stream: then nothing was asked.
    */
   progress(node: number): number {
     const stream = this.#byNode.get(node);

@@ -63,8 +63,9 @@ export class LeaderGraph {
   }
 
   /**
-   * A shortest path to one of those nodes for which `score` is defined, to the one with the least score at that distance.
-   * It takes the least used ranges, and not `except`. When there is none, `reached` holds all that could be reached.
+   * A shortest path to one of those nodes for which `score` is defined, to the one with the least score at that
+   * distance. It takes the least used ranges, and not `except`. When there is none, `reached` holds all that could be
+   * reached.
    */
   path(
     source: number,

@@ -242,7 +242,10 @@ class Round {
     });
   }
 
-  /** Ranges with so much of the metric that may go from one node to the other. The amount is looked at first: it is cheap. */
+  /**
+   * Ranges with so much of the metric that may go from one node to the other. The amount is looked at first: it is
+   * cheap.
+   */
   #movable(
     source: NodeView,
     { from, to }: { from: number; to: number },

@@ -37,7 +37,10 @@ export class SchedulerSet {
   readonly #leaders = slotsFor([leaderCount, leaderLoad]);
   readonly #merges = slotsFor([new Merge()]);
 
-  /** One round of each; `repairsWait` are ranges that limits keep from being repaired, and replicas do not move meanwhile. */
+  /**
+   * One round of each; `repairsWait` are ranges that limits keep from being repaired, and replicas do not move
+   * meanwhile.
+   */
   run(view: SchedulingView, admit: Admit, repairsWait: number): void {
     runChain(this.#scatter, view, admit);
     const chains = { replicas: this.#replicas, leaders: this.#leaders, merges: this.#merges };
@@ -45,8 +48,8 @@ export class SchedulerSet {
   }
 
   /**
-   * As `run`, of those that balance, for one who only wants to know: what they would propose goes to `admit`, and what they
-   * would say comes back. Groups that are being scattered are left alone.
+   * As `run`, of those that balance, for one who only wants to know: what they would propose goes to `admit`, and what
+   * they would say comes back. Groups that are being scattered are left alone.
    */
   rehearse(view: SchedulingView, admit: Admit, repairsWait: number): ReadonlyMap<string, string> {
     const [replicas, leaders, merges] = [copied(this.#replicas), copied(this.#leaders), copied(this.#merges)];

@@ -18,8 +18,8 @@ interface Low {
 const FREED_WITHIN_MS = 3_600_000;
 
 /**
- * SC1. What has left a node counts as free although its disk does not show it yet, for `FREED_WITHIN_MS`: a node that is a
- *      little too full would lose all that it has before the first of it is off the disk.
+ * SC1. What has left a node counts as free although its disk does not show it yet, for `FREED_WITHIN_MS`: a node that
+ *      is a little too full would lose all that it has before the first of it is off the disk.
  */
 export class Space implements Scheduler {
   readonly name = 'space';

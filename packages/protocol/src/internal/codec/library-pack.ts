@@ -2,8 +2,9 @@
  * Packing by msgpackr, for messages and rows that are not on the hot path (docs/decisions/0008).
  *
  * LP1. The bytes are those of our own packer: records and extensions are off, and a test compares the two.
- * LP2. msgpackr writes some values as no reader here takes them: half of a surrogate pair as text that is not UTF-8, and
- *      undefined as an extension. A message with one of these, or with a part that writes itself, is left to our packer.
+ * LP2. msgpackr writes some values as no reader here takes them: half of a surrogate pair as text that is not UTF-8,
+ *      and undefined as an extension. A message with one of these, or with a part that writes itself, is left to our
+ *      packer.
  */
 import { Packable, type Packer } from '@remora/base';
 import { Packr } from 'msgpackr';

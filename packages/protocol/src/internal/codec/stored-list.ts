@@ -1,6 +1,6 @@
 /**
- * A row of which the only field is a list, put together item by item: at any time its bytes are those that `encodeStored`
- * gives for all of its items, and none of them is an object in memory meanwhile.
+ * A row of which the only field is a list, put together item by item: at any time its bytes are those that
+ * `encodeStored` gives for all of its items, and none of them is an object in memory meanwhile.
  *
  * SL1. In front of the items there is room for the longest header: the format's version and the count. A shorter one
  *      stands right before the first item.

@@ -62,7 +62,9 @@ export function pipeRefusal({ protocol = '' }: Hello): ServiceError | undefined 
   );
 }
 
-/** PL2. What a gateway of the cluster `own` says of a client's hello: to the client, nobody whom it looks for is there. */
+/**
+ * PL2. What a gateway of the cluster `own` says of a client's hello: to the client, nobody whom it looks for is there.
+ */
 export function clusterRefusal({ [PIPE_CLUSTER]: wanted }: Hello, own: string): ServiceError | undefined {
   if (wanted === undefined || wanted === own) return undefined;
   return new ServiceError(

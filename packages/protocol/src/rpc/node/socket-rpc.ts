@@ -2,14 +2,14 @@
  * RPC between nodes over sockets: one stream of frames per pair of nodes and direction of calls.
  *
  * G1. The calling end presents cluster, node, incarnation and protocol version in its hello. The answering end names
- *     itself, with a digest of its incarnation. Either end refuses the other with a reason. The calling end sends nothing
- *     else before it has checked the answer: an address that now belongs to another node gets no calls, whether under its
- *     own id or, with other data, under the id of the node that was there.
+ *     itself, with a digest of its incarnation. Either end refuses the other with a reason. The calling end sends
+ *     nothing else before it has checked the answer: an address that now belongs to another node gets no calls, whether
+ *     under its own id or, with other data, under the id of the node that was there.
  * G2. A caller without a cluster, or with node id 0, or whose node this one cannot verify, may only join and view
  *     (access.ts A2).
- * G3. An incarnation is a credential until nodes prove who they are by certificates. It leaves a node only in the hellos
- *     by which it calls others. Answers and refusals never contain an incarnation, nor the id of the cluster for a caller
- *     that did not present it.
+ * G3. An incarnation is a credential until nodes prove who they are by certificates. It leaves a node only in the
+ *     hellos by which it calls others. Answers and refusals never contain an incarnation, nor the id of the cluster for
+ *     a caller that did not present it.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -68,8 +68,8 @@ export interface RpcServiceOptions {
   readonly clock: Clock;
   readonly limits?: ServerLimits;
   /**
-   * Who a caller of this cluster with an id above 0 is; NODE_CONFLICT for a node known under another incarnation. Asked at
-   * each frame of a caller.
+   * Who a caller of this cluster with an id above 0 is; NODE_CONFLICT for a node known under another incarnation. Asked
+   * at each frame of a caller.
    */
   readonly identify: (peer: LinkIdentity) => Caller | ServiceError;
   readonly logger?: Logger;

@@ -53,7 +53,9 @@ export interface RaftHostOptions {
    * whoever knows the membership whether it still belongs; told again at each such time (design §5 ▸, traps 11).
    */
   readonly onSilence?: (group: Group) => void;
-  /** A replica asks for votes that is no member of the group, as far as it is applied here: it may have been removed. */
+  /**
+   * A replica asks for votes that is no member of the group, as far as it is applied here: it may have been removed.
+   */
   readonly onStranger?: (group: Group, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }) => void;
   /**
    * Is told every change of state and every message of every group, in order, to be checked against a model outside.
@@ -342,8 +344,8 @@ class Host implements NodeRaftHost {
   }
 
   /**
-   * Followers have nothing to say to each other until their leader is gone. To connect only then would take as long as all
-   * the rest of an election.
+   * Followers have nothing to say to each other until their leader is gone. To connect only then would take as long as
+   * all the rest of an election.
    */
   #reachPeers(ticks: number): void {
     const { transport } = this.#given;

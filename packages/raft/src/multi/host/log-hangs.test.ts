@@ -1,4 +1,7 @@
-/** A disk that neither takes a write nor says that it failed: what a dying device, or one behind a network, does for minutes. */
+/**
+ * A disk that neither takes a write nor says that it failed: what a dying device, or one behind a network, does for
+ * minutes.
+ */
 import { afterEach, expect, test } from 'vitest';
 import { HostBed } from '../../../test/support/host/host-bed.ts';
 

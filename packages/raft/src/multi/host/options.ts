@@ -11,13 +11,19 @@ export interface HostOptions {
   readonly electionSpreadPercent: number;
   /** Interval of a leader's heartbeats; well below `electionTicks`. */
   readonly heartbeatTicks: number;
-  /** Ticks made up for after a stall of the event loop. More are forgotten: a stalled node knows nothing of that time. */
+  /**
+   * Ticks made up for after a stall of the event loop. More are forgotten: a stalled node knows nothing of that time.
+   */
   readonly catchUpTicksMax: number;
-  /** A replica that hears no leader for so long is told of (`RaftHostOptions.onSilence`), and again each time as long. */
+  /**
+   * A replica that hears no leader for so long is told of (`RaftHostOptions.onSilence`), and again each time as long.
+   */
   readonly silenceTicks: number;
   /** A log in which nothing becomes durable for so long hangs: the groups that this node leads are handed over. */
   readonly logStallTicks: number;
-  /** Groups of this node that campaign at a time; others wait. Above it elections would overtake each other's time-outs. */
+  /**
+   * Groups of this node that campaign at a time; others wait. Above it elections would overtake each other's time-outs.
+   */
   readonly campaignsMax: number;
   /** Ask before raising the term (dissertation §9.6). */
   readonly preVote: boolean;

@@ -34,7 +34,9 @@ export interface TurnLoopOptions {
   readonly turnBudgetMs: number;
   /** Runs `work` unless the host has stopped, and stops it when that fails. */
   readonly guard: (work: () => void) => void;
-  /** Sends and writes what a turn has collected. Calls `durable` once that is on the disk; at once if there was nothing. */
+  /**
+   * Sends and writes what a turn has collected. Calls `durable` once that is on the disk; at once if there was nothing.
+   */
   readonly flush: (outbox: Outbox, durable: () => void) => void;
 }
 
@@ -64,7 +66,9 @@ export class TurnLoop {
     this.#schedule();
   }
 
-  /** A turn now, for what was marked by a call-back that has the loop to itself; at the usual time when there is none. */
+  /**
+   * A turn now, for what was marked by a call-back that has the loop to itself; at the usual time when there is none.
+   */
   hurry(): void {
     if (this.#started && !this.#turning) this.#turn();
   }

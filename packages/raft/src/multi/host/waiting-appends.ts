@@ -1,4 +1,7 @@
-/** The groups of which entries wait for some followers: looked at again and again until none do (core/thrifty-replication.ts T3). */
+/**
+ * The groups of which entries wait for some followers: looked at again and again until none do
+ * (core/thrifty-replication.ts T3).
+ */
 import type { Clock, Timer } from '@remora/base';
 
 /** A group, as seen here. */

@@ -1,4 +1,5 @@
-// Random calls on the disk log with crashes and a failing disk at random moments, against a naive model that keeps every call.
+// Random calls on the disk log with crashes and a failing disk at random moments, against a naive model that keeps
+// every call.
 import { SeededRandom, silentLogger } from '@remora/base';
 import { ManualClock, SimDisk } from '@remora/base/testing';
 import { describe, expect, it } from 'vitest';
@@ -289,7 +290,10 @@ class Run {
     if (last !== undefined) readable.acknowledged = last;
   }
 
-  /** L4: reads at a random moment; what comes is checked against the model of that moment, unless entries went meanwhile. */
+  /**
+   * L4: reads at a random moment; what comes is checked against the model of that moment, unless entries went
+   * meanwhile.
+   */
   #read(log: GroupLog, model: Model, cycle: { readonly over: boolean }): void {
     const groupId = GROUPS[this.#random.int(GROUPS.length)] ?? 1;
     const group = model.get(groupId);

@@ -34,7 +34,9 @@ import { Reclaimer } from './reclaimer.ts';
 import { FrameWriter, type LogRecord } from './record-codec.ts';
 import { type Segment, SegmentFiles } from './segment-files.ts';
 
-/** Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used. */
+/**
+ * Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used.
+ */
 export async function openGroupLog(request: OpenGroupLogOptions): Promise<{ stats(): GroupLogStats } & GroupLog> {
   const segmentBytes = request.options?.segmentBytes ?? SEGMENT_BYTES_DEFAULT;
   assert(

@@ -106,7 +106,9 @@ export class LogReader {
   }
 }
 
-/** Looks through the frames from the cursor on for entries up to `last`. False when the one wanted next was not there. */
+/**
+ * Looks through the frames from the cursor on for entries up to `last`. False when the one wanted next was not there.
+ */
 async function search(cursor: FrameCursor, found: Found, last: number): Promise<boolean> {
   const wanted = found.next;
   while (found.next <= last && !found.full) {

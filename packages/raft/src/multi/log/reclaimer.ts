@@ -21,7 +21,10 @@ export interface ReclaimerOptions {
   readonly logger: Logger;
   /** The log was closed, or has failed. */
   readonly over: () => boolean;
-  /** Writes records that are worked out when their turn comes. Resolves when they are durable; to false if they never will be. */
+  /**
+   * Writes records that are worked out when their turn comes. Resolves when they are durable; to false if they never
+   * will be.
+   */
   readonly rewrite: (build: () => readonly LogRecord[]) => Promise<boolean>;
   /** A run has ended. */
   readonly ended: () => void;

@@ -41,7 +41,9 @@ const BY_REFERENCE_BYTES = 4096;
 const BUFFER_BYTES = 256 * 1024;
 const VARINT_BYTES_MAX = 8;
 
-/** Gathers records into the chunks of one frame. Used for one frame at a time: `begin` reuses the buffer of the last. */
+/**
+ * Gathers records into the chunks of one frame. Used for one frame at a time: `begin` reuses the buffer of the last.
+ */
 export class FrameWriter {
   readonly #home = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   #buffer = this.#home;

@@ -11,7 +11,9 @@ import { WireError } from './wire-bytes.ts';
 
 /** From the node that has the snapshot. */
 export type SenderMessage =
-  /** First on every stream. `attempt` counts the streams of a transfer from 1; above 1 it goes on with what was begun. */
+  /**
+   * First on every stream. `attempt` counts the streams of a transfer from 1; above 1 it goes on with what was begun.
+   */
   | { readonly type: 'open'; readonly id: string; readonly attempt: number; readonly header: SnapshotHeader }
   /** Chunks are numbered from 0. */
   | { readonly type: 'chunk'; readonly number: number; readonly bytes: Uint8Array }

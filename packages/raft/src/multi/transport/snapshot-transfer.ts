@@ -1,4 +1,6 @@
-/** What both ends of a snapshot's transfer share: options, counters, and the errors that the sending host branches on. */
+/**
+ * What both ends of a snapshot's transfer share: options, counters, and the errors that the sending host branches on.
+ */
 import { assert, ServiceError } from '@remora/base';
 
 /** How snapshots travel between nodes. */
@@ -72,7 +74,9 @@ export function newTraffic(): SnapshotTraffic {
   };
 }
 
-/** The receiver has no place for a snapshot now. Nothing was taken from its source: the same one may be offered again. */
+/**
+ * The receiver has no place for a snapshot now. Nothing was taken from its source: the same one may be offered again.
+ */
 export function snapshotBusy(reason: string): ServiceError {
   return new ServiceError('RESOURCE_EXHAUSTED', reason);
 }

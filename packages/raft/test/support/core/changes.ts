@@ -1,4 +1,6 @@
-/** Membership changes for the test cluster: random ones, what kind they are, and what must hold between configurations. */
+/**
+ * Membership changes for the test cluster: random ones, what kind they are, and what must hold between configurations.
+ */
 import {
   type ConfChange,
   type ConfStep,

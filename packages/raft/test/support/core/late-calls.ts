@@ -1,4 +1,7 @@
-/** What goes from one node to another beside the core's messages: in its own time, in any order, more than once, or never. */
+/**
+ * What goes from one node to another beside the core's messages: in its own time, in any order, more than once, or
+ * never.
+ */
 
 const UNDER_WAY_MAX = 400;
 

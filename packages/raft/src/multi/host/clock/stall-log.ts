@@ -3,8 +3,8 @@ import type { Clock, Logger, Timer } from '@remora/base';
 const SUMMARY_MS = 60_000;
 
 /**
- * Says in the log that the event loop stalls: the first time at once, and while that goes on, once a minute how often it
- * did and how long at worst. A node that has no time would otherwise spend it on saying so.
+ * Says in the log that the event loop stalls: the first time at once, and while that goes on, once a minute how often
+ * it did and how long at worst. A node that has no time would otherwise spend it on saying so.
  */
 export class StallLog {
   readonly #clock: Clock;

@@ -437,7 +437,9 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     return { reads: this.#reads.pending, logHolds: this.#tail.holds, receiving: this.snapshots.receiving ? 1 : 0 };
   }
 
-  /** Lets go of everything. Resolves when the state machine is no longer being called, nor a snapshot installed in it. */
+  /**
+   * Lets go of everything. Resolves when the state machine is no longer being called, nor a snapshot installed in it.
+   */
   async close(reason: string): Promise<void> {
     this.#closed = true;
     this.#cached.leave();

@@ -190,7 +190,9 @@ class Incoming {
     this.#from = from;
   }
 
-  /** Gives the heartbeat to all replicas that it names; returns the exceptions, or undefined when it is not answered. */
+  /**
+   * Gives the heartbeat to all replicas that it names; returns the exceptions, or undefined when it is not answered.
+   */
   receive(
     frame: Heartbeat,
     groupsVersion: number,

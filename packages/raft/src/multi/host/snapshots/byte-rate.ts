@@ -1,6 +1,6 @@
 /**
- * A limit on the bytes per second of several senders together. It may change at any time; what is granted is paid at the
- * rate of that moment.
+ * A limit on the bytes per second of several senders together. It may change at any time; what is granted is paid at
+ * the rate of that moment.
  *
  * B1. Over any time the bytes taken are at most the rate times that time, one burst, and one grant per sender.
  * B2. Senders that wait share the rate equally by bytes: grants are of one size and go round in turn, and a sender that

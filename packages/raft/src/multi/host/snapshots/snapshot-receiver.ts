@@ -12,8 +12,8 @@
  *     group stays with this snapshot until the call ends (R1, R4): an installation that was only slow still counts.
  *     Opening and storing a chunk have `snapshotIdleTimeoutMs`; installing has `snapshotInstallTimeoutMs`, which begins
  *     anew whenever the state machine shows progress.
- * R6. A node that is busy takes chunks no faster than its own limit allows, whatever the sender's is. The wait is no call
- *     of the state machine, and an abort ends it.
+ * R6. A node that is busy takes chunks no faster than its own limit allows, whatever the sender's is. The wait is no
+ *     call of the state machine, and an abort ends it.
  */
 import { type Clock, InvariantError, type Timer } from '@remora/base';
 import type { SnapshotHeader, SnapshotReceiver } from '../../ports.ts';

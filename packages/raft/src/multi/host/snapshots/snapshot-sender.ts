@@ -6,8 +6,8 @@
  *     leadership that wanted it.
  * S2. While it is under way, and for a while after, the leader's log behind it is kept (traps 3).
  * S3. A receiver that has no place now is asked again after a pause, with the same picture of the state machine: that
- *     one waits without holding a place here. At most `snapshotSendsMax` pictures wait so; one more is let go, and taken
- *     anew when its turn comes. Meanwhile other nodes get theirs.
+ *     one waits without holding a place here. At most `snapshotSendsMax` pictures wait so; one more is let go, and
+ *     taken anew when its turn comes. Meanwhile other nodes get theirs.
  * S4. Nothing holds a place for ever: the state machine has `snapshotIdleTimeoutMs` for each chunk, the receiver must
  *     not fall silent (snapshot-outgoing.ts O4), and the whole has `snapshotSendTimeoutMs`.
  */

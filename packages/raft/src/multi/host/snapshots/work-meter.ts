@@ -2,8 +2,8 @@
  * Whether a node has other work than copying snapshots, by the counters of its host: nothing is counted for it on the
  * way of a request, and nothing at all is done while no snapshot is under way.
  *
- * W1. Busy: at least `WORK_MIN` reads and writes of the log within one window. Fewer are the housekeeping of groups that
- *     nobody uses, however many there are of those.
+ * W1. Busy: at least `WORK_MIN` reads and writes of the log within one window. Fewer are the housekeeping of groups
+ *     that nobody uses, however many there are of those.
  * W2. What has not been looked at for longer than two windows is not known, and counts as busy.
  */
 import type { Clock } from '@remora/base';

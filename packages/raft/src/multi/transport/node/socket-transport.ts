@@ -1,6 +1,6 @@
 /**
- * `Transport` over sockets: for each pair of nodes and direction one stream of Raft frames, and one stream per snapshot.
- * A node dials the peers it has something to say to; its own port takes what they say.
+ * `Transport` over sockets: for each pair of nodes and direction one stream of Raft frames, and one stream per
+ * snapshot. A node dials the peers it has something to say to; its own port takes what they say.
  *
  * X1. What a peer sends is given on only after the handshake (handshake.ts K1), and only from its newest stream.
  * X2. Bytes that are no valid frame end the stream they came on, with a reason that says so, and nothing else.
