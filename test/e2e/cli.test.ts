@@ -220,7 +220,7 @@ describe('remora lock', () => {
   test('a lock that was held for as long as it may be is free when its command has ended', async () => {
     const script = 'trap "" TERM; sleep 3';
     const limited = begin(['lock', 'run', '--ttl', '5m', '--max-hold', '1s', 'limited', '--', 'sh', '-c', script]);
-    expect(await limited.ended).toMatchObject({ code: 76, err: expect.stringContaining('as long as it may') });
+    expect(await limited.ended).toMatchObject({ code: 76, err: expect.stringContaining('its maxHold is over') });
     expect((await remora('lock', 'show', 'limited')).out).toBe('limited is free\n');
   });
 
