@@ -312,7 +312,8 @@ describe('nodes', () => {
         'would lose its quorum',
       );
       expect(await refused('nodes', 'maintenance', `n${lives}`)).toContain('would lose its quorum while node');
-      // The dead node may have led the masters: their new leader waits a while before it calls a node silent (check.ts CK1).
+      // The dead node may have led the masters: their new leader waits a while before it calls a node silent (check.ts
+      // CK1).
       const silent = async () => {
         const { out } = await admin('check');
         return /silentNode/.test(out) ? out : undefined;

@@ -65,9 +65,9 @@ function wellFormed(text: string, what: string): string {
 }
 
 const checked = (): void => {};
-const PREFIX_SELECTOR = optionSet<{ prefix: BytesLike }>('keys with a prefix', { prefix: checked });
+export const PREFIX_SELECTOR = optionSet<{ prefix: BytesLike }>('keys with a prefix', { prefix: checked });
 /** With a misspelt `end` the range would go on to the last key. */
-const RANGE_SELECTOR = optionSet<{ start: BytesLike; end: BytesLike }>('a range of keys', {
+export const RANGE_SELECTOR = optionSet<{ start: BytesLike; end: BytesLike }>('a range of keys', {
   ...{ start: checked, end: checked },
 });
 

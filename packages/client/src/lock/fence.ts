@@ -16,7 +16,7 @@ export interface FenceGuardOptions extends NamespaceOptions {
   readonly namesMax?: number | undefined;
 }
 
-const GUARD_OPTIONS = optionSet<FenceGuardOptions>('guard', {
+export const GUARD_OPTIONS = optionSet<FenceGuardOptions>('guard', {
   ...{ ...NAMESPACE_CHECKS, namesMax: count(1, COUNT_MAX) },
 });
 

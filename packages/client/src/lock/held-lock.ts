@@ -20,7 +20,7 @@ import type { RevokeListener } from './revoke.ts';
 /** How to re-enter a lock through its handle: `depthMax` limits the levels, `signal` gives up. */
 export type ReentryOptions = Pick<AcquireOptions, 'depthMax' | 'signal'>;
 
-const REENTRY_OPTIONS = optionSet<ReentryOptions>('re-entry', {
+export const REENTRY_OPTIONS = optionSet<ReentryOptions>('re-entry', {
   ...{ depthMax: ACQUIRE_CHECKS.depthMax, signal: ACQUIRE_CHECKS.signal },
 });
 

@@ -24,10 +24,10 @@ export type LockChoice =
     };
 
 type ChoiceOf<Name extends string> = Extract<LockChoice, { readonly [name in Name]: BytesLike }>;
-const LOCK_CHOICE = optionSet<ChoiceOf<'lock'>>('a lock of a set', {
+export const LOCK_CHOICE = optionSet<ChoiceOf<'lock'>>('a lock of a set', {
   ...{ lock: bytes, ...NAMESPACE_CHECKS, shared: flag },
 });
-const SEMAPHORE_CHOICE = optionSet<ChoiceOf<'semaphore'>>('a semaphore of a set', {
+export const SEMAPHORE_CHOICE = optionSet<ChoiceOf<'semaphore'>>('a semaphore of a set', {
   ...{ semaphore: bytes, ...NAMESPACE_CHECKS, capacity, permits },
 });
 

@@ -16,7 +16,7 @@ import { type RunArguments, runWithLock } from './run-with-lock.ts';
 export type AcquireAllOptions = Omit<AcquireOptions, 'token' | 'depthMax'>;
 
 const { token: _, depthMax: __, ...ACQUIRE_ALL_CHECKS } = ACQUIRE_CHECKS;
-const ACQUIRE_ALL_OPTIONS = optionSet<AcquireAllOptions>('acquire of a set', ACQUIRE_ALL_CHECKS);
+export const ACQUIRE_ALL_OPTIONS = optionSet<AcquireAllOptions>('acquire of a set', ACQUIRE_ALL_CHECKS);
 
 /**
  * Several locks, all or none, wherever in the cluster they are. Made by `lockAll`, without a request.

@@ -11,7 +11,7 @@ import type { VersionCheck } from './locks.ts';
  */
 export type LockVersion = Pick<HeldLock, 'id' | 'version'> | VersionCheck;
 
-const FENCE = optionSet<VersionCheck>('fence', {
+export const FENCE = optionSet<VersionCheck>('fence', {
   ...{ name: bytes, ...NAMESPACE_CHECKS, version: checkedByCall },
 });
 

@@ -30,7 +30,7 @@ export interface ForceReleaseOptions extends NamespaceOptions {
 }
 
 export const FORCED_CHECKS: ChecksOf<Pick<ForceReleaseOptions, 'by' | 'reason'>> = { by: text, reason: text };
-const FORCE_RELEASE_OPTIONS = optionSet<ForceReleaseOptions>('forceRelease', {
+export const FORCE_RELEASE_OPTIONS = optionSet<ForceReleaseOptions>('forceRelease', {
   ...{ ...NAMESPACE_CHECKS, ...FORCED_CHECKS },
 });
 
@@ -43,7 +43,7 @@ export interface LockListOptions extends NamespaceOptions {
   readonly limit?: number | undefined;
 }
 
-const LOCK_LIST_OPTIONS = optionSet<LockListOptions>('list of locks', {
+export const LOCK_LIST_OPTIONS = optionSet<LockListOptions>('list of locks', {
   ...{ ...NAMESPACE_CHECKS, prefix: bytes, after: bytes, limit: count(1, LIST_LIMIT_MAX) },
 });
 
@@ -52,7 +52,7 @@ export interface LocksEventsOptions extends LockEventsOptions, NamespaceOptions 
   readonly prefix?: BytesLike | undefined;
 }
 
-const LOCKS_EVENTS_OPTIONS = optionSet<LocksEventsOptions>('events of locks', {
+export const LOCKS_EVENTS_OPTIONS = optionSet<LocksEventsOptions>('events of locks', {
   ...{ ...NAMESPACE_CHECKS, prefix: bytes, signal },
 });
 
@@ -61,7 +61,7 @@ export interface VersionCheck extends LockName {
   readonly version: number;
 }
 
-const VERSION_CHECK = optionSet<VersionCheck>('a check of a lock', {
+export const VERSION_CHECK = optionSet<VersionCheck>('a check of a lock', {
   ...{ name: bytes, ...NAMESPACE_CHECKS, version: fencing },
 });
 

@@ -51,7 +51,7 @@ export interface ConnectOptions extends ClientOptions {
   readonly maxMainThreadBlock?: Duration | undefined;
 }
 
-const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
+export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
   ...CLIENT_CHECKS,
   ...{ tls: object, logger: object, journal: text, renewInWorker: flag, maxMainThreadBlock: duration },
 });

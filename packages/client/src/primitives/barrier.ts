@@ -17,26 +17,26 @@ import { ANSWER_GRACE_MS } from '../transport/operation.ts';
 /** `wait`: how long to wait, by default as long as it takes. `signal`: gives up when it aborts. */
 export type BarrierOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
 
-const BARRIER_OPTIONS = optionSet<BarrierOptions>('waiting at a barrier', WAIT_CHECKS);
+export const BARRIER_OPTIONS = optionSet<BarrierOptions>('waiting at a barrier', WAIT_CHECKS);
 
 /** Who lifts a barrier, and why. */
 export type LiftOptions = Pick<ForceReleaseOptions, 'by' | 'reason'>;
 
-const LIFT_OPTIONS = optionSet<LiftOptions>('lifting a barrier', FORCED_CHECKS);
+export const LIFT_OPTIONS = optionSet<LiftOptions>('lifting a barrier', FORCED_CHECKS);
 
 export interface DoubleBarrierOptions extends NamespaceOptions {
   /** How many parties wait for one another, 1 to 100,000. */
   readonly parties: number;
 }
 
-const DOUBLE_BARRIER_OPTIONS = optionSet<DoubleBarrierOptions>('doubleBarrier', {
+export const DOUBLE_BARRIER_OPTIONS = optionSet<DoubleBarrierOptions>('doubleBarrier', {
   ...{ ...NAMESPACE_CHECKS, parties },
 });
 
 /** As `BarrierOptions`; `data` are shown with this party, at most 4 KiB. */
 export type EnterOptions = BarrierOptions & Pick<AcquireOptions, 'data'>;
 
-const ENTER_OPTIONS = optionSet<EnterOptions>('entering a double barrier', { ...WAIT_CHECKS, data: bytes });
+export const ENTER_OPTIONS = optionSet<EnterOptions>('entering a double barrier', { ...WAIT_CHECKS, data: bytes });
 
 const PASS = { as: { type: 'pass' } } as const;
 

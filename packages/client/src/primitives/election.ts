@@ -40,7 +40,7 @@ export interface CampaignOptions {
   readonly ttl?: Duration | undefined;
 }
 
-const CAMPAIGN_OPTIONS = optionSet<CampaignOptions>('campaign', { value: bytes, ...WAIT_CHECKS, ttl });
+export const CAMPAIGN_OPTIONS = optionSet<CampaignOptions>('campaign', { value: bytes, ...WAIT_CHECKS, ttl });
 
 export interface ResumeOptions {
   /**
@@ -54,7 +54,7 @@ export interface ResumeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const RESUME_OPTIONS = optionSet<ResumeOptions>('resume', { value: bytes, ...WAIT_CHECKS });
+export const RESUME_OPTIONS = optionSet<ResumeOptions>('resume', { value: bytes, ...WAIT_CHECKS });
 
 /** Who leads, and what it proclaims. */
 export interface Leader {

@@ -20,7 +20,7 @@ export interface SemaphoreOptions extends NamespaceOptions {
   readonly permits: number;
 }
 
-const SEMAPHORE_OPTIONS = optionSet<SemaphoreOptions>('semaphore', {
+export const SEMAPHORE_OPTIONS = optionSet<SemaphoreOptions>('semaphore', {
   ...{ ...NAMESPACE_CHECKS, permits: capacity },
 });
 
@@ -29,7 +29,7 @@ export interface PermitOptions extends AcquireOptions {
   readonly permits?: number | undefined;
 }
 
-const PERMIT_OPTIONS = optionSet<PermitOptions>('acquire of permits', { ...ACQUIRE_CHECKS, permits });
+export const PERMIT_OPTIONS = optionSet<PermitOptions>('acquire of permits', { ...ACQUIRE_CHECKS, permits });
 
 /**
  * A semaphore: its holders together have at most a given number of permits. Waiters are granted permits in the order in

@@ -52,7 +52,7 @@ export interface LockCondition {
   readonly holderMisses?: number | undefined;
 }
 
-const CONDITION = optionSet<LockCondition>('condition', {
+export const CONDITION = optionSet<LockCondition>('condition', {
   ...{ heartbeat: duration, serverMisses: misses, holderMisses: misses },
 });
 

@@ -21,7 +21,7 @@ export interface HealthCheck {
   readonly failures?: number | undefined;
 }
 
-const HEALTH_CHECK = optionSet<HealthCheck>('health', {
+export const HEALTH_CHECK = optionSet<HealthCheck>('health', {
   ...{ check: callback, interval: duration, timeout: duration, failures: count(1, COUNT_MAX) },
 });
 

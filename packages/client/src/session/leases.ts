@@ -16,14 +16,14 @@ export interface LeaseGrantOptions {
   readonly id?: bigint | undefined;
 }
 
-const LEASE_GRANT_OPTIONS = optionSet<LeaseGrantOptions>('grant of a lease', { id: leaseId });
+export const LEASE_GRANT_OPTIONS = optionSet<LeaseGrantOptions>('grant of a lease', { id: leaseId });
 
 export interface TimeToLiveOptions {
   /** Also return the keys that belong to the lease. Default false. */
   readonly keys?: boolean | undefined;
 }
 
-const TIME_TO_LIVE_OPTIONS = optionSet<TimeToLiveOptions>('timeToLive', { keys: flag });
+export const TIME_TO_LIVE_OPTIONS = optionSet<TimeToLiveOptions>('timeToLive', { keys: flag });
 
 /**
  * Leases for keys. They are not renewed automatically: call `keepAlive` every third of the TTL, or put keys with the

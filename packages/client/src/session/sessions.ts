@@ -21,7 +21,7 @@ export interface SessionListOptions {
   readonly attributes?: Readonly<Record<string, string>> | undefined;
 }
 
-const SESSION_LIST_OPTIONS = optionSet<SessionListOptions>('list of sessions', {
+export const SESSION_LIST_OPTIONS = optionSet<SessionListOptions>('list of sessions', {
   ...{ after: leaseOrNone, limit: count(1, SESSIONS_LIMIT_MAX), attributes },
 });
 
@@ -30,7 +30,7 @@ export interface SessionCloseOptions {
   readonly incarnation?: number | undefined;
 }
 
-const SESSION_CLOSE_OPTIONS = optionSet<SessionCloseOptions>('close of a session', { incarnation: revision });
+export const SESSION_CLOSE_OPTIONS = optionSet<SessionCloseOptions>('close of a session', { incarnation: revision });
 
 /** Inspects sessions of any client, and ends them. */
 export class Sessions {

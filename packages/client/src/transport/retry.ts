@@ -19,7 +19,7 @@ export interface RetryOptions {
   readonly attempts?: number | undefined;
 }
 
-const RETRY_OPTIONS = optionSet<RetryOptions>('retry', {
+export const RETRY_OPTIONS = optionSet<RetryOptions>('retry', {
   ...{ initial: duration, max: duration, attempts: count(1, COUNT_MAX) },
 });
 
