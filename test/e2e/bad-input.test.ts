@@ -257,7 +257,7 @@ describe('in frames', () => {
   });
 
   test.each([
-    { port: 'http', says: /does not speak in frames/ },
+    { port: 'http', says: /does not speak this protocol/ },
     { port: 'peer', says: /no service 'pipe' at this port/ },
   ] as const)(
     'a client that was given the $port port is told why it finds no gateway there',

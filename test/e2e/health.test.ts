@@ -15,7 +15,7 @@ test('one founder of three says who is missing, in every view, and takes no clie
   const node = cluster.node(1);
   const noMasters = {
     ...{ name: 'noMasters', severity: 'critical', scope: 'cluster' },
-    text: expect.stringMatching(/1 of 3 founders is there \(n1\); waiting for n2, n3$/),
+    text: expect.stringMatching(/1 of 3 founders is up \(n1\); waiting for n2, n3$/),
   };
   const starting = { name: 'starting', severity: 'info', scope: 'node', nodeId: 1 };
   await eventuallyShown(node, [expect.objectContaining(noMasters), expect.objectContaining(starting)]);
@@ -64,7 +64,7 @@ test('what is left of a cluster that has lost its majority says who is missing, 
   await Promise.all([cluster.node(2).end('SIGKILL'), cluster.node(3).end('SIGKILL')]);
   await eventually('the node names those who are missing', async () => {
     const views = await viewsOf(node);
-    const text = expect.stringMatching(/1 of 3 masters is there \(n1\); waiting for n2, n3$/);
+    const text = expect.stringMatching(/1 of 3 masters is up \(n1\); waiting for n2, n3$/);
     for (const shown of [views.ready, views.status, views.check]) {
       expect(shown).toContainEqual(expect.objectContaining({ name: 'noMasters', text }));
     }

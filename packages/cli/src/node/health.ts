@@ -157,7 +157,7 @@ export class NodeHealth {
     return [healthCondition('noMasters', {}, text)];
   }
 
-  /** `1 of 3 founders is there (n1); waiting for n2, n3`. */
+  /** `1 of 3 founders is up (n1); waiting for n2, n3`. */
   #whoAnswers({ answering }: MastersSilence): string {
     const { view } = this.#deps.cluster;
     const masters = this.#masterNames();
