@@ -109,7 +109,7 @@ export const PEER_RULES: readonly RuleMutation[] = [
     name: 'busy-connections-grow-old',
     rule: 'the connection is closed whose frame began first, not whose first frame did (input-budget.ts IB2)',
     file: 'packages/base/src/node/frames/input-budget.ts',
-    find: 'if (bytes === 0 || anew) {',
+    find: 'if (bytes === 0 || isNewFrame) {',
     replace: 'if (bytes === 0) {',
     killedBy: { file: BUDGET, test: 'a frame that is whole counts no more, and the next one begins anew (IB2)' },
   },

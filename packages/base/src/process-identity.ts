@@ -5,7 +5,7 @@ export interface ProcessIdentity {
   readonly host: string;
   /** From one start of the machine to the next. */
   readonly boot: string;
-  /** Within which process ids are told apart: a container has one of its own. */
+  /** The space in which process ids are unique. Each container has its own. */
   readonly space: string;
   readonly pid: number;
   /** When it started, in whatever the system counts. */

@@ -76,7 +76,7 @@ export class Locks {
   }
 
   /**
-   * Returns who holds the lock, who waits for it, and what was left with it: at most 1,000 holders and 1,000 waiters.
+   * Returns the holders, the waiters and the kept data of the lock: at most 1,000 holders and 1,000 waiters.
    * Returns undefined when there is nothing to show.
    */
   async show(name: BytesLike, options: NamespaceOptions = {}): Promise<LockState | undefined> {

@@ -61,7 +61,7 @@ export const Query = union('query', 'type', {
         lock: flat(LockIdKind, 'The lock.'),
         owner: flat(OwnerKind, 'The owner that waits.'),
       }),
-      'Who waits for what.',
+      'The lock and the waiter.',
     ),
   }),
   /**

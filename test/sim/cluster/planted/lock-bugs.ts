@@ -27,7 +27,7 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
   {
     layer: 'lock',
     name: 'barrier-that-holds-up-nobody',
-    rule: 'who waits at a lock passes when nobody holds it (procedures.ts B1)',
+    rule: 'a waiter at a barrier passes when nobody holds the lock (procedures.ts B1)',
     file: 'packages/lock/src/barrier/barrier.ts',
     find: 'const passedVersion = other === undefined ? view.revision : 0;',
     replace: 'const passedVersion = view.revision;',

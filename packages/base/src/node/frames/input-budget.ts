@@ -137,7 +137,7 @@ export class InputBudget {
     this.#connections++;
     from.connections++;
     const account = new InputAccount(address, close, {
-      holds: (bytes, anew) => this.#holds(from, account, bytes, anew),
+      holds: (bytes, isNewFrame) => this.#holds(from, account, bytes, isNewFrame),
       greeted: () => this.#greeted(account),
       called: () => this.#called(account),
       left: () => this.#left(from, account),
@@ -151,17 +151,17 @@ export class InputBudget {
     this.#tell(reason, address);
   }
 
-  #holds(from: FromAddress, account: InputAccount, bytes: number, anew: boolean): void {
+  #holds(from: FromAddress, account: InputAccount, bytes: number, isNewFrame: boolean): void {
     const more = bytes - account.bytes;
     account.bytes = bytes;
     this.#bytes += more;
     from.bytes += more;
-    if (bytes === 0 || anew) {
+    if (bytes === 0 || isNewFrame) {
       this.#unfinished.delete(account);
       from.unfinished.delete(account);
     }
     if (bytes === 0) return;
-    if (anew) account.begunMs = this.#clock.monotonicMs();
+    if (isNewFrame) account.begunMs = this.#clock.monotonicMs();
     this.#unfinished.add(account);
     from.unfinished.add(account);
     this.#watch();
@@ -253,7 +253,7 @@ function nothingClosed(): Record<ClosedFor, number> {
 }
 
 interface AccountPorts {
-  holds(bytes: number, anew: boolean): void;
+  holds(bytes: number, isNewFrame: boolean): void;
   greeted(): void;
   called(): void;
   left(): void;
@@ -279,9 +279,9 @@ export class InputAccount {
   /** The connection holds so many bytes of a frame that is not whole, the one after `frames` others. */
   unfinished(bytes: number, frames: number): void {
     if (this.#over || (bytes === 0 && this.bytes === 0)) return;
-    const anew = frames !== this.#frame || this.bytes === 0;
+    const isNewFrame = frames !== this.#frame || this.bytes === 0;
     this.#frame = frames;
-    this.#ports.holds(bytes, anew);
+    this.#ports.holds(bytes, isNewFrame);
   }
 
   /** The connection has said hello, and was not shown to be a node's by it (IB6). */

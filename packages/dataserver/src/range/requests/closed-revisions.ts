@@ -28,7 +28,7 @@ interface Waiting {
   readonly done: ClosedDone;
 }
 
-/** Who waits for what was under way (CL6). */
+/** Callers that wait for transactions in progress (CL6). */
 interface Passing {
   /** Of the log, once it is known: applied up to there, all earlier blocks are used up. */
   settledAt: number | undefined;
