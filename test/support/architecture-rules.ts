@@ -16,10 +16,11 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   lock: ['base'],
   dataserver: ['base', 'raft', 'protocol', 'lock'],
   master: ['base', 'raft', 'protocol'],
-  gateway: ['base', 'protocol', 'lock'],
+  'grpc-server': [],
+  gateway: ['base', 'protocol', 'lock', 'grpc-server'],
   client: ['base', 'protocol', 'lock'],
   dashboard: ['base'],
-  cli: ['base', 'raft', 'protocol', 'lock', 'dataserver', 'master', 'gateway', 'client', 'dashboard'],
+  cli: ['base', 'raft', 'protocol', 'lock', 'dataserver', 'master', 'gateway', 'grpc-server', 'client', 'dashboard'],
 };
 
 const IMPURE_MODULES = new Set([

@@ -1,0 +1,1 @@
+export type { PendingTimer, Timers } from './timers.ts';
