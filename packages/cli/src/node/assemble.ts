@@ -340,7 +340,7 @@ class Node implements AssembledNode {
       logger,
       onFatal: (error) => this.#fail(error),
       onSilence: ({ groupId }) => this.#roles?.store?.heartbeat.silent(groupId),
-      onStranger: ({ groupId }, stranger) => this.#roles?.store?.nonMemberHeard(groupId, stranger),
+      onNonMember: ({ groupId }, stranger) => this.#roles?.store?.nonMemberHeard(groupId, stranger),
     });
     host.start();
     this.#closers.add('raft', () => host.stop());

@@ -123,8 +123,8 @@ export class Splitter {
     return outcome === UNDER_WAY || this.#deps.clock.monotonicMs() - lastMs < TOLD_AGAIN_MS;
   }
 
-  /** SL6. What is not wanted is done, or forgotten. */
-  #isWanted(order: Ordered, { rangeId, state }: SplitReplica): boolean {
+  /** SL6. Returns whether the order still needs a split. If not, it marks the order as done, or forgets it. */
+  #keepOrDrop(order: Ordered, { rangeId, state }: SplitReplica): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
     if (order.at === undefined && state.descriptor.epoch.version !== order.version) {
       order.outcome = DONE;
@@ -145,7 +145,7 @@ export class Splitter {
     for (const [rangeId, order] of this.#ordered) {
       const { at, outcome } = order;
       const replica = led.get(rangeId);
-      if (replica === undefined || outcome !== UNDER_WAY || !this.#isWanted(order, replica)) continue;
+      if (replica === undefined || outcome !== UNDER_WAY || !this.#keepOrDrop(order, replica)) continue;
       return { replica, wish: { cause: 'admin', ...(at === undefined ? {} : { at }) }, order };
     }
     for (const replica of led.values()) {

@@ -93,11 +93,13 @@ export class Controller {
     if (status.type === 'finished') this.#end(running, 'success', 'done', nowMs);
     else if (status.type === 'impossible') this.#end(running, 'cancelled', status.reason, nowMs);
     else if (operator.step !== before) this.#weighAnew(running);
-    return status.type === 'tell' && this.#mayTell(running, status.instruction, nowMs) ? status.instruction : undefined;
+    return status.type === 'tell' && this.#reachBarrier(running, status.instruction, nowMs)
+      ? status.instruction
+      : undefined;
   }
 
-  /** K2. */
-  #mayTell(running: Running, instruction: Instruction, nowMs: number): boolean {
+  /** K2. Marks the operator as ready, and returns whether all operators of its group are. */
+  #reachBarrier(running: Running, instruction: Instruction, nowMs: number): boolean {
     const { members, ready } = running.group;
     if (instruction.type === 'addLearner' || members.size === 1) return true;
     ready.add(running);

@@ -140,7 +140,7 @@ class LinkServer implements ServedLink {
   }
 
   #onFrame(frame: Bytes): void {
-    if (this.#closed || !this.#isStillWelcome()) return;
+    if (this.#closed || !this.#identifyAgain()) return;
     try {
       const { items, sizes } = decodeMeasuredFrame(frame);
       // By index: iterators are objects, and items come by the hundred thousand.
@@ -198,8 +198,11 @@ class LinkServer implements ServedLink {
     return mayCall(this.#caller, entry.method.callers) ? entry : accessRefusal(this.#caller, name);
   }
 
-  /** A4. Once per frame, not per call: nothing about nodes changes while a frame is worked on. */
-  #isStillWelcome(): boolean {
+  /**
+   * A4. Returns false after it closed the link, because the caller is no longer welcome. It runs once per frame, not per
+   * call: nothing about nodes changes while a frame is worked on.
+   */
+  #identifyAgain(): boolean {
     const now = this.#options.identify?.() ?? this.#caller;
     if (now instanceof ServiceError) {
       this.close(now);

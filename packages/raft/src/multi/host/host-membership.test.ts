@@ -262,7 +262,7 @@ describe('a replica that joins, without any membership', () => {
 
 test('a voter that was removed while it was away is heard by its votes, with where it lives; a member is not', async () => {
   const strangers: { readonly replicaId: number; readonly node: number }[] = [];
-  const b = start(NODES, NODES, { extra: { onStranger: (_group, stranger) => strangers.push(stranger) } });
+  const b = start(NODES, NODES, { extra: { onNonMember: (_group, stranger) => strangers.push(stranger) } });
   await applied(b, NODES, 'a');
   const leader = await b.leader(GROUP);
   const away = NODES.find((id) => id !== leader) ?? 0;

@@ -56,7 +56,7 @@ export interface RaftHostOptions {
   /**
    * A replica asks for votes that is no member of the group, as far as it is applied here: it may have been removed.
    */
-  readonly onStranger?: (group: Group, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }) => void;
+  readonly onNonMember?: (group: Group, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }) => void;
   /**
    * Is told every change of state and every message of every group, in order, to be checked against a model outside.
    * Called from within the core: it must only take the event down.
@@ -169,7 +169,7 @@ class Host implements NodeRaftHost {
       appendsWait: (runner) => this.#waitingAppends.add(runner),
       schedule: (runner) => this.#wheel.schedule(runner),
       wantSnapshot: (runner, to) => this.#sender.want(runner, to),
-      stranger: (runner, stranger) => this.#given.onStranger?.(runner, stranger),
+      stranger: (runner, stranger) => this.#given.onNonMember?.(runner, stranger),
       trace: given.trace,
       fail,
     };
