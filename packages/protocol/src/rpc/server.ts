@@ -199,8 +199,8 @@ class LinkServer implements ServedLink {
   }
 
   /**
-   * A4. Returns false after it closed the link, because the caller is no longer welcome. It runs once per frame, not per
-   * call: nothing about nodes changes while a frame is worked on.
+   * A4. Returns false after it closed the link, because the caller is no longer welcome. It runs once per frame, not
+   * per call: nothing about nodes changes while a frame is worked on.
    */
   #identifyAgain(): boolean {
     const now = this.#options.identify?.() ?? this.#caller;
