@@ -31,6 +31,8 @@ const LOG_ENTRIES_UNCUT = 1_000;
 
 /** How often the size of what waits is looked at. */
 const POLL_MS = 250;
+/** The same while nothing waits: an idle node is not woken for nothing. */
+const IDLE_POLL_MS = 1_000;
 
 /**
  * Decides when the engine is checkpointed, and tells the groups of a node what has become durable by it, so that
@@ -118,7 +120,8 @@ export class Checkpointer {
 
   #arm(): void {
     if (this.#stopped) return;
-    this.#timer = this.#clock.setTimer(POLL_MS, () => {
+    const delayMs = this.#engine.pending().keys > 0 ? POLL_MS : IDLE_POLL_MS;
+    this.#timer = this.#clock.setTimer(delayMs, () => {
       this.#arm();
       // A checkpoint that fails stops the node; the engine has said why.
       if (this.#running === undefined && this.#due()) this.run().catch(() => {});

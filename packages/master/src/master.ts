@@ -72,8 +72,12 @@ export interface MasterOptions {
 
 /** In a cluster that was founded by enough nodes. */
 const REPLICAS_USUAL = 3;
-const TICK_MS = 100;
-const CARE_TICKS = 10;
+/** How often it looks whether it stood still (nodes/node-reports.ts NR1). */
+const TICK_MS = 250;
+/** The same while there is no range yet, and clients wait for the first one. */
+const FOUNDING_TICK_MS = 100;
+/** How often a leader cares for the cluster. */
+const CARE_MS = 1_000;
 
 /**
  * One replica of the master group: the cluster's metadata and, on the leader, the management of the cluster.
@@ -109,7 +113,7 @@ export class Master implements StateMachine {
   #term: LeaderTerm | undefined;
   #leaderReplica = 0;
   #timer: Timer | undefined;
-  #ticks = 0;
+  #sinceCareMs = 0;
 
   constructor(deps: MasterDeps, conf: ConfState) {
     this.#deps = deps;
@@ -380,12 +384,14 @@ export class Master implements StateMachine {
   // -------------------------------------------------------------------------------------------- care
 
   #arm(): void {
-    this.#timer = this.#deps.clock.setTimer(TICK_MS, () => {
-      this.#ticks += 1;
+    const delayMs = this.state.ranges().length === 0 ? FOUNDING_TICK_MS : TICK_MS;
+    this.#timer = this.#deps.clock.setTimer(delayMs, () => {
       this.#reports.looked(this.#nowMs);
-      if (this.leading) {
-        this.#firstRange.look();
-        if (this.#ticks % CARE_TICKS === 0) this.#care();
+      this.#sinceCareMs += delayMs;
+      if (this.leading) this.#firstRange.look();
+      if (this.#sinceCareMs >= CARE_MS) {
+        this.#sinceCareMs = 0;
+        if (this.leading) this.#care();
       }
       this.#arm();
     });

@@ -260,19 +260,24 @@ export class FrameStream {
     this.#handlers.onEnd(end);
   }
 
-  /** FS3. */
+  /** FS3. Input that is pending is read before a silent peer is given up. */
   #look(): void {
-    const { clock, probeMs, probeTimeoutMs } = this.#options;
-    clock.setImmediate(() => {
+    if (this.#heard || !this.#probed) return this.#probe();
+    this.#options.clock.setImmediate(() => {
       if (this.#over) return;
-      if (!this.#heard && this.#probed) return this.#ended({ message: 'the peer does not answer' });
-      this.#probed = !this.#heard;
-      if (this.#probed) this.#write('probe', NOTHING);
-      else if (!this.#said) this.#write('answer', NOTHING);
-      this.#heard = false;
-      this.#said = false;
-      this.#timer = clock.setTimer(this.#probed ? probeTimeoutMs : probeMs, () => this.#look());
+      if (this.#heard) this.#probe();
+      else this.#ended({ message: 'the peer does not answer' });
     });
+  }
+
+  #probe(): void {
+    const { clock, probeMs, probeTimeoutMs } = this.#options;
+    this.#probed = !this.#heard;
+    if (this.#probed) this.#write('probe', NOTHING);
+    else if (!this.#said) this.#write('answer', NOTHING);
+    this.#heard = false;
+    this.#said = false;
+    this.#timer = clock.setTimer(this.#probed ? probeTimeoutMs : probeMs, () => this.#look());
   }
 }
 

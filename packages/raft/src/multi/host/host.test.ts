@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { HostBed, replicaOn } from '../../../test/support/host/host-bed.ts';
 import { confChange } from '../../core/membership/conf-change.ts';
+import { HOST_DEFAULTS } from './options.ts';
 
 const GROUP = 2;
 const NODES = [1, 2, 3];
@@ -45,6 +46,24 @@ function readAt(b: HostBed, id: number, groupId = GROUP): { result: string | und
   });
   return answer;
 }
+
+describe('an idle host', () => {
+  test('wakes for its beats and for little else, and every tick is counted', async () => {
+    const b = three();
+    const leader = await b.leader(GROUP);
+    await b.run(2_000);
+    const before = NODES.map((id) => ({ ...b.node(id).host.stats() }));
+    await b.run(10_000);
+    for (const [i, id] of NODES.entries()) {
+      const [was, is] = [before[i] ?? expect.fail('no such node'), b.node(id).host.stats()];
+      expect(is.ticks - was.ticks).toBeGreaterThanOrEqual(10_000 / HOST_DEFAULTS.tickMs - 14);
+      // An input makes the ticks before it, so a follower counts one wake-up for each heartbeat, too.
+      expect(is.wakeUps - was.wakeUps).toBeLessThanOrEqual(id === leader ? 230 : 160);
+      if (id === leader) expect(is.heartbeatsSent - was.heartbeatsSent).toBeGreaterThanOrEqual(2 * 98);
+    }
+    expect(await b.leader(GROUP)).toBe(leader);
+  });
+});
 
 describe('replication', () => {
   test('three hosts elect one leader and apply what is proposed, in order, on all of them', async () => {

@@ -138,6 +138,7 @@ class Host implements NodeRaftHost {
       bootId: random.int(Number.MAX_SAFE_INTEGER),
       send: (node, frame) => this.#sendHeartbeat(node, frame),
       receiver: (groupId) => this.#groups.get(groupId),
+      begins: () => this.#ticker.wakeWithin(this.#options.heartbeatTicks - this.#ticksSinceBeat),
     });
     this.#waitingAppends = new WaitingAppends({ clock, intervalMs: options.appendReviewMs, guard });
     this.#leaseClock = new LeaseClock({
@@ -167,7 +168,7 @@ class Host implements NodeRaftHost {
       admitsCampaign: (runner) => campaigns.admit(runner, this.#time.ticks),
       markDirty: (runner) => this.#turns.markDirty(runner),
       appendsWait: (runner) => this.#waitingAppends.add(runner),
-      schedule: (runner) => this.#wheel.schedule(runner),
+      schedule: (runner) => this.#ticker.wakeWithin(this.#wheel.schedule(runner)),
       wantSnapshot: (runner, to) => this.#sender.want(runner, to),
       stranger: (runner, stranger) => this.#given.onNonMember?.(runner, stranger),
       trace: given.trace,
@@ -187,11 +188,12 @@ class Host implements NodeRaftHost {
       clock,
       tickMs: options.tickMs,
       catchUpTicksMax: options.catchUpTicksMax,
-      tick: (count) => this.#guard(() => this.#tick(count)),
+      tick: (count) => this.#guarded(() => this.#tick(count)),
       stalled: (elapsedMs) => {
         stats.stalls++;
         this.#stalls.stalled(elapsedMs);
       },
+      nextDue: () => this.#nextDue(),
     });
   }
 
@@ -330,6 +332,7 @@ class Host implements NodeRaftHost {
     const now = this.#leaseClock.now();
     this.#leaseClock.ticked(now);
     this.#time.now = now;
+    this.#stats.wakeUps++;
     for (let i = 0; i < count; i++) {
       this.#stats.ticks++;
       this.#wheel.advance(++this.#time.ticks);
@@ -341,6 +344,14 @@ class Host implements NodeRaftHost {
     if (this.#ticksSinceBeat < this.#options.heartbeatTicks) return;
     this.#ticksSinceBeat = 0;
     this.#heartbeats.beat(now); // at once, not in a turn: however much groups have to do, authority does not wait
+  }
+
+  /** Leases are void after a pause that no tick covers (lease-clock.ts K2), so with leases each tick is made. */
+  #nextDue(): number {
+    const { heartbeatTicks, electionTicks, catchUpTicksMax, leaseReads } = this.#options;
+    if (leaseReads) return 1;
+    const beats = this.#heartbeats.sends;
+    return this.#wheel.ticksToNext(beats ? heartbeatTicks - this.#ticksSinceBeat : electionTicks - catchUpTicksMax);
   }
 
   /**
@@ -410,7 +421,13 @@ class Host implements NodeRaftHost {
 
   // ---------------------------------------------------------------------------------------------- end
 
+  /** Runs an input, at the tick of its time. */
   #guard(work: () => void): void {
+    this.#ticker.sync();
+    this.#guarded(work);
+  }
+
+  #guarded(work: () => void): void {
     if (this.#state !== 'running') return;
     try {
       work();

@@ -176,8 +176,8 @@ export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
   assert(options.electionTicks > options.heartbeatTicks, 'electionTicks must be above heartbeatTicks');
   assert(options.silenceTicks > options.electionTicks, 'silenceTicks must be above electionTicks');
   assert(
-    options.catchUpTicksMax < options.electionTicks,
-    'catchUpTicksMax must be below electionTicks: a stall alone must not start a campaign',
+    options.heartbeatTicks - 1 + options.catchUpTicksMax < options.electionTicks,
+    'heartbeatTicks and catchUpTicksMax together must be at most electionTicks: a stall alone must not start a campaign',
   );
   assert(
     !options.leaseReads || options.checkQuorum,

@@ -2,6 +2,8 @@
 export interface HostStats {
   turns: number;
   ticks: number;
+  /** Times that ticks were made; an idle node makes several at once. */
+  wakeUps: number;
   /** Times the event loop stalled for longer than could be made up for. */
   stalls: number;
   framesSent: number;
@@ -70,6 +72,7 @@ export function newStats(): HostStats {
   return {
     turns: 0,
     ticks: 0,
+    wakeUps: 0,
     stalls: 0,
     framesSent: 0,
     messagesSent: 0,

@@ -45,6 +45,15 @@ describe('tick wheel', () => {
     expect(member.asked).toEqual([3, 7, 11]);
   });
 
+  test('says after how many ticks somebody may be due, and looks no further than it is asked to', () => {
+    const { ticks, now, run } = wheel();
+    expect(ticks.ticksToNext(5)).toBe(5);
+    expect(ticks.schedule(new Member(now, 3))).toBe(3);
+    expect([ticks.ticksToNext(2), ticks.ticksToNext(3), ticks.ticksToNext(9)]).toEqual([2, 3, 3]);
+    run(2);
+    expect(ticks.ticksToNext(9)).toBe(1);
+  });
+
   test('a group that puts something off is asked in vain once, then when it is due', () => {
     const { ticks, now, run } = wheel();
     const member = new Member(now, 10);

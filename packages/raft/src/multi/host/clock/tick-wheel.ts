@@ -24,12 +24,20 @@ export class TickWheel {
   readonly #slots: TickMember[][] = Array.from({ length: SIZE }, () => []);
   #tick = 0;
 
-  /** Gives a group its place, if it has none that is early enough (W2). */
-  schedule(member: TickMember): void {
+  /** Gives a group its place, if it has none that is early enough (W2). Returns after how many ticks it is due. */
+  schedule(member: TickMember): number {
     const place = Math.min(Math.max(member.dueTick, this.#tick + 1), this.#tick + SIZE - 1);
-    if (place >= member.place) return;
-    member.place = place;
-    this.#slots[place % SIZE]?.push(member);
+    if (place < member.place) {
+      member.place = place;
+      this.#slots[place % SIZE]?.push(member);
+    }
+    return member.place - this.#tick;
+  }
+
+  /** Returns after how many ticks some group may be due; `most` if none is before that. */
+  ticksToNext(most: number): number {
+    for (let ticks = 1; ticks < most; ticks++) if (this.#slots[(this.#tick + ticks) % SIZE]?.length !== 0) return ticks;
+    return most;
   }
 
   /** Tick `tick`, the next one, has come: groups that are due do what they have to do. */

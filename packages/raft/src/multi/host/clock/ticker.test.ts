@@ -7,15 +7,17 @@ describe('ticker', () => {
     const clock = new ManualClock();
     const counts: number[] = [];
     const stalls: number[] = [];
+    const due = { next: 1 };
     const ticker = new Ticker({
       clock,
       tickMs: 50,
       catchUpTicksMax: 2,
       tick: (count) => counts.push(count),
       stalled: (elapsedMs) => stalls.push(elapsedMs),
+      nextDue: () => due.next,
     });
     ticker.start();
-    return { clock, counts, stalls, ticker };
+    return { clock, counts, stalls, ticker, due };
   }
 
   test('ticks once per interval', () => {
@@ -40,6 +42,7 @@ describe('ticker', () => {
       catchUpTicksMax: 2,
       tick: (count) => log.push(`tick ${count}`),
       stalled: (elapsedMs) => log.push(`stalled ${elapsedMs}`),
+      nextDue: () => 1,
     });
     ticker.start();
     clock.advance(50);
@@ -49,6 +52,66 @@ describe('ticker', () => {
     clock.fireNext();
     clock.advance(50);
     expect(log).toEqual(['tick 1', 'input', 'stalled 10050', 'tick 2', 'tick 1']);
+  });
+
+  test('sleeps over ticks at which nothing is due, and makes them all when it wakes', () => {
+    const { clock, counts, due } = ticking();
+    due.next = 4;
+    clock.advance(50 + 3 * 200);
+    expect(counts).toEqual([1, 4, 4, 4]);
+  });
+
+  test('input finds the ticks that have passed, but none at which something is due (T3, T4)', () => {
+    const { clock, counts, stalls, ticker, due } = ticking();
+    due.next = 4;
+    clock.advance(50 + 120);
+    ticker.sync();
+    expect(counts.splice(0)).toEqual([1, 2]);
+    ticker.sync();
+    expect(counts).toEqual([]);
+    clock.advance(80);
+    expect(counts.splice(0)).toEqual([2]);
+    expect(stalls).toEqual([]);
+  });
+
+  test('of what comes after an input no more than the catch-up covers the time before it (T3)', () => {
+    const clock = new ManualClock();
+    let lateMs = 0;
+    const counts: number[] = [];
+    const stalls: number[] = [];
+    const ticker = new Ticker({
+      clock: {
+        wallMs: () => clock.wallMs(),
+        monotonicMs: () => clock.monotonicMs() + lateMs,
+        setTimer: (delayMs, fn) => clock.setTimer(delayMs, fn),
+        setImmediate: (fn) => clock.setImmediate(fn),
+      },
+      tickMs: 50,
+      catchUpTicksMax: 2,
+      tick: (count) => counts.push(count),
+      stalled: (elapsedMs) => stalls.push(elapsedMs),
+      nextDue: () => 4,
+    });
+    ticker.start();
+    clock.advance(50);
+    lateMs = 1_000;
+    ticker.sync();
+    expect(counts.splice(0)).toEqual([1, 3]);
+    clock.fireNext();
+    expect(counts).toEqual([2]);
+    expect(stalls).toHaveLength(1);
+  });
+
+  test('wakes earlier for what has become due meanwhile', () => {
+    const { clock, counts, ticker, due } = ticking();
+    due.next = 4;
+    clock.advance(50);
+    ticker.wakeWithin(2);
+    clock.advance(100);
+    expect(counts).toEqual([1, 2]);
+    clock.advance(200);
+    expect(counts).toEqual([1, 2, 4]);
+    expect(clock.pendingTimers).toBe(1);
   });
 
   test('a stopped ticker ticks no more', () => {

@@ -48,6 +48,8 @@ export interface HeartbeatsOptions {
   readonly bootId: number;
   readonly send: (node: NodeId, frame: HeartbeatFrame) => void;
   readonly receiver: (groupId: GroupId) => HeartbeatReceiver | undefined;
+  /** The next beat will send something, after beats that sent nothing. */
+  readonly begins: () => void;
 }
 
 /** The heartbeats of a node, to and from all its peers. */
@@ -62,6 +64,12 @@ export class Heartbeats {
     this.#options = options;
   }
 
+  /** Whether a beat sends anything. */
+  get sends(): boolean {
+    for (const outgoing of this.#outgoing.values()) if (!outgoing.empty) return true;
+    return false;
+  }
+
   groupsChanged(): void {
     this.#groupsVersion++;
   }
@@ -73,7 +81,10 @@ export class Heartbeats {
       outgoing = new Outgoing(this.#options.bootId);
       this.#outgoing.set(follower.node, outgoing);
     }
-    return outgoing.add(sender, follower);
+    const silent = !this.sends;
+    const added = outgoing.add(sender, follower);
+    if (silent) this.#options.begins();
+    return added;
   }
 
   remove(sender: HeartbeatSender, follower: SteadyFollower): void {
@@ -125,6 +136,10 @@ class Outgoing {
 
   constructor(bootId: number) {
     this.#bootId = bootId;
+  }
+
+  get empty(): boolean {
+    return this.#members.size === 0;
   }
 
   add(sender: HeartbeatSender, follower: SteadyFollower): boolean {
