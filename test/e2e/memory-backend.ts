@@ -265,7 +265,9 @@ export class MemoryBackend implements Backend {
 
   #compact(revision: number): CommandResult {
     if (revision > this.#revision) throw new ServiceError('FUTURE_REVISION', 'future');
-    if (revision <= this.#compactRevision) throw new ServiceError('COMPACTED', 'compacted');
+    if (revision < this.#compactRevision || (revision > 0 && revision === this.#compactRevision)) {
+      throw new ServiceError('COMPACTED', 'compacted');
+    }
     this.#compactRevision = revision;
     return { type: 'compact' };
   }

@@ -20,6 +20,7 @@ export {
   ListenError,
 } from './node/grpc/client-server.ts';
 export { type EtcdServicesDeps, etcdServices } from './node/grpc/etcd-services.ts';
+export { healthService } from './node/grpc/health-service.ts';
 export { type LockServiceDeps, lockService } from './node/grpc/lock-services.ts';
 export { type GrpcService, grpcService } from './node/grpc/service.ts';
 export { createHttpEndpoint, type HttpEndpoint } from './node/http/http-endpoint.ts';

@@ -27,7 +27,7 @@ export interface AllowedDifference extends Reason {
 
 const DUPLICATE_KEY = '3 etcdserver: duplicate key given in txn request';
 const TOO_MANY_OPERATIONS = '3 etcdserver: too many operations in txn request';
-const DEPTH_MAX = 8;
+const DEPTH_MAX = 16;
 const INVALID_SORT = '3 etcdserver: invalid sort option';
 const FUTURE_REVISION = '11 etcdserver: mvcc: required revision is a future revision';
 
@@ -46,7 +46,7 @@ const REFUSALS: readonly AllowedRefusal[] = [
   },
   {
     name: 'depth of transactions',
-    why: 'they are nested eight deep at most; in etcd only by the number of operations on a path',
+    why: 'they are nested 16 deep at most; in etcd only by the number of operations on a path',
     source: 'docs/reference/etcd.md',
     covers: (step, error) => step.do === 'txn' && error === TOO_MANY_OPERATIONS && depthOf(step) > DEPTH_MAX,
   },

@@ -38,6 +38,7 @@ export const WRONG_TXNS: readonly TxnStep[] = [
   { ...txn(put('a')), compare: [{ key: 'a', result: 0, target: 9 }] },
   nested(5),
   nested(12),
+  nested(18),
 ];
 
 /** Most have keys that are put and keys that are deleted apart, so that servers take them. */

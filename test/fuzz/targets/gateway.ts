@@ -87,7 +87,7 @@ const ETCD_TARGETS: readonly Target[] = [
     corpus: () => [0, 2, 9, 5_000].map((depth) => nestedTxn(depth, TXN)),
   },
   protobuf('etcd-compact', etcd.CompactionRequest, [{ revision: 77n, physical: true }], (r) =>
-    kv.toRevision(r.revision),
+    kv.toCompactRevision(r.revision),
   ),
   protobuf('etcd-lease-grant', etcd.LeaseGrantRequest, [{ ID: -1n, TTL: 60n }], () => {}),
   protobuf(

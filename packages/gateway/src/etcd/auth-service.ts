@@ -3,7 +3,7 @@ import type * as pb from '@remora/protocol/etcd';
 import type { CallDone, CallInfo } from '../calls.ts';
 import type { Headers } from './headers.ts';
 
-/** `etcdserverpb.Auth` of a cluster whose authentication is off. */
+/** `etcdserverpb.Auth` of a cluster whose authentication is off: it has no users and no roles. */
 export class EtcdAuth {
   readonly #headers: Headers;
 
@@ -18,6 +18,14 @@ export class EtcdAuth {
   /** Succeeds although authentication is off, as in etcd. */
   authDisable(_request: pb.AuthDisableRequest, { seen }: CallInfo, done: CallDone<pb.AuthDisableResponse>): undefined {
     done(undefined, { header: this.#headers.latest(seen) });
+  }
+
+  userList(_request: pb.AuthUserListRequest, { seen }: CallInfo, done: CallDone<pb.AuthUserListResponse>): undefined {
+    done(undefined, { header: this.#headers.latest(seen), users: [] });
+  }
+
+  roleList(_request: pb.AuthRoleListRequest, { seen }: CallInfo, done: CallDone<pb.AuthRoleListResponse>): undefined {
+    done(undefined, { header: this.#headers.latest(seen), roles: [] });
   }
 
   authenticate(): never {

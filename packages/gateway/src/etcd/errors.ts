@@ -57,6 +57,8 @@ const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
   notLeader: { status: UNKNOWN, message: 'election: not leader' },
   noLeader: { status: UNKNOWN, message: 'election: no leader' },
   missingLeaderKey: { status: UNKNOWN, message: '"leader" field must be provided' },
+  // grpc-go's health server, which etcd uses.
+  unknownService: { status: NOT_FOUND, message: 'unknown service' },
   authNotEnabled: { status: FAILED_PRECONDITION, message: 'etcdserver: authentication is not enabled' },
 };
 
@@ -67,6 +69,15 @@ export function etcdStatus(error: ServiceError): EtcdStatus {
     if (known !== undefined) return known;
   }
   return ETCD_TABLE[error.code] ?? { status: ERROR_TABLE[error.code].grpc, message: error.message };
+}
+
+/**
+ * The status of etcd's lock and election services. In etcd, they use etcd's own client, whose errors have no status
+ * when they leave the server.
+ */
+export function recipeStatus(error: ServiceError): EtcdStatus {
+  const status = etcdStatus(error);
+  return error.code === 'LEASE_NOT_FOUND' ? { ...status, status: UNKNOWN } : status;
 }
 
 /** The status of Remora's own services: from the table of errors, with the error's message. */

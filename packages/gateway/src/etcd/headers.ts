@@ -2,9 +2,15 @@ import type { ResponseHeader } from '@remora/protocol/etcd';
 import type { Backend } from '../backend.ts';
 import type { SeenRevision } from '../calls.ts';
 
-/** Makes response headers; the cluster's number is derived from its id once. */
+/**
+ * Makes response headers; the cluster's number is derived from its id once.
+ *
+ * A header's term is the highest that this gateway has seen in any answer, as etcd's clients expect one term that never
+ * falls, and each range has its own. Every range has a term of at least 1, so that is the first.
+ */
 export class Headers {
   readonly #backend: Backend;
+  #raftTerm = 1;
   #clusterId = '';
   #clusterNumber = 0n;
 
@@ -27,7 +33,13 @@ export class Headers {
       this.#clusterId = clusterId;
       this.#clusterNumber = clusterNumber(clusterId);
     }
-    return { clusterId: this.#clusterNumber, memberId: this.#backend.nodeId, revision, raftTerm };
+    if (raftTerm > this.#raftTerm) this.#raftTerm = raftTerm;
+    return {
+      clusterId: this.#clusterNumber,
+      memberId: this.#backend.nodeId,
+      revision,
+      raftTerm: this.#raftTerm,
+    };
   }
 }
 

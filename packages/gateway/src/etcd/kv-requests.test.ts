@@ -1,6 +1,6 @@
 import * as pb from '@remora/protocol/etcd';
 import { describe, expect, it } from 'vitest';
-import { toPutOp, toRangeOp, toTxn } from './kv-requests.ts';
+import { toCompactRevision, toPutOp, toRangeOp, toTxn } from './kv-requests.ts';
 import { ETCD_LIMITS } from './limits.ts';
 
 const bytes = (text: string) => Buffer.from(text, 'latin1');
@@ -76,6 +76,14 @@ describe('toRangeOp', () => {
   for (const row of numbers) it(row.name, () => expect(range(row.given)).toMatchObject(row.expect));
 });
 
+describe('toCompactRevision', () => {
+  const max = 2n ** 63n - 1n;
+  it('keeps 0, makes a huge revision one of the future, and calls a negative one compacted', () => {
+    expect([0n, 7n, max].map(toCompactRevision)).toEqual([0, 7, Number.MAX_SAFE_INTEGER]);
+    expect(codeOf(() => toCompactRevision(-5n))).toBe('COMPACTED');
+  });
+});
+
 describe('toPutOp', () => {
   const putOp = (request: pb.DeepPartial<pb.PutRequest>) =>
     toPutOp(pb.PutRequest.create({ key: bytes('k'), ...request }));
@@ -110,10 +118,10 @@ describe('toTxn', () => {
   ];
   for (const row of rows) it(`${row.name}: ${row.expect}`, () => expect(codeOf(() => txn(row.ops))).toBe(row.expect));
 
-  it('refuses to nest without end', () => {
-    let op = put('a');
-    for (let depth = 0; depth < 20; depth++) op = txnOp([op]);
-    expect(codeOf(() => txn([op]))).toBe('TOO_MANY_OPERATIONS');
+  it('nests 16 levels, and refuses more', () => {
+    const nested = (levels: number): pb.RequestOp => (levels === 1 ? put('a') : txnOp([nested(levels - 1)]));
+    expect(codeOf(() => txn([nested(16)]))).toBe('ok');
+    expect(codeOf(() => txn([nested(17)]))).toBe('TOO_MANY_OPERATIONS');
   });
 
   const compares: readonly { name: string; given: pb.DeepPartial<pb.Compare>; expect: object }[] = [

@@ -66,9 +66,10 @@ export function toTxn(request: pb.TxnRequest, limits: EtcdLimits): Txn {
   return nestedTxn(request, { opsMax: limits.txnOpsMax, depthLeft: limits.txnDepthMax });
 }
 
-/** A revision to compact at; 0 and less compacts nothing. */
-export function toRevision(revision: bigint): number {
-  return atLeastZero(revision);
+/** A revision to compact at; below 0 everything counts as compacted, as in etcd. */
+export function toCompactRevision(revision: bigint): number {
+  if (revision < 0n) throw new ServiceError('COMPACTED', `revision ${revision} is negative; send 0 or more`);
+  return safe(revision);
 }
 
 /** Empty `range_end`: one key. "\0": everything from `key` on. */

@@ -3,7 +3,7 @@ import type { Backend } from '../backend.ts';
 import type { CallDone, CallInfo, GiveUp } from '../calls.ts';
 import { checkSize, opBytes, readsOnly, txnBytes } from '../request-limits.ts';
 import type { Headers } from './headers.ts';
-import { toDeleteOp, toPutOp, toRangeOp, toRevision, toTxn } from './kv-requests.ts';
+import { toCompactRevision, toDeleteOp, toPutOp, toRangeOp, toTxn } from './kv-requests.ts';
 import { fromDelete, fromPut, fromRange, fromTxn } from './kv-responses.ts';
 import type { EtcdLimits } from './limits.ts';
 import { answering } from './replies.ts';
@@ -49,7 +49,7 @@ export class EtcdKv {
   }
 
   compact(request: pb.CompactionRequest, call: CallInfo, done: CallDone<pb.CompactionResponse>): GiveUp {
-    const command = { type: 'compact', revision: toRevision(request.revision) } as const;
+    const command = { type: 'compact', revision: toCompactRevision(request.revision) } as const;
     return this.#backend.command(
       command,
       call,

@@ -19,7 +19,7 @@ export interface EtcdLimits extends RequestLimits {
 /** The defaults of etcd where it has them (progress every 10 minutes). */
 export const ETCD_LIMITS: EtcdLimits = {
   ...REQUEST_LIMITS,
-  txnDepthMax: 8,
+  txnDepthMax: 16,
   watchesPerStreamMax: 10_000,
   watchRequestsPendingMax: 256,
   fragmentBytes: 1024 * 1024,

@@ -34,7 +34,7 @@ import type { Infer, Kind } from '../schema/shape.ts';
 import { LockIdKind } from './lock-kinds.ts';
 
 /** Transactions inside transactions: etcd allows a few levels; deeper input is refused before it exhausts the stack. */
-export const TXN_DEPTH_MAX = 8;
+export const TXN_DEPTH_MAX = 16;
 
 export interface KeyRange {
   readonly key: Bytes;

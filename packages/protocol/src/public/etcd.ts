@@ -7,3 +7,4 @@ export * from '../gen/etcd/etcdserverpb/rpc.ts';
 export { Event, Event_EventType, KeyValue } from '../gen/etcd/mvccpb/kv.ts';
 export * as v3electionpb from '../gen/etcd/v3electionpb/v3election.ts';
 export * as v3lockpb from '../gen/etcd/v3lockpb/v3lock.ts';
+export * as health from '../gen/grpc/health/v1/health.ts';

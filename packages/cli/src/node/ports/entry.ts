@@ -8,6 +8,7 @@ import {
   ETCD_LIMITS,
   etcdServices,
   type HttpEndpoint,
+  healthService,
   ListenError,
   lockService,
   type PipeService,
@@ -58,6 +59,7 @@ export class Entry implements NodeEntry {
       onMalformed: () => admission.countMalformed('pipe'),
     });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
+    server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
     server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
     server.addFrames(this.#pipe);

@@ -33,6 +33,16 @@ describe('compacting a range that the master numbers', () => {
   });
 });
 
+test('compacting at 0 is accepted before the first compaction, and refused afterwards', async () => {
+  const bed = new StateBed();
+  await bed.ok(write('old'));
+  await bed.ok(compact(0));
+  expect(bed.state).toMatchObject({ revision: 2, compactRevision: 0 });
+  await bed.ok(compact(1));
+  for (const revision of [0, 1])
+    expect(await bed.run(compact(revision))).toMatchObject({ ok: false, code: 'COMPACTED' });
+});
+
 test('a range that counts by itself is not compacted in its future', async () => {
   const bed = new StateBed();
   await bed.ok(write('old'));

@@ -11,7 +11,8 @@ export function compact(state: RangeProgress & Pick<RangeShape, 'descriptor'>, r
   if (revision > state.revision && state.descriptor.revisionSource === 'range') {
     throw new ServiceError('FUTURE_REVISION', `revision ${revision} is in the future; the newest is ${state.revision}`);
   }
-  if (revision <= state.compactRevision) {
+  // At 0, before the first compaction, there is nothing to do: etcd accepts that, too.
+  if (revision < state.compactRevision || (revision === state.compactRevision && revision > 0)) {
     throw new ServiceError('COMPACTED', `revision ${revision} is already compacted`, {
       details: { compactRevision: state.compactRevision },
     });

@@ -5,7 +5,7 @@ import type { Backend } from '../../backend.ts';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { EtcdAuth } from '../../etcd/auth-service.ts';
 import { EtcdCluster } from '../../etcd/cluster-service.ts';
-import { etcdStatus } from '../../etcd/errors.ts';
+import { etcdStatus, recipeStatus } from '../../etcd/errors.ts';
 import { Headers } from '../../etcd/headers.ts';
 import { keepAliveCodec } from '../../etcd/keepalive-codec.ts';
 import { EtcdKv } from '../../etcd/kv-service.ts';
@@ -117,15 +117,15 @@ function recipeServices(deps: EtcdServicesDeps, headers: Headers, guard: CallGua
   const election = new EtcdElection(calls, line, deps.random);
   return [
     grpcService<pb.v3lockpb.LockServer>(pb.v3lockpb.LockService, {
-      lock: guard.waiting(lock.lock.bind(lock), etcdStatus),
-      unlock: guard.unary(lock.unlock.bind(lock), etcdStatus),
+      lock: guard.waiting(lock.lock.bind(lock), recipeStatus),
+      unlock: guard.unary(lock.unlock.bind(lock), recipeStatus),
     }),
     grpcService<pb.v3electionpb.ElectionServer>(pb.v3electionpb.ElectionService, {
-      campaign: guard.waiting(election.campaign.bind(election), etcdStatus),
-      proclaim: guard.unary(election.proclaim.bind(election), etcdStatus),
-      leader: guard.unary(election.leader.bind(election), etcdStatus),
-      observe: guard.serverStream((sink) => election.observe(sink), etcdStatus),
-      resign: guard.unary(election.resign.bind(election), etcdStatus),
+      campaign: guard.waiting(election.campaign.bind(election), recipeStatus),
+      proclaim: guard.unary(election.proclaim.bind(election), recipeStatus),
+      leader: guard.unary(election.leader.bind(election), recipeStatus),
+      observe: guard.serverStream((sink) => election.observe(sink), recipeStatus),
+      resign: guard.unary(election.resign.bind(election), recipeStatus),
     }),
   ];
 }
@@ -141,14 +141,14 @@ function authService(headers: Headers, guard: CallGuard): GrpcService {
     authEnable: refused('AuthEnable'),
     userAdd: refused('UserAdd'),
     userGet: refused('UserGet'),
-    userList: refused('UserList'),
+    userList: guard.unary(auth.userList.bind(auth), etcdStatus),
     userDelete: refused('UserDelete'),
     userChangePassword: refused('UserChangePassword'),
     userGrantRole: refused('UserGrantRole'),
     userRevokeRole: refused('UserRevokeRole'),
     roleAdd: refused('RoleAdd'),
     roleGet: refused('RoleGet'),
-    roleList: refused('RoleList'),
+    roleList: guard.unary(auth.roleList.bind(auth), etcdStatus),
     roleDelete: refused('RoleDelete'),
     roleGrantPermission: refused('RoleGrantPermission'),
     roleRevokePermission: refused('RoleRevokePermission'),

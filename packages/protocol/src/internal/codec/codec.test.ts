@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeCommand, decodeKvOp, encodeKvOp } from '../../../test/support/part-codecs.ts';
 import { BATCH, BLOCK_BATCH, COMMANDS } from '../../../test/support/samples.ts';
+import type { Txn } from '../kv-types.ts';
 import { decodeEntry, encodeEntry } from './entry.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
@@ -76,6 +77,21 @@ describe('key-value operations', () => {
         expect(canonical(decodeKvOp(overTheWire(encodeKvOp(given))))).toStrictEqual(canonical(given));
       }),
     );
+  });
+
+  test('a transaction of 16 levels survives in a log entry, with its results', () => {
+    const put = { type: 'put', key: Buffer.from('k'), value: Buffer.from('v'), lease: 0n } as const;
+    const nested = (levels: number): Txn => ({
+      ...{ compare: [], failure: [] },
+      success: [
+        levels === 1
+          ? { ...put, prevKv: false, ignoreValue: false, ignoreLease: false }
+          : { type: 'txn', txn: nested(levels - 1) },
+      ],
+    });
+    const command = { type: 'txn', txn: nested(16) } as const;
+    const entry = { ...BATCH, commands: [{ requestId: 'r', deadlineMs: 1, command }] };
+    expect(canonical(decodeEntry(encodeEntry(entry)))).toStrictEqual(canonical(entry));
   });
 
   test('transactions nested too deep are refused', () => {

@@ -17,8 +17,8 @@ export class UnpackError extends Error {
   override readonly name = 'UnpackError';
 }
 
-/** Our deepest message, a transaction of eight levels in an entry, has 40. */
-const DEPTH_MAX = 64;
+/** Our deepest message, a transaction of 16 levels in an entry, has 72. */
+const DEPTH_MAX = 96;
 const REPLACEMENT = '\ufffd';
 
 const NOTHING = Buffer.alloc(0) as Buffer as TextBuffer;
