@@ -11,6 +11,7 @@ export * from './joined-signal.ts';
 export * from './json-bytes.ts';
 export * from './logger.ts';
 export * from './metrics.ts';
+export * from './node/crc32.ts';
 export * from './node/file-modes.ts';
 export * from './node/frames/index.ts';
 export * from './node/node-clock.ts';

@@ -1,3 +1,4 @@
+export * from './backup/backup-format.ts';
 export * from './internal/admin-api.ts';
 export { changedTwice } from './internal/changed-once.ts';
 export * from './internal/codec/check.ts';

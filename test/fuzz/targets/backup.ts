@@ -1,5 +1,5 @@
-import { crc32 } from '@remora/raft';
-import { BackupEncoder, BackupError, decodeBackup } from '../../../packages/cli/src/backup/backup-format.ts';
+import { crc32 } from '@remora/base';
+import { BackupEncoder, BackupError, decodeBackup } from '@remora/protocol';
 import type { Target } from '../target.ts';
 
 // Backup files: as they lie on a disk, and with a part that has a right checksum and anything inside.

@@ -1,7 +1,7 @@
 /** The log: its segments, and the records in them. */
-import { SeededRandom, silentLogger } from '@remora/base';
+import { crc32, SeededRandom, silentLogger } from '@remora/base';
 import { SimDisk } from '@remora/base/testing';
-import { crc32, LogDamagedError, LogVersionError, openGroupLog } from '@remora/raft';
+import { LogDamagedError, LogVersionError, openGroupLog } from '@remora/raft';
 import {
   encodeFrameHeader,
   encodeSegmentHeader,

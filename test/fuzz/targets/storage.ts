@@ -1,5 +1,5 @@
 import type { Bytes, Row } from '@remora/base';
-import { crc32 } from '@remora/raft';
+import { crc32 } from '@remora/base';
 import { decodeMarker, encodeMarker } from '../../../packages/dataserver/src/install/marker.ts';
 import {
   encodeSnapshot,

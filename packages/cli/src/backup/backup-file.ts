@@ -1,9 +1,9 @@
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { OWN_FILE_MODE } from '@remora/base';
+import { BackupError, type BackupHeader, type BackupPart, decodeBackup } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
 import { syncDirectory } from '../node/files/atomic-file.ts';
-import { BackupError, type BackupHeader, type BackupPart, decodeBackup } from './backup-format.ts';
 
 /**
  * Writes a file under another name, makes it durable and gives it its own only then: a backup of that name is whole,

@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { BackupEncoder } from '@remora/protocol';
 import type { KvPair, TxnRequest } from 'remora';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shell } from '../shell.ts';
 import { backupFile } from './backup-file.ts';
-import { BackupEncoder } from './backup-format.ts';
 import { REVISIONS_AHEAD, restoreBackup } from './restore.ts';
 
 const REVISION = 40;

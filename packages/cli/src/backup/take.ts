@@ -1,10 +1,10 @@
 import { ServiceError } from '@remora/base';
+import { BackupEncoder, type BackupHeader } from '@remora/protocol';
 import type { Kv, KvPair, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 import { VERSION } from '../version.ts';
 import { writeBackupFile } from './backup-file.ts';
-import { BackupEncoder, type BackupHeader } from './backup-format.ts';
 import { Progress } from './progress.ts';
 
 /** All plain keys. */

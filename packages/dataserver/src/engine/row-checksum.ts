@@ -1,5 +1,5 @@
 import type { Bytes } from '@remora/base';
-import { crc32 } from '@remora/raft';
+import { crc32 } from '@remora/base';
 
 /** At the end of every stored value. */
 const CHECKSUM_BYTES = 4;

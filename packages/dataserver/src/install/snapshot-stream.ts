@@ -19,6 +19,7 @@ import {
   type Bytes,
   compareBytes,
   copyBytes,
+  crc32,
   EMPTY_BYTES,
   equalBytes,
   type Row,
@@ -26,7 +27,7 @@ import {
   spanContains,
 } from '@remora/base';
 import { packPlain, unpack as unpackValue } from '@remora/protocol';
-import { crc32, type LogPosition } from '@remora/raft';
+import type { LogPosition } from '@remora/raft';
 import { boundsOf, rangeSpans } from '../state/bounds.ts';
 import { stateKey } from '../state/keys.ts';
 import { decodeRangeMeta } from '../state/meta-codec.ts';

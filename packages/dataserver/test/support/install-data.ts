@@ -1,6 +1,8 @@
 /** Replicas to install, and what became of them. For tests. */
+
 import type { Bytes, Engine, Row, SeededRandom, Span } from '@remora/base';
-import { crc32, type SnapshotMeta } from '@remora/raft';
+import { crc32 } from '@remora/base';
+import type { SnapshotMeta } from '@remora/raft';
 import { encodeSnapshot } from '../../src/install/snapshot-stream.ts';
 import { rangeSpans } from '../../src/state/bounds.ts';
 import { stateKey } from '../../src/state/keys.ts';

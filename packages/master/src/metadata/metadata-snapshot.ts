@@ -1,5 +1,5 @@
-import { assert, type Bytes, copyBytes } from '@remora/base';
-import { crc32, type SnapshotMeta, type SnapshotReceiver } from '@remora/raft';
+import { assert, type Bytes, copyBytes, crc32 } from '@remora/base';
+import type { SnapshotMeta, SnapshotReceiver } from '@remora/raft';
 import type { MasterImage } from './master-state.ts';
 import { decodeMasterImage, encodeMasterImage } from './metadata-codec.ts';
 

@@ -1,4 +1,3 @@
-export { crc32 } from './checksum.ts';
 export { openGroupLog } from './group-log.ts';
 export {
   type GroupLogOptions,

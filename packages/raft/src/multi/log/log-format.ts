@@ -10,8 +10,7 @@
  *
  * Numbers are little-endian; terms, indexes and generations take 48 bits here and varints inside records.
  */
-import { assert } from '@remora/base';
-import { crc32 } from './checksum.ts';
+import { assert, crc32 } from '@remora/base';
 
 export const LOG_FORMAT_VERSION = 1;
 export const SEGMENT_HEADER_BYTES = 64;

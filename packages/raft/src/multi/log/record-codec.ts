@@ -6,10 +6,9 @@
  * All numbers are varints of safe integers. An entry takes its type and "same term as the one before" in one byte,
  * then its term if it changed, its length and its bytes.
  */
-import { assert } from '@remora/base';
+import { assert, crc32 } from '@remora/base';
 import type { Entry, HardState, LogPosition } from '../../core/types.ts';
 import type { GroupId } from '../ports.ts';
-import { crc32 } from './checksum.ts';
 import { encodeFrameHeader, FRAME_HEADER_BYTES, type FrameId, framePadding } from './log-format.ts';
 
 export interface LogRecord {

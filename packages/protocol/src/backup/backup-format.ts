@@ -6,15 +6,21 @@
  * BF1. Damage is found before anything is used: every frame has a checksum, the end has one of all frames, and counts
  *      them.
  * BF2. Only files whose end is there are whole: what broke off is refused.
+ * BF3. An image from etcd's Snapshot call has padding and a SHA-256 behind the end, by which etcd's clients recognize a
+ *      whole file (`SNAPSHOT_BLOCK_BYTES`). The frames have checksums of their own, so a reader does not check it.
  */
-import { type Bytes, compareBytes, concatBytes, copyBytes } from '@remora/base';
-import { KeyValue, packPlain, schema, unpack } from '@remora/protocol';
-import { crc32 } from '@remora/raft';
-import type { KvPair } from 'remora';
+import { type Bytes, compareBytes, concatBytes, copyBytes, crc32 } from '@remora/base';
+import { packPlain } from '../internal/codec/pack.ts';
+import { unpack } from '../internal/codec/unpack.ts';
+import { KeyValue } from '../internal/kv-types.ts';
+import * as schema from '../schema/index.ts';
 
 export const BACKUP_FORMAT = 1;
 const MAGIC = Buffer.from(`remback${String.fromCharCode(BACKUP_FORMAT)}`, 'latin1');
 const FRAME_HEADER_BYTES = 8;
+/** BF3. The length of such a file without its hash is a multiple of this, as that of etcd's database file. */
+export const SNAPSHOT_BLOCK_BYTES = 512;
+const SNAPSHOT_HASH_BYTES = 32;
 /** A page, one pair above its bound, and room. */
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -55,7 +61,7 @@ export class BackupEncoder {
     return concatBytes(MAGIC, this.#frame({ type: 'header', ...header }));
   }
 
-  pairs(pairs: readonly KvPair[]): Buffer {
+  pairs(pairs: readonly KeyValue[]): Buffer {
     this.#pairs += pairs.length;
     return this.#frame({ type: 'pairs', pairs });
   }
@@ -77,12 +83,23 @@ export class BackupEncoder {
 
 export type BackupPart =
   | { readonly type: 'header'; readonly header: BackupHeader }
-  | { readonly type: 'pairs'; readonly pairs: readonly KvPair[] };
+  | { readonly type: 'pairs'; readonly pairs: readonly BackupPair[] };
+
+export interface BackupPair extends KeyValue {
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
 
 /**
  * Reads the parts of a backup; throws a `BackupError`, at the end at the latest, unless all of it is right (BF1, BF2).
  */
-export async function* decodeBackup(read: (bytes: number) => Promise<Buffer>): AsyncGenerator<BackupPart> {
+export async function* decodeBackup(readSome: (bytes: number) => Promise<Buffer>): AsyncGenerator<BackupPart> {
+  let length = 0;
+  const read = async (bytes: number): Promise<Buffer> => {
+    const piece = await readSome(bytes);
+    length += piece.length;
+    return piece;
+  };
   checkMagic(await read(MAGIC.length));
   let header: BackupHeader | undefined;
   let last: Bytes | undefined;
@@ -108,11 +125,20 @@ export async function* decodeBackup(read: (bytes: number) => Promise<Buffer>): A
     } else {
       const whole = part.type === 'end' && part.pairs === pairs && part.sum === sum && pairs === header.pairs;
       if (!whole) throw new BackupError('is damaged: its end record counts other parts than the file has');
-      if ((await read(1)).length > 0) throw new BackupError('is damaged: data follows its end record');
+      const rest = await read(SNAPSHOT_BLOCK_BYTES + SNAPSHOT_HASH_BYTES);
+      if (!mayFollow(rest, length)) throw new BackupError('is damaged: data follows its end record');
       return;
     }
     sum = crc32(head, sum);
   }
+}
+
+/** BF3. Whether `rest`, the end of a file of `length` bytes, is nothing, or padding and a hash. */
+function mayFollow(rest: Buffer, length: number): boolean {
+  if (rest.length === 0) return true;
+  if (rest.length >= SNAPSHOT_BLOCK_BYTES + SNAPSHOT_HASH_BYTES) return false;
+  const padding = rest.subarray(0, -SNAPSHOT_HASH_BYTES);
+  return length % SNAPSHOT_BLOCK_BYTES === SNAPSHOT_HASH_BYTES && padding.every((byte) => byte === 0);
 }
 
 function checkMagic(bytes: Buffer): void {
@@ -134,7 +160,7 @@ async function readPart(head: Buffer, read: (bytes: number) => Promise<Buffer>):
 }
 
 /** What is read is a slice of a frame. */
-function ownPair(pair: KeyValue): KvPair {
+function ownPair(pair: KeyValue): BackupPair {
   return { ...pair, key: copyBytes(pair.key), value: copyBytes(pair.value) };
 }
 

@@ -1,18 +1,18 @@
 import { SeededRandom } from '@remora/base';
-import type { KvPair } from 'remora';
 import { describe, expect, test } from 'vitest';
+import type { KeyValue } from '../internal/kv-types.ts';
 import { BACKUP_FORMAT, BackupEncoder, BackupError, type BackupPart, decodeBackup } from './backup-format.ts';
 
 const HEADER = { clusterId: 'c', revision: 40, pairs: 3, takenAtMs: 1_700_000_000_000, program: '0.1.0' };
 
-function pair(key: string, more: Partial<KvPair> = {}): KvPair {
+function pair(key: string, more: Partial<KeyValue> = {}): KeyValue {
   const [bytes, value] = [Buffer.from(key), Buffer.from(`value of ${key}`)];
   return { key: bytes, value, createRevision: 3, modRevision: 5, version: 2, lease: 0n, ...more };
 }
 
 const PAGES = [[pair('a'), pair('b', { lease: -5n, value: Buffer.of() })], [pair('c')]];
 
-function encoded(pages: readonly (readonly KvPair[])[] = PAGES, header = HEADER): Buffer {
+function encoded(pages: readonly (readonly KeyValue[])[] = PAGES, header = HEADER): Buffer {
   const encoder = new BackupEncoder();
   return Buffer.concat([encoder.begin(header), ...pages.map((page) => encoder.pairs(page)), encoder.end()]);
 }
@@ -42,6 +42,27 @@ describe('a backup file', () => {
       ...PAGES.map((pairs) => ({ type: 'pairs', pairs })),
     ]);
     expect(await decode(encoded([], { ...HEADER, pairs: 0 }))).toHaveLength(1);
+  });
+
+  const hash = Buffer.alloc(32, 0xab);
+  const padded = (file: Buffer): Buffer => Buffer.concat([file, Buffer.alloc((512 - (file.length % 512)) % 512)]);
+
+  test('may have the padding and the hash of an image of etcd (BF3)', async () => {
+    expect(await decode(Buffer.concat([padded(encoded()), hash]))).toEqual(await decode(encoded()));
+  });
+
+  test('may have nothing else behind its end (BF3)', async () => {
+    const file = encoded();
+    const rests = [
+      hash,
+      padded(file).subarray(file.length),
+      Buffer.concat([Buffer.alloc(512), hash]),
+      Buffer.alloc(600),
+    ];
+    for (const rest of rests) expect(await problem(Buffer.concat([file, rest]))).toContain('follows its end');
+    const dirty = Buffer.concat([padded(file), hash]);
+    dirty[file.length] = 1;
+    expect(await problem(dirty)).toContain('follows its end');
   });
 
   test('is refused wherever it is cut', async () => {
