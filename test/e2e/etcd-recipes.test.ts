@@ -11,6 +11,7 @@ import {
 } from '@remora/gateway';
 import type { Query, QueryResult } from '@remora/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { leftByStop, recipeScenarios } from './etcd-recipes.ts';
 import { MemoryBackend } from './memory-backend.ts';
 
@@ -40,7 +41,7 @@ const clock = nodeClock();
 
 async function served(backend: Backend): Promise<{ readonly server: ClientServer; readonly address: string }> {
   const server = new ClientServer({ clock, logger: silentLogger });
-  server.add(...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http' }, server.guard));
+  server.add(...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http', node: ALONE_NODE }, server.guard));
   return { server, address: `127.0.0.1:${await server.start('127.0.0.1', 0)}` };
 }
 

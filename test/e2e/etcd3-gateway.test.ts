@@ -1,6 +1,7 @@
 import { nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { ClientServer, etcdServices } from '@remora/gateway';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { etcd3Scenarios } from './etcd3-scenarios.ts';
 import { MemoryBackend } from './memory-backend.ts';
 
@@ -11,7 +12,9 @@ describe('the npm client etcd3 against the gateway alone', () => {
 
   beforeAll(async () => {
     const backend = new MemoryBackend(clock);
-    server.add(...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http' }, server.guard));
+    server.add(
+      ...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http', node: ALONE_NODE }, server.guard),
+    );
     endpoint = `127.0.0.1:${await server.start('127.0.0.1', 0)}`;
   });
   afterAll(() => server.stop(100));

@@ -5,6 +5,7 @@ export { Admission, type AdmissionOptions, type AdmissionStats } from './admissi
 export { AdmittedBackend } from './admission/admitted-backend.ts';
 export * from './backend.ts';
 export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';
+export type { EtcdNode } from './etcd/etcd-node.ts';
 export { ETCD_LIMITS, type EtcdLimits } from './etcd/limits.ts';
 export type { ApiAnswer } from './http/api-types.ts';
 export { HttpApi, type HttpApiDeps } from './http/http-api.ts';

@@ -11,10 +11,8 @@ import {
   masterSettings,
   type Query,
   type QueryResult,
-  type RangeStatus,
   type RangesOverview,
   REVISION_FLOOR_MAX,
-  rangeTransferLeader,
 } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import type { Backend, BackendReply } from '../backend.ts';
@@ -29,8 +27,8 @@ import {
   toId,
   toRangesRequest,
 } from './admin-messages.ts';
-import { pause } from './attempts.ts';
 import { ClusterCalls, type ClusterCallsDeps } from './cluster-calls.ts';
+import { transferLeadership } from './leader-transfer.ts';
 import { RecoveryApi, type RecoveryApiDeps } from './recovery/recovery-api.ts';
 import { SteeringApi } from './steering-api.ts';
 
@@ -53,10 +51,6 @@ interface HealthKnowledge {
  */
 const CHECK_MS = 3_000;
 const CHECK_AGAIN_MS = 500;
-
-/** How long a transfer may take: Raft gives it up after an election time-out. */
-const TRANSFER_MS = 5_000;
-const TRANSFER_LOOK_MS = 20;
 
 /** The calls of `remora.v1.Admin`. Any gateway takes them; the master's leader and the ranges' leaders answer. */
 export class AdminApi {
@@ -119,16 +113,9 @@ export class AdminApi {
   async transferLeader(request: admin.TransferLeaderRequest, call: CallInfo): Promise<admin.TransferLeaderResponse> {
     const rangeId = toId(request.rangeId, 'range_id');
     const toNode = toId(request.toNode, 'to_node');
-    const endsMs = this.#deps.clock.monotonicMs() + Math.min(call.timeoutMs, TRANSFER_MS);
     const range = await this.#calls.range(rangeId, call.timeoutMs);
-    // Not `range.leaderNode`, as the master's knowledge may be a heartbeat old.
-    const from = await this.#calls.leader(range, rangeTransferLeader, { rangeId, toNode }, call.timeoutMs);
-    for (;;) {
-      const status = await this.#calls.status(toNode, rangeId);
-      if (status?.leaderNode === toNode) return { fromNode: from.node };
-      if (this.#deps.clock.monotonicMs() >= endsMs) throw notTaken(status, toNode, rangeId);
-      await pause(this.#deps.clock, TRANSFER_LOOK_MS);
-    }
+    const transfer = { range, toNode, timeoutMs: call.timeoutMs };
+    return { fromNode: await transferLeadership({ calls: this.#calls, clock: this.#deps.clock }, transfer) };
   }
 
   async compact(request: admin.CompactRequest, call: CallInfo): Promise<admin.CompactResponse> {
@@ -171,21 +158,6 @@ export class AdminApi {
       );
     });
   }
-}
-
-/**
- * The error of a transfer that was not seen to succeed. The node may still lead the range, unless it names another
- * leader.
- */
-function notTaken(status: RangeStatus | undefined, toNode: number, rangeId: number): ServiceError {
-  if (status !== undefined && status.leaderNode !== 0) {
-    return new ServiceError(
-      'UNAVAILABLE',
-      `node ${toNode} did not become the leader of range ${rangeId} in time; try again`,
-    );
-  }
-  const message = `node ${toNode} did not confirm in time that it leads range ${rangeId}; it may lead it by now`;
-  return new ServiceError('UNKNOWN_OUTCOME', message);
 }
 
 /** Adapts a call with a promise, which rare calls may use. After a cancel it runs on until its time-out. */

@@ -57,6 +57,13 @@ const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
   notLeader: { status: UNKNOWN, message: 'election: not leader' },
   noLeader: { status: UNKNOWN, message: 'election: no leader' },
   missingLeaderKey: { status: UNKNOWN, message: '"leader" field must be provided' },
+  memberNotLeader: { status: FAILED_PRECONDITION, message: 'etcdserver: not leader' },
+  badTransferee: { status: FAILED_PRECONDITION, message: 'etcdserver: bad leader transferee' },
+  transferTooLong: { status: UNAVAILABLE, message: 'etcdserver: request timed out, leader transfer took too long' },
+  memberNotFound: { status: NOT_FOUND, message: 'etcdserver: member not found' },
+  memberNotLearner: { status: FAILED_PRECONDITION, message: 'etcdserver: can only promote a learner member' },
+  peerUrlExists: { status: FAILED_PRECONDITION, message: 'etcdserver: Peer URLs already exists' },
+  badMemberUrls: { status: INVALID_ARGUMENT, message: 'etcdserver: given member URLs are invalid' },
   // grpc-go's health server, which etcd uses.
   unknownService: { status: NOT_FOUND, message: 'unknown service' },
   authNotEnabled: { status: FAILED_PRECONDITION, message: 'etcdserver: authentication is not enabled' },

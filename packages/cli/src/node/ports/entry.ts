@@ -16,6 +16,7 @@ import {
 import { pipeFrameBytesMax } from '@remora/protocol';
 import { CommandError } from '../../exit-codes.ts';
 import { httpNames, inputLimitsOf } from '../../node-options.ts';
+import { VERSION } from '../../version.ts';
 import { nodeMetrics } from '../node-metrics.ts';
 import type { EntryDeps, NodeEntry } from '../platform.ts';
 import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
@@ -58,7 +59,9 @@ export class Entry implements NodeEntry {
       conditions: () => health.conditions(),
       onMalformed: () => admission.countMalformed('pipe'),
     });
-    server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
+    const etcdNode = { master, dialer, conditions: () => health.conditions(), program: VERSION };
+    const etcd = { backend, clock, random, scheme: 'http', limits: etcdLimits, node: etcdNode } as const;
+    server.add(...etcdServices(etcd, server.guard));
     server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
     server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));

@@ -6,6 +6,7 @@ import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@r
 import * as etcd from '@remora/protocol/etcd';
 import { LockClient } from '@remora/protocol/remora';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ALONE_NODE } from '../../../test/support/alone-node.ts';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../../backend.ts';
 import { CLIENT_SERVER_LIMITS, ClientServer, ListenError } from './client-server.ts';
 import { etcdServices } from './etcd-services.ts';
@@ -85,7 +86,9 @@ describe('the server for clients', () => {
       },
     });
     const random = new SeededRandom(1);
-    server.add(...etcdServices({ backend, clock: nodeClock(), random, scheme: 'http' }, server.guard));
+    server.add(
+      ...etcdServices({ backend, clock: nodeClock(), random, scheme: 'http', node: ALONE_NODE }, server.guard),
+    );
     server.add(lockService({ backend, random }, server.guard));
     port = await server.start('127.0.0.1', 0);
     kv = new etcd.KVClient(`127.0.0.1:${port}`, credentials.createInsecure());
@@ -270,10 +273,9 @@ describe('the server for clients', () => {
 
   it('refuses what Remora does not have, and says what to use', async () => {
     const maintenance = new etcd.MaintenanceClient(`127.0.0.1:${port}`, credentials.createInsecure());
-    const error = await new Promise<GrpcError | null>((resolve) => maintenance.moveLeader({ targetID: 1n }, resolve));
-    expect(error).toMatchObject({ code: 12, details: expect.stringContaining('hands its leaderships over') });
-    const snapshot = maintenance.snapshot({});
-    expect(await new Promise((resolve) => snapshot.on('error', resolve))).toMatchObject({ code: 12 });
+    const request = { action: 1, version: '3.5.0' } as const;
+    const error = await new Promise<GrpcError | null>((resolve) => maintenance.downgrade(request, resolve));
+    expect(error).toMatchObject({ code: 12, details: expect.stringContaining('install the older version') });
     maintenance.close();
   });
 

@@ -1,4 +1,4 @@
-import type { handleServerStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
+import type { handleUnaryCall } from '@grpc/grpc-js';
 import type { Clock, Random } from '@remora/base';
 import * as pb from '@remora/protocol/etcd';
 import type { Backend } from '../../backend.ts';
@@ -6,12 +6,13 @@ import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { EtcdAuth } from '../../etcd/auth-service.ts';
 import { EtcdCluster } from '../../etcd/cluster-service.ts';
 import { etcdStatus, recipeStatus } from '../../etcd/errors.ts';
+import type { EtcdNode } from '../../etcd/etcd-node.ts';
 import { Headers } from '../../etcd/headers.ts';
 import { keepAliveCodec } from '../../etcd/keepalive-codec.ts';
 import { EtcdKv } from '../../etcd/kv-service.ts';
 import { EtcdLease } from '../../etcd/lease-service.ts';
 import { ETCD_LIMITS, type EtcdLimits } from '../../etcd/limits.ts';
-import { EtcdMaintenance } from '../../etcd/maintenance-service.ts';
+import { EtcdMaintenance } from '../../etcd/maintenance/maintenance-service.ts';
 import { BackendCalls } from '../../etcd/recipes/backend-calls.ts';
 import { EtcdElection } from '../../etcd/recipes/election-service.ts';
 import { KeyLine } from '../../etcd/recipes/key-line.ts';
@@ -21,7 +22,6 @@ import { WatchStream } from '../../etcd/watch-stream.ts';
 import { HeartbeatStream } from '../../heartbeat-stream.ts';
 import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
-import { toGrpcError } from './status.ts';
 
 export interface EtcdServicesDeps {
   readonly backend: Backend;
@@ -30,6 +30,7 @@ export interface EtcdServicesDeps {
   /** How clients reach the nodes: part of the URLs in member lists. */
   readonly scheme: 'http' | 'https';
   readonly limits?: EtcdLimits;
+  readonly node: EtcdNode;
 }
 
 /** The etcd v3 API, to be added to a gRPC server. */
@@ -84,27 +85,25 @@ function leaseService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard
 
 function clusterService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
   const cluster = new EtcdCluster(deps.backend, headers, deps.scheme);
-  const refused = <Q, A>(method: string): handleUnaryCall<Q, A> =>
-    refusedUnary(guard, method, 'nodes join by themselves, with `remora node --join`');
   return grpcService<pb.ClusterServer>(pb.ClusterService, {
     memberList: guard.unary(cluster.memberList.bind(cluster), etcdStatus),
-    memberAdd: refused('MemberAdd'),
-    memberRemove: refused('MemberRemove'),
-    memberUpdate: refused('MemberUpdate'),
-    memberPromote: refused('MemberPromote'),
+    memberAdd: guard.unary(cluster.memberAdd.bind(cluster), etcdStatus),
+    memberRemove: guard.unary(cluster.memberRemove.bind(cluster), etcdStatus),
+    memberUpdate: guard.unary(cluster.memberUpdate.bind(cluster), etcdStatus),
+    memberPromote: guard.unary(cluster.memberPromote.bind(cluster), etcdStatus),
   });
 }
 
 function maintenanceService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
-  const maintenance = new EtcdMaintenance(deps.backend, headers);
+  const maintenance = new EtcdMaintenance({ ...deps, headers });
   return grpcService<pb.MaintenanceServer>(pb.MaintenanceService, {
     status: guard.unary(maintenance.status.bind(maintenance), etcdStatus),
     alarm: guard.unary(maintenance.alarm.bind(maintenance), etcdStatus),
     defragment: guard.unary(maintenance.defragment.bind(maintenance), etcdStatus),
-    hash: refusedUnary(guard, 'Hash', 'replicas compare checksums by themselves'),
-    hashKv: refusedUnary(guard, 'HashKV', 'replicas compare checksums by themselves'),
-    snapshot: refusedServerStream('Snapshot', 'not available yet'),
-    moveLeader: refusedUnary(guard, 'MoveLeader', 'a node that is stopped hands its leaderships over'),
+    hash: guard.unary(maintenance.hash.bind(maintenance), etcdStatus),
+    hashKv: guard.unary(maintenance.hashKv.bind(maintenance), etcdStatus),
+    snapshot: guard.serverStream((sink) => maintenance.snapshot(sink), etcdStatus),
+    moveLeader: guard.unary(maintenance.moveLeader.bind(maintenance), etcdStatus),
     downgrade: refusedUnary(guard, 'Downgrade', 'install the older version node by node'),
   });
 }
@@ -164,14 +163,4 @@ function refusedUnary<Request, Response>(
   return guard.unary(() => {
     throw error;
   }, etcdStatus);
-}
-
-function refusedServerStream<Request, Response>(
-  method: string,
-  instead: string,
-): handleServerStreamingCall<Request, Response> {
-  const error = unsupported(method, instead);
-  return (call) => {
-    call.emit('error', toGrpcError(error, etcdStatus));
-  };
 }
