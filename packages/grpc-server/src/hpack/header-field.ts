@@ -13,7 +13,7 @@ export interface DecodedField extends HeaderField {
   readonly malformed: boolean;
 }
 
-/** The block cannot be decoded, and neither can those after it: a connection error COMPRESSION_ERROR (RFC 9113 §4.3). */
+/** A block that cannot be decoded, nor those after it: the connection error COMPRESSION_ERROR (RFC 9113 §4.3). */
 export class HpackError extends Error {
   override readonly name = 'HpackError';
 }
