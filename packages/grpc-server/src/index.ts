@@ -1,3 +1,12 @@
+export type { CallConnection } from './grpc/call-connection.ts';
+export { type GrpcHeld, GrpcServer, type GrpcServerOptions } from './grpc/grpc-server.ts';
+export type { Implementation, StreamMethod, UnaryMethod } from './grpc/implementation.ts';
+export { GRPC_LIMITS, type GrpcLimits } from './grpc/limits.ts';
+export type { Metadata, MetadataFields } from './grpc/metadata.ts';
+export type { MethodDefinition, ServiceDefinition } from './grpc/method.ts';
+export { STATUS } from './grpc/status.ts';
+export type { StreamCall } from './grpc/stream-call.ts';
+export type { UnaryCall } from './grpc/unary-call.ts';
 export { HeaderDecoder, type HeaderDecoderLimits } from './hpack/header-decoder.ts';
 export { encodeFields, HeaderEncoder } from './hpack/header-encoder.ts';
 export { type DecodedField, type HeaderField, HpackError } from './hpack/header-field.ts';
