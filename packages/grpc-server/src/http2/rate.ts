@@ -2,7 +2,7 @@ import type { Timers } from '../timers.ts';
 
 const SECOND_MS = 1_000;
 
-/** Counts events against a maximum a second. It reads the clock once for each `max` events, so twice as many may pass. */
+/** Counts events against a maximum a second. It reads the clock once for `max` events, so twice as many may pass. */
 export class Rate {
   readonly #max: number;
   readonly #timers: Timers;
