@@ -1,5 +1,5 @@
 /**
- * `pnpm bench raft`, `pnpm bench ranges` and `pnpm bench locks`: runs cases (raft/case.ts) one after another, prints
+ * `pnpm bench raft`, `ranges`, `locks` and `etcd`: runs cases (raft/case.ts) one after another, prints
  * what came of them and writes it down.
  */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,6 +28,7 @@ const FAMILIES = {
     says: 'Measures locks of a cluster of three nodes, through the SDK, on this machine',
     peers: ['etcd', 'redlock', 'redis', 'bare'],
   },
+  etcd: { says: "Measures etcd's API of a cluster of three nodes, by clients that cost little", peers: ['etcd'] },
 } as const;
 type Family = keyof typeof FAMILIES;
 

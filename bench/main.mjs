@@ -1,5 +1,5 @@
-// `pnpm bench`, and `pnpm bench raft`, `ranges` and `locks`: builds what is to be measured and the benchmark itself,
-// then runs it. See docs/benchmarks.md.
+// `pnpm bench`, and `pnpm bench raft`, `ranges`, `locks` and `etcd`: builds what is to be measured and the benchmark
+// itself, then runs it. See docs/benchmarks.md.
 import { build } from '../scripts/build.mjs';
 import { must, root, tool } from '../scripts/lib.mjs';
 

@@ -107,6 +107,12 @@ export class ProcessCluster implements Killable {
     });
   }
 
+  /** Where clients connect. */
+  async entryAddress(): Promise<string> {
+    const [, entry] = await this.#leaderAndEntry();
+    return entry.address.client;
+  }
+
   async load({ workload, inflight, seconds }: LoadSpec): Promise<LoadCommand> {
     const [, entry] = await this.#leaderAndEntry();
     const others = this.#members.filter((member) => member !== entry);

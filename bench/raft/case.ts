@@ -1,5 +1,5 @@
 /**
- * A case of `pnpm bench raft`, `ranges` or `locks`: a file in its `cases/`, named after it, that exports `run:
+ * A case of `pnpm bench raft`, `ranges`, `locks` or `etcd`: a file in its `cases/`, named after it, that exports `run:
  * RaftCase` and `SETTINGS`, the names that its settings have on the command line.
  *
  * It starts the processes that it needs with `RaftCluster.start`, stops them before it resolves, and asserts nothing:
