@@ -10,9 +10,9 @@ export interface StoreHeartbeatDeps {
   readonly clock: Clock;
   readonly replica: (rangeId: number) => RangeReplica | undefined;
   readonly replicas: () => Iterable<RangeReplica>;
-  /** Splits a range that is led here, in the middle when there is no key; told again it says how that stands. */
+  /** Splits a range that is led here; without a key, in the middle. A repeated call returns the state of the split. */
   readonly split: (replica: RangeReplica, at: Bytes | undefined) => OrderedSplit;
-  /** The same for the merge of a range that is led here with the one behind it. */
+  /** Merges a range that is led here with the range behind it. A repeated call returns the state of the merge. */
   readonly merge: (wanted: WantedMerge) => Carried;
   /** Whether a neighbour is being merged with a range that is led here. */
   readonly isMerging: (rangeId: number) => boolean;
@@ -20,24 +20,27 @@ export interface StoreHeartbeatDeps {
 
 const MERGING: Carried = { outcome: 'underWay', reason: 'a neighbour is being merged with the range' };
 
-/** What a store tells the master with each heartbeat, and what it does of what leaders are ordered in the answer. */
+/** Builds a store's part of each heartbeat, and carries out the orders for leaders in the master's answer. */
 export class StoreHeartbeat {
   readonly #deps: StoreHeartbeatDeps;
-  /** Ranges of which the replica here has heard no leader for long. */
+  /** Ranges whose replica here has not heard a leader for long. */
   readonly #silent = new Set<number>();
-  /** How orders came out that were given since the last report. */
+  /** Results of orders since the last report. */
   readonly #results: OrderResult[] = [];
 
   constructor(deps: StoreHeartbeatDeps) {
     this.#deps = deps;
   }
 
-  /** A replica has heard no leader for long: the next report asks whether it still belongs (design §5 ▸, traps 11). */
+  /**
+   * A replica has not heard a leader for long: the next report asks whether the replica still belongs to its range
+   * (design §5 ▸, traps 11).
+   */
   silent(rangeId: number): void {
     this.#silent.add(rangeId);
   }
 
-  /** What it asks, and how orders came out, is told once: both come again if the report gets lost. */
+  /** Questions and results of orders are reported once. Both are added again if the report gets lost. */
   report(): Pick<NodeHeartbeat, 'ranges' | 'results'> {
     const nowMs = this.#deps.clock.monotonicMs();
     const ranges = [...this.#deps.replicas()].map((replica) =>
@@ -68,7 +71,8 @@ export class StoreHeartbeat {
           bytesMax: instruction.bytesMax,
         });
       default:
-        // Any change of its members would have the merge refused, with the neighbour sealed already. It is over soon.
+        // Any change of the range's members would make the merge fail after the neighbour was sealed. The merge ends
+        // soon.
         if (this.#deps.isMerging(replica.rangeId)) return MERGING;
         return replica.members.carryOut({ confVersion, instruction });
     }

@@ -1,18 +1,18 @@
 /**
- * A store that notices, when it is opened, that batches are missing among those that were written to it.
+ * A store that detects, when it is opened, whether batches are missing among those that were written to it.
  *
- * LevelDB keeps what it took last in a log of its own. When it is opened, it drops every record of that log whose
- * checksum is wrong, and what follows in the same block, without a word, and takes up the records behind.
+ * LevelDB keeps its latest writes in a log of its own. When it is opened, it silently drops every record of that log
+ * whose checksum is wrong, and the rest of the same block, and reads the records behind.
  *
- * B1. A batch's mark is a row whose key is the batch's number. Each batch sets its own and removes that of the batch
- *     before it, so there is one mark: the last batch's. Batches that are missing before another one leave the mark
- *     standing that the first of them would have removed, beside the last.
- * B2. Batches are written one after another, in the order of their numbers, and none after one that failed.
- * B3. The first mark comes in one batch with the row of the format (format.ts, F4), so that neither is there alone.
- * B4. Marks are the store's own: nothing of the engine's has keys there, and no reader is given them.
+ * B1. A batch's mark is a row whose key is the batch's number. Each batch sets its own mark and removes that of the
+ *     batch before it, so only the last batch's mark exists. If batches are missing before another one, the mark that
+ *     the first of them would have removed is still there, beside the last.
+ * B2. Batches are written one after another, in the order of their numbers, and none after a failed one.
+ * B3. The first mark is written in one batch with the row of the format (format.ts, F4), so that neither exists alone.
+ * B4. Marks belong to the store itself: the engine has no keys there, and readers do not receive them.
  *
- * It cannot notice that the *last* batches are missing: the store is whole then, as it was before them. That is noticed
- * by those who let something go because a batch held it (docs/decisions/0012).
+ * The store cannot detect that the *last* batches are missing: without them it looks as it did before them. Components
+ * that deleted something because a batch held it detect that (docs/decisions/0012).
  */
 import { asBuffer, assert, type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from './store.ts';
@@ -22,14 +22,14 @@ import { StoreDamagedError } from './store-errors.ts';
 const MARK_SPACE = 0xff;
 const MARK_BYTES = 9;
 const MARKS_START = Buffer.from([MARK_SPACE]);
-/** The mark that a new store is made with (B3). */
+/** The first mark of a new store (B3). */
 export const FIRST_MARK = markKey(0);
 
 export class ChainedStore implements PersistentStore {
   readonly #inner: PersistentStore;
-  /** Of the last batch. */
+  /** The number of the last batch. */
   #number: number;
-  /** Ends when the batches do that were given to it so far (B2). */
+  /** Settles when all batches so far are written (B2). */
   #written: Promise<void> = Promise.resolve();
 
   private constructor(inner: PersistentStore, number: number) {
@@ -37,7 +37,7 @@ export class ChainedStore implements PersistentStore {
     this.#number = number;
   }
 
-  /** Throws a `StoreDamagedError` when a batch is missing. `place` is where the rows lie, for messages. */
+  /** Throws a `StoreDamagedError` if a batch is missing. `place` names the location of the rows in messages. */
   static async open(inner: PersistentStore, place: string): Promise<ChainedStore> {
     const [first, second] = await firstMarks(inner);
     if (first === undefined) throw new StoreDamagedError(place, 'the mark of the last batch written to it is gone');
@@ -87,12 +87,12 @@ export class ChainedStore implements PersistentStore {
   }
 }
 
-/** Whether a store has marks, of whatever format it says that it is. */
+/** Whether a store has marks, whatever format it names. */
 export async function hasMarks(store: PersistentStore): Promise<boolean> {
   return (await firstMarks(store)).length > 0;
 }
 
-/** The numbers of up to two marks, the lowest. */
+/** The two lowest numbers of marks, or fewer if there are fewer. */
 async function firstMarks(store: PersistentStore): Promise<readonly number[]> {
   const cursor = store.cursor({ start: MARKS_START, end: EMPTY_BYTES, reverse: false });
   const numbers: number[] = [];

@@ -1,14 +1,12 @@
 /**
- * A store whose rows carry checksums, over one that may give other bytes than it was given.
+ * A store whose rows carry checksums, over a store that may return other bytes than were written.
  *
  * C1. Every row is written with a checksum over its key and its value.
- * C2. No row is handed out whose checksum does not fit: the read fails with a `StoreDamagedError`, which ends the
- *     engine.
+ * C2. A row with a wrong checksum is never returned: the read fails with a `StoreDamagedError`, which ends the engine.
  *
- * What checksums of rows do not find: a row that is gone, or is there as it was before, because an index does not lead
- * to its newest version any more. Its absence looks like that of a row that was never written. Batches that LevelDB
- * drops when it is opened are noticed (chained-store.ts). A block of its tables that it cannot decode it reports, which
- * ends the engine too.
+ * Checksums of rows do not detect a missing row, or an old version of a row, when an index no longer leads to its
+ * newest version: a missing row looks like one that was never written. Batches that LevelDB drops at opening are
+ * detected by chained-store.ts. LevelDB reports a block of its tables that it cannot decode, which ends the engine too.
  */
 import { asBuffer, type Bytes, type Row } from '@remora/base';
 import { openRow, sealRow } from './row-checksum.ts';
@@ -19,7 +17,7 @@ export class CheckedStore implements PersistentStore {
   readonly #inner: PersistentStore;
   readonly #place: string;
 
-  /** `place` is where the rows lie, for messages. */
+  /** `place` names the location of the rows in messages. */
   constructor(inner: PersistentStore, place: string) {
     this.#inner = inner;
     this.#place = place;

@@ -11,6 +11,6 @@ export interface EngineDeps {
   readonly logger: Logger;
   /** Resolves when everything applied before the call is durable in the log; a checkpoint waits for it (O4). */
   readonly logDurable?: () => Promise<void>;
-  /** Called once, with the error after which the engine is of no use: the process should stop (O7). */
+  /** Called once, with the error that ended the engine: the process should stop (O7). */
   readonly onFailure: (error: Error) => void;
 }

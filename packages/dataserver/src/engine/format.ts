@@ -1,15 +1,14 @@
 /**
- * The format of everything under the engine, and how an older one is raised.
+ * The format of everything under the engine, and how an older format is raised.
  *
- * F1. The row of the empty key names the format. It is the store's own (P3).
- * F2. The bare numbers 1 and 2 name formats without checksums. From 3 on the number is followed by a line feed: no bit
- *     that flips there makes it the name of another format that is readable.
- * F3. Formats 1 and 2 are raised in passes of bounded size, in the order of keys. Each writes its rows, sealed, and how
- *     far they reach, in one batch: after a crash the next start goes on behind them, and no row is sealed twice. How
- *     far they reach is sealed itself.
- * F4. The last batch of the making or raising of a store names the format and sets the first mark of its batches
- *     (chained-store.ts). So where there are marks and not this format, that batch is missing, and later ones are
- *     there.
+ * F1. The row of the empty key names the format. The row belongs to the store itself (P3).
+ * F2. The bare numbers 1 and 2 name formats without checksums. From 3 on the number is followed by a line feed: no
+ *     flipped bit turns it into the name of another readable format.
+ * F3. Formats 1 and 2 are raised in passes of bounded size, in the order of keys. Each pass writes its sealed rows, and
+ *     the last key that they reach, in one batch: after a crash the next start continues behind that key, and no row is
+ *     sealed twice. The row with that key is itself sealed.
+ * F4. The last batch that makes or raises a store names the format and sets the first mark of the batches
+ *     (chained-store.ts). So if there are marks but not this format, that batch is missing although later ones exist.
  */
 import { asBuffer, type Bytes, EMPTY_BYTES, type Logger } from '@remora/base';
 import { FIRST_MARK, hasMarks } from './chained-store.ts';
@@ -31,16 +30,18 @@ const FORMAT_KEY = EMPTY_BYTES;
 const FORMAT_ROW = Buffer.from(`${ENGINE_FORMAT_VERSION}\n`);
 const WITHOUT_CHECKSUMS = ['1', '2'];
 const WITHOUT_MARKS = '3\n';
-/** Begins the format row while rows are being sealed; the last key that is follows. Sealed rows came with format 3. */
+/**
+ * The start of the format row while rows are being sealed; the last sealed key follows. Sealed rows came with format 3.
+ */
 const SEALED_UP_TO = Buffer.from('to 3: ');
 const FIRST_KEY = Buffer.from([0]);
 const ROWS_PER_PASS_MAX = 1000;
 
 /**
- * Makes an empty store one of today's format, and raises an older one to it.
+ * Gives an empty store the current format, and raises an older store to it.
  *
- * @throws {StoreOpenError} when the store is of a newer format, or another program's.
- * @throws {StoreDamagedError} when it cannot be told how far the raising had come, or its end is missing.
+ * @throws {StoreOpenError} if the store has a newer format, or belongs to another program.
+ * @throws {StoreDamagedError} if it is unknown how far the raising had come, or its end is missing.
  */
 export async function raiseFormat(store: PersistentStore, place: string, logger: Logger): Promise<void> {
   const found = store.get(FORMAT_KEY);
@@ -53,13 +54,13 @@ export async function raiseFormat(store: PersistentStore, place: string, logger:
   await checkNoMarks(store, place, 'the batch that raised its format');
   if (reached !== undefined) {
     logger.info({ to: ENGINE_FORMAT_VERSION }, 'goes on with raising the format of the engine');
-    return sealRows(store, Buffer.concat([reached, FIRST_KEY])); // F3: the next key possible
+    return sealRows(store, Buffer.concat([reached, FIRST_KEY])); // F3: the smallest key after `reached`
   }
   logger.info({ from: text.trim(), to: ENGINE_FORMAT_VERSION }, 'raising the format of the engine');
   return text === WITHOUT_MARKS ? writeFormat(store) : sealRows(store, FIRST_KEY);
 }
 
-/** The last key that is sealed, when rows are being sealed. */
+/** The last sealed key, if rows are being sealed. */
 function sealedUpTo(row: Buffer, place: string): Bytes | undefined {
   if (!row.subarray(0, SEALED_UP_TO.length).equals(SEALED_UP_TO)) return undefined;
   const reached = openRow(FORMAT_KEY, row)?.subarray(SEALED_UP_TO.length);

@@ -5,14 +5,16 @@ import { OrderedTable } from './ordered-table.ts';
 import { ResidentChanges } from './resident-changes.ts';
 import type { PersistentStore } from './store.ts';
 
-/** What is made ready for a checkpoint in one go, about half a millisecond's work: requests wait for it. */
+/**
+ * The number of changes prepared for a checkpoint in one go, about half a millisecond's work: requests wait meanwhile.
+ */
 const CHANGES_PER_TURN_MAX = 250;
 
-/** The changes made between two checkpoints (O1). Frozen by not being changed any more. */
+/** The changes made between two checkpoints (O1). A frozen generation is simply not changed any more. */
 export class Generation {
   /** Keys outside the resident spaces, ordered, tombstones included. */
   readonly changes = new OrderedTable();
-  /** Noted by the table of resident rows. */
+  /** Recorded by the table of resident rows. */
   readonly resident = new ResidentChanges();
 
   get keys(): number {

@@ -1,8 +1,8 @@
 /**
- * Reading a span through the layers of the engine, newest first.
+ * Reads a span through the layers of the engine, newest first.
  *
- * M1. For one key the newest layer decides; a tombstone there hides every older layer.
- * M2. A layer's `hidden` ranges are as if they were not in it (they are being cleared, or another layer holds them).
+ * M1. For each key the newest layer decides; its tombstone hides every older layer.
+ * M2. Rows of a layer within its `hidden` ranges are ignored (they are being cleared, or another layer holds them).
  * M3. Everything read was pinned before the first await.
  */
 import { assert, type Clock, type Row, type ScanOptions } from '@remora/base';
@@ -13,7 +13,7 @@ import type { StoreCursor, StoreRange } from './store.ts';
 const BATCH_ROWS_MAX = 512;
 const BATCH_BYTES_MAX = 512 * 1024;
 const PAGE_ROWS_MAX = 256;
-/** Keys looked at, deleted ones included, before other work gets its turn. */
+/** Keys examined, including deleted ones, before other work gets its turn. */
 const STEPS_PER_TURN_MAX = 4096;
 
 export interface PinnedLayer {
@@ -21,7 +21,7 @@ export interface PinnedLayer {
   readonly hidden: readonly NameRange[];
 }
 
-/** A span's layers in memory, newest first, and what of it is on disk (absent when memory holds it all). */
+/** A span's layers in memory, newest first, and a cursor over its rows on disk (absent when memory holds all rows). */
 export interface PinnedSpan {
   readonly layers: readonly PinnedLayer[];
   readonly disk: StoreCursor | undefined;
@@ -32,7 +32,10 @@ export function storeRange(options: ScanOptions): StoreRange {
   return { start: options.start, end: options.end, reverse: options.reverse === true };
 }
 
-/** The visible rows of a span in batches of bounded size. Closes the cursor at the end, also when left early. */
+/**
+ * Yields the visible rows of a span in batches of bounded size. Closes the cursor at the end, also when the reader
+ * stops early.
+ */
 export async function* readMerged(pinned: PinnedSpan, options: ScanOptions, clock: Clock): AsyncGenerator<Row[]> {
   const limit = options.limit === undefined || options.limit === 0 ? Number.POSITIVE_INFINITY : options.limit;
   const reverse = options.reverse === true;
@@ -62,7 +65,7 @@ export async function* readMerged(pinned: PinnedSpan, options: ScanOptions, cloc
   }
 }
 
-/** The rows of one picture, synchronously, without those of the hidden ranges (M2). */
+/** Returns the rows of one picture, synchronously, without those of the hidden ranges (M2). */
 export function readPicture(picture: Picture, options: ScanOptions, hidden: readonly NameRange[]): Row[] {
   const rows: Row[] = [];
   const limit = options.limit === undefined || options.limit === 0 ? Number.POSITIVE_INFINITY : options.limit;
@@ -74,13 +77,13 @@ export function readPicture(picture: Picture, options: ScanOptions, hidden: read
   return rows;
 }
 
-/** Lets everything that waits for the event loop go first. */
+/** Yields to all work that waits for the event loop. */
 export function nextTurn(clock: Clock): Promise<void> {
   return new Promise((resolve) => clock.setImmediate(resolve));
 }
 
 interface Source {
-  /** The key it stands at; absent at the end. */
+  /** The current key; absent at the end. */
   readonly name: Name | undefined;
   row(): Row | 'deleted';
   advance(): void;

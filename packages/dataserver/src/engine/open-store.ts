@@ -5,11 +5,11 @@ import { raiseFormat } from './format.ts';
 import type { PersistentStore } from './store.ts';
 
 /**
- * What an engine keeps its rows in, over a disk's store: of today's format, with checksums in its rows and with marks
- * of its batches. `place` is where the store lies, for messages.
+ * Opens the store in which an engine keeps its rows, over a disk's store: in the current format, with checksums in its
+ * rows and with marks of its batches. `place` names the location of the store in messages.
  *
- * @throws {StoreOpenError} when it is of a newer format, or another program's.
- * @throws {StoreDamagedError} when it does not hold what was written to it.
+ * @throws {StoreOpenError} if the store has a newer format, or belongs to another program.
+ * @throws {StoreDamagedError} if the store does not hold what was written to it.
  */
 export async function openStore(inner: PersistentStore, place: string, logger: Logger): Promise<PersistentStore> {
   await raiseFormat(inner, place, logger);

@@ -5,8 +5,8 @@
  * T2. A picture is a lazy clone of the tree: O(1) to take, after which the tree copies a node when it first changes it.
  * T3. A cell is overwritten in place only when it was made after the last picture (`epoch`); otherwise a fresh cell
  *     takes its place, so that pictures never change.
- * T4. A new name gets its place in the tree when the order is asked for, or many wait for theirs: what is set and soon
- *     removed again, as the rows of a lock that is held for a moment, costs no more than in a hash map. Those that wait
+ * T4. A new name is put into the tree when the order is needed, or when many names wait. So a row that is set and soon
+ *     removed, such as the rows of a lock that is held for a moment, costs no more than in a hash map. Names that wait
  *     were set after the last picture.
  */
 import type { Bytes } from '@remora/base';
@@ -22,7 +22,7 @@ export interface Cell {
 
 const UNPLACED_MAX = 4_096;
 
-/** What a picture shows of a key. */
+/** What a picture contains for a key. */
 export type PicturedCell = Pick<Readonly<Cell>, 'value'>;
 
 /** A table as it was at one moment; read only. */
@@ -31,7 +31,7 @@ export type Picture = BTree<Name, PicturedCell>;
 export class OrderedTable {
   readonly #cells = new Map<Name, Cell>();
   readonly #tree: BTree<Name, Cell> = new BTree<Name, Cell>(undefined, compareNames);
-  /** In the hash map, and not in the tree yet (T4). */
+  /** Cells in the hash map that are not in the tree yet (T4). */
   readonly #unplaced = new Map<Name, Cell>();
   #epoch = 0;
   #bytes = 0;
@@ -49,7 +49,7 @@ export class OrderedTable {
     return this.#cells.get(name);
   }
 
-  /** Sets a value or, with `undefined`, a tombstone; false when the name is new. */
+  /** Sets a value or, with `undefined`, a tombstone; returns false if the name is new. */
   set(name: Name, value: Bytes | undefined): boolean {
     const old = this.#cells.get(name);
     this.#bytes += value === undefined ? 0 : value.length;
@@ -66,7 +66,7 @@ export class OrderedTable {
     else {
       const cell: Cell = { value, epoch: this.#epoch };
       this.#cells.set(name, cell);
-      this.#tree.set(name, cell); // T4: it has a place, as it is older than the last picture.
+      this.#tree.set(name, cell); // T4: the name is in the tree, because it is older than the last picture.
     }
     return true;
   }

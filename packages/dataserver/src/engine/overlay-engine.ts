@@ -2,16 +2,16 @@
  * The storage engine: an overlay in memory over a persistent store.
  *
  * O1. State = active generation over frozen generation (the one being checkpointed, if any) over the store.
- * O2. Every row of a resident key space is in `#resident`, so reads there never reach the store. What must still be
- *     written of them is in the generations' `resident` changes, which need no order among names.
- * O3. A delete leaves no trace only when nothing lies below it: the first change to a resident key in a generation
- *     notes whether the key existed then, which is exactly whether the layers below hold it. Elsewhere the delete
- *     stays as a tombstone until it is checkpointed.
+ * O2. Every row of a resident key space is in `#resident`, so reads there never reach the store. The generations'
+ *     `resident` changes hold what must still be written; they need no order of names.
+ * O3. A delete leaves no tombstone only if nothing lies below it. For a resident key, the first change in a generation
+ *     records whether the key existed then; if it did, the layers below hold it. Elsewhere the delete stays as a
+ *     tombstone until it is checkpointed.
  * O4. A generation is written in one atomic, synced batch, and not before the log is durable up to it
  *     (design §6). It is dropped only after the batch is durable; until then it hides equal rows in the store.
- * O5. Checkpoints, clearings and the beginnings of rebuilds run one at a time, and one of the latter two that waits
- *     goes before a checkpoint that waits: so while a span is being cleared the store holds nothing there that is newer
- *     than the call.
+ * O5. Checkpoints, clearings and the beginnings of rebuilds run one at a time, and a waiting clearing or rebuild goes
+ *     before a waiting checkpoint. So while a span is being cleared, the store holds nothing there that is newer than
+ *     the call.
  * O6. From the call of `clearSpan` on, what the frozen generation and the store hold in the span is invisible
  *     (`#clearing`); changes made after the call lie in the active generation and survive.
  * O7. A failed write or read of the store is final: `onFailure` is called once and nothing is retried.
@@ -54,9 +54,9 @@ export class OverlayEngine implements Engine {
   #active = new Generation();
   readonly #resident = new ResidentTable(this.#active.resident);
   #frozen: Generation | undefined;
-  /** Replaced, never changed, so that views may keep it. */
+  /** Replaced, never modified, so that views may keep it. */
   #clearing: readonly NameRange[] = [];
-  /** Replaced, never changed, so that views may keep it (O8). */
+  /** Replaced, never modified, so that views may keep it (O8). */
   #rebuilding: readonly NameRange[] = [];
   readonly #rebuilds = new Set<Promise<void>>();
   #running: Task | undefined;
@@ -65,7 +65,7 @@ export class OverlayEngine implements Engine {
   #waitingCheckpoint: Task | undefined;
   #failure: Error | undefined;
   #closing: Promise<void> | undefined;
-  /** What is staged for a checkpoint that waited when the engine was closed belongs to it. */
+  /** Changes staged for a checkpoint that waited when the engine was closed belong to that checkpoint. */
   #staging = false;
 
   private constructor(store: PersistentStore, deps: EngineDeps) {
@@ -74,7 +74,7 @@ export class OverlayEngine implements Engine {
     this.#residentRanges = deps.options.resident.map(rangeOf);
   }
 
-  /** Loads the resident rows and takes over the store, which `close` closes. */
+  /** Loads the resident rows and takes ownership of the store: `close` closes it. */
   static async open(store: PersistentStore, deps: EngineDeps): Promise<OverlayEngine> {
     const engine = new OverlayEngine(store, deps);
     for (const span of deps.options.resident) {
@@ -89,7 +89,7 @@ export class OverlayEngine implements Engine {
     return engine;
   }
 
-  /** As `open`, when the rows of the store are at hand already. */
+  /** Like `open`, if the caller already has the rows of the store. */
   static openLoaded(store: PersistentStore, deps: EngineDeps, rows: Iterable<Row>): OverlayEngine {
     const engine = new OverlayEngine(store, deps);
     engine.#load(rows);
@@ -237,9 +237,10 @@ export class OverlayEngine implements Engine {
   // --------------------------------------------------------------------------------- clearing and rebuilding
 
   /**
-   * Removes the rows that the span holds now: they are invisible at once and off the disk when it resolves. Rows put
-   * into the span after the call survive. Not atomic on disk: after a crash before it resolves, any part of the rows
-   * of the last checkpoint may still be there, so the caller checkpoints a marker first and clears again.
+   * Removes the rows that the span holds now: they are invisible at once, and deleted from disk when the promise
+   * resolves. Rows put into the span after the call survive. The removal is not atomic on disk: after a crash before
+   * the promise resolves, any part of the rows of the last checkpoint may still exist. So the caller first checkpoints
+   * a marker, and clears again after a crash.
    */
   clearSpan(span: Span): Promise<void> {
     const range = rangeOf(span);
@@ -289,7 +290,7 @@ export class OverlayEngine implements Engine {
     };
   }
 
-  /** Those since the last checkpoint. */
+  /** Forgets the changes since the last checkpoint. */
   #forgetChanges(range: NameRange): void {
     this.#active.changes.removeRange(range);
     this.#resident.forgetChanges(range);
@@ -340,7 +341,7 @@ export class OverlayEngine implements Engine {
 
   // ------------------------------------------------------------------------------------------- life cycle
 
-  /** Ends what is running or waiting, then closes the store. What was not checkpointed is left to the log. */
+  /** Ends what is running or waiting, then closes the store. Changes without a checkpoint remain in the log. */
   close(): Promise<void> {
     this.#closing ??= this.#drainAndClose();
     return this.#closing;

@@ -1,16 +1,16 @@
 /**
- * Replacing all rows of some spans, in steps of bounded size, so that a crash at any moment is mended by doing it again
- * (design §6 ▸ durable marker).
+ * Replaces all rows of some spans, in steps of bounded size. After a crash at any moment, the rebuild is repeated from
+ * the start (design §6 ▸ durable marker).
  *
- * RB1. The marker is durable before anything of the old rows goes from disk, and goes from disk in one synced batch
- *      with the last of the new ones. Who finds it after a crash calls `rebuild` again with the same rows.
- * RB2. It begins between two checkpoints, and in that same step everything that waits in memory for a checkpoint in
- *      the spans is forgotten: no later write but its own reaches them (O8 of the engine).
- * RB3. From the beginning to the last batch the spans read as empty, in views taken meanwhile too; the step in which
- *      the rows become visible is the one in which `replaced` is called.
- * RB4. Every batch is synced: LevelDB may lose the unsynced end of an older file of its log and keep a newer one
- *      (traps 25), which would leave a hole behind the last batch.
- * RB5. Memory and time of a step are bounded, whatever the spans hold and held.
+ * RB1. The marker is durable before any old row is deleted from disk, and is deleted in one synced batch with the last
+ *      of the new rows. After a crash, a node that finds the marker calls `rebuild` again with the same rows.
+ * RB2. A rebuild begins between two checkpoints. In the same step, every change in the spans that waits in memory for a
+ *      checkpoint is forgotten: from then on only the rebuild writes there (O8 of the engine).
+ * RB3. From the beginning to the last batch the spans read as empty, also in views taken meanwhile; the rows become
+ *      visible in the step in which `replaced` is called.
+ * RB4. Every batch is synced: LevelDB may lose the unsynced end of an older file of its log and keep a newer one (traps
+ *      25), which would leave a hole behind the last batch.
+ * RB5. Memory and time of a step are bounded, whatever the spans hold or held.
  */
 import { assert, type Clock, copyBytes, type Rebuild, type Row, type Span } from '@remora/base';
 import { anyRangeHolds, type Name, type NameRange, nameOf, rangeOf } from './latin1.ts';
@@ -28,9 +28,11 @@ export interface RebuildHost {
   readonly resident: ResidentTable;
   isResident(name: Name): boolean;
   put(row: Row): void;
-  /** Runs when no checkpoint is under way, and before one that waits. */
+  /** Runs `work` when no checkpoint is in progress, and before a checkpoint that waits. */
   betweenCheckpoints(work: () => Promise<void>): Promise<void>;
-  /** From now on the ranges read as empty and take no change; what waits there for a checkpoint is forgotten. */
+  /**
+   * From now on the ranges read as empty and take no change; changes there that wait for a checkpoint are forgotten.
+   */
   hide(ranges: readonly NameRange[]): void;
   show(ranges: readonly NameRange[]): void;
   /** Throws once the engine has failed or is being closed. */
@@ -78,7 +80,8 @@ async function writeRows(
   let [rows, bytes] = [0, 0];
   for await (const page of plan.rows) {
     for (const row of page) {
-      // Written only when a further row follows, so that the last batch holds the last rows and the marker (RB1).
+      // A batch is written only when a further row follows, so that the last batch holds the last rows and the marker
+      // (RB1).
       if (rows >= ROWS_PER_BATCH_MAX || bytes >= BYTES_PER_BATCH_MAX) {
         plan.goOn();
         await batch.write(); // RB4
@@ -103,7 +106,7 @@ function takeRow({ resident, isResident }: RebuildHost, ranges: readonly NameRan
   if (isResident(name)) resident.load(name, copyBytes(row.value));
 }
 
-/** Removes the rows of a span from the store, a bounded number at a time. `goOn` throws when it is to end early. */
+/** Removes the rows of a span from the store, a bounded number at a time. `goOn` throws to end it early. */
 export async function clearStore(store: PersistentStore, span: Span, goOn: () => void = () => {}): Promise<void> {
   const cursor = store.cursor(storeRange(span));
   try {

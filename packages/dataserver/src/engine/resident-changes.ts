@@ -1,20 +1,20 @@
 /**
- * What one generation has to write of resident rows: the cells that it made, in the order in which they were, and the
- * links that wait, which have cells before it is written.
+ * The changes to resident rows that one generation has to write: its cells in the order of their making, and the
+ * waiting links, which get cells before the generation is written.
  *
- * RC1. A cell with a value says that the row has it. Without one it says that the row is deleted, if it lay below the
- *      generation (`below` is `row`), and nothing if it did not. One in whose place came another of the same generation
- *      says nothing (`replaced`); the other knows what lay below.
- * RC2. Of two cells of one name the later one counts: a row that was deleted and came again has one for each.
+ * RC1. A cell with a value records that the row has it. A cell without one records that the row is deleted, if the row
+ *      lay below the generation (`below` is `row`), and otherwise nothing. A cell that another one of the same
+ *      generation replaced (`replaced`) records nothing; the other cell knows what lay below.
+ * RC2. Of two cells with one name the later one counts: a row that was deleted and came back has one for each.
  */
 import type { Bytes, ResidentValue } from '@remora/base';
 import { type Name, type NameRange, rangeHolds } from './latin1.ts';
 import type { ResidentCell } from './resident-cell.ts';
 import { WaitingLinks } from './waiting-links.ts';
 
-/** What a value that is not encoded counts for. */
+/** The size that is assumed for a value that is not encoded. */
 const UNENCODED_BYTES = 128;
-/** Cells that say nothing are dropped when there are so many, and they are the most. */
+/** Cells that record nothing are dropped when there are this many and they are the majority. */
 const SILENT_MAX = 2_048;
 
 export class ResidentChanges {
@@ -23,7 +23,7 @@ export class ResidentChanges {
   #keys = 0;
   #bytes = 0;
 
-  /** Those cells that say something, and the links. */
+  /** The number of cells that record something, and of links. */
   get keys(): number {
     return this.#keys + this.links.count;
   }
@@ -32,7 +32,7 @@ export class ResidentChanges {
     return this.#bytes + this.links.bytes;
   }
 
-  /** All cells, also those that say nothing and were not dropped yet. */
+  /** The number of all cells, including those that record nothing and were not dropped yet. */
   get remembered(): number {
     return this.#cells.length;
   }
@@ -42,14 +42,14 @@ export class ResidentChanges {
     this.#count(cell, 1);
   }
 
-  /** Changes one that was added. */
+  /** Changes a cell that was added. */
   set(cell: ResidentCell, value: ResidentValue | undefined): void {
     this.#count(cell, -1);
     cell.value = value;
     this.#count(cell, 1);
   }
 
-  /** Another cell takes the place of one that was added; gives what lies below it. */
+  /** Another cell replaces an added one; returns what lies below it. */
   supersede(cell: ResidentCell): ResidentCell['below'] {
     const { below } = cell;
     this.#count(cell, -1);
@@ -66,7 +66,7 @@ export class ResidentChanges {
     });
   }
 
-  /** Lets go of cells that say nothing. None of those that are empty now may get a value again. */
+  /** Drops cells that record nothing. No cell that is empty now may get a value again. */
   tidy(): void {
     const silent = this.#cells.length - this.#keys;
     if (silent > SILENT_MAX && silent > this.#keys) this.#cells = this.#cells.filter(says);

@@ -1,18 +1,18 @@
 /**
- * The rows of the resident key spaces, all of them in memory, ordered, with what of them must still be written.
+ * The rows of the resident key spaces: all of them in memory, ordered, with the changes that must still be written.
  *
  * RT1. A hash map answers point reads and finds the cell to change; a B+ tree of the same cells keeps the order. A cell
- *      carries all that is known of its row, so a change looks it up once.
+ *      holds everything that is known of its row, so a change looks it up once.
  * RT2. A picture is a lazy clone of the tree: O(1) to take, after which the tree copies a node when it first changes
  *      it.
- * RT3. A cell is changed in place only when it was made after the last picture and in the present generation (`epoch`);
- *      otherwise another takes its place, so that neither pictures nor what is being written ever change.
- * RT4. A new cell gets its place in the tree when the order is asked for, or many wait for theirs. One that is emptied
- *      meanwhile stays in the hash map until room is wanted: a row that comes and goes, as those of a lock that is held
- *      for a moment, costs a look-up each time. Those that wait were made in the present epoch.
- * RT5. Only a cell that waits for its place holds a value that is not encoded. So there are few of these at any time,
- *      and who reads the tree finds bytes.
- * RT6. A link waits for its name until the order is asked for, or has a cell, never both.
+ * RT3. A cell is changed in place only if it was made after the last picture and in the present generation (`epoch`).
+ *      Otherwise a new cell replaces it, so that neither pictures nor the changes that are being written ever change.
+ * RT4. A new cell is put into the tree when the order is needed, or when many cells wait. A cell that is emptied
+ *      meanwhile stays in the hash map until its room is needed. So a row that comes and goes, such as those of a lock
+ *      that is held for a moment, costs only a look-up each time. Cells that wait were made in the present epoch.
+ * RT5. Only a cell that waits for the tree may hold a value that is not encoded. So there are few such values at any
+ *      time, and readers of the tree find bytes.
+ * RT6. A link waits for its name until the order is needed, or has a cell, never both.
  */
 import type { Bytes, Link, ResidentValue } from '@remora/base';
 import { BTree } from './b-tree.ts';
@@ -29,14 +29,14 @@ const NO_VALUE = new Uint8Array(0);
 export class ResidentTable {
   readonly #cells = new Map<Name, ResidentCell>();
   readonly #tree: BTree<Name, ResidentCell> = new BTree<Name, ResidentCell>(undefined, compareNames);
-  /** In the hash map, and not in the tree yet (RT4). */
+  /** Cells in the hash map that are not in the tree yet (RT4). */
   #unplaced: ResidentCell[] = [];
   #epoch = 1;
   /** The first epoch of the present generation. */
   #since = 1;
   #changes: ResidentChanges;
 
-  /** `changes` takes what must be written, until the next generation begins. */
+  /** `changes` receives what must be written, until the next generation begins. */
   constructor(changes: ResidentChanges) {
     this.#changes = changes;
   }
@@ -68,7 +68,7 @@ export class ResidentTable {
     if (cell.placed) this.#remove(name);
   }
 
-  /** `isNew`: there is no such row, whether it waits or not. */
+  /** `isNew`: there is no such row or waiting link. */
   link(link: Link, isNew: boolean): void {
     const { links } = this.#changes;
     if (!isNew && links.has(link)) return;
@@ -85,7 +85,7 @@ export class ResidentTable {
     return this.#changes.links.has(link) || this.get(nameOfLink(link)) !== undefined;
   }
 
-  /** Another generation begins: what must be written of its changes is noted there. */
+  /** Begins another generation, which records its changes in `changes`. */
   begin(changes: ResidentChanges): void {
     this.#place();
     this.#epoch += 1;
@@ -93,7 +93,7 @@ export class ResidentTable {
     this.#changes = changes;
   }
 
-  /** What was changed in a range need not be written: the store will be told otherwise what lies there. */
+  /** Changes in the range need not be written: another way tells the store what lies there. */
   forgetChanges(range: NameRange): void {
     this.#place();
     this.#changes.removeRange(range);
@@ -101,7 +101,7 @@ export class ResidentTable {
 
   // ---------------------------------------------------------------------------------- rows as the store has them
 
-  /** Takes a row that the store holds, or is about to. */
+  /** Loads a row that the store holds, or is about to. */
   load(name: Name, value: Bytes): void {
     this.#place();
     const cell: ResidentCell = { name, value, epoch: 0, placed: true, below: 'row' };
@@ -109,7 +109,7 @@ export class ResidentTable {
     this.#tree.set(name, cell);
   }
 
-  /** Forgets a row that the store holds no longer, or is about to lose. */
+  /** Forgets a row that the store no longer holds, or is about to lose. */
   forget(name: Name): void {
     this.#place();
     this.#remove(name);
@@ -141,7 +141,10 @@ export class ResidentTable {
     return this.#tree as Picture; // RT5
   }
 
-  /** As many wait as may. Those without a value go; the others go on waiting, unless they are the most. */
+  /**
+   * The largest number of cells waits. Cells without a value are dropped; the others go on waiting, unless they are the
+   * majority.
+   */
   #makeRoom(): void {
     this.#unplaced = this.#unplaced.filter((cell) => {
       if (cell.value === undefined) this.#cells.delete(cell.name);
@@ -162,7 +165,7 @@ export class ResidentTable {
     }
     if (this.#unplaced.length > 0) this.#unplaced = [];
     if (this.#changes.links.count > 0) this.#placeLinks();
-    // Also when none waited: each picture makes rows that are changed again and again leave another cell behind (RT3).
+    // Runs even if no cell waited: with each picture, rows that change again and again leave another cell behind (RT3).
     this.#changes.tidy();
   }
 
@@ -183,7 +186,7 @@ export class ResidentTable {
     this.#changes.add(cell);
   }
 
-  /** RT3. The old one has its place, as it is older than the last picture or generation (RT4). */
+  /** RT3. The old cell is in the tree, because it is older than the last picture or generation (RT4). */
   #replace(old: ResidentCell, value: Bytes | undefined): void {
     const below = old.epoch < this.#since ? 'row' : this.#changes.supersede(old);
     const cell: ResidentCell = { name: old.name, value, epoch: this.#epoch, placed: true, below };

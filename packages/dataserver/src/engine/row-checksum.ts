@@ -1,15 +1,17 @@
 import type { Bytes } from '@remora/base';
 import { crc32 } from '@remora/base';
 
-/** At the end of every stored value. */
+/** The length of the checksum at the end of every stored value. */
 const CHECKSUM_BYTES = 4;
 
-/** The checksum of a row. It begins with the key's length, so that no byte can pass from the key to the value. */
+/**
+ * The checksum of a row. It covers the key's length first, so that no byte can move between key and value unnoticed.
+ */
 function checksumOf(key: Bytes, value: Bytes): number {
   return crc32(value, crc32(key, key.length));
 }
 
-/** A value as it is stored: with a checksum over it and its key behind it. */
+/** Returns a value as it is stored: followed by a checksum over the key and the value. */
 export function sealRow(key: Bytes, value: Bytes): Buffer {
   const sealed = Buffer.allocUnsafe(value.length + CHECKSUM_BYTES);
   sealed.set(value);
@@ -17,7 +19,7 @@ export function sealRow(key: Bytes, value: Bytes): Buffer {
   return sealed;
 }
 
-/** The value of a stored row, over the same memory; undefined when it is not what was stored under this key. */
+/** Returns the value of a stored row, over the same memory; undefined if it is not what was stored under this key. */
 export function openRow(key: Bytes, sealed: Buffer): Buffer | undefined {
   const length = sealed.length - CHECKSUM_BYTES;
   if (length < 0) return undefined;

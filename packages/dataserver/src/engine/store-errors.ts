@@ -13,10 +13,10 @@ export class StoreOpenError extends Error {
   }
 }
 
-/** Of a key in a message. */
+/** The largest number of a key's bytes in a message. */
 const SHOWN_BYTES_MAX = 64;
 
-/** The store gave something else than was written to it. The node must not go on with it. */
+/** The store returned something other than what was written to it. The node must stop. */
 export class StoreDamagedError extends Error {
   override readonly name = 'StoreDamagedError';
 
@@ -30,7 +30,7 @@ export class StoreDamagedError extends Error {
   }
 }
 
-/** How a message names a row. */
+/** Returns the name of a row in a message. */
 export function showKey(key: Bytes): string {
   const hex = Buffer.from(key.subarray(0, SHOWN_BYTES_MAX)).toString('hex');
   return key.length > SHOWN_BYTES_MAX ? `${hex}… (${key.length} bytes)` : hex;

@@ -9,7 +9,7 @@ export interface StoreRange {
 
 /** Reads the rows of a range as they were when the cursor was made. */
 export interface StoreCursor {
-  /** Up to `rowsMax` further rows; none means the end. Fewer than asked for does not. */
+  /** Returns up to `rowsMax` further rows; none means the end. Fewer than `rowsMax` rows do not mean the end. */
   next(rowsMax: number): Promise<readonly Row[]>;
   close(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface StoreSnapshot {
   release(): void;
 }
 
-/** Changes that become durable all together or not at all. Used once. */
+/** Changes that become durable all together or not at all. A batch is used once. */
 export interface StoreBatch {
   put(key: Bytes, value: Bytes): void;
   delete(key: Bytes): void;
@@ -30,11 +30,11 @@ export interface StoreBatch {
 }
 
 /**
- * What the engine needs of a disk store: the port under the overlay, implemented by LevelDB and by memory.
+ * The engine's port to a disk store, implemented by LevelDB and in memory.
  *
  * P1. `get`, `cursor` and `snapshot` take their picture of the store synchronously, in the call.
  * P2. A batch is atomic, and durable once `write` resolves.
- * P3. The empty key is no row: it is the store's own and never appears in a cursor.
+ * P3. The empty key is not a row: it belongs to the store itself and never appears in a cursor.
  */
 export interface PersistentStore {
   get(key: Bytes): Bytes | undefined;

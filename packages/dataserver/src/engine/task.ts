@@ -1,4 +1,4 @@
-/** Work that waits for its turn, and the promise of its end. */
+/** Work that waits for its turn, and the promise that settles when it ends. */
 export interface Task {
   readonly run: () => Promise<void>;
   readonly resolve: () => void;

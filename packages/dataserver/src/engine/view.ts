@@ -13,7 +13,7 @@ export interface ViewParts {
   readonly onError: (error: unknown) => Error;
 }
 
-/** The engine as it was at one moment: what was pinned then, in memory and on disk. */
+/** The engine as it was at one moment: the layers that were pinned then, in memory and on disk. */
 export class View implements EngineView {
   readonly #parts: ViewParts;
   #released = false;
@@ -50,7 +50,7 @@ export class View implements EngineView {
         await nextTurn(clock);
       }
     } catch (error) {
-      // A read that its release cut short is no failure; damage is, whoever still wanted to know.
+      // A read that its release cut short is not a failure. Damage always is, even if the reader has gone.
       const cutShort = this.#released && !(error instanceof StoreDamagedError);
       throw cutShort ? error : this.#parts.onError(error);
     }

@@ -1,7 +1,7 @@
 /**
- * Links that have no key yet (RT6 of the table of resident rows): at most one under each name. One that is taken away
- * again leaves nothing behind, so what belongs to something for a moment, as a lock to its session, costs a look-up
- * each time.
+ * Links that have no key yet (RT6 of the table of resident rows): at most one under each name. A link that is removed
+ * again leaves nothing behind, so a link that exists for a moment, such as a lock's link to its session, costs only a
+ * look-up.
  */
 import type { Link } from '@remora/base';
 import type { Name } from './latin1.ts';
@@ -14,12 +14,12 @@ export class WaitingLinks {
     return this.#byName.size;
   }
 
-  /** Of the keys that they will have. */
+  /** The bytes of the keys that the links will have. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether another one waits under the same name. */
+  /** Whether another link waits under the same name. */
   isTaken({ under }: Link): boolean {
     return this.#byName.has(under);
   }
@@ -33,7 +33,7 @@ export class WaitingLinks {
     this.#bytes += link.from.length + link.to.length;
   }
 
-  /** False when it does not wait. */
+  /** Returns false if the link does not wait. */
   delete(link: Link): boolean {
     if (!this.has(link)) return false;
     this.#byName.delete(link.under);
@@ -41,7 +41,7 @@ export class WaitingLinks {
     return true;
   }
 
-  /** Gives the names of the rows that they are, in the order in which they came, and forgets them. */
+  /** Returns the names of the links' rows in the order of their arrival, and forgets the links. */
   take(): readonly Name[] {
     const names = [...this.#byName.values()].map(nameOfLink);
     this.#byName.clear();

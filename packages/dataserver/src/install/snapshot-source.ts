@@ -4,11 +4,11 @@ import { rangeSpans } from '../state/bounds.ts';
 import { encodeSnapshot } from './snapshot-stream.ts';
 
 /**
- * A replica's data on its way out.
+ * A replica's data as the source of a snapshot.
  *
  * The picture is one engine view, taken in the same step as the applied position that it stands for (`meta`). It is
- * read as fast as the receiver takes it, a bounded batch at a time; the view is let go by `release`, and a read under
- * way ends with it. `bytes` is about how many there are, for showing progress.
+ * read as fast as the receiver takes it, a bounded batch at a time. `release` frees the view and ends a read in
+ * progress. `bytes` is the approximate size, for showing progress.
  */
 export function takeSnapshot(
   engine: Engine,

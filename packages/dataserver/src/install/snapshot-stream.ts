@@ -1,17 +1,17 @@
 /**
- * A replica's data as a stream of bytes: between nodes, and in the file where an incoming one is staged.
+ * A replica's data as a stream of bytes, between nodes and in the file where an incoming snapshot is staged.
  *
  *   stream  magic(8), whose last byte is the format's version; then frames. Format 3 says in its header which keys the
  *           range has; format 2, in which ranges over all keys are still sent, does not
  *   frame   length(4) checksum(4) body: MessagePack, `[kind, …]`
  *   frames  one header, any number of rows, one end
  *
- * N1. Nothing of a damaged, cut, extended or foreign stream is taken for data: each frame has a checksum, and the end
+ * N1. A damaged, truncated, extended or foreign stream is never taken for data: each frame has a checksum, and the end
  *     frame has the number of rows, their bytes, and a checksum over all frames before it.
  * N2. Rows come span by span and ascending, none outside the spans. The last span is the one of the range's own rows,
- *     and the state row, which holds the applied position, is the last of them: who writes the rows in order has it in
- *     the last batch.
- * N3. Chunks may be cut anywhere. Not more than one frame is held, which is about `FRAME_BYTES`, or one row if that is
+ *     and the state row, which holds the applied position, is the last of them: so a receiver that writes the rows in
+ *     order has it in the last batch.
+ * N3. Chunks may be cut anywhere. At most one frame is held, which is about `FRAME_BYTES`, or one row if that is
  *     larger.
  */
 import {
@@ -56,7 +56,7 @@ export interface SnapshotTotals {
   readonly bytes: number;
 }
 
-/** What came is not the snapshot that was announced; nothing of it was used. */
+/** The received bytes are not the announced snapshot; none of them were used. */
 export class SnapshotFormatError extends Error {
   override readonly name = 'SnapshotFormatError';
 }
@@ -100,7 +100,7 @@ function magicOf(version: number): Buffer {
 class FrameEncoder {
   /** Over the checksums of all frames so far. */
   checksum = 0;
-  /** What frames are written into, one after the other: a buffer for each would be much garbage. */
+  /** Frames are written into this buffer one after the other: a buffer for each would create much garbage. */
   #room = Buffer.alloc(0);
 
   encode(parts: readonly unknown[]): Buffer {
@@ -120,7 +120,10 @@ class FrameEncoder {
 
 type Stage = 'magic' | 'header' | 'rows' | 'ended';
 
-/** Reads a stream and checks it (N1, N2). Every method throws a `SnapshotFormatError`; afterwards it is of no use. */
+/**
+ * Reads a stream and checks it (N1, N2). Every method throws a `SnapshotFormatError`; after that the parser must not be
+ * used.
+ */
 export class SnapshotParser {
   readonly #expected: SnapshotIdentity;
   #order: RowOrder | undefined;
@@ -129,7 +132,7 @@ export class SnapshotParser {
   #stage: Stage = 'magic';
   #held: Bytes[] = [];
   #heldBytes = 0;
-  /** Pieces are joined when this much is there. */
+  /** Pieces are joined once this many bytes are there. */
   #needed = MAGIC.length;
   #checksum = 0;
   #rows = 0;
@@ -149,7 +152,9 @@ export class SnapshotParser {
     return this.#heldBytes;
   }
 
-  /** The rows of the frames that `bytes` completes, a frame at a time; they are views of what was pushed. */
+  /**
+   * Yields the rows of the frames that `bytes` completes, a frame at a time; the rows are views of the pushed bytes.
+   */
   *push(bytes: Bytes): Generator<readonly Row[]> {
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
@@ -169,7 +174,7 @@ export class SnapshotParser {
     if (rest.length > 0) this.#held = [copyBytes(rest)];
   }
 
-  /** What is at the beginning of `bytes`, if it is whole; otherwise notes how much is needed. */
+  /** Decodes what is at the beginning of `bytes`, if it is complete; otherwise records how many bytes are needed. */
   #take(bytes: Buffer): { readonly bytes: number; readonly rows: readonly Row[] } | undefined {
     if (this.#stage === 'ended' && bytes.length > 0) throw broken('goes on behind its end');
     this.#needed = this.#stage === 'magic' ? MAGIC.length : FRAME_HEADER_BYTES;
@@ -235,7 +240,7 @@ export class SnapshotParser {
     return rows;
   }
 
-  /** Everything was pushed. */
+  /** Ends the stream: everything was pushed. */
   finish(): SnapshotTotals {
     if (this.#stage !== 'ended') throw broken('ends too early');
     if (this.#heldBytes > 0) throw broken('goes on behind its end');
@@ -319,7 +324,7 @@ function unpack(body: Buffer): readonly unknown[] {
   return parts;
 }
 
-/** Decoding what came from elsewhere: no failure of it is this node's. */
+/** Decodes bytes from elsewhere: a failure here is never this node's fault. */
 function attempt<T>(decode: () => T): T {
   try {
     return decode();

@@ -1,4 +1,4 @@
-/** How the Raft group of a replica begins that has no log yet: with which membership, and who is its first leader. */
+/** How the Raft group of a replica without a log begins: its membership, and its first leader. */
 import { FIRST_EPOCH, type RangeDescriptor } from '@remora/protocol';
 import { type ConfState, confOf, type GroupOptions } from '@remora/raft';
 import type { SplitOff } from '../range/reshape/splits.ts';
@@ -8,8 +8,8 @@ export type Beginning = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks' 
 /** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
 const FIRST_WAIT_TICKS_APART = 4;
 /**
- * Of a child that begins without a leader, where the parent's is: the others write their checkpoints, and come any
- * moment.
+ * For a child that begins without a leader on the parent leader's node: the others are writing their checkpoints and
+ * begin soon.
  */
 const FIRST_OF_SPLIT: Beginning = { firstWaitTicks: 0, firstRetryTicks: 1 };
 
@@ -21,15 +21,15 @@ export function firstConf({ epoch, replicas }: RangeDescriptor): ConfState {
   return confOf(idsOf('voter'), idsOf('learner'));
 }
 
-/** Of a replica that is created: the voters of a new range campaign one after the other. */
+/** For a replica that is created: the voters of a new range campaign one after the other. */
 export function createdBeginning({ voters }: ConfState, replicaId: number): Beginning {
   const position = voters.indexOf(replicaId);
   return position < 0 ? {} : { firstWaitTicks: position * FIRST_WAIT_TICKS_APART };
 }
 
 /**
- * Of a replica that a split has made: the first leader is where the split was led (range/reshape/splits.ts S7). If
- * nothing is known of that one here, who leads the parent by now campaigns first.
+ * For a replica that a split has made: the first leader is where the split was led (range/reshape/splits.ts S7). If
+ * that is not known here, the replica on the node of the parent's current leader campaigns first.
  */
 export function splitOffBeginning(
   { start, leaderNode }: SplitOff,

@@ -6,7 +6,7 @@ import { allHeldSpan, heldFloorKey, heldKey, rangeIdOfOwnKey, stateKey } from '.
 /** The replica of a range that a node holds, or held last. */
 export interface HeldReplica {
   readonly replicaId: number;
-  /** It was removed from its range: nothing of it may be used, and it never runs again. */
+  /** The replica was removed from its range: none of its data may be used, and it never runs again. */
   readonly ended: boolean;
 }
 
@@ -24,17 +24,18 @@ const HELD_ROW = storedRow(
 export const ENDED_MAX = 10_000;
 
 /**
- * Which replica a node holds of each range that it ever held: a row each, which outlives the replica.
+ * Records which replica a node holds of each range that it ever held: a row each, which outlives the replica.
  *
- * HR1. Replica ids grow (master/src/metadata/master-state.ts M1). Of a range that it knows, a node accepts no replica
- *      below the one it holds, and once that has ended only higher ones: a replica that was removed never comes back
- *      under its id, with an empty log and its promises forgotten (traps 10).
- * HR2. The rows are carried by checkpoints, each with what it says: the beginning of a replica with its first state,
- *      its end with its last.
- * HR3. Of replicas that have ended the rows of those with the highest ids are kept, `ENDED_MAX` of them; of the others
- *      the highest id stays, as a floor for ranges without a row. Ids are given out in their order over all ranges, so
- *      who is refused by the floor was given its id so many replicas ago that nobody waits for it, and gets another one
- *      if somebody does. Ranges that were merged away, or have left the node, so leave no row for ever.
+ * HR1. Replica ids grow (master/src/metadata/master-state.ts M1). For a range that it knows, a node accepts no replica
+ *      below the one it holds, and once that has ended only higher ones: a removed replica never comes back under its
+ *      id with an empty log and without its promises (traps 10).
+ * HR2. Checkpoints carry the rows together with the states that they describe: the beginning of a replica with its
+ *      first state, its end with its last.
+ * HR3. Among the ended replicas, the `ENDED_MAX` rows with the highest ids are kept. The highest id of the others stays
+ *      as a floor for ranges without a row. Ids are allocated in ascending order over all ranges. So a replica that the
+ *      floor refuses got its id so many replicas ago that nothing waits for it any more; if something does, the range
+ *      gets a replica with a new id. Thus ranges that were merged away, or have left the node, do not leave rows for
+ *      ever.
  */
 export class HeldReplicas {
   readonly #engine: Engine;
@@ -55,7 +56,7 @@ export class HeldReplicas {
     return replicaId > held.replicaId || (replicaId === held.replicaId && !held.ended);
   }
 
-  /** HR3. Called as the node starts. */
+  /** HR3. Called when the node starts. */
   forget(keep = ENDED_MAX): void {
     const ended: { readonly key: Bytes; readonly replicaId: number }[] = [];
     for (const { key, value } of this.#engine.scanResident(allHeldSpan())) {
@@ -71,7 +72,7 @@ export class HeldReplicas {
     this.#engine.put(heldFloorKey(), HELD_ROW.encode({ replicaId, ended: true }));
   }
 
-  /** The state row is the last that goes (HR4). The rows of the masters' group and of the floor stay for good. */
+  /** The state row is deleted last (HR4). The rows of the masters' group and of the floor always stay. */
   #isKept(rangeId: number): boolean {
     return rangeId <= MASTER_GROUP || this.#engine.get(stateKey(rangeId)) !== undefined;
   }
@@ -89,7 +90,7 @@ export class HeldReplicas {
     this.#put(rangeId, { replicaId, ended: true });
   }
 
-  /** What `ends` puts down. */
+  /** The row that `ends` stores. */
   endedRow(rangeId: number, replicaId: number): Row {
     return rowOf(rangeId, { replicaId, ended: true });
   }

@@ -17,31 +17,32 @@ export interface MergedReplicasDeps {
   readonly replicas: ReplicaTable;
   readonly held: HeldReplicas;
   readonly remover: ReplicaRemover;
-  /** A range has ended here, and it is known where its keys went. */
+  /** A range has ended here, and the new place of its keys is known. */
   readonly onMoved: (rangeId: number) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Ranges that ended here lately, of which it is remembered where their keys went. */
+/** Ranges that ended here lately and whose keys' new place is remembered. */
 const ENDED_MAX = 256;
 
 /**
- * What becomes of the replicas of sources on a node (range/reshape/merges.ts MR3, MR5).
+ * How a node ends its replicas of the sources of merges (range/reshape/merges.ts MR3, MR5).
  *
- * MP1. The replica of a source ends in the step in which the target's has its keys: when that applies the merge, or
- *      when a snapshot of the target's begins to take the place of its rows that has keys of the source (the target can
- *      have them only by the merge). What is left of the source says that it has no keys and has ended.
+ * MP1. The replica of a source ends in the step in which the target's replica gets its keys. That is when the target
+ *      applies the merge, or when a snapshot of the target with keys of the source begins to replace its rows (the
+ *      target can have those keys only by the merge). What is left of the source records that it has no keys and has
+ *      ended.
  * MP2. In the first case this becomes durable with the target's state behind the merge, in one checkpoint; in the
- *      second with the marker of the snapshot, in one batch. So a crash leaves the source as it was, and the target
- *      before the merge; or the end of the one, and the keys at the other.
- * MP3. While the target's replica here may still come to the merge, the source's stays as it is: no snapshot takes the
- *      place of its rows, and it is not removed by the master's word. That goes for one that is being taken away, too,
- *      until its end is durable: it may be in the middle of what leads to the merge, and after a crash it runs again.
- *      Where there is no such replica of the target, the source's is like any other.
+ *      second with the marker of the snapshot, in one batch. So after a crash either the source is as it was and the
+ *      target before the merge, or the source has ended and the target has the keys.
+ * MP3. While the target's replica here may still reach the merge, the source's replica stays as it is: no snapshot
+ *      replaces its rows, and the master's word does not remove it. That also holds while the target's replica is being
+ *      removed, until its end is durable: it may be on its way to the merge, and after a crash it runs again. Without
+ *      such a replica of the target, the source's replica is like any other.
  */
 export class MergedReplicas implements MergeNeighbours {
   readonly #deps: MergedReplicasDeps;
-  /** By range: the one that its keys went to. */
+  /** By range: the range that has its keys now. */
   readonly #into = new Map<number, number>();
 
   constructor(deps: MergedReplicasDeps) {
@@ -67,8 +68,8 @@ export class MergedReplicas implements MergeNeighbours {
   }
 
   /**
-   * MP1, MP2: by a snapshot of the target that brings rows of the span. Gives what says that the sources have ended, to
-   * become durable with what makes the snapshot the target's state.
+   * MP1, MP2: by a snapshot of the target that brings rows of the span. Returns the rows that record the end of the
+   * sources; they become durable together with what makes the snapshot the target's state.
    */
   swallowed(target: Pick<ReplicaContext, 'rangeId' | 'state'>, span: Span): Endings {
     const { replicas, held } = this.#deps;
@@ -84,7 +85,7 @@ export class MergedReplicas implements MergeNeighbours {
       { key: stateKey(rangeId), value: encodeRangeMeta(state) },
       held.endedRow(rangeId, group.replicaId),
     ]);
-    // Not before: until then, nothing may say that they have ended.
+    // Not earlier: until then, nothing may record that they have ended.
     const written = (): void => {
       for (const running of ended) this.#clear(running);
     };
@@ -96,7 +97,7 @@ export class MergedReplicas implements MergeNeighbours {
     return merging.seal?.targetId === targetId && spansOverlap(span, bounds);
   }
 
-  /** The range for whose replica here this one has to stay as it is (MP3); undefined when there is none. */
+  /** Returns the range whose replica here requires this one to stay as it is (MP3); undefined if there is none. */
   awaitedBy({ rangeId, merging }: RangeState): number | undefined {
     const { seal } = merging;
     return seal !== undefined && this.#isOpen(seal, rangeId) ? seal.targetId : undefined;
@@ -109,7 +110,7 @@ export class MergedReplicas implements MergeNeighbours {
     return target.replacing || verdictOn(seal, sourceId, target.state) === 'open';
   }
 
-  /** For those who ask for a range that ended here: where its keys are. */
+  /** For requests to a range that ended here: says where its keys are. */
   moved(rangeId: number): ServiceError | undefined {
     const target = this.#deps.replicas.get(this.#into.get(rangeId) ?? 0)?.replica;
     return target && staleEpoch([target.state.descriptor]);

@@ -1,10 +1,12 @@
 /**
- * Replicas that were removed while they were away, and ask for votes: whoever hears them tells them.
+ * Replicas that were removed while they were away ask for votes. A member that receives such a request notifies the
+ * replica of its removal.
  *
- * SG1. What they are told is a version of the membership, applied here and so committed, that they are not in. They go
- *      only if it is later than what they know (T5 of the store): one that has just joined knows a later one, in which
- *      it is. So any member may say it, however far it is behind (design §5 ▸, docs/decisions/0013).
- * SG2. It is said again after a pause: it may be lost. What is remembered of whom was told is bounded.
+ * SG1. The notice contains a version of the membership, applied here and therefore committed, in which the replica is
+ *      missing. The replica ends only if that version is later than its own (T5 of the store): a replica that has just
+ *      joined knows a later version, which contains it. So any member may send the notice, however far behind the
+ *      member is (design §5 ▸, docs/decisions/0013).
+ * SG2. The notice may be lost, so it is repeated after a pause. The table of notified replicas is bounded.
  */
 import type { Clock } from '@remora/base';
 import { type RangeDescriptor, type RpcDialer, rangeRemoved } from '@remora/protocol';
@@ -20,14 +22,14 @@ const TIMEOUT_MS = 1_000;
 
 export class RemovedReplicaNotifier {
   readonly #deps: RemovedReplicaNotifierDeps;
-  /** When a replica was told last. */
+  /** When each replica was last notified. */
   readonly #told = new Map<number, number>();
 
   constructor(deps: RemovedReplicaNotifierDeps) {
     this.#deps = deps;
   }
 
-  /** A replica on another node asks for votes in a range of which a replica here has this descriptor. */
+  /** A replica on another node asks for votes in a range whose replica here has this descriptor. */
   heard({ rangeId, epoch, replicas }: RangeDescriptor, { replicaId, node }: { replicaId: number; node: number }): void {
     if (replicas.some((replica) => replica.replicaId === replicaId)) return;
     const nowMs = this.#deps.clock.monotonicMs();

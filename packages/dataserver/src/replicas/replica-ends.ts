@@ -8,15 +8,15 @@ import type { ReplicaTable, Running } from './replica-table.ts';
 export interface ReplicaEndsDeps {
   readonly replicas: ReplicaTable;
   readonly remover: ReplicaRemover;
-  /** Whether a merge needs the replica yet. */
+  /** Whether a merge still needs the replica. */
   readonly isAwaited: (state: RangeState) => boolean;
   readonly logger: Logger;
-  /** What has ended could not be taken away: the node must not go on. */
+  /** An ended replica could not be deleted: the node must stop. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * Ends the replicas of a store that were removed from their range, however that comes to be known (T5 of the store).
+ * Ends the replicas of a store that were removed from their range, however the store learns of that (T5 of the store).
  */
 export class ReplicaEnds {
   readonly #deps: ReplicaEndsDeps;
@@ -25,7 +25,9 @@ export class ReplicaEnds {
     this.#deps = deps;
   }
 
-  /** Somebody says so. Nothing happens when it is not here, or when what it knows itself is not older. */
+  /**
+   * Another node reports a removal. Nothing happens if the replica is not here, or if its own membership is not older.
+   */
   removed({ rangeId, replicaId, confVersion }: RemovedReplica): void {
     const running = this.#deps.replicas.get(rangeId);
     if (running?.replica.group.replicaId !== replicaId) return;
@@ -34,15 +36,15 @@ export class ReplicaEnds {
     if (state.descriptor.epoch.confVersion < confVersion) this.#end(running);
   }
 
-  /** The replica of a range has applied that itself. */
+  /** The replica of a range has applied its own removal. */
   left(rangeId: number): void {
     const running = this.#deps.replicas.get(rangeId);
     if (running !== undefined) this.#end(running);
   }
 
   /**
-   * The range has another replica here now: the one that runs was removed. @throws ServiceError UNAVAILABLE when it
-   * stays.
+   * The range has another replica here now: the running one was removed. @throws ServiceError UNAVAILABLE if the
+   * running one stays.
    */
   makeWay({ rangeId, group }: RangeReplica, { epoch }: RangeDescriptor): void {
     this.removed({ rangeId, replicaId: group.replicaId, confVersion: epoch.confVersion });
@@ -50,7 +52,7 @@ export class ReplicaEnds {
     throw new ServiceError('UNAVAILABLE', `the replica of range ${rangeId} here knows of a later membership`);
   }
 
-  /** Takes away what is left of a replica. Resolves when that is done. */
+  /** Deletes what is left of a replica. Resolves when that is done. */
   clear(descriptor: RangeDescriptor, ending: Pick<Removal, 'replicaId' | 'last'>): Promise<void> {
     const { rangeId } = descriptor;
     const { replicaId } = ending;

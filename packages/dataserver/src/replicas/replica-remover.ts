@@ -1,14 +1,14 @@
 /**
- * Takes replicas away that were removed from their range.
+ * Deletes the replicas that were removed from their range.
  *
- * RM1. First the end is durable: one checkpoint holds the replica's last state and that it has ended. Only then its log
- *      goes, durably, and then its rows (design §6 ▸). A crash before leaves a replica that runs; after it, one that
- *      never does and whose removal goes on at the next start.
- * RM2. Rows go in bounded steps, its state row last: while that is there, its bounds say what may be left.
- * RM3. From the beginning to the end no replica that shares keys with it is created (`removing`).
- * RM4. Ranges that were split off it may have yet to take over what they remember from its rows, with a checkpoint in
- *      which they take part (range/reshape/splits.ts S8). So they are waited for: they take part in the one that
- *      records the end.
+ * RM1. First the end is made durable: one checkpoint holds the replica's last state and the fact that it has ended.
+ *      Only then is its log deleted, durably, and then its rows (design §6 ▸). After a crash before that checkpoint the
+ *      replica runs again; after a later crash it never runs, and its removal continues at the next start.
+ * RM2. Rows are deleted in bounded steps, the state row last: while it exists, its bounds say what may be left.
+ * RM3. From the beginning to the end of a removal, no replica that shares keys with it is created (`removing`).
+ * RM4. Ranges that were split off the replica may still have to take over outcomes from its rows, with a checkpoint in
+ *      which they take part (range/reshape/splits.ts S8). So the removal waits for them: they take part in the
+ *      checkpoint that records the end.
  */
 import { assert, type Engine, InvariantError, type Logger, type Row, type Span } from '@remora/base';
 import { schema, storedRow } from '@remora/protocol';
@@ -23,30 +23,32 @@ export interface RemoverDeps {
   readonly checkpointer: Checkpointer;
   readonly host: RaftHost;
   readonly logger: Logger;
-  /** What the log held when the node started: nothing of a replica that was removed stays in memory. */
+  /** The log's contents when the node started: nothing of a removed replica stays in memory. */
   readonly recovered: Map<GroupId, RecoveredGroup>;
 }
 
-/** What a replica that ran leaves. */
+/** What a running replica leaves when it ends. */
 interface LastState {
-  /** Called once nothing is applied any more; resolves when no range that was split off it is about to begin (RM4). */
+  /** Called once apply has stopped; resolves when no range that was split off the replica is about to begin (RM4). */
   readonly settled: () => Promise<void>;
   /**
-   * Called once nothing is applied any more, in the step in which the end is put down: stages the replica's last state,
-   * and takes it out of further checkpoints.
+   * Called once apply has stopped, in the step that records the end: stages the replica's last state, and takes it out
+   * of further checkpoints.
    */
   readonly stage: () => void;
-  /** The bounds of the range now: what was being applied, or installed, when it ended may change them yet (RM3). */
+  /**
+   * The current bounds of the range: an apply or an install that was running at the end may still change them (RM3).
+   */
   readonly span: () => Span;
 }
 
-/** A replica that is to go. */
+/** A replica that is being deleted. */
 export interface Removal {
   readonly rangeId: number;
   readonly replicaId: number;
-  /** The bounds of its range, as it ends. */
+  /** The bounds of its range at the end. */
   readonly span: Span;
-  /** Absent after a restart: what is left is what was staged before. */
+  /** Absent after a restart: only what was staged before is left. */
   readonly last?: LastState;
 }
 
@@ -68,7 +70,7 @@ export class ReplicaRemover {
     this.#held = held;
   }
 
-  /** Lets go of markers whose rows had all gone before a crash. Called once, before anything is removed. */
+  /** Deletes markers whose rows were all deleted before a crash. Called once, before anything is removed. */
   clean(): void {
     const { engine } = this.#deps;
     for (const { key } of engine.scanResident(allRemovalsSpan())) {
@@ -76,13 +78,13 @@ export class ReplicaRemover {
     }
   }
 
-  /** The range that is being removed here and has keys of the span; undefined when there is none (RM3). */
+  /** Returns the range that is being removed here and has keys of the span; undefined if there is none (RM3). */
   removing(span: Span): number | undefined {
     for (const [rangeId, theirs] of this.#removing) if (spansOverlap(span, theirs())) return rangeId;
     return undefined;
   }
 
-  /** Resolves when nothing is left of the replica. Rejects when the node must not go on. */
+  /** Resolves when nothing of the replica is left. Rejects when the node must stop. */
   async remove(removal: Removal): Promise<void> {
     const { rangeId, replicaId, span, last } = removal;
     const { recovered, host, logger } = this.#deps;
@@ -92,7 +94,7 @@ export class ReplicaRemover {
       await host.removeGroup(rangeId, () => this.#record(removal));
       await this.#clear(rangeId, replicaId);
     } catch (error) {
-      // The node is on its way down: the next start goes on.
+      // The node is shutting down: the next start continues.
       if (this.#stopped) return new Promise(() => {});
       throw error;
     }
@@ -123,7 +125,7 @@ export class ReplicaRemover {
     });
   }
 
-  /** The node is stopping: what is under way is left to the next start. */
+  /** The node is stopping: the next start finishes what is in progress. */
   stop(): void {
     this.#stopped = true;
   }

@@ -11,12 +11,12 @@ export interface Running {
   readonly leaveCheckpoints: () => void;
 }
 
-/** The replicas of a store, by their ranges: those that run, and those that are about to. */
+/** The replicas of a store by range: the running ones, and those that are about to run. */
 export class ReplicaTable {
   readonly #running = new Map<number, Running>();
   /** Replicas that are being created, or whose snapshot is being installed after a restart. */
   readonly #creating = new Map<number, { readonly span: Span; readonly done: Promise<void> }>();
-  /** Replicas that have ended, as long as a crash may take that back. */
+  /** Ended replicas, as long as a crash may undo their end. */
   readonly #ending = new Map<number, RangeReplica>();
 
   get(rangeId: number): Running | undefined {
@@ -43,7 +43,7 @@ export class ReplicaTable {
     this.#running.delete(rangeId);
   }
 
-  /** A replica runs no more. Gives what to call once no crash takes that back. */
+  /** The replica no longer runs. Returns a function to call once no crash can undo that. */
   end(replica: RangeReplica): () => void {
     this.remove(replica.rangeId);
     this.#ending.set(replica.rangeId, replica);
@@ -60,7 +60,7 @@ export class ReplicaTable {
     return this.#creating.get(rangeId)?.done;
   }
 
-  /** Holds the range's place, and its keys, until `create` has added its replica, or given up (T1 of the store). */
+  /** Reserves the range's place and its keys until `create` has added the replica or given up (T1 of the store). */
   create(
     { rangeId, span }: { readonly rangeId: number; readonly span: Span },
     create: () => Promise<void>,
@@ -71,7 +71,8 @@ export class ReplicaTable {
   }
 
   /**
-   * A range other than the given one that has keys of the span here (T7 of the store); `but` those need not be told.
+   * Returns a range other than the given one that has keys of the span here (T7 of the store); ranges for which `but`
+   * is true are skipped.
    */
   sharing(span: Span, rangeId: number, but: (state: RangeState) => boolean = () => false): number | undefined {
     for (const { state } of this.all()) {
@@ -83,7 +84,7 @@ export class ReplicaTable {
     return undefined;
   }
 
-  /** The ranges here that are not known by this epoch, or a later one. */
+  /** Returns the ranges here whose epoch is later than the known one, or not known. */
   changedSince(epochOf: (rangeId: number) => Epoch | undefined): readonly RangeDescriptor[] {
     const descriptors = [...this.all()].map((replica) => replica.state.descriptor);
     return descriptors.filter(({ rangeId, epoch }) => {
@@ -92,7 +93,7 @@ export class ReplicaTable {
     });
   }
 
-  /** The ranges here that begin where the given one ends, one behind the other: at most so many. */
+  /** Returns up to `max` ranges here that follow the given one without a gap. */
   following(range: RangeDescriptor, max: number): readonly RangeDescriptor[] {
     const byStart = new Map<string, RangeDescriptor>();
     for (const { state } of this.all()) byStart.set(latin1(state.descriptor.start), state.descriptor);

@@ -13,7 +13,7 @@ export interface StoreMergesDeps
     Omit<MergeDriverDeps, 'replica' | 'replicas'>,
     Pick<OrphanedSealsDeps, 'knownRanges'> {}
 
-/** All that a store has to do with merges: those that its leaders drive, and what becomes of the replicas here. */
+/** A store's part in merges: the merges that its leaders drive, and the replicas here that merges end. */
 export class StoreMerges {
   readonly #deps: StoreMergesDeps;
   readonly #merged: MergedReplicas;
@@ -29,7 +29,7 @@ export class StoreMerges {
     this.#orphanedSeals = new OrphanedSeals({ ...deps, replicas: () => replicas.all() });
   }
 
-  /** Merges a neighbour into a range that is led here; told again, it says how far that is. */
+  /** Merges a neighbour into a range that is led here; a repeated call returns the progress. */
   carryOut(wanted: WantedMerge): Carried {
     return this.#driver.carryOut(wanted);
   }
@@ -39,7 +39,7 @@ export class StoreMerges {
     return this.#driver.isMerging(rangeId);
   }
 
-  /** What each replica is given to merge by. */
+  /** What each replica needs for merges. */
   get seams(): {
     readonly neighbours: MergeNeighbours;
     readonly swallowed: (span: Span, rangeId: number) => Endings;
@@ -52,24 +52,25 @@ export class StoreMerges {
   }
 
   /**
-   * What keeps a snapshot of the range out that brings rows of the span: who has them yet, or who awaits this range.
+   * Returns the range that prevents the install of a snapshot with rows of the span: one that still has such rows, or
+   * one that awaits this range.
    */
   keepsOut(span: Span, rangeId: number): number | undefined {
     const { replicas } = this.#deps;
     const running = replicas.get(rangeId)?.replica;
-    // One that has ended here, while the snapshot was on its way, takes over nobody (merged-replicas.ts MP1).
+    // A range that ended here while the snapshot was in transit takes over no other range (merged-replicas.ts MP1).
     if (running === undefined) return replicas.sharing(span, rangeId);
     const awaiting = this.#merged.awaitedBy(running.state);
     const swallowed = (state: RangeState): boolean => this.#merged.isSwallowed(state, rangeId, span);
     return awaiting ?? replicas.sharing(span, rangeId, swallowed);
   }
 
-  /** Whether it has to stay until another range here has come to a merge (merged-replicas.ts MP3). */
+  /** Whether it has to stay until another range here has reached a merge (merged-replicas.ts MP3). */
   isAwaited(state: RangeState): boolean {
     return this.#merged.awaitedBy(state) !== undefined;
   }
 
-  /** For those who ask for a range that ended here: where its keys are. */
+  /** For requests to a range that ended here: says where its keys are. */
   moved(rangeId: number): ServiceError | undefined {
     return this.#merged.moved(rangeId);
   }

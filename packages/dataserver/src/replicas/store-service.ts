@@ -11,13 +11,13 @@ export interface StoreServiceDeps {
   readonly clock: Clock;
   readonly replicas: ReplicaTable;
   readonly checkpointer: { run(): Promise<void> };
-  /** Where the keys of a range are that was merged into another one here. */
+  /** The new place of the keys of a range that was merged into another one here. */
   readonly moved: (rangeId: number) => ServiceError | undefined;
-  /** A member of a range says that a replica is none of it any more. */
+  /** A member of a range reports that a replica no longer belongs to it. */
   readonly removed: (removed: RemovedReplica) => void;
 }
 
-/** What gateways and other stores, local and remote, ask of the ranges of a node. */
+/** Answers what gateways and other stores, local and remote, ask about the ranges of a node. */
 export class StoreService {
   readonly #deps: StoreServiceDeps;
   readonly #leaderWaits: LeaderWaits;

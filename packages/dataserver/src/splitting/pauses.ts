@@ -8,7 +8,7 @@ interface Pause {
   readonly untilMs: number;
 }
 
-/** How long ranges wait before something is tried with them again that failed: twice as long each time. */
+/** Pauses before an operation on a range is retried. Each failure doubles the pause. */
 export class Pauses {
   readonly #clock: Clock;
   readonly #pauses = new Map<number, Pause>();
@@ -32,7 +32,7 @@ export class Pauses {
     this.#pauses.delete(rangeId);
   }
 
-  /** The others are forgotten: they are led by somebody else. */
+  /** Forgets all other ranges, because another node leads them now. */
   keepOnly(ranges: { has(rangeId: number): boolean }): void {
     for (const rangeId of this.#pauses.keys()) if (!ranges.has(rangeId)) this.#pauses.delete(rangeId);
   }

@@ -8,12 +8,12 @@ export interface PrepareSplitDeps {
   readonly checkpointer: Pick<Checkpointer, 'run'>;
 }
 
-/** A node that takes longer, or does not answer, is not waited for: the split is longer there, that is all. */
+/** A node that answers later, or not at all, is not waited for. Its split then takes longer; nothing else changes. */
 const PREPARE_TIMEOUT_MS = 5_000;
 
 /**
- * Has every node of a range write what waits in its memory (SL3 of the splitter), one after the other: while one does,
- * the others commit what comes. This one is the last, as no write of the range can do without it.
+ * Has every node of a range write what waits in its memory (SL3 of the splitter), one node after the other: while one
+ * node writes, the others go on committing. This node is the last, because every write of the range needs it.
  */
 async function prepareSplit(
   { nodeId, dialer, checkpointer }: PrepareSplitDeps,
@@ -29,7 +29,7 @@ async function prepareSplit(
   await checkpointer.run();
 }
 
-/** A splitter that prepares its splits so. */
+/** Returns a splitter that prepares its splits with `prepareSplit`. */
 export function splitterOf(deps: PrepareSplitDeps & Omit<SplitterDeps, 'prepare'>): Splitter {
   return new Splitter({ ...deps, prepare: (range) => prepareSplit(deps, range) });
 }

@@ -4,16 +4,16 @@ import { mib, RangeSize, type RangeSizeDeps } from '../range/stats/range-size.ts
 import type { SplitWish } from './split-wish.ts';
 
 export interface SplitReasonsDeps extends Omit<RangeSizeDeps, 'sizes'>, Omit<LoadSplitDeciderDeps, 'loads'> {
-  /** As it is now; undefined: ranges are never split by themselves. */
+  /** The current policy; undefined: ranges are never split automatically. */
   readonly splitPolicy: () => SplitPolicy | undefined;
 }
 
-/** Why the leader of a range would have it split. */
+/** Decides why the leader of a range should split it. */
 export class SplitReasons {
   readonly #size: RangeSize;
   readonly #loadDecider: LoadSplitDecider;
   readonly #policy: () => SplitPolicy | undefined;
-  /** Why the last try came to nothing. */
+  /** Why the last attempt failed. */
   #refused: string | undefined;
 
   constructor(deps: SplitReasonsDeps) {
@@ -33,12 +33,12 @@ export class SplitReasons {
     return at && { cause: 'load', at };
   }
 
-  /** An entry of this size was applied; by the leader, or by a follower. */
+  /** Reports that an entry of this size was applied, by the leader or by a follower. */
   written(bytes: number, leading: boolean): void {
     this.#size.written(bytes, leading);
   }
 
-  /** Whether it wants to be told what is asked. */
+  /** Whether `asked` must be called for requests. */
   get watching(): boolean {
     return this.#loadDecider.watching;
   }
@@ -48,17 +48,20 @@ export class SplitReasons {
     this.#loadDecider.asked(request, bytes);
   }
 
-  /** A try to split it came to nothing. Until one succeeds, nobody is held back for a split that may not come. */
+  /**
+   * Reports that an attempt to split the range failed. Until an attempt succeeds, writers are not held back for a split
+   * that may never happen.
+   */
   refused(reason: string): void {
     this.#refused = reason;
   }
 
-  /** How hard writers are to be held back until the range is split (split-backpressure.ts). */
+  /** How hard writers are held back until the range is split (split-backpressure.ts). */
   get pressure(): number {
     return this.#refused === undefined ? this.#size.pressure : 0;
   }
 
-  /** What is the matter with its size, for people; empty: nothing. */
+  /** A remark for operators about the size of the range; empty: there is none. */
   get remark(): string {
     const { wish } = this;
     const own = this.#size.remark;
@@ -77,7 +80,7 @@ export class SplitReasons {
     this.#loadDecider.tick();
   }
 
-  /** The range is another one now, or is led by another: what was seen of it counts no more. */
+  /** The range was changed, or another replica leads it: earlier measurements are dropped. */
   reset(): void {
     this.#refused = undefined;
     this.#size.reset();

@@ -6,7 +6,7 @@ import { sampleSize } from '../range/stats/size-sampler.ts';
 import { Pauses } from './pauses.ts';
 import type { SplitPlace, SplitWish } from './split-wish.ts';
 
-/** What it needs to know of a replica. */
+/** The part of a replica that the splitter needs. */
 export type SplitReplica = Pick<ServedReplica, 'rangeId' | 'serving' | 'split'> & {
   readonly group: Pick<ServedReplica['group'], 'term'>;
   readonly state: Pick<ServedReplica['state'], 'descriptor' | 'bounds' | 'placeRefusal'>;
@@ -18,30 +18,30 @@ export interface SplitterDeps {
   readonly logger: Logger;
   readonly engine: Engine;
   readonly replicas: () => Iterable<SplitReplica>;
-  /** Asks the master, which may refuse. Asked again for the same epoch it gives the same. */
+  /** Asks the master, which may refuse. For the same epoch the master answers with the same ids. */
   readonly askIds: (request: AskSplitRequest) => Promise<AskSplitReply>;
-  /** Shortens the checkpoints behind the split, on all nodes of the range, by one before it; never fails. */
+  /** Shortens the checkpoints behind the split on all nodes of the range, by writing one before it; never fails. */
   readonly prepare: (range: RangeDescriptor) => Promise<void>;
 }
 
-/** A split that people asked for, by way of the master. */
+/** A split that an operator ordered through the master. */
 interface Ordered {
-  /** Undefined: in the middle. */
+  /** Undefined: split in the middle. */
   readonly at: Bytes | undefined;
-  /** Of the range, when it was asked for. */
+  /** The range's version when the split was ordered. */
   readonly version: number;
   outcome: OrderedSplit;
-  /** When it was told last, or has ended. */
+  /** When the order was last received, or when it ended. */
   lastMs: number;
 }
 
 export type OrderedSplit = Omit<OrderResult, 'orderId'>;
 
-/** What is to be done next. */
+/** The next split to carry out. */
 interface Next {
   readonly replica: SplitReplica;
   readonly wish: SplitWish;
-  /** The order that it is for, if it is for one. */
+  /** The order that asked for this split, if any. */
   readonly order?: Ordered;
 }
 
@@ -49,29 +49,31 @@ const DONE: OrderedSplit = { outcome: 'done', reason: '' };
 const UNDER_WAY: OrderedSplit = { outcome: 'underWay', reason: 'the range is being split' };
 
 /**
- * An order is told again and again, until it is known to be carried out. One that comes so soon after that was sent
- * before it was known; one that has not come for so long is wanted no more.
+ * The master repeats an order until it knows that the order was carried out. An order that arrives within this time
+ * after the end was sent before the master knew. An order that did not arrive for this time is no longer wanted.
  */
 const TOLD_AGAIN_MS = 5_000;
 
-/** The range is another one than was to be split, or others decide about it. */
+/** The range was changed, or another replica leads it. */
 const GONE = 'the range has changed, or another replica leads it';
 
 /**
- * Splits of the ranges that are led here, from the reason for one to the end of it.
+ * Splits of the ranges that are led here, from the reason for a split to its end.
  *
- * SL1. One at a time per node. Each begins and ends with a checkpoint, and none is urgent: ranges stay served.
- * SL2. What was found, asked for or measured counts for the term and the epoch in which it was. With any other it is
- *      given up, so nothing is proposed that is not about the range as it is; apply would refuse it (splits.ts,
+ * SL1. A node carries out one split at a time. Each begins and ends with a checkpoint, and none is urgent: ranges stay
+ *      served.
+ * SL2. A wish, an order or a measurement is valid only in the term and the epoch in which it was made. In any other the
+ *      split is given up, so that no proposal describes an outdated range. Apply would refuse it (splits.ts,
  *      state/reshape/split.ts).
- * SL3. Before a split is proposed its nodes write what waits in memory: the keys that leave are not served until the
- *      checkpoint behind the split is durable (splits.ts S2), and that one has little left to write. They do so in
+ * SL3. Before a split is proposed, its nodes write what waits in memory. The keys that leave are not served until the
+ *      checkpoint behind the split is durable (splits.ts S2), so that checkpoint should have little left to write. The
+ *      nodes write in turn.
+ * SL4. After a failed split the range waits before the next attempt, longer each time.
+ * SL5. An order goes first, and its failure is final: a repeated order is answered with the reason. If another order
+ *      takes the place of an order that is being carried out, the result of the first is not reported for the second.
+ * SL6. An order is begun only while it is wanted. It is not begun in the middle of a range that was split meanwhile,
+ *      nor after the master has stopped repeating it because it was cancelled or timed out while other splits were in
  *      turn.
- * SL4. A range whose split came to nothing waits before the next try, longer each time.
- * SL5. What people asked for goes first, and fails for good: whoever asks again is told why. What comes of one order is
- *      not told of another, which took its place while it was being carried out.
- * SL6. What was asked for is begun only while it is wanted: not in the middle of a range that was split meanwhile, and
- *      not once the master tells it no more, as it was cancelled or has timed out there while others were in turn.
  */
 export class Splitter {
   readonly #deps: SplitterDeps;
@@ -85,7 +87,7 @@ export class Splitter {
     this.#pauses = new Pauses(deps.clock);
   }
 
-  /** Looks for a range to split. Cheap to call again and again. */
+  /** Looks for a range to split. Calling it often is cheap. */
   tick(): void {
     if (this.#running || this.#stopped) return;
     const next = this.#next();
@@ -98,8 +100,8 @@ export class Splitter {
   }
 
   /**
-   * A split that the master orders of the range's leader, at a key or in the middle. Told again it answers how that one
-   * stands; it is done when the range begins or ends at the key.
+   * Takes the master's order to split a range at a key or in the middle. A repeated order returns the state of the
+   * first. The order is done when the range begins or ends at the key.
    */
   order(replica: SplitReplica, at: Bytes | undefined): OrderedSplit {
     const { rangeId, state } = replica;
@@ -205,7 +207,7 @@ export class Splitter {
     });
   }
 
-  /** Where to cut, and what lies behind: measured already, or now. */
+  /** Returns where to cut, and what lies behind the cut: from the wish, or measured now. */
   async #place(replica: SplitReplica, { at, live }: SplitWish, stopped: () => boolean): Promise<SplitPlace> {
     if (at !== undefined && live !== undefined) return { at, live };
     const { engine, clock } = this.#deps;

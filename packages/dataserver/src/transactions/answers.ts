@@ -1,4 +1,4 @@
-/** Answers to requests that come near transactions over several ranges. */
+/** Answers to requests that touch transactions over several ranges. */
 import { compareBytes, ServiceError } from '@remora/base';
 import {
   type Command,
@@ -10,20 +10,23 @@ import {
 import { failed, type Outcome, rememberable } from '../state/outcomes/outcome-codec.ts';
 import type { PreparedPart } from './prepared-part.ts';
 
-/** Of a command that has to wait for a transaction; it changed nothing, and is not remembered. */
+/**
+ * The outcome of a command that has to wait for a transaction. The command changed nothing, and the outcome is not
+ * remembered.
+ */
 export function heldOutcome(revision: number, { txnId }: PreparedPart): Outcome {
   const message = 'a transaction over several ranges holds what the request needs; nothing was changed';
   return failed(revision, new ServiceError('UNAVAILABLE', message, { details: { heldBy: txnId } }));
 }
 
-/** The transaction that a command has to wait for; undefined when it came to something else. */
+/** Returns the transaction that a command has to wait for; undefined for any other outcome. */
 export function heldBy(outcome: Outcome): string | undefined {
   if (outcome.ok || outcome.code !== 'UNAVAILABLE') return undefined;
   const txnId = outcome.details?.heldBy;
   return typeof txnId === 'string' ? txnId : undefined;
 }
 
-/** Whether an outcome is what one range had of a transaction over several. */
+/** Whether an outcome holds only one range's share of a transaction over several ranges. */
 export function isPartial(outcome: Outcome): boolean {
   return partOf(outcome) !== undefined;
 }
@@ -32,13 +35,13 @@ function partOf(outcome: Outcome): TxnPartOutcome | undefined {
   return outcome.ok && outcome.result.type === 'txnPart' ? outcome.result : undefined;
 }
 
-/** The results that are remembered of a transaction; undefined if they are not. */
+/** Returns the remembered results of a transaction; undefined if they are not remembered. */
 export function rememberedResults(outcome: Outcome | undefined, txnId: string): readonly PartResult[] | undefined {
   const part = outcome && partOf(outcome);
   return part?.txnId === txnId ? part.results : undefined;
 }
 
-/** Pieces of operations, each once: both halves of a range that was split may remember the same. */
+/** Joins pieces of operations without duplicates: both halves of a range that was split may remember the same piece. */
 export function joinedResults(a: readonly PartResult[], b: readonly PartResult[]): readonly PartResult[] {
   const isIn = (one: PartResult): boolean =>
     a.some(({ number, key }) => number === one.number && compareBytes(key, one.key) === 0);
@@ -46,8 +49,8 @@ export function joinedResults(a: readonly PartResult[], b: readonly PartResult[]
 }
 
 /**
- * What two ranges that are merged know of a request together; undefined: no more than `mine`. If one of them has lost
- * its results of a transaction, not all of them are known.
+ * Combines what two merged ranges remember of a request; undefined: no more than `mine`. If one of them has lost its
+ * results of a transaction, the combined results are incomplete.
  */
 export function joinedOutcome(mine: Outcome, theirs: Outcome): Outcome | undefined {
   const own = partOf(mine);
@@ -60,7 +63,7 @@ export function joinedOutcome(mine: Outcome, theirs: Outcome): Outcome | undefin
 }
 
 /**
- * What a command is answered whose request id is remembered. Only a coordinator can put together what ranges had of it.
+ * The answer to a command whose request id is remembered. Only a coordinator can combine the results of several ranges.
  */
 export function rememberedAnswer(command: Command, outcome: Outcome): Outcome {
   if (!isPartial(outcome) || command.type === 'txnPrepare') return outcome;
@@ -68,7 +71,7 @@ export function rememberedAnswer(command: Command, outcome: Outcome): Outcome {
   return failed(outcome.revision, new ServiceError('RESULT_LOST', message));
 }
 
-/** The transactions that were in the way of a prepare. */
+/** Returns the transactions that conflicted with a prepare. */
 export function inTheWay(outcome: Outcome): readonly string[] {
   if (!outcome.ok || outcome.result.type !== 'txnPrepare' || outcome.result.answer !== 'conflict') return NOBODY;
   return outcome.result.holders.map(({ txnId }) => txnId);
@@ -76,7 +79,7 @@ export function inTheWay(outcome: Outcome): readonly string[] {
 
 const NOBODY: readonly string[] = [];
 
-/** What a prepare comes to that meets intents of others. */
+/** The result of a prepare that meets intents of other transactions. */
 export function conflictWith(parts: readonly PreparedPart[]): TxnPrepareResult {
   const holders = parts
     .slice(0, TXN_HOLDERS_MAX)

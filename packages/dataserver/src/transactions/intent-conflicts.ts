@@ -1,6 +1,6 @@
 /**
- * Which prepared part a request of one range has to wait for (T2 and T10 of decision 19): what it would change is under
- * an intent, or what it would read is under an exclusive one, or the part needs what it would end.
+ * Finds the prepared part that a request of one range has to wait for (T2 and T10 of decision 19): the request would
+ * write under an intent, read under an exclusive intent, or end something that the part needs.
  */
 import { unreachable } from '@remora/base';
 import type { LockId } from '@remora/lock';
@@ -12,7 +12,7 @@ import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
 import type { PreparedParts } from './prepared-parts.ts';
 import { type Touching, touchedByOp, touchedByPart, touchedByQuery, touchedByTxn } from './touched-keys.ts';
 
-/** Gives the plain keys and locks that a command takes from a lease. */
+/** Returns the plain keys and locks that a command takes from a lease. */
 export type TakenBy = (command: LeaseEndingCommand) => Attached;
 
 export function holderOf(command: Command, parts: PreparedParts, takenBy: TakenBy): PreparedPart | undefined {
@@ -38,7 +38,7 @@ export function holderOf(command: Command, parts: PreparedParts, takenBy: TakenB
     case 'leaseRefer':
     case 'leaseSettle':
     case 'split':
-    case 'txnPrepare': // fails at once instead
+    case 'txnPrepare': // a conflicting prepare fails at once instead
     case 'txnDecide':
     case 'txnResolve':
     case 'txnForget':
@@ -54,15 +54,15 @@ export function holderOf(command: Command, parts: PreparedParts, takenBy: TakenB
   }
 }
 
-/** By the end of the lease that it belongs to. */
+/** The changes made by the end of the lease that they belong to. */
 function touchedByEnd({ keys, locks }: Attached, touching: Touching): void {
   for (const key of keys) touching.writes({ key });
   for (const lock of locks) touching.changes(lock);
 }
 
 /**
- * Nothing that is read at or below `closed` changes any more, whatever is prepared. Of what is there now, who says
- * `serializable` takes what there is; at a revision that is named there is one state only.
+ * Whatever is prepared, reads at or below `closed` do not change any more. A `serializable` read of the current state
+ * returns the state as it is. A read at a named revision has only one result.
  */
 export function holderOfQuery(query: Query, parts: PreparedParts, closed: number): PreparedPart | undefined {
   const takesWhatThereIs = 'serializable' in query && query.serializable;
@@ -74,7 +74,7 @@ export function holderOfQuery(query: Query, parts: PreparedParts, closed: number
     touchedByQuery(query, {
       ...NOT_TOUCHING,
       reads: (range, revision) => at(revision).reads(range, revision),
-      writes: (range) => at(0).reads(range, 0), // a branch that a transaction which only reads does not have
+      writes: (range) => at(0).reads(range, 0), // a read-only transaction does not have this branch
     });
   });
 }
@@ -89,7 +89,7 @@ function firstOf(search: (found: (part: PreparedPart) => void) => void): Prepare
 
 const NOT_TOUCHING: Touching = { reads() {}, writes() {}, requires() {}, changes() {} };
 
-/** Whether a command and a part may not change and read as they would at the same time. */
+/** Whether a command and a part conflict, so that they must not run at the same time. */
 export function overlapsPart(command: Command, part: TxnPart, takenBy: TakenBy): boolean {
   let overlaps = false;
   const meet = (range: KeyRange, exclusive: boolean): void => {

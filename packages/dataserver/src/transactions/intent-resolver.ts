@@ -4,11 +4,11 @@ import type { IntentWaitQueue } from './intent-wait-queue.ts';
 import { type PreparedPart, spanOfPart, type TxnRecord } from './prepared-part.ts';
 import type { RangeTransactions } from './range-transactions.ts';
 
-/** The way from a range to others, for what coordinators have left of transactions over several of them. */
+/** The connection from a range to other ranges, for transactions that coordinators have left unfinished. */
 export interface TransactionPeers {
-  /** Has the record of a transaction aborted if that has expired, and tells how it stands. */
+  /** Aborts the record of a transaction if it has expired, and returns the transaction's state. */
   push(txn: Pick<PreparedPart, 'txnId' | 'primaryKey'>, done: (state: TxnState | undefined) => void): void;
-  /** Resolves what ranges have of a transaction in a span; without an error when all of it is known to be resolved. */
+  /** Resolves the parts of a transaction in a span; reports no error once all of them are known to be resolved. */
   resolve(command: TxnResolve, done: (error: ServiceError | undefined) => void): void;
 }
 
@@ -16,42 +16,42 @@ export interface IntentResolverDeps {
   readonly clock: Clock;
   readonly peers: TransactionPeers;
   readonly waits: IntentWaitQueue;
-  /** As it is now: an installed snapshot brings another one. */
+  /** The current instance: an installed snapshot replaces it. */
   readonly transactions: () => RangeTransactions;
-  /** Of the range, as its leader reckons it. */
+  /** The time of the range, as its leader computes it. */
   readonly rangeTimeMs: () => number;
-  /** Whether it leads, and takes commands. */
+  /** Whether the replica leads and takes commands. */
   readonly serving: () => boolean;
   /** `done` is called when the command is applied, or never will be. */
   readonly propose: (command: Command, done: () => void) => void;
 }
 
 const INTERVAL_MS = 100;
-/** How many transactions are asked after at a time. */
+/** The largest number of transactions that are looked up at a time. */
 const UNDER_WAY_MAX = 64;
 
 /**
- * Ends, at the leader of a range, what coordinators have left of transactions (design §11: anyone who meets an old
- * intent asks the primary).
+ * Finishes, at the leader of a range, the transactions that coordinators have left (design §11: a request that meets an
+ * old intent asks the primary).
  *
- * ST1. A part that has expired, or that somebody waits for since the last look, is asked after at its record, and
- *      resolved as that says. It is never aborted on any other ground: only the record's range knows its time (T3).
- * ST2. A record here that has expired and is not decided is aborted. One that is committed is dropped when all parts of
- *      it are known to be resolved, wherever they are by now (T7).
- * ST3. A transaction is asked after once at a time; there is a timer only while there is any, so a range without costs
- *      nothing.
- * ST4. Where there are more than can be asked after at a time, none is asked after again before all others had their
- *      turn: those whose record, or whose parts, are where nobody answers hold up no others.
+ * ST1. A part that has expired, or that a request has waited for since the last look, is looked up at its record and
+ *      resolved accordingly. There is no other reason to abort a part: only the record's range knows its time (T3).
+ * ST2. A record here that has expired and is not decided is aborted. A committed record is dropped when all its parts
+ *      are known to be resolved, wherever they are by now (T7).
+ * ST3. A transaction is looked up once at a time. The timer runs only while there are transactions, so a range without
+ *      them costs nothing.
+ * ST4. If there are more transactions than can be looked up at a time, none is looked up again before all others had
+ *      their turn. So transactions whose record or parts are unreachable do not delay others.
  */
 export class IntentResolver {
   readonly #deps: IntentResolverDeps;
   /** ST3. */
   readonly #inFlight = new Set<string>();
-  /** ST4. Those that had their turn while others wait for theirs; of these, those that are there yet. */
+  /** ST4. Transactions that had their turn while others wait for theirs, as far as they still exist. */
   #hadTurn = new Set<string>();
-  /** ST4. Some were passed over at this look. */
+  /** ST4. This look skipped some transactions. */
   #full = false;
-  /** Waited for at the last look. */
+  /** The transactions with waiters at the last look. */
   #awaited: ReadonlySet<string> = new Set();
   #timer: Timer | undefined;
 
@@ -59,7 +59,7 @@ export class IntentResolver {
     this.#deps = deps;
   }
 
-  /** Something may be left to do: an entry was applied, somebody waits, or leadership began. */
+  /** There may be new work: an entry was applied, a request waits, or leadership began. */
   wake(): void {
     const { clock, waits, transactions } = this.#deps;
     if (this.#timer !== undefined || transactions().size + waits.size === 0) return;
@@ -112,7 +112,7 @@ export class IntentResolver {
     return () => this.#inFlight.delete(txnId);
   }
 
-  /** ST1. With the record here, that is what decides (ST2), unless this part came later, in a merge. */
+  /** ST1. If the record is here, the record decides (ST2), unless this part came later, in a merge. */
   #settlePart(part: PreparedPart, record: TxnRecord | undefined): void {
     if (record !== undefined && record.commit === undefined) return;
     const end = this.#begin(part.txnId);
@@ -151,7 +151,7 @@ export class IntentResolver {
   }
 }
 
-/** Of a part that this very range has. */
+/** Resolves a part that this range holds. */
 function resolveOf(part: PreparedPart, resolution: TxnResolution): TxnResolve {
   const { txnId, requestId } = part;
   return { type: 'txnResolve', txnId, part: part.part, span: spanOfPart(part), requestId, resolution };

@@ -2,7 +2,7 @@ import { ServiceError } from '@remora/base';
 import type { Command, TxnPart } from '@remora/protocol';
 import { overlapsPart, type TakenBy } from './intent-conflicts.ts';
 
-/** Who waits at a leader for the end of a transaction. */
+/** A command or a read that waits at a leader for the end of a transaction. */
 export interface IntentWaiter {
   readonly txnId: string;
   /** In range time; 0: never. */
@@ -11,31 +11,34 @@ export interface IntentWaiter {
   readonly command?: Command;
   /** Of the command. */
   readonly requestId?: string;
-  /** Nothing of the transaction is left: asks again, and may wait for another one. */
+  /**
+   * Called when nothing of the transaction is left. The waiter then asks again, and may wait for another transaction.
+   */
   readonly retry: () => void;
   readonly fail: (error: ServiceError) => void;
 }
 
-/** Who may wait; more are refused. */
+/** The largest number of waiters; more are refused. */
 const WAITING_MAX = 20_000;
-/** IW4. So many times what a prepare met is told as awaited. */
+/** IW4. How many looks report a transaction that a prepare met as awaited. */
 const TOLD_OF_MET = 2;
 
 /**
  * Commands and reads of one range that wait at its leader for transactions over several ranges (T2 of decision 19).
  *
- * IW1. They go on in the order in which they came, once nothing is left here of what they wait for.
- * IW2. What a command waits for, and has waited for until it is applied, is prepared by nobody meanwhile: so no flow of
- *      transactions keeps it waiting for ever (`isAwaited`).
- * IW3. A command waits to its deadline, a read as long as its caller; all end when leadership is lost.
- * IW4. A prepare does not wait, but whoever sent it comes again: what was in its way counts as awaited for a while. So
- *      it is asked after, and what has committed meanwhile holds nobody up until it expires.
+ * IW1. Waiters continue in the order of their arrival, once nothing is left here of the transactions that they wait
+ *      for.
+ * IW2. While a command waits, and then until it is applied, no transaction may prepare what the command waits for or
+ *      has waited for. So a flow of transactions cannot keep a command waiting for ever (`isAwaited`).
+ * IW3. A command waits until its deadline, a read as long as its caller; all waits end when leadership is lost.
+ * IW4. A prepare does not wait, but its coordinator retries. The transactions that it met count as awaited for a while.
+ *      So they are looked up, and a transaction that has committed meanwhile does not block others until it expires.
  */
 export class IntentWaitQueue {
   #waiters = new Set<IntentWaiter>();
   /** IW2. */
   readonly #awaiting = new Set<Command>();
-  /** IW4. How often each is to be told yet. */
+  /** IW4. For each transaction, how many more looks report it as awaited. */
   readonly #met = new Map<string, number>();
 
   get size(): number {
@@ -47,7 +50,7 @@ export class IntentWaitQueue {
     for (const txnId of txnIds) if (this.#met.size < WAITING_MAX) this.#met.set(txnId, TOLD_OF_MET);
   }
 
-  /** The transactions that somebody waits for, at one look at all that are prepared. */
+  /** Returns the transactions with waiters, for one look at all that are prepared. */
   lookAtAwaited(): ReadonlySet<string> {
     const awaited = new Set<string>(this.#met.keys());
     for (const [txnId, times] of this.#met) {
@@ -58,7 +61,7 @@ export class IntentWaitQueue {
     return awaited;
   }
 
-  /** Returns a function that takes it back. */
+  /** Returns a function that removes the waiter. */
   add(waiter: IntentWaiter): () => void {
     if (this.#waiters.size >= WAITING_MAX) {
       waiter.fail(
@@ -71,18 +74,18 @@ export class IntentWaitQueue {
     return () => this.#waiters.delete(waiter);
   }
 
-  /** Whether a command waits that came by this id. */
+  /** Whether a command with this request id waits. */
   isWaiting(requestId: string): boolean {
     for (const waiter of this.#waiters) if (waiter.requestId === requestId) return true;
     return false;
   }
 
-  /** A command that has waited is applied, or refused. */
+  /** A command that waited was applied or refused. */
   done(command: Command): void {
     this.#awaiting.delete(command);
   }
 
-  /** IW2. Whether commands that wait, or have waited, are in the way of a part. */
+  /** IW2. Whether a part conflicts with commands that wait, or have waited. */
   isAwaited(part: TxnPart, takenBy: TakenBy): boolean {
     for (const command of this.#awaiting) if (overlapsPart(command, part, takenBy)) return true;
     return false;

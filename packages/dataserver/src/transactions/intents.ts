@@ -5,14 +5,14 @@ import { SpanIndex } from '../watch/span-index.ts';
 import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
 
 /**
- * What the prepared parts of a range hold.
+ * The intents that the prepared parts of a range hold.
  *
  * I1. A part holds shared intents on all keys and spans that it compares or reads, and exclusive ones on those that it
  *     may write, whichever of its branches is executed (design §11 ▸).
- * I2. What is written must be under no intent of another transaction; what is read under no exclusive one.
- * I3. The lock of a version that a part compares is under a shared intent too: until the part is resolved, nothing is
- *     done to the lock. So whatever the part writes is written while that grant holds the lock, and the next one is
- *     later.
+ * I2. A request may write only where no other transaction has an intent, and read only where no other transaction has
+ *     an exclusive intent.
+ * I3. A lock whose version a part compares is under a shared intent too: until the part is resolved, the lock does not
+ *     change. So the part's writes happen while that grant holds the lock, and the next grant is later.
  */
 interface Intent {
   readonly key: Bytes;
@@ -24,11 +24,11 @@ interface Intent {
 export class Intents {
   readonly #byPart = new Map<PreparedPart, readonly Intent[]>();
   readonly #index = new SpanIndex<Intent>();
-  /** I3. By the names of `lockName`. */
+  /** I3. Keyed by `lockName`. */
   readonly #byLock = new Map<string, Set<PreparedPart>>();
   #size = 0;
 
-  /** Intents, not parts. */
+  /** The number of intents, not of parts. */
   get size(): number {
     return this.#size;
   }
@@ -57,19 +57,21 @@ export class Intents {
     if (parts?.size === 0) this.#byLock.delete(name);
   }
 
-  /** Calls `fn` for each part that keeps others from writing there (I2), perhaps more than once. */
+  /** Calls `fn` for each part that prevents others from writing there (I2), perhaps more than once. */
   againstWriting(range: KeyRange, fn: (part: PreparedPart) => void): void {
     this.#overlapping(range, ({ part }) => fn(part));
   }
 
-  /** Calls `fn` for each part that keeps others from reading what is there now (I2), perhaps more than once. */
+  /**
+   * Calls `fn` for each part that prevents others from reading the current state there (I2), perhaps more than once.
+   */
   againstReading(range: KeyRange, fn: (part: PreparedPart) => void): void {
     this.#overlapping(range, ({ part, exclusive }) => {
       if (exclusive) fn(part);
     });
   }
 
-  /** Calls `fn` for each part that needs a lock to be held as it is (I3). */
+  /** Calls `fn` for each part that needs the lock to stay as it is (I3). */
   againstChanging(lock: LockId, fn: (part: PreparedPart) => void): void {
     if (this.#byLock.size === 0) return;
     for (const part of this.#byLock.get(lockName(lock)) ?? []) fn(part);
@@ -98,17 +100,17 @@ function locksOf({ compares }: PreparedPart): ReadonlySet<string> {
   return new Set(compares.flatMap((compare) => (isLockCompare(compare) ? [lockName(compare.lock)] : [])));
 }
 
-/** Tells locks apart. */
+/** A string that identifies the lock. */
 export function lockName(lock: LockId): string {
   return binaryString(lockPrefix(lock));
 }
 
-/** Whether a part may write anything: what it commits then has its revision. */
+/** Whether a part may write: its commit then has a revision. */
 export function writes(part: PreparedPart): boolean {
   return part.ops.some(({ op }) => op.type !== 'range');
 }
 
-/** Of ranges that are not empty. */
+/** Both ranges must not be empty. */
 export function overlap(a: { readonly key: Bytes; readonly end?: Bytes | undefined }, b: typeof a): boolean {
   return reaches(a, b.key) && reaches(b, a.key);
 }

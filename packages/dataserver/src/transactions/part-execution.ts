@@ -1,11 +1,11 @@
 /**
- * What a range does with its part of a transaction: before anybody has decided, and afterwards.
+ * How a range checks and executes its part of a transaction, before and after the decision.
  *
  * PE1. A part is executed whole, or the process stops: when a transaction commits, another range may have executed its
  *      part already, so an operation that fails now would leave the transaction done in one range and undone in
  *      another.
- * PE2. So a prepare checks everything for which an operation can fail, and what it found holds until the part is
- *      resolved (T10 of decision 19):
+ * PE2. So a prepare checks every reason for which an operation can fail, and the result of these checks stays valid
+ *      until the part is resolved (T10 of decision 19):
  *      - A put that keeps the value or the lease needs its key. Intents protect the key, also from the end of its
  *        lease.
  *      - A put names a lease, or keeps the one of its key: the lease is alive at prepare. After that, an end of the
@@ -15,7 +15,8 @@
  *      - No key is changed twice. The gateway has refused a transaction that could (changed-once.ts of protocol), as
  *        only the gateway knows which branches exclude each other; a prepare compares the operations within each
  *        branch.
- *      - What an operation covers does not outgrow the limits of one operation: intents keep it as it was at prepare.
+ *      - The keys that an operation covers stay within the limits of one operation: intents keep them as they were at
+ *        prepare.
  * PE3. The one exception changes nothing: a read at an earlier revision has no result when a merge has brought a later
  *      compaction since it was prepared. The gateway reports that the transaction was applied and a result is lost.
  */
@@ -40,11 +41,11 @@ export function answerCompares(part: TxnPart, changes: KvChanges, prefetched: Pr
 export interface CheckedAgainst {
   readonly bounds: RevisionBounds;
   readonly leaseKnown: KeyOwners['known'];
-  /** The lease that a key belongs to, 0: none; undefined: there is no such key. */
+  /** The lease that a key belongs to, 0: none; undefined: the key does not exist. */
   readonly leaseOf: (key: Bytes) => bigint | undefined;
 }
 
-/** Why operations could not be executed (PE2). */
+/** Returns the reasons why operations could not be executed (PE2). */
 export function opFailures({ ops }: TxnPart, against: CheckedAgainst): readonly OpFailure[] {
   const failures: OpFailure[] = [];
   const byBranch = new Map<number, PartOp[]>();
@@ -89,7 +90,7 @@ function refusalOfPut(
       details: { etcd: 'keyNotFound' },
     });
   }
-  const lease = op.ignoreLease ? kept : op.lease; // What is left of one that has ended is there for a while yet.
+  const lease = op.ignoreLease ? kept : op.lease; // Rows of an ended lease may stay for a while.
   if (lease === 0n || leaseKnown(lease, op.key)) return undefined;
   return new ServiceError('LEASE_NOT_FOUND', `lease ${lease} does not exist or has expired`);
 }
@@ -104,7 +105,7 @@ function thrownBy(check: () => void): ServiceError | undefined {
   }
 }
 
-/** Branches of which an operation would change something: a put does, and a delete of keys that are there. */
+/** The branches in which an operation would change something: a put does, and a delete of existing keys. */
 export function changingBranches({ ops }: TxnPart, changes: KvChanges, prefetched: Prefetched): readonly number[] {
   const changing = new Set<number>();
   for (const { branch, op } of ops) {
@@ -114,7 +115,7 @@ export function changingBranches({ ops }: TxnPart, changes: KvChanges, prefetche
   return [...changing];
 }
 
-/** What the branches that commit are executed with. */
+/** The inputs for executing the branches of a commit. */
 export interface CommitMeans {
   readonly changes: KvChanges;
   readonly prefetched: Prefetched;
@@ -122,7 +123,7 @@ export interface CommitMeans {
   readonly compactRevision: number;
 }
 
-/** Executes the branches that were committed, in the order of their operations. Throws an `InvariantError` (PE1). */
+/** Executes the committed branches in the order of their operations. Throws an `InvariantError` (PE1). */
 export function executeBranches(
   ops: readonly PartOp[],
   branches: readonly number[],

@@ -19,7 +19,7 @@ import {
 } from '@remora/protocol';
 import { hullOf, lowerEnd, type RangeBounds } from '../state/bounds.ts';
 
-/** What a range has prepared of a transaction over several ranges, and not resolved. */
+/** A part of a transaction over several ranges that a range has prepared and not resolved. */
 export interface PreparedPart extends TxnPart {
   readonly txnId: string;
   readonly part: number;
@@ -39,9 +39,12 @@ export interface TxnRecord {
   readonly primaryKey: Bytes;
   readonly requestId: string;
   readonly expiresMs: number;
-  /** Of routing keys: where each part may lie, in the order of the parts. Only part 0 until it is committed. */
+  /**
+   * Spans of routing keys: where each part may lie, in the order of the parts. Only part 0 until the transaction is
+   * committed.
+   */
   readonly spans: readonly Span[];
-  /** Undefined while it is pending. */
+  /** Undefined while the transaction is pending. */
   readonly commit: TxnCommit | undefined;
 }
 
@@ -51,7 +54,7 @@ export interface HandedTransactions {
   readonly records: readonly TxnRecord[];
 }
 
-/** What is retained of a command, whose bytes belong to a log entry. */
+/** Copies what is retained of a command, because the command's bytes belong to a log entry. */
 export function preparedPart(command: TxnPrepare, deadlineMs: number, floor: number): PreparedPart {
   const { txnId, part, requestId, expiresMs } = command;
   return {
@@ -82,10 +85,10 @@ function ownOp(op: PartOp['op']): PartOp['op'] {
   return own.type === 'put' ? { ...own, value: copyBytes(own.value) } : own;
 }
 
-/** What cuts a part: the routing keys of locks, and plain keys. */
+/** The bounds by which a part is cut: the routing keys of locks, and plain keys. */
 export type PartBounds = Pick<RangeBounds, 'routed' | 'keys'>;
 
-/** What a part has within the bounds of a range; undefined when that is nothing. */
+/** Returns the piece of a part within the bounds of a range; undefined if the piece is empty. */
 export function cutPart(part: PreparedPart, bounds: PartBounds): PreparedPart | undefined {
   const compares = part.compares.flatMap((compare) => cutCompare(compare, bounds) ?? []);
   const ops = part.ops.flatMap(({ number, branch, op }) => {
@@ -111,18 +114,18 @@ function cutRange<T extends KeyRange>(range: T, { keys }: PartBounds): T | undef
   return isEmptyRange(cut) ? undefined : cut;
 }
 
-/** Whether it has an end that is not behind its first key. */
+/** Whether a range is empty: it has an end, and the end is not behind its first key. */
 export function isEmptyRange({ key, end }: KeyRange): boolean {
   return end !== undefined && end.length > 0 && compareBytes(key, end) >= 0;
 }
 
-/** Two pieces of one part, which a split has parted, in one. */
+/** Joins two pieces of one part that a split had separated. */
 export function joinPieces(a: PreparedPart, b: PreparedPart): PreparedPart {
   const ops = [...a.ops, ...b.ops].sort((one, other) => one.number - other.number);
   return { ...a, floor: Math.max(a.floor, b.floor), compares: [...a.compares, ...b.compares], ops };
 }
 
-/** The smallest span of routing keys with all that a part has. */
+/** The smallest span of routing keys that contains the whole part. */
 export function spanOfPart({ compares, ops, primaryKey }: PreparedPart): Span {
   const spans = [...compares.map(comparedSpan), ...ops.map(({ op }) => routedSpan(op))];
   const [first, ...more] = spans;
@@ -157,7 +160,7 @@ const PART_ROW = storedRow(
   }),
   { 1: 9 },
 );
-/** Throw an `InvariantError` for anything else. */
+/** Both throw an `InvariantError` for anything else. */
 export const { encode: encodePart, decode: decodePart } = PART_ROW satisfies Row<PreparedPart>;
 
 const RECORD_ROW = storedRow(

@@ -5,7 +5,7 @@ import { cutPart, decodePart, encodePart, joinPieces, type PartBounds, type Prep
 import { type RowWrites, StagedRows } from './staged-rows.ts';
 import { type Touching, touchedByPart } from './touched-keys.ts';
 
-/** The parts that a range has prepared and not resolved, and what they keep from others. */
+/** The parts that a range has prepared and not resolved, and the requests that conflict with them. */
 export class PreparedParts {
   readonly #rows = new StagedRows<PreparedPart>(encodePart);
   readonly #intents = new Intents();
@@ -20,12 +20,12 @@ export class PreparedParts {
     return this.#intents.size;
   }
 
-  /** About how much memory they take. */
+  /** The approximate memory of the parts. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** No change that one of them commits is below this revision (T4 and T6 of decision 19). */
+  /** Prepared parts commit at or above this revision (T4 and T6 of decision 19). */
   get earliestCommit(): number {
     return this.#earliestCommit;
   }
@@ -34,7 +34,7 @@ export class PreparedParts {
     return this.#rows.values();
   }
 
-  /** What the range has of a transaction, in the order of its parts: after a merge it may be more than one. */
+  /** The range's parts of a transaction, in the order of the parts: after a merge there may be more than one. */
   of(txnId: string): readonly PreparedPart[] {
     return inOrder([...this.#rows.values()].filter((part) => part.txnId === txnId));
   }
@@ -61,17 +61,17 @@ export class PreparedParts {
     if (writes(part)) this.#earliestCommit = Math.min(this.#earliestCommit, part.floor + 1);
   }
 
-  /** Calls back with each part that keeps others from what they read or write, perhaps more than once (T2). */
+  /** Calls back with each part that conflicts with the reads or writes of others, perhaps more than once (T2). */
   holding(found: (part: PreparedPart) => void): Touching {
     return {
       reads: (range) => this.#intents.againstReading(range, found),
       writes: (range) => this.#intents.againstWriting(range, found),
-      requires: () => {}, // nobody holds more of a lock than that it stays as it is
+      requires: () => {}, // no intent on a lock does more than keep the lock as it is
       changes: (lock) => this.#intents.againstChanging(lock, found),
     };
   }
 
-  /** Those that keep a part from being prepared, without those of its own transaction. */
+  /** Returns the parts of other transactions that prevent a part from being prepared. */
   against(txnId: string, part: TxnPart): readonly PreparedPart[] {
     const found = new Set<PreparedPart>();
     if (this.size > 0)
@@ -87,7 +87,7 @@ export class PreparedParts {
     return this.#first((part) => part.ops.some(({ op }) => op.type === 'put' && op.lease === lease));
   }
 
-  /** Those of staged writes to keys in a span of routing keys. */
+  /** Returns the leases of staged writes to keys in a span of routing keys. */
   leasesWithin(span: Span): ReadonlySet<bigint> {
     const leases = new Set<bigint>();
     for (const { ops } of this.#rows.values()) {
@@ -99,7 +99,8 @@ export class PreparedParts {
   }
 
   /**
-   * The first part that a compaction up to a revision would harm: what it commits, or reads at an older revision (T10).
+   * Returns the first part that a compaction up to a revision would harm: by its commit, or by a read at an older
+   * revision (T10).
    */
   againstCompaction(revision: number): PreparedPart | undefined {
     return this.#first(
@@ -114,7 +115,7 @@ export class PreparedParts {
     return undefined;
   }
 
-  /** Keeps what lies within the one, and gives what lies within the other, which another range has from now on. */
+  /** Keeps the pieces within `kept`, and returns the pieces within `leaving`, which another range has from now on. */
   cut(kept: PartBounds, leaving: PartBounds): readonly PreparedPart[] {
     const left: PreparedPart[] = [];
     for (const part of [...this.#rows.values()]) {
@@ -128,7 +129,7 @@ export class PreparedParts {
     return left;
   }
 
-  /** Takes over what another range had, in a split or a merge. */
+  /** Takes over the parts of another range, in a split or a merge. */
   takeOver(parts: Iterable<PreparedPart>): void {
     for (const part of parts) {
       const here = this.#rows.get(nameOf(part));
@@ -147,7 +148,7 @@ export class PreparedParts {
   }
 }
 
-/** An order that does not depend on when they came: a node that starts again reads them in that of their rows. */
+/** Sorts independently of arrival: after a restart, a node reads the parts in the order of their rows. */
 function inOrder(parts: readonly PreparedPart[]): readonly PreparedPart[] {
   if (parts.length < 2) return parts;
   return [...parts].sort((a, b) => (a.txnId === b.txnId ? a.part - b.part : a.txnId < b.txnId ? -1 : 1));

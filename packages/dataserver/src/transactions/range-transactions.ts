@@ -41,21 +41,21 @@ import {
 import { PreparedParts } from './prepared-parts.ts';
 import { type RowWrites, StagedRows } from './staged-rows.ts';
 
-/** Prepared parts of a range may hold so many intents, and take so much memory; more are refused. */
+/** Limits of the prepared parts of a range: their intents and their memory; further parts are refused. */
 const INTENTS_MAX = 50_000;
 const BYTES_MAX = 64 * 1024 * 1024;
-/** Decided records that wait to be forgotten. */
+/** The largest number of decided records that wait to be forgotten. */
 const RECORDS_MAX = 50_000;
 /**
- * What a part came to is remembered so much longer than the request may take: two gateways that are asked one after the
- * other reckon deadlines in the time of a range that differ by less.
+ * How much longer than the request's deadline a part's outcome is remembered. Two gateways that are asked one after the
+ * other compute deadlines in the time of a range that differ by less than this.
  */
 const DEADLINE_SLACK_MS = 10_000;
 
-/** What the state of a range lets its transactions do. */
+/** What the state of a range offers to its transactions. */
 export interface TransactionHost {
   readonly rangeId: number;
-  /** Whether the master numbers its changes: only then may it share transactions with others. */
+  /** Whether the master numbers the range's changes: only then may the range share transactions with others. */
   readonly numbered: boolean;
   readonly revision: number;
   readonly compactRevision: number;
@@ -63,11 +63,11 @@ export interface TransactionHost {
   readonly bounds: RangeBounds;
   readonly outcomes: Outcomes;
   leaseKnown(id: bigint, key: Uint8Array): boolean;
-  /** Plain keys and locks that a command takes from a lease. */
+  /** The plain keys and locks that a command takes from a lease. */
   takenBy(command: LeaseEndingCommand): Attached;
   /** Changes that will carry a revision. */
   changesAt(revision: number): KvChanges;
-  /** Writes them; the last revision of the range becomes at least theirs (T5). */
+  /** Writes the changes; the last revision of the range becomes at least theirs (T5). */
   commitAt(revision: number, changes: KvChanges): void;
 }
 
@@ -84,7 +84,10 @@ export class RangeTransactions {
     this.#host = host;
   }
 
-  /** Parts that are prepared and not resolved: 0 nearly always, and then nothing else here needs to be asked. */
+  /**
+   * The number of parts that are prepared and not resolved. It is nearly always 0, and then nothing else here needs to
+   * be asked.
+   */
   get prepared(): number {
     return this.#parts.size;
   }
@@ -97,12 +100,12 @@ export class RangeTransactions {
     return this.#records.values();
   }
 
-  /** Parts and records. */
+  /** The number of parts and records. */
   get size(): number {
     return this.#parts.size + this.#records.size;
   }
 
-  /** No change that a prepared part commits is below this revision; infinity when none is prepared. */
+  /** Prepared parts commit at or above this revision; infinity when none is prepared. */
   earliestCommit(): number {
     return this.#parts.earliestCommit;
   }
@@ -115,26 +118,27 @@ export class RangeTransactions {
     return this.#parts.of(txnId).length > 0;
   }
 
-  /** T2. The part that a command has to wait for; undefined when it may be executed. */
+  /** T2. Returns the part that a command has to wait for; undefined when the command may be executed. */
   holder(command: Command): PreparedPart | undefined {
     return this.#parts.size === 0 ? undefined : holderOf(command, this.#parts, (end) => this.#host.takenBy(end));
   }
 
   /**
-   * T2. The part that a query has to wait for. `closed`: nothing at or below it changes any more, whatever is prepared.
+   * T2. Returns the part that a query has to wait for. `closed`: nothing at or below it changes any more, whatever is
+   *     prepared.
    */
   holderOfQuery(query: Query, closed: number): PreparedPart | undefined {
     return this.#parts.size === 0 ? undefined : holderOfQuery(query, this.#parts, closed);
   }
 
-  /** Leases of staged writes to keys in a span of routing keys. */
+  /** Returns the leases of staged writes to keys in a span of routing keys. */
   leasesWithin(span: Span): ReadonlySet<bigint> {
     return this.#parts.leasesWithin(span);
   }
 
   // ------------------------------------------------------------------------------------------- commands
 
-  /** The operations that executing a command will evaluate: what they read of cold rows is fetched before. */
+  /** Returns the operations that executing a command will evaluate: the cold rows that they read are fetched before. */
   evaluatedBy(command: TxnCommand): readonly KeyRange[] {
     switch (command.type) {
       case 'txnPrepare':
@@ -154,7 +158,10 @@ export class RangeTransactions {
     return this.#parts.of(txnId).flatMap(({ ops }) => ops.map(({ op }) => op));
   }
 
-  /** Whether executing a command executes a part that is prepared here: that cannot fail (PE1 of part-execution.ts). */
+  /**
+   * Whether executing a command executes a part that is prepared here: such a command cannot fail (PE1 of
+   * part-execution.ts).
+   */
   commits(command: Command): boolean {
     switch (command.type) {
       case 'txnDecide':
@@ -236,7 +243,7 @@ export class RangeTransactions {
     const { txnId, decision } = command;
     const record = this.#records.get(txnId);
     if (record === undefined) {
-      // T9. Only the coordinator aborts before the prepare can have come.
+      // T9. Only the coordinator aborts before the prepare can have arrived.
       if (decision.type === 'abort') this.#markAborted(txnId, 0);
       return decided({ state: 'aborted' });
     }
@@ -298,8 +305,8 @@ export class RangeTransactions {
   }
 
   /**
-   * T8. Gives all results that are known here now: a neighbour that was merged may have brought some. Undefined if not
-   * all are known that there were.
+   * T8. Returns all results that are known here now: a merged neighbour may have brought some. Returns undefined if
+   *     some results are missing.
    */
   #remember(
     { requestId, deadlineMs }: PreparedPart,
@@ -326,7 +333,7 @@ export class RangeTransactions {
     return this.#host.outcomes.find(requestId, this.#host.rangeTimeMs);
   }
 
-  /** T9. No deadline of a prepare that is on its way is further ahead than that of any command may be. */
+  /** T9. The deadline of a prepare in flight is no further ahead than that of any command may be. */
   #markAborted(txnId: string, part: number): void {
     const requestId = prepareRequestId(txnId, part);
     const { outcomes, revision, rangeTimeMs } = this.#host;
@@ -336,14 +343,14 @@ export class RangeTransactions {
     outcomes.remember({ requestId, deadlineMs, outcome }, outcomeBytes(outcome));
   }
 
-  /** T7. A merge may have brought a piece here that its coordinator resolved elsewhere in vain. */
+  /** T7. A merge may have brought a piece that its coordinator tried to resolve elsewhere, without effect. */
   #forget(txnId: string): TxnCommandResult {
     const done = this.#records.get(txnId)?.commit !== undefined && !this.isPrepared(txnId);
     if (done) this.#records.delete(txnId);
     return { type: 'txnForget' };
   }
 
-  /** How a transaction stands, if this is the range of its primary key. */
+  /** Returns the state of a transaction, if this range holds its record. */
   status(txnId: string, rangeTimeMs: number): TxnState {
     const record = this.#records.get(txnId);
     if (record === undefined) return { state: 'aborted' };
@@ -353,14 +360,14 @@ export class RangeTransactions {
 
   // ------------------------------------------------------------------------------------------- the range changes
 
-  /** Keeps what lies within the bounds that the range has now, and hands on what another one has from now on. */
+  /** Keeps what lies within the current bounds of the range, and returns what another range has from now on. */
   cut(leaving: RangeBounds): HandedTransactions {
     const records = [...this.#records.values()].filter(({ primaryKey }) => spanContains(leaving, primaryKey));
     for (const { txnId } of records) this.#records.delete(txnId);
     return { parts: this.#parts.cut(this.#host.bounds, leaving), records };
   }
 
-  /** All of it, for a range whose time is so much ahead. */
+  /** Returns everything, for a range whose time is ahead by this much. */
   handedOver(aheadMs: number): HandedTransactions {
     const parts = [...this.#parts.all()].map((part) => ({
       ...part,
@@ -371,7 +378,7 @@ export class RangeTransactions {
     return { parts, records };
   }
 
-  /** Brings the engine up to date, as a checkpoint begins. */
+  /** Brings the engine up to date when a checkpoint begins. */
   stage(engine: Pick<Engine, 'put' | 'delete'>): void {
     const rows = (kind: TxnRowKind): RowWrites => ({
       put: (name, bytes) => engine.put(txnRowKey(this.#host.rangeId, kind, name), bytes),
@@ -381,7 +388,7 @@ export class RangeTransactions {
     this.#records.flush(rows('record'));
   }
 
-  /** Takes up what the engine holds; of a new instance. */
+  /** Loads what the engine holds into a new instance. */
   load(engine: Pick<Engine, 'scanResident'>): void {
     const rows = (kind: TxnRowKind) =>
       engine
@@ -391,7 +398,7 @@ export class RangeTransactions {
     this.#records.load(rows('record'), decodeRecord);
   }
 
-  /** Takes over what another range had: after a split its beginning, after a merge what the neighbour brings. */
+  /** Takes over the transactions of another range: of the parent after a split, or of the neighbour after a merge. */
   takeOver({ parts, records }: HandedTransactions): void {
     this.#parts.takeOver(parts);
     for (const record of records) this.#records.set(record.txnId, record);

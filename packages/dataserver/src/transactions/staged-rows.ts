@@ -6,14 +6,14 @@ export interface RowWrites {
 }
 
 /**
- * Replicated state that is kept in memory by name, and brought to the engine as a checkpoint begins: what came and went
- * since the last one is never written. The order in which it iterates depends on restarts and snapshots: nothing that
- * apply does may.
+ * Replicated state that is kept in memory by name, and written to the engine when a checkpoint begins: a row that came
+ * and went since the last checkpoint is never written. The order of iteration depends on restarts and snapshots, so
+ * apply must not depend on it.
  */
 export class StagedRows<T> {
   readonly #encode: (value: T) => Uint8Array;
   readonly #byName = new Map<string, T>();
-  /** Names whose rows in the engine differ from what is here. */
+  /** Names whose rows in the engine differ from the rows in memory. */
   readonly #changed = new Set<string>();
   /** Names that have rows in the engine. */
   readonly #stored = new Set<string>();
@@ -59,7 +59,7 @@ export class StagedRows<T> {
     this.#changed.clear();
   }
 
-  /** Takes up rows that `flush` wrote. */
+  /** Loads rows that `flush` wrote. */
   load(rows: readonly { readonly name: string; readonly bytes: Bytes }[], decode: (bytes: Bytes) => T): void {
     for (const { name, bytes } of rows) {
       this.#byName.set(name, decode(bytes));

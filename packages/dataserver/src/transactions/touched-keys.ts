@@ -1,5 +1,6 @@
 /**
- * Which plain keys and locks requests of one range read or may change: what intents keep them from (T2 of decision 19).
+ * Determines which plain keys and locks the requests of one range read or may change: these conflict with intents (T2
+ * of decision 19).
  */
 import type { LockId } from '@remora/lock';
 import {
@@ -13,12 +14,12 @@ import {
 } from '@remora/protocol';
 
 export interface Touching {
-  /** At a revision; 0: what is there now. */
+  /** `revision`: 0 reads the current state. */
   reads(range: KeyRange, revision: number): void;
   writes(range: KeyRange): void;
   /** Compares the version by which the lock is held. */
   requires(lock: LockId): void;
-  /** May end, begin or change the way in which the lock is held. */
+  /** The request may end, begin or change the way in which the lock is held. */
   changes(lock: LockId): void;
 }
 

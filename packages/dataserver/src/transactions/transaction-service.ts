@@ -7,7 +7,7 @@ import type { IntentWaitQueue } from './intent-wait-queue.ts';
 interface TransactionServiceDeps {
   readonly clock: Clock;
   readonly waits: IntentWaitQueue;
-  /** Absent: transactions that coordinators leave are ended only when another caller asks for it. */
+  /** If absent, abandoned transactions are finished only when another caller asks for it. */
   readonly transactionPeers?: TransactionPeers | undefined;
   readonly commands: Pick<CommandQueue, 'propose'>;
 }

@@ -6,10 +6,10 @@ export interface RevisionEvents {
 }
 
 /**
- * The most recent changes of a range, in memory, on every replica: what watches are served from without a scan.
+ * The most recent changes of a range, in memory on every replica. Watches are served from it without a scan.
  *
- * G1. It holds every event with a revision at or above `from`, and no others; dropping the oldest raises `from`, and
- *     lets go of its memory at once.
+ * G1. The ring holds every event with a revision at or above `from`, and no others; dropping the oldest event raises
+ *     `from`, and frees its memory at once.
  */
 export class EventRing {
   readonly #bytesMax: () => number;
@@ -36,7 +36,7 @@ export class EventRing {
     this.trim();
   }
 
-  /** Drops what is above the limit, but for the last group. */
+  /** Drops events above the limit, except the last group. */
   trim(): void {
     const bytesMax = this.#bytesMax();
     while (this.#bytes > bytesMax && this.#head < this.#groups.length - 1) this.#dropOldest();

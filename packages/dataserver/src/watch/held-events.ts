@@ -2,9 +2,8 @@ import type { KvEvent } from '@remora/protocol';
 import { bytesOf, type RevisionEvents } from './event-ring.ts';
 
 /**
- * Events that wait to be told, as a transaction over several ranges may still commit with an older revision: the order
- * of events is that of revisions, whatever the order in which they are applied (T6 of decision 19). Nearly always
- * empty.
+ * Events that are held back because a transaction over several ranges may still commit with an older revision: events
+ * are sent in the order of revisions, in whatever order they are applied (T6 of decision 19). Nearly always empty.
  */
 export class HeldEvents {
   /** Ascending by revision. */
@@ -19,7 +18,7 @@ export class HeldEvents {
     return this.#bytes;
   }
 
-  /** Infinity when there is none. */
+  /** Infinity when no events are held. */
   get first(): number {
     return this.#groups[0]?.revision ?? Number.POSITIVE_INFINITY;
   }
@@ -28,8 +27,8 @@ export class HeldEvents {
     let at = this.#groups.length;
     while (at > 0 && (this.#groups[at - 1]?.revision ?? 0) > revision) at--;
     const before = this.#groups[at - 1];
-    // Two parts of one transaction, whose ranges were merged: a revision is told as a whole, or a watch goes on behind
-    // half of it.
+    // Two parts of one transaction, whose ranges were merged. A revision is sent as a whole; otherwise a watch would
+    // continue behind half of it.
     if (before?.revision === revision) this.#groups[at - 1] = { revision, events: [...before.events, ...events] };
     else this.#groups.splice(at, 0, { revision, events });
     this.#bytes += bytesOf(events);

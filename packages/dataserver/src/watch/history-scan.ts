@@ -4,14 +4,14 @@ import { currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from '../
 import { decodeVersion, isDeletion, modRevisionOf, toKeyValue } from '../state/kv/record.ts';
 import { bytesOf, type RevisionEvents } from './event-ring.ts';
 
-/** Most events, and bytes of them, that one scan keeps; further ones are found by the next scan. */
+/** The largest number of events, and of their bytes, that one scan keeps; the next scan finds the others. */
 const EVENTS_MAX = 20_000;
 const BYTES_MAX = 16 * 1024 * 1024;
 
 interface Found {
   readonly revision: number;
   readonly event: KvEvent;
-  /** A current record: its predecessor is looked up in history when asked for. */
+  /** A current record: its predecessor is looked up in history when a watch wants it. */
   readonly needsPrev: boolean;
 }
 

@@ -1,23 +1,23 @@
 import { type Bytes, binaryString, compareBytes, prefixEnd } from '@remora/base';
 
-/** What is looked for by keys that it covers: one key, or those from `key` up to `end` (empty: no end). */
+/** An item of the index, found by the keys that it covers: one key, or those from `key` up to `end` (empty: no end). */
 export interface Spanned {
   readonly key: Bytes;
-  /** Undefined: `key` alone. */
+  /** Undefined: covers `key` alone. */
   readonly end: Bytes | undefined;
 }
 
 /**
- * Finds those that cover a key, among very many.
+ * Finds the items that cover a key among very many items.
  *
- * X1. Every key of a span begins with the span's stem: the key itself, the prefix of a prefix span, otherwise what
- *     start and end have in common. So whoever covers a key is found under one of the key's beginnings.
- * X2. Only beginnings as long as some stem are looked up. Spans are nearly always prefixes of a few lengths; those
- *     without a common beginning, such as all keys, share the empty stem and are looked at one by one.
+ * X1. Every key of a span begins with the span's stem: the key itself, the prefix of a prefix span, otherwise the
+ *     common prefix of start and end. So each item that covers a key is found under one of the key's prefixes.
+ * X2. Only prefixes as long as some stem are looked up. Spans are nearly always prefixes of a few lengths. Spans
+ *     without a common prefix, such as all keys, share the empty stem and are examined one by one.
  */
 export class SpanIndex<T extends Spanned> {
   readonly #byStem = new Map<string, Set<T>>();
-  /** How many stems there are of each length. */
+  /** The number of stems of each length. */
   readonly #lengths = new Map<number, number>();
 
   add(item: T): void {

@@ -9,12 +9,12 @@ import { covers, SpanIndex } from './span-index.ts';
 import { type StreamHub, type Watcher, type WatchSink, WatchStream, watchEnded } from './watch-stream.ts';
 
 export interface WatchHubOptions {
-  /** Memory for recent events, as it is now. */
+  /** The current memory limit for recent events. */
   readonly ringBytesMax: () => number;
   readonly logger: Logger;
-  /** The highest revision at or below which the range writes nothing any more. */
+  /** The closed revision: the range writes nothing more at or below it. */
   readonly closed: () => number;
-  /** No transaction that is prepared commits below this revision; infinity when none is. */
+  /** Prepared transactions commit at or above this revision; infinity if none is prepared. */
   readonly earliestCommit: () => number;
 }
 
@@ -22,34 +22,36 @@ export interface WatchHubOptions {
 const MESSAGE_EVENTS_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 /**
- * History scans at a time; further watches wait for their turn. So many messages may follow on a stream that blocks.
+ * History scans at a time; further watches wait for their turn. A blocked stream may receive this many messages more.
  */
 const SCANS_MAX = 4;
-/** In place of a question: the watch is told how far it is, and that answers nothing. */
+/** In place of a question: the watch receives its progress, and that answers no question. */
 const NO_QUESTION = 0;
 
 /**
  * The watches on one range.
  *
- * W1. A watch gets each event of its span once, in revision order, from its start on: `next` moves only with what
- *     was handed to its stream.
- * W2. Memory is bounded: a watch whose stream is behind falls out of sync and is caught up from the ring or from
+ * W1. A watch gets each event of its span once, in revision order, from its start on: `next` moves only with what was
+ *     handed to its stream.
+ * W2. Memory is bounded. A watch whose stream is behind falls out of sync, and is caught up from the ring or from
  *     history when the stream drains; nothing is queued for it.
- * W3. A watch that is not synced is in its stream's `behind`, or a scan of history is under way or waits for it; a
- *     stream that drains takes those that are behind in turn, so none of them starves.
- * W4. Nothing is told at or above the earliest revision at which a prepared transaction may commit. Events wait for
- *     that (`held`), as many as the ring may have bytes. Who is as far as is told but not as far as the ring begins,
- *     after a restart or when there were more, is `stalled`: it goes on from history when there is more to tell.
- * W5. Whoever is synced is told at each compaction how far it is, and so can go on behind that at another leader; and
- *     when its keys go to another range by a merge. What it was told last may be compacted by then: its keys may not
- *     have changed for long.
- * W6. A watch that cannot be told now how far it is, as it is not synced or its stream is behind, is in its stream's
- *     `asked`, and is told as soon as it can be: it may have nothing else to hear, and the caller waits. Events do not
- *     answer a question: a watch that is being caught up has further ones to come. The answer names at least what was
- *     closed for the question (`WatchSession` WS6). Where a merge meanwhile brought keys of which less is closed, the
- *     watch is told that, which answers nothing, and the gateway asks again.
- * W7. A watch from now on begins behind what is closed: some of that may not have been told yet to those who were
- *     there.
+ * W3. A watch that is not synced is in its stream's `behind`, or a scan of history is in progress or waits for it. A
+ *     stream that drains serves the watches that are behind in turn, so none of them starves.
+ * W4. No event at or above the earliest revision at which a prepared transaction may commit is sent. Such events wait
+ *     (`held`), up to the ring's limit in bytes. After a restart, or when there were more events than the limit, a
+ *     watch may have received everything that can be sent while the ring begins later. That watch is `stalled`: it
+ *     continues from history when there is more to send.
+ * W5. At each compaction every synced watch receives its progress, so it can continue behind that revision at another
+ *     leader. The same happens when its keys move to another range by a merge. The last progress that the watch
+ *     received may be compacted by then, because its keys may not have changed for long.
+ * W6. If a watch cannot receive its progress now, because it is not synced or its stream is behind, it is put into its
+ *     stream's `asked`, and receives its progress as soon as possible: it may receive nothing else, and the caller
+ *     waits. Events do not answer a question, because a watch that is being caught up has more of them to come. The
+ *     answer names at least the revision that was closed for the question (`WatchSession` WS6). If a merge meanwhile
+ *     brought keys with a lower closed revision, the watch receives that revision, which answers nothing, and the
+ *     gateway asks again.
+ * W7. A watch from now on begins behind the closed revision: some events at or below it may not have been sent yet to
+ *     the watches that existed before.
  */
 export class WatchHub implements StreamHub {
   readonly #engine: Engine;
@@ -67,7 +69,7 @@ export class WatchHub implements StreamHub {
   readonly #watchers = new Set<Watcher>();
   #scans = 0;
   readonly #waitingForScan: Watcher[] = [];
-  /** The compaction at which they were told last (W5). */
+  /** The compaction at which the watches last received their progress (W5). */
   #toldAt: number;
 
   constructor(engine: Engine, state: RangeState, options: WatchHubOptions) {
@@ -85,19 +87,19 @@ export class WatchHub implements StreamHub {
     return new EventRing({ from: this.#state.revision + 1, bytesMax: this.#ringBytesMax });
   }
 
-  /** Lets go of memory when the limit has fallen; called now and then. */
+  /** Frees memory when the limit has fallen; called periodically. */
   trim(): void {
     this.#ring.trim();
   }
 
-  /** The state was replaced by a snapshot: what the ring held may have gaps to what follows. */
+  /** A snapshot replaced the state: there may be gaps between the ring and what follows. */
   reset(): void {
     this.#dropRing();
   }
 
   /**
-   * Those who were to be told what is held find it in history, and so do they what a prepared transaction commits below
-   * the new ring: a merge brings a revision that may be above it.
+   * Watches that still wait for held events find them in history. They also find there what a prepared transaction
+   * commits below the start of the new ring: a merge brings a revision that may be above that commit.
    */
   #dropRing(): void {
     const next = this.#upTo + 1;
@@ -112,7 +114,7 @@ export class WatchHub implements StreamHub {
     }
   }
 
-  /** The highest revision up to which everything is told, or was never to be told here (W4). */
+  /** The highest revision up to which everything was sent, or never had to be sent here (W4). */
   get #upTo(): number {
     return Math.min(this.#state.revision, this.#earliestCommit() - 1, this.#held.first - 1);
   }
@@ -133,7 +135,7 @@ export class WatchHub implements StreamHub {
   }
 
   #tell(revision: number, events: readonly KvEvent[]): void {
-    if (revision < this.#ring.from) return; // of before the ring began: history has it (W4)
+    if (revision < this.#ring.from) return; // The event is older than the ring: history has it (W4).
     this.#ring.push(revision, events);
     if (this.#watchers.size === 0) return;
     for (const event of events) {
@@ -142,7 +144,7 @@ export class WatchHub implements StreamHub {
   }
 
   #offer(watcher: Watcher, revision: number, event: KvEvent): void {
-    // A watch may begin at a revision that is still to come.
+    // A watch may begin at a future revision.
     if (!watcher.synced || revision < watcher.next || !wanted(watcher, event)) return;
     if (watcher.pending.length === 0) this.#touched.push(watcher);
     watcher.pending.push(event);
@@ -183,8 +185,8 @@ export class WatchHub implements StreamHub {
   }
 
   /**
-   * W5. Its keys are another range's from now on, which writes them above this revision only, and may be compacted as
-   * far: whoever is synced goes on there behind it.
+   * W5. Another range has the keys from now on. It writes them only above this revision, and may be compacted up to it.
+   *     A synced watch continues there behind this revision.
    */
   leave(revision: number): void {
     const upTo = Math.max(this.#upTo, Math.min(revision, this.#earliestCommit() - 1, this.#held.first - 1));
@@ -256,7 +258,7 @@ export class WatchHub implements StreamHub {
     if (!watcher.gone) watcher.stream.behind.add(watcher);
   }
 
-  /** Brings a watch up to date, then marks it synced; pauses when its stream is behind. */
+  /** Brings a watch up to date, then marks it synced; pauses if its stream is behind. */
   #catchUp(watcher: Watcher): void {
     if (watcher.running || watcher.gone || watcher.synced) return;
     if (watcher.stream.blocked) return this.#fallBehind(watcher);
@@ -325,7 +327,10 @@ export class WatchHub implements StreamHub {
     if (!watcher.gone) this.#sendGroups(watcher, groups, upTo - 1);
   }
 
-  /** Sends what is wanted of `groups`, after which nothing up to `revision` is missing; false when it had to stop. */
+  /**
+   * Sends the wanted events of `groups`, after which nothing up to `revision` is missing; returns false if it had to
+   * stop.
+   */
   #sendGroups(watcher: Watcher, groups: Iterable<RevisionEvents>, revision: number): boolean {
     let batch: KvEvent[] = [];
     let bytes = 0;
@@ -342,7 +347,7 @@ export class WatchHub implements StreamHub {
       this.#fallBehind(watcher);
       return false;
     }
-    // With nothing to say the next event speaks for itself.
+    // If there is nothing to send, the next event carries the revision.
     if (batch.length > 0) this.#send(watcher, batch, revision);
     else watcher.next = Math.max(watcher.next, revision + 1);
     return true;
@@ -359,7 +364,7 @@ export class WatchHub implements StreamHub {
     watcher.stream.send(watchEnded(watcher.create.watchId, error, compactRevision));
   }
 
-  /** The stream has drained: what fell behind is caught up, in turn (W3). */
+  /** The stream has drained: the watches that fell behind are caught up in turn (W3). */
   resume(stream: WatchStream): void {
     for (const watcher of stream.behind) {
       if (stream.blocked) return;
@@ -372,7 +377,7 @@ export class WatchHub implements StreamHub {
     }
   }
 
-  /** Tells each watch of the stream how far it is, as soon as it can be told (W6). */
+  /** Sends each watch of the stream its progress as soon as possible (W6). */
   progress(stream: WatchStream, question: number): void {
     for (const watcher of stream.watchers.values()) {
       this.#ask(watcher, question);
@@ -399,7 +404,7 @@ export class WatchHub implements StreamHub {
     stream.send({ kind: 'progress', watchId: create.watchId, revision, question });
   }
 
-  /** Its events speak for one of which some are still to be sent. */
+  /** A watch with unsent events cannot announce its progress before them. */
   #canSay({ synced, pending, stream }: Watcher): boolean {
     return synced && pending.length === 0 && !stream.blocked;
   }

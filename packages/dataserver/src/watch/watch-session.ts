@@ -4,29 +4,32 @@ import type { ServedReplica } from '../range/served-replica.ts';
 import { type WatchStream, watchEnded } from './watch-stream.ts';
 
 /**
- * One gateway's stream of watches on this node; they may be on several ranges.
+ * One gateway's stream of watches on this node; the watches may be on several ranges.
  *
- * WS1. A watch begins only while this replica leads: a watch on a replica that does not would fall silent unnoticed.
- * WS2. What is cancelled or closed while it waits for its ReadIndex never begins.
- * WS3. It knows the replicas that its watches are on, and no other: the stream of one outlives many of them.
- * WS4. A watch "from now" begins behind every revision that anybody was given before it was asked for, whatever range
- *      that was for: it is told nothing that was acknowledged before, and nothing at or below the progress that another
- *      watch had announced. So the range closes the newest revision first. A range that counts by itself has closed it.
- * WS5. One that names its first revision begins once nothing comes below that any more, if that was given out before
- *      (CL6 of the range): who reads when it has begun, and does not see a change, is told of it.
- * WS6. A question how far the watches are is answered once the range has closed the newest revision that anybody was
- *      given before, so the answer names at least that one. Where that fails, the watches are told what is closed,
- *      which answers nothing, and the gateway asks again. A replica closes for one question at a time, and then for the
- *      last of those that came meanwhile, which answers them all.
+ * WS1. A watch begins only while this replica leads: on a replica that does not lead, a watch would stay silent without
+ *      notice.
+ * WS2. A watch that is cancelled or closed while it waits for its ReadIndex never begins.
+ * WS3. A session refers only to the replicas that its watches are on, because one stream outlives many replicas.
+ * WS4. A watch "from now" begins behind every revision that any client received before the watch was requested,
+ *      whatever range the revision was for. So the watch reports nothing that was acknowledged before, and nothing at
+ *      or below the progress that another watch announced. To ensure that, the range first closes the newest revision.
+ *      A range that counts by itself has closed it already.
+ * WS5. A watch that names its first revision begins once nothing more is written below that revision, if the revision
+ *      was allocated before (CL6 of the range). So a client that reads after the watch has begun, and does not see a
+ *      change, receives that change from the watch.
+ * WS6. A progress question is answered once the range has closed the newest revision that any client received before
+ *      the question, so the answer names at least that revision. If closing fails, the watches receive the closed
+ *      revision, which answers nothing, and the gateway asks again. A replica closes for one question at a time.
+ *      Questions that arrive meanwhile are answered together by the next closing.
  */
 export class WatchSession {
   readonly #find: (rangeId: number) => ServedReplica | ServiceError;
   readonly #context: StreamContext<WatchMessage>;
   readonly #streams = new Map<ServedReplica, WatchStream>();
-  /** Where each watch is. */
+  /** The replica of each watch. */
   readonly #replicas = new Map<number, ServedReplica>();
   readonly #beginning = new Set<number>();
-  /** WS6. Of replicas that close for a question: the last one that has come since; 0: none. */
+  /** WS6. For replicas that are closing for a question: the newest question that arrived since; 0: none. */
   readonly #questions = new Map<ServedReplica, number>();
 
   constructor(
@@ -73,7 +76,7 @@ export class WatchSession {
     const refusal = replica.watches.refusal(create);
     if (refusal !== undefined) return this.#refuse(watchId, refusal);
     this.#beginning.add(watchId);
-    // It begins at a state that holds what was committed when it was asked for.
+    // The watch begins at a state that contains everything that was committed when it was requested.
     replica.group.readIndex((refused) => {
       if (!this.#beginning.has(watchId)) return;
       if (refused !== undefined) return this.#begin(replica, create, replica.notLeader());
@@ -136,7 +139,7 @@ export class WatchSession {
   }
 }
 
-/** Whoever asks tries again. */
+/** The caller retries. */
 function notClosed(cause: ServiceError): ServiceError {
   return new ServiceError('UNAVAILABLE', `what was given out is not closed: ${cause.message}`, { cause });
 }

@@ -1,7 +1,10 @@
 import { type Bytes, ServiceError } from '@remora/base';
 import { currentRanges, type KvEvent, type WatchCreate, type WatchMessage } from '@remora/protocol';
 
-/** Where a stream of watch messages goes; `send` is false when the other side is behind (stop until it drains). */
+/**
+ * The outgoing side of a stream of watch messages. `send` returns false when the receiver is behind; the sender then
+ * stops until the stream drains.
+ */
 export interface WatchSink {
   send(message: WatchMessage): boolean;
 }
@@ -20,13 +23,16 @@ export interface Watcher {
   readonly key: Bytes;
   readonly end: Bytes | undefined;
   readonly stream: WatchStream;
-  /** Everything below was sent. */
+  /** Everything below this revision was sent. */
   next: number;
-  /** Synced: gets events as they are applied. Otherwise a catch-up is under way, or waits for the stream to drain. */
+  /**
+   * A synced watch gets events as they are applied. For any other, a catch-up is in progress, or waits for the stream
+   * to drain.
+   */
   synced: boolean;
   running: boolean;
   gone: boolean;
-  /** Found since the last flush. */
+  /** Events found since the last flush. */
   pending: KvEvent[];
 }
 
@@ -37,13 +43,14 @@ export class WatchStream {
   readonly #hub: StreamHub;
   readonly #sink: WatchSink;
   readonly watchers = new Map<number, Watcher>();
-  /** Not synced, and to be caught up when the stream drains; oldest first. */
+  /** Watches that are not synced and are caught up when the stream drains; oldest first. */
   readonly behind = new Set<Watcher>();
   /**
-   * To be told how far they are, when they can be, with the last question and what was closed for it (W6 of the hub).
+   * Watches that still have to receive their progress, with the last question and the revision that was closed for it
+   * (W6 of the hub).
    */
   readonly asked = new Map<Watcher, { readonly question: number; readonly closed: number }>();
-  /** Asked for while the stream was blocked: each is answered at least once, so they wait too. */
+  /** Watches requested while the stream was blocked. Each needs at least one answer, so they wait too. */
   readonly #waiting = new Map<number, WatchCreate>();
   #blocked = false;
   #closed = false;
@@ -57,7 +64,7 @@ export class WatchStream {
     return this.#blocked;
   }
 
-  /** Whether it carries no watch, and none waits to be carried. */
+  /** Whether the stream carries no watch and no watch waits for it. */
   get empty(): boolean {
     return this.watchers.size + this.#waiting.size === 0;
   }
@@ -81,7 +88,7 @@ export class WatchStream {
     if (watcher !== undefined) this.#hub.remove(watcher);
   }
 
-  /** `question`: 0 when what the range has closed does not answer one. */
+  /** `question`: 0 if the closed revision does not answer a question. */
   progress(question: number): void {
     this.#hub.progress(this, question);
   }
@@ -96,7 +103,7 @@ export class WatchStream {
     this.#hub.resume(this);
   }
 
-  /** Ends watches with an error: all of them, as when leadership moves, or those that `which` picks. */
+  /** Ends watches with an error: all of them (for example, when leadership moves), or those that `which` picks. */
   endAll(error: ServiceError, which: (create: WatchCreate) => boolean = () => true): void {
     for (const watcher of [...this.watchers.values()]) {
       if (!which(watcher.create)) continue;
@@ -119,7 +126,10 @@ export class WatchStream {
   }
 }
 
-/** The last message of a watch. Who is sent elsewhere is told where, as with an answer that refuses a request. */
+/**
+ * The last message of a watch. If the watch has to go elsewhere, the message contains the new route, like the answer to
+ * a refused request.
+ */
 export function watchEnded(watchId: number, error: ServiceError, compactRevision = 0): WatchMessage {
   const { code, message } = error;
   const ranges = currentRanges(error);

@@ -12,7 +12,7 @@ export interface LevelEngineOptions extends EngineOptions {
 }
 
 export interface LevelEngineDeps extends EngineDeps {
-  /** The directory of the database; made when it does not exist. No other process may have it open. */
+  /** The directory of the database; created if it does not exist. No other process may have it open. */
   readonly dir: string;
   readonly options: LevelEngineOptions;
 }

@@ -1,11 +1,11 @@
 /**
- * LevelDB behind the engine's store port. The one place that touches `level`.
+ * LevelDB behind the engine's store port. Only this file uses `level`.
  *
  * L1. The empty key is no row (P3): cursors begin above it.
  * L2. Iterators and snapshots are created natively in the call, so they show the database of that moment (P1).
- * L3. When LevelDB says that its files are damaged, that is a `StoreDamagedError`. It does not verify the checksums of
- *     its tables, and cannot be told to: checked-store.ts does.
- * L4. When it says that the disk failed, or is full, that is a `DiskFailedError`.
+ * L3. If LevelDB reports damaged files, the error is a `StoreDamagedError`. LevelDB does not verify the checksums of
+ *     its tables, and has no option for it: checked-store.ts verifies its own.
+ * L4. If LevelDB reports that the disk failed or is full, the error is a `DiskFailedError`.
  */
 import { type Bytes, DiskFailedError, EMPTY_BYTES, type Row, saysFull } from '@remora/base';
 import { Level } from 'level';
@@ -19,12 +19,12 @@ const SYNCED = { sync: true };
 export interface LevelTuning {
   /** LevelDB's cache of uncompressed blocks. */
   readonly cacheBytes: number;
-  /** LevelDB's own table in memory; up to two are held. */
+  /** The size of one of LevelDB's own tables in memory; up to two exist. */
   readonly writeBufferBytes: number;
 }
 
 type Database = Level<Buffer, Buffer>;
-/** Of a read: the database of that moment, rather than of now. */
+/** For a read: the database as it was at that moment, instead of now. */
 interface ReadAt {
   readonly snapshot?: ReturnType<Database['snapshot']>;
 }
@@ -67,7 +67,7 @@ export class LevelStore implements PersistentStore {
     return {
       get: (key) => this.#get(key, { snapshot }),
       cursor: (range) => this.#cursor(range, { snapshot }),
-      // A snapshot waits for the cursors on it, and its closing cannot fail otherwise.
+      // A snapshot waits for the cursors on it; there is no other reason for its closing to fail.
       release: () => void snapshot.close().catch(() => {}),
     };
   }
@@ -139,7 +139,7 @@ function openError(dir: string, error: unknown): unknown {
   return new StoreOpenError('UNREADABLE', `${dir} cannot be opened: ${reason}`, error);
 }
 
-/** LevelDB takes any byte array; the cast-free way to say so in its types is a Buffer over the same memory. */
+/** LevelDB takes any byte array. A Buffer over the same memory satisfies its types without a cast. */
 function asKey(bytes: Bytes): Buffer {
   if (Buffer.isBuffer(bytes)) return bytes;
   return bytes.length === 0 ? Buffer.from(EMPTY_BYTES) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
