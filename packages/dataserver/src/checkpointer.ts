@@ -2,50 +2,56 @@ import type { Clock, Engine, Logger, Timer } from '@remora/base';
 import type { Group, LogPosition } from '@remora/raft';
 
 export interface CheckpointOptions {
-  /** A checkpoint begins at least this often while there is something to write, or a log that could be cut by it. */
+  /** A checkpoint begins at least this often while there are changes to write, or a log that could be cut. */
   readonly intervalMs: number;
   /** … and when this much has changed in memory. */
   readonly bytes: number;
 }
 
-/** Puts what it keeps in memory into the engine; the function it returns is called once that is durable. */
+/**
+ * Writes what the participant keeps in memory into the engine; the returned function is called once that is durable.
+ */
 export type CheckpointParticipant = () => () => void;
 
 /**
- * Whether a participant has moved since it was staged last although nothing in the engine shows it: commands that
- * change nothing (a lock that is busy, a compare that fails) lengthen the log all the same.
+ * Whether a participant has moved since it was last staged although the engine did not change: commands that change
+ * nothing (a busy lock, a failed compare) lengthen the log all the same.
  */
 export type HasMoved = () => boolean;
 
 /** A replica whose state is checkpointed together with its applied position. */
 export interface CheckpointedReplica {
-  /** Puts what it keeps in memory into the engine. */
+  /** Writes what the replica keeps in memory into the engine. */
   stage(): void;
   readonly applied: () => LogPosition;
-  /** Whether its rows are being replaced by a snapshot (CP3); absent: never. */
+  /** Whether a snapshot is replacing its rows (CP3); absent: never. */
   readonly replacing?: () => boolean;
 }
 
-/** Entries applied since the last checkpoint that make one due although they changed nothing: the log is long. */
+/**
+ * The number of entries applied since the last checkpoint that makes one due even if they changed nothing: the log is
+ * long.
+ */
 const LOG_ENTRIES_UNCUT = 1_000;
 
-/** How often the size of what waits is looked at. */
+/** The interval at which the size of the waiting changes is checked. */
 const POLL_MS = 250;
 /** The same while nothing waits: an idle node is not woken for nothing. */
 const IDLE_POLL_MS = 1_000;
 
 /**
- * Decides when the engine is checkpointed, and tells the groups of a node what has become durable by it, so that
- * their logs may be cut.
+ * Decides when the engine is checkpointed, and reports to the groups of a node what has become durable, so that their
+ * logs may be cut.
  *
  * CP1. All participants are staged in the step in which the engine freezes its state, so one checkpoint holds each
  *      group's data together with its applied position (traps 15).
  * CP2. A log is cut only after the checkpoint that covers it is durable.
- * CP3. A replica whose rows are being replaced by a snapshot has no part in a checkpoint; the others have.
- * CP4. As long as the engine takes checkpoints, participants are staged in each, the ones after `stop` too: one that
- *      somebody waits for may begin behind the last, when more has been applied.
- * CP5. One is under way at a time, also when somebody who hears of its end asks for another before the one that waits
- *      has begun: of two, the first would be told what the other has only staged (CP2).
+ * CP3. A replica whose rows a snapshot is replacing does not take part in a checkpoint; the others do.
+ * CP4. As long as the engine takes checkpoints, participants are staged in each, also after `stop`: a checkpoint that a
+ *      caller waits for may begin after the last one, when more has been applied.
+ * CP5. Only one checkpoint is in progress at a time, even if a caller that sees its end asks for another before the
+ *      waiting one has begun. With two at once, the first would report as durable what the second has only staged
+ *      (CP2).
  */
 export class Checkpointer {
   readonly #engine: Engine;
@@ -80,7 +86,7 @@ export class Checkpointer {
     return () => this.#participants.delete(participant);
   }
 
-  /** Checkpoints a replica, and lets its group's log go up to what is durable (CP2). */
+  /** Checkpoints a replica, and lets its group cut the log up to what is durable (CP2). */
   addGroup(group: Pick<Group, 'checkpointed'>, replica: CheckpointedReplica): () => void {
     let staged = replica.applied();
     return this.add(
@@ -98,7 +104,7 @@ export class Checkpointer {
   /** Resolves when everything applied before the call is durable in the engine. */
   run(): Promise<void> {
     if (this.#running === undefined) return this.#start();
-    // The one under way may have frozen before the call: callers from now on share the one after it.
+    // The current checkpoint may have frozen its state before this call: callers from now on share the next one.
     this.#next ??= this.#running.then(() => this.#start());
     return this.#next;
   }
@@ -135,7 +141,9 @@ export class Checkpointer {
     return keys > 0 || [...this.#participants.values()].some((hasMoved) => hasMoved());
   }
 
-  /** A last checkpoint, so that the next start has no log to replay; then none by itself any more (CP4). */
+  /**
+   * Takes a last checkpoint, so that the next start has no log to replay; after that, none begins automatically (CP4).
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();

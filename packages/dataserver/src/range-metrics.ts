@@ -2,19 +2,19 @@ import { type Counter, type Histogram, LATENCY_BUCKETS_SECONDS, type Metrics } f
 import type { GrantEnd, HoldMode, LockResult, RefusalCode, Waiter } from '@remora/lock';
 import type { Limit, RangeMeter, SessionEnd } from './state/effects.ts';
 
-/** Grants are held from moments to days. */
+/** Grants are held between milliseconds and days. */
 const HOLD_BUCKETS_SECONDS: readonly number[] = [
   0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 86_400,
 ];
 const WAIT_BUCKETS_SECONDS: readonly number[] = [...LATENCY_BUCKETS_SECONDS, 30, 60, 300];
 const PLACE_BUCKETS: readonly number[] = [1, 2, 5, 10, 25, 50, 100, 250, 1_000, 10_000];
 
-/** In what way a lock is held or waited for; the values of a label. */
+/** How a lock is held or waited for; the values of a label. */
 const KINDS = { exclusive: 'exclusive', shared: 'shared', permits: 'semaphore', upgrade: 'upgrade' } as const;
 type Kind = (typeof KINDS)[keyof typeof KINDS];
 const HOW: readonly GrantEnd[] = ['released', 'expired', 'forced', 'converted'];
 
-/** Series of one kind of lock, bound once. */
+/** The series of one kind of lock, bound once. */
 interface OfKind {
   readonly immediate: Counter;
   readonly waited: Counter;
@@ -25,8 +25,8 @@ interface OfKind {
 }
 
 /**
- * Statistics of locks and sessions, over all ranges that the node leads. An entry that is applied while leadership
- * changes may be counted twice, or not at all.
+ * Statistics of locks and sessions, over all ranges that the node leads. An entry that is applied during a change of
+ * leader may be counted twice, or not at all.
  */
 export class RangeMetrics implements RangeMeter {
   readonly #kinds: Readonly<Record<Kind, OfKind>>;

@@ -52,42 +52,43 @@ export type SplittingPorts = Pick<SplitterDeps, 'askIds'>;
 export interface StoreDeps {
   readonly nodeId: number;
   readonly engine: Engine;
-  /** Where incoming snapshots are staged, under `snapshots/`. Its calls should not hold up the loop. */
+  /** Incoming snapshots are staged here under `snapshots/`. Its calls should not block the event loop. */
   readonly disk: Disk;
   readonly checkpointer: Checkpointer;
   readonly host: RaftHost;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly options: RangeOptions;
-  /** Where ranges that the master numbers get their revisions. */
+  /** The source of revisions for ranges that the master numbers. */
   readonly drawer: RevisionSource;
-  /** The way to the ranges of all nodes, for what they have to tell each other. */
+  /** The connection to the ranges of all nodes. */
   readonly others: OtherRanges;
-  /** All ranges, as the masters told last. */
+  /** All ranges, as the masters last reported them. */
   readonly knownRanges: () => readonly RangeDescriptor[];
-  /** What it takes to split ranges; without it none of them is. */
+  /** What splits need; without it no range is split. */
   readonly splitting?: SplittingPorts;
-  /** The way to other ranges, for what coordinators leave of transactions over several. */
+  /** The connection to other ranges, for transactions over several ranges that coordinators abandon. */
   readonly transactionPeers?: TransactionPeers;
   /** Calls to the stores of other nodes, and to this one. */
   readonly dialer: Pick<RpcDialer, 'channel'>;
   /**
-   * What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept.
+   * What the log held for each group when the node started. Each replica takes its own part out, so that nothing stays
+   * in memory.
    */
   readonly recovered: Map<GroupId, RecoveredGroup>;
   readonly onApplied?: OnApplied;
   /** Counts what its ranges apply while they lead. */
   readonly meter?: RangeMeter;
-  /** What is left on the node's disk; absent: that is not looked at. */
+  /** The free room on the node's disk; absent: it is not checked. */
   readonly room?: DiskRoom;
-  /** Something broke that the node must not go on with. */
+  /** Called for a failure after which the node must stop. */
   readonly onFailure: (error: unknown) => void;
 }
 
 const NO_SPLITS: OrderedSplit = { outcome: 'refused', reason: 'this node splits no ranges' };
 
 const HOUSEKEEPING_MS = 1_000;
-/** Recent events of a range keep at least so much memory, however many ranges there are. */
+/** The recent events of a range have at least this much memory, however many ranges there are. */
 const WATCH_RING_MIN = 64 * 1024;
 type Removing = () => Promise<void>;
 
@@ -95,23 +96,23 @@ type Removing = () => Promise<void>;
  * The ranges of one node.
  *
  * T1. A replica is created in one place (`createReplica`), once per range, and is durable before it votes (traps 13).
- * T2. Nothing is proposed that the log's codec would not read back (range-service.ts).
- * T3. A replica never runs with half a state: one whose rows a snapshot was replacing when the process ended runs once
- *     that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
- * T4. A replica that joins a range begins without membership and is brought in by a snapshot (host-api.ts `applied`):
- *     the descriptor that it is created by has the membership of the day, the log the changes that led there. So does
- *     one of a range that a split made or cut: its log does not begin with nothing.
- * T5. A replica that was removed from its range ends for good: it is taken away, with its log, its rows and its place
- *     in memory, and no other of that range is created here before (replicas/replica-ends.ts). It knows that it was
- *     removed when it applies that, or by the master's word or that of a member (replicas/removed-replica-notifier.ts),
- *     which counts from a `confVersion` above its own (design §5 ▸).
- * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log
- *     has a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
- * T7. No two replicas share keys, so none reads or changes what another has. A replica whose keys another has here yet,
- *     which has not applied a split of long ago say, or which is being taken away, is not created until that one is cut
- *     or gone (traps 12).
- * T8. Which replica of a range is the node's own says its held row, put with the first state and with the last
- *     (held-replicas.ts): a descriptor may name the next one already.
+ * T2. Nothing is proposed that the log's codec could not read back (range-service.ts).
+ * T3. A replica never runs with half a state. If a snapshot was replacing its rows when the process ended, the replica
+ *     runs once that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
+ * T4. A replica that joins a range begins without membership, and a snapshot brings it in (host-api.ts `applied`): its
+ *     descriptor has the current membership, and the log has the changes that led there. The same holds for a replica
+ *     of a range that a split made or cut, because the log of that range does not begin with an empty state.
+ * T5. A replica that was removed from its range ends for good: its log, its rows and its place in memory are deleted,
+ *     and until then no other replica of that range is created here (replicas/replica-ends.ts). The replica learns of
+ *     its removal when it applies it, or from the master or a member (replicas/removed-replica-notifier.ts), whose word
+ *     counts from a `confVersion` above the replica's own (design §5 ▸).
+ * T6. A replica's state row is durable before its group writes to the log (T1), and is deleted after the log. So if the
+ *     log has a range that the engine does not hold, the engine has lost it (docs/decisions/0012).
+ * T7. No two replicas share keys, so none reads or changes another's data. Another replica here may still have keys of
+ *     a new one, for example because it has not applied an old split, or because it is being removed. Then the new
+ *     replica is not created until the other is cut or gone (traps 12).
+ * T8. A replica's held row records which replica of the range is the node's own. It is written with the first state and
+ *     with the last (held-replicas.ts): a descriptor may already name the next one.
  * T9. The replica of a source of a merge ends when the target's has its keys (replicas/merged-replicas.ts MP1–MP3).
  */
 export class Store {
@@ -159,9 +160,9 @@ export class Store {
   }
 
   /**
-   * Takes up every replica that the engine knows: at once, or once the snapshot is installed that a crash interrupted
-   * (T3). Goes on with taking away what has ended (T5). Resolves when all of that is done; rejects when it cannot be
-   * done: the node must not go on.
+   * Starts every replica that the engine knows: at once, or after the snapshot that a crash interrupted is installed
+   * (T3). Continues the removal of ended replicas (T5). Resolves when all of that is done. Rejects when it cannot be
+   * done; then the node must stop.
    */
   async start(): Promise<void> {
     const interrupted = this.#installer.interrupted();
@@ -190,17 +191,17 @@ export class Store {
 
   async #resume(marker: InstallMarker): Promise<void> {
     await this.#installer.resume(marker);
-    if (this.#stopped) return; // the next start runs it: what was interrupted is whole by now
+    if (this.#stopped) return; // the next start runs it: the interrupted installation is complete by now
     const state = this.#deps.engine.get(stateKey(marker.rangeId));
     assert(state !== undefined, 'a snapshot carries the state of its range');
     for (const remove of this.#open(state)) await remove();
   }
 
   /**
-   * Creates the local replica of a range; does nothing when it is there. Resolves when it is durable and running.
-   * Rejects with `UNAVAILABLE` when it cannot be created now: while rows that it would share are being replaced or
-   * cleared away, also those of an earlier replica of the range, which goes first if it was removed since (T5), or
-   * while another one of the range is being created. Rejects with `INVALID_ARGUMENT` when it can never be.
+   * Creates the local replica of a range; does nothing if it exists. Resolves when the replica is durable and running.
+   * Rejects with `UNAVAILABLE` if it cannot be created now: while rows of its keys are being replaced or deleted, or
+   * while another replica of the range is being created. An earlier replica of the range that was removed since is
+   * deleted first (T5). Rejects with `INVALID_ARGUMENT` if the replica can never be created.
    */
   async createReplica(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
@@ -208,7 +209,7 @@ export class Store {
     if (running?.group.replicaId === replicaId) return;
     const creating = this.#replicas.creating(rangeId);
     if (creating !== undefined) {
-      await creating; // perhaps of another one
+      await creating; // perhaps another replica
       if (this.#stopped || this.#replicas.get(rangeId)?.replica.group.replicaId === replicaId) return;
       throw new ServiceError('UNAVAILABLE', `another replica of range ${rangeId} was being created; try again later`);
     }
@@ -221,14 +222,14 @@ export class Store {
   }
 
   /**
-   * The master, or a member, says that a replica is none of its range any more, as of this `confVersion`. Nothing
-   * happens when it is not here, or when what it knows itself is not older (T5).
+   * The master or a member reports that a replica does not belong to its range as of this `confVersion`. Nothing
+   * happens if the replica is not here, or if its own membership is not older (T5).
    */
   removeReplica(removed: RemovedReplica): void {
     this.#ends.removed(removed);
   }
 
-  /** A replica on another node asks for votes in a range, and is no member of it as far as is known here. */
+  /** A replica on another node asks for votes in a range, and is not a member as far as this node knows. */
   nonMemberHeard(rangeId: number, sender: { readonly replicaId: number; readonly node: number }): void {
     const running = this.#replicas.get(rangeId);
     if (running !== undefined) this.#removedReplicaNotifier.heard(running.replica.state.descriptor, sender);
@@ -250,8 +251,8 @@ export class Store {
   }
 
   /**
-   * The replica of a range that a split has just made, on this node: durable together with its parent's split, then
-   * running (range/reshape/splits.ts S1, S2, S7).
+   * Starts the replica of a range that a split has just made on this node: first it becomes durable together with its
+   * parent's split, then it runs (range/reshape/splits.ts S1, S2, S7).
    */
   #adopt(child: SplitOff, parent: ReplicaContext): Promise<void> {
     const { start } = child;
@@ -259,11 +260,10 @@ export class Store {
     const { rangeId } = descriptor;
     const { nodeId, checkpointer, logger, onFailure } = this.#deps;
     const own = descriptor.replicas.find((replica) => replica.nodeId === nodeId);
-    // Not in this step: the entry that is the split is not applied whole yet (A6 of the range state).
+    // Not in this step: the split's entry is not applied completely yet (A6 of the range state).
     const durable = Promise.resolve().then(() => checkpointer.run());
     if (own === undefined || !this.#held.accepts(rangeId, own.replicaId)) return durable; // S6
-    // The parent may be on its way out already: it was applying what came before its end was known (RM4 of the
-    // remover).
+    // The parent may be ending already: it was applying entries from before its end was known (RM4 of the remover).
     const sharing = this.#sharing(descriptor, rangeId) ?? parent.rangeId;
     assert(sharing === parent.rangeId, 'T7: a range has no keys that another one has');
     const replica = this.#replica(descriptor, conf, start);
@@ -272,13 +272,14 @@ export class Store {
     const beginning = splitOffBeginning(child, own.replicaId, parent);
     const done = this.#replicas.create({ rangeId, span: descriptor }, async () => {
       await durable;
-      // Not resolved: it takes no part in checkpoints, so the parent's rows have to stay (range/reshape/splits.ts S8).
+      // Not resolved: the child takes no part in checkpoints, so the parent's rows have to stay
+      // (range/reshape/splits.ts S8).
       if (this.#stopped) throw new ServiceError('UNAVAILABLE', 'the node is stopping');
       this.#run(replica, own.replicaId, beginning);
       logger.info({ range: rangeId, replica: own.replicaId, of: parent.rangeId }, 'split off a range');
     });
     done.catch((error: unknown) => {
-      if (!this.#stopped) onFailure(error); // a failed checkpoint is told by the engine as well
+      if (!this.#stopped) onFailure(error); // the engine reports a failed checkpoint as well
     });
     return done;
   }
@@ -293,7 +294,7 @@ export class Store {
     throw new ServiceError('UNAVAILABLE', message, { details: { rangeId } });
   }
 
-  /** Another range that has keys of the span here (T7). */
+  /** Returns another range that has keys of the span here (T7). */
   #sharing(span: Span, rangeId: number): number | undefined {
     return this.#replicas.sharing(span, rangeId) ?? this.#beingRemoved(span, rangeId);
   }
@@ -304,15 +305,15 @@ export class Store {
   }
 
   /**
-   * The ranges here that are not known by this epoch, or a later one: their membership has changed, or they were cut,
-   * or a split made them. A follower's word is as good as the leader's, and may be the only one: a range that waits for
-   * a replica to be created may have no leader until it is.
+   * Returns the ranges here whose epoch is later than the known one, or not known: their membership has changed, or
+   * they were cut, or a split made them. A follower's report is as good as the leader's, and may be the only one: a
+   * range that waits for the creation of a replica may have no leader until then.
    */
   changedSince(epochOf: (rangeId: number) => Epoch | undefined): readonly RangeDescriptor[] {
     return this.#replicas.changedSince(epochOf);
   }
 
-  /** Runs a replica, or gives what takes away what is left of it. (T5, T8) */
+  /** Runs a replica, or returns a function that deletes what is left of it (T5, T8). */
   #open(state: Uint8Array): readonly Removing[] {
     const { descriptor, conf } = decodeRangeMeta(state);
     const held = this.#held.of(descriptor.rangeId) ?? this.#heldBefore(descriptor);
@@ -322,7 +323,7 @@ export class Store {
     return [];
   }
 
-  /** Versions without held rows knew the own replica by the descriptor. */
+  /** Versions without held rows found the node's own replica in the descriptor. */
   #heldBefore({ rangeId, replicas }: RangeDescriptor): HeldReplica {
     const own = replicas.find(({ nodeId }) => nodeId === this.#deps.nodeId);
     if (own !== undefined) this.#held.begins(rangeId, own.replicaId);
@@ -391,7 +392,7 @@ export class Store {
     });
   }
 
-  /** When its ranges are split by themselves, from now on. */
+  /** Sets the policy for automatic splits from now on. */
   splitBy(policy: SplitPolicy): void {
     this.#splitPolicy = policy;
   }

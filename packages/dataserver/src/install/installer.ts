@@ -1,16 +1,18 @@
 /**
- * Installs snapshots: first staged in a file, then put in the place of the replica's rows (docs/decisions/0006).
+ * Installs snapshots: a snapshot is first staged in a file, then replaces the replica's rows (docs/decisions/0006).
  *
- * I1. Until the staged file is complete, checked and durable, the replica is untouched: whatever breaks off before
- *     leaves it exactly as it was, and the file is removed, at the latest at the next start.
+ * I1. Until the staged file is complete, checked and durable, the replica is untouched. If the transfer breaks off
+ *     earlier, the replica stays exactly as it was, and the file is removed, at the latest at the next start.
  * I2. The marker then makes the new state the replica's, whatever happens: from that moment on only a broken invariant
- *     ends the work early, and the next start does it again from the file, before the replica runs.
- * I3. While rows are being replaced, nobody reads or changes them (`begins`, `replaced`), and no replica that shares
+ *     ends the work early, and the next start repeats it from the file before the replica runs.
+ * I3. While rows are being replaced, nothing reads or changes them (`begins`, `replaced`), and no replica that shares
  *     keys with them is created (`replacing`).
- * I4. The file goes after the marker: a marker whose file is gone was removed before, and the engine has lost that.
+ * I4. The file is deleted after the marker. So if a marker's file is missing, the marker was removed before, and the
+ *     engine has lost that removal.
  * I5. Memory is bounded by a frame of the stream and a batch of the engine, whatever the size of the snapshot.
- * I6. What goes is what the replica had and what the snapshot brings: a range may have been cut or grown in between.
- *     Keys that another replica here has by now keep a snapshot out, until that one is cut too or gone (traps 12).
+ * I6. The deleted rows are those that the replica had and those that the snapshot brings: the range may have been cut
+ *     or extended in between. If another replica here has some of these keys by now, the snapshot is refused until that
+ *     replica is cut or gone (traps 12).
  */
 import {
   assert,
@@ -34,12 +36,12 @@ import { discardUnfinished, type StagedFile, StagedFiles } from './staged-files.
 
 export interface InstallerDeps {
   readonly engine: Engine;
-  /** Where snapshots are staged; its calls should not hold up the loop. */
+  /** Where snapshots are staged; its calls should not block the event loop. */
   readonly disk: Disk;
   readonly logger: Logger;
 }
 
-/** What says that other replicas here have ended; `written` is called when that is durable. */
+/** The rows that record the end of other replicas here; `written` is called when they are durable. */
 export type Endings = NonNullable<Rebuild['withMarker']>;
 
 export const NO_ENDINGS: Endings = { rows: [], written: () => {} };
@@ -49,26 +51,26 @@ export interface InstallTarget {
   readonly rangeId: number;
   readonly replicaId: number;
   readonly meta: SnapshotMeta;
-  /** The keys that it has now. Nothing is applied to it until the installation has ended. */
+  /** The keys that the replica has now. Nothing is applied to it until the installation has ended. */
   readonly span: Span;
-  /** Resolves when nothing that others rely on is in its state only: a range that was split off it, say. */
+  /** Resolves when no other range relies on the replica's state, such as a range that was split off it. */
   readonly settled: () => Promise<void>;
-  /** Another range that has keys of this span here (I6). */
+  /** Returns another range that has keys of this span here (I6). */
   readonly sharing: (span: Span) => number | undefined;
   /**
-   * The rows of this span are about to go: from now on it neither reads nor changes them (I3). Gives what is to become
-   * durable with the marker: the end of ranges whose keys the snapshot brings.
+   * The rows of this span are about to be deleted: from now on the replica neither reads nor changes them (I3). Returns
+   * what becomes durable with the marker: the end of ranges whose keys the snapshot brings.
    */
   readonly begins: (span: Span) => Endings;
-  /** Its new rows are there, durably; called in the step in which they become visible. */
+  /** The new rows are durable; called in the step in which they become visible. */
   readonly replaced: () => void;
 }
 
 const DIR = 'snapshots';
 
 /**
- * Removes what was received in part when the node ended. Called before its log and its engine are opened: they need
- * room, and it may be what has filled the disk.
+ * Removes files that were received in part when the node ended. Called before the node's log and engine are opened:
+ * they need room, and these files may have filled the disk.
  */
 export function discardUnfinishedSnapshots(disk: Disk): Promise<void> {
   return discardUnfinished(disk, DIR);
@@ -87,7 +89,10 @@ export class Installer {
     this.#files = new StagedFiles(deps.disk, DIR);
   }
 
-  /** What a crash interrupted: each is to be ended by `resume`. Called once, before anything else. */
+  /**
+   * Markers of installations that a crash interrupted: each must be finished by `resume`. Called once, before anything
+   * else.
+   */
   interrupted(): readonly InstallMarker[] {
     for (const { value } of this.#deps.engine.scanResident(allInstallsSpan())) {
       const marker = decodeMarker(value);
@@ -96,7 +101,7 @@ export class Installer {
     return [...this.#markers.values()];
   }
 
-  /** Removes files that no marker names (I1). What is received from now on waits for it. */
+  /** Removes files that no marker names (I1). New snapshots wait for it. */
   clean(): Promise<void> {
     this.#cleaned = this.#clean();
     return this.#cleaned;
@@ -107,7 +112,10 @@ export class Installer {
     if (stale.length > 0) this.#deps.logger.info({ files: stale }, 'removed snapshots that were not received whole');
   }
 
-  /** The range whose rows are being replaced and that shares keys with the span; undefined when there is none (I3). */
+  /**
+   * Returns the range whose rows are being replaced and that shares keys with the span; undefined if there is none
+   * (I3).
+   */
   replacing(span: Span): number | undefined {
     for (const marker of this.#markers.values()) if (spansOverlap(span, marker.span)) return marker.rangeId;
     return undefined;
@@ -135,8 +143,8 @@ export class Installer {
   }
 
   /**
-   * Ends what a crash interrupted. Rejects with an `InvariantError`, or with a `StoreDamagedError` when there is
-   * nothing to end it with; the node must not go on then.
+   * Finishes an installation that a crash interrupted. Rejects with an `InvariantError`, or with a `StoreDamagedError`
+   * if the file is missing; then the node must stop.
    */
   async resume(marker: InstallMarker): Promise<void> {
     const { rangeId, applied, file } = marker;
@@ -168,7 +176,7 @@ export class Installer {
         failure: (cause) => failure(marker, cause),
       });
     } catch (error) {
-      // The node is on its way down and the replica is between two states: nobody may take it for either.
+      // The node is shutting down and the replica is between two states: nothing may use either of them.
       if (this.#stopped) return new Promise(() => {});
       throw error instanceof InvariantError ? error : failure(marker, error);
     }
@@ -193,7 +201,7 @@ export class Installer {
     });
   }
 
-  /** The node is stopping: what is under way is left to the next start. */
+  /** The node is stopping: the next start finishes what is in progress. */
   stop(): void {
     this.#stopped = true;
   }
@@ -215,7 +223,7 @@ interface Staging {
   install(file: StagedFile, span: Span, progress: () => void): Promise<void>;
 }
 
-/** One snapshot on its way into its file (I1). */
+/** Receives one snapshot into its file (I1). */
 class Incoming implements SnapshotReceiver {
   readonly #target: InstallTarget;
   readonly #staging: Staging;
@@ -265,7 +273,7 @@ class Incoming implements SnapshotReceiver {
     throw new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 
-  /** What cannot be removed now goes at the next start. */
+  /** A file that cannot be removed now is removed at the next start. */
   abort(): void {
     const file = this.#file;
     this.#file = undefined;
@@ -277,7 +285,7 @@ class Incoming implements SnapshotReceiver {
       .catch(() => undefined);
   }
 
-  /** Nothing rests on the file yet: a disk that fails here costs the transfer and no more. */
+  /** Nothing depends on the file yet: if the disk fails here, only the transfer fails. */
   async #onDisk(work: () => Promise<void>): Promise<void> {
     try {
       await work();

@@ -3,15 +3,15 @@ import { schema, storedRow } from '@remora/protocol';
 import type { LogPosition } from '@remora/raft';
 
 /**
- * The durable marker (design §6 ▸): the rows of a replica are being replaced by a staged snapshot. Whoever finds it at
- * start finishes the work before anything else touches the replica.
+ * The durable marker (design §6 ▸): a staged snapshot is replacing the rows of a replica. A node that finds the marker
+ * at its start finishes the work before anything else touches the replica.
  */
 export interface InstallMarker {
   readonly rangeId: number;
   readonly replicaId: number;
-  /** All keys whose rows go: those that the replica had, and those that the snapshot brings. */
+  /** All keys whose rows are deleted: those that the replica had, and those that the snapshot brings. */
   readonly span: Span;
-  /** The position that the snapshot stands for. */
+  /** The applied position of the snapshot. */
   readonly applied: LogPosition;
   /** The staged file, and its length. */
   readonly file: string;
@@ -21,7 +21,7 @@ export interface InstallMarker {
 const { added, bytes, field, flat, struct, text, uint } = schema;
 const UNBOUNDED = { since: '0.1.0', absent: EMPTY_BYTES };
 
-/** Version 2 has the bounds of the span, which version 1 lacks: there the span is all keys. */
+/** Version 2 has the bounds of the span; version 1 has none, and means all keys. */
 const MARKER_ROW = storedRow(
   'the marker of a snapshot',
   struct('marker of a snapshot', {

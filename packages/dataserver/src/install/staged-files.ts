@@ -1,19 +1,19 @@
 import type { Bytes, Disk, DiskFile } from '@remora/base';
 
-/** Behind the name of a file that is not complete (F3). */
+/** Suffix of the name of an incomplete file (F3). */
 const UNFINISHED = '.part';
-/** Synced this often, so that the last sync does not hold up the disk for everyone. */
+/** The file is synced after this many bytes, so that the last sync does not block the disk for long. */
 const SYNC_BYTES = 8 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 
 /**
  * The files of incoming snapshots, in one directory of the node.
  *
- * F1. A file belongs to one transfer and is named once per life of the process; `discardExcept` empties the directory
- *     of everything older before the first is made.
- * F2. What `commit` resolved for is durable, name and contents.
- * F3. Until then it has another name: whatever is found under such a one, nobody rests on. So a node that a snapshot
- *     has filled the disk of makes room again before it opens anything that needs some (`discardUnfinished`).
+ * F1. A file belongs to one transfer and is named once per life of the process; `discardExcept` removes everything
+ *     older from the directory before the first file is made.
+ * F2. Once `commit` resolves, the file is durable, name and contents.
+ * F3. Until then it has another name, and nothing depends on a file with such a name. So a node whose disk was filled
+ *     by a snapshot frees that room before it opens anything that needs some (`discardUnfinished`).
  */
 export class StagedFiles {
   readonly #disk: Disk;
@@ -25,7 +25,7 @@ export class StagedFiles {
     this.#dir = dir;
   }
 
-  /** Removes what earlier lives of the process left behind, except the named files (F1). */
+  /** Removes the files of earlier lives of the process, except the named files (F1). */
   async discardExcept(kept: ReadonlySet<string>): Promise<readonly string[]> {
     await this.#disk.makeDir(this.#dir);
     await this.#disk.syncDir('');
@@ -79,7 +79,7 @@ export class StagedFiles {
   }
 }
 
-/** F3. Called before anything else of a node is opened: its disk may be full. */
+/** F3. Called before any other part of a node is opened: its disk may be full. */
 export async function discardUnfinished(disk: Disk, dir: string): Promise<void> {
   for (const name of await disk.list(dir)) if (name.endsWith(UNFINISHED)) await disk.remove(`${dir}/${name}`);
 }
@@ -93,7 +93,7 @@ function numberOf(name: string): number {
 export class StagedFile {
   readonly name: string;
   readonly #file: DiskFile;
-  /** Gives it its name, durably. */
+  /** Gives the file its final name, durably. */
   readonly #named: () => Promise<void>;
   #bytes = 0;
   #unsynced = 0;
@@ -105,7 +105,7 @@ export class StagedFile {
     this.#named = named;
   }
 
-  /** The name that it has now (F3). */
+  /** The current name (F3). */
   get nameNow(): string {
     return this.#isNamed ? this.name : this.name + UNFINISHED;
   }

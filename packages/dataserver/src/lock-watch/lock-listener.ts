@@ -25,19 +25,19 @@ import type { Spanned } from '../watch/span-index.ts';
 
 type Events = Extract<LockNews, { readonly type: 'events' }>;
 
-/** What is listened to: one lock, or those of a namespace that lie in a span. */
+/** What a listener listens to: one lock, or the locks of a namespace within a span. */
 export interface Listened {
   readonly namespace: string;
-  /** The name of the one, or what all names begin with. */
+  /** The name of the one lock, or the common prefix of all names. */
   readonly name: Bytes;
   readonly single: boolean;
   readonly span: Span;
 }
 
 export interface ListenerSink {
-  /** False when the other side is behind: stop until `drained`. */
+  /** Returns false if the receiver is behind: stop until `drained`. */
   send(news: readonly LockNews[]): boolean;
-  /** It listens no longer. */
+  /** The listener has ended. */
   end(error: ServiceError): void;
 }
 
@@ -48,30 +48,30 @@ export interface ListenerDeps {
   readonly revision: () => number;
 }
 
-/** How many of those who were named are still there, at least; infinite where all were named. */
+/** A lower bound of how many named holders and waiters are still there; infinite if all were named. */
 interface Named {
   readonly holders: number;
   readonly waiters: number;
 }
 
-/** Locks whose state is told at a time: others are served in between. */
+/** Locks whose state is sent at a time: other work runs in between. */
 const PAGE_LOCKS = 100;
-/** Locks that are remembered while the other side is behind; with more of them it begins anew. */
+/** Locks that are remembered while the receiver is behind; with more of them, the listing starts over. */
 const MISSED_MAX = 1_000;
-/** Locks of which it is known that not all were named (LL5); of others nobody is named when those have left. */
+/** Locks for which not all were named (LL5); for any others, nobody is named once those have left. */
 const PARTIAL_MAX = MISSED_MAX;
 
 /**
- * One who listens to locks of a range.
+ * A listener to locks of a range.
  *
- * LL1. Of each lock it is told first how it is, and then all that happens to it, in order, with nothing left out. Where
- *      something has to be left out, because it is behind, the next thing it hears of that lock is how it is.
- * LL2. States are told in the order of names, some at a time. Of a lock whose turn is still to come nothing is said.
- * LL3. Of locks that are free nothing is said, unless it is the only one or something was said before; `begin` says so
- *      of all at once.
- * LL4. Nothing is queued for one who is behind, but the names of at most MISSED_MAX locks.
- * LL5. A state names the first holders and waiters only, and events add no names where some are missing. When those who
- *      were named have left, it is told how the lock is once more: the next ones are named then.
+ * LL1. For each lock the listener first receives the state, and then all events, in order and without gaps. If events
+ *      have to be left out because the receiver is behind, the next message about that lock is its state.
+ * LL2. States are sent in the order of names, some at a time. Nothing is sent about a lock whose turn is still to come.
+ * LL3. Nothing is sent about free locks, unless it is the only lock or something was sent before; `begin` covers all of
+ *      them at once.
+ * LL4. Nothing is queued for a receiver that is behind, except the names of at most MISSED_MAX locks.
+ * LL5. A state names only the first holders and waiters, and events add no names where some are missing. When all named
+ *      ones have left, the state is sent once more, and names the next ones.
  */
 export class LockListener implements Spanned {
   readonly key: Bytes;
@@ -79,16 +79,16 @@ export class LockListener implements Spanned {
   readonly sink: ListenerSink;
   readonly #deps: ListenerDeps;
   readonly #listened: Listened;
-  /** LL2. The keys before it were listed. */
+  /** LL2. The keys before this one were listed. */
   #upTo: Bytes;
   #after: Bytes = EMPTY_BYTES;
   #listing = false;
-  /** The next page is about to be told. */
+  /** The next page is about to be sent. */
   #scheduled = false;
   #blocked = false;
   #closed = false;
   #pending: Events[] = [];
-  /** LL1. Locks of which something was left out; undefined when they are too many. */
+  /** LL1. Locks with events that were left out; undefined if there are too many. */
   #missed: Map<string, LockId> | undefined = new Map();
   /** LL5. Locks of which not all holders or waiters were named. */
   readonly #partial = new Map<string, Named>();
@@ -123,7 +123,7 @@ export class LockListener implements Spanned {
     this.#closed = true;
   }
 
-  /** Whether there is something to flush. */
+  /** Returns whether there is something to flush. */
   take(news: Events): boolean {
     const start = lockPrefix(news.lock);
     if (this.#listing && compareBytes(start, this.#upTo) >= 0) return false; // LL2
@@ -181,7 +181,7 @@ export class LockListener implements Spanned {
 
   drained(): void {
     this.#blocked = false;
-    this.flush(); // what came before is not told behind a later state
+    this.flush(); // earlier events must not follow a later state
     if (this.#missed === undefined) this.begin();
     else this.#goOn();
   }
@@ -229,12 +229,12 @@ export class LockListener implements Spanned {
     this.#scheduled = true;
     this.#deps.clock.setImmediate(() => {
       this.#scheduled = false;
-      this.flush(); // what came before, in an entry that is not applied whole yet, is not told behind a later state
+      this.flush(); // events of an entry that is not completely applied yet must not follow a later state
       this.#goOn();
     });
   }
 
-  /** Those whose wait is over are shown as well, as they are told of when they leave. */
+  /** Also includes waiters whose wait is over, because their leaving is reported. */
   #query(query: LockQuery) {
     const { engine } = this.#deps;
     const view = {

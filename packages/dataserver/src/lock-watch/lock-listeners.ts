@@ -5,10 +5,10 @@ import { SpanIndex } from '../watch/span-index.ts';
 import { type Listened, type ListenerDeps, type ListenerSink, LockListener } from './lock-listener.ts';
 
 /**
- * Those who listen to the locks of one range, at its leader. While nobody does, a command pays for one look at a
- * number.
+ * The listeners to the locks of one range, at its leader. Without listeners, a command only compares a number.
  *
- * What happens to locks is kept nowhere: listening begins with what is, and goes on with what comes (lock-listener.ts).
+ * Lock events are not stored: a listener begins with the current state, and continues with new events
+ * (lock-listener.ts).
  */
 export class LockListeners implements LockAudience {
   readonly #deps: ListenerDeps;
@@ -24,7 +24,7 @@ export class LockListeners implements LockAudience {
     return this.#all.size;
   }
 
-  /** Begins to tell a listener, at once: the state that is applied has to be current. */
+  /** Starts a listener at once: the applied state has to be current. */
   add(listened: Listened, sink: ListenerSink): LockListener {
     const listener = new LockListener(this.#deps, listened, sink);
     this.#all.add(listener);
@@ -40,7 +40,7 @@ export class LockListeners implements LockAudience {
     listener.close();
   }
 
-  /** Ends those whose locks `which` picks: they have to listen elsewhere. */
+  /** Ends the listeners whose locks `which` picks: they have to listen elsewhere. */
   endAll(error: ServiceError, which: (span: Span) => boolean = () => true): void {
     for (const listener of [...this.#all]) {
       if (!which(listener.span)) continue;
@@ -65,7 +65,7 @@ export class LockListeners implements LockAudience {
     });
   }
 
-  /** Sends what was published since the last call; called when an entry has been applied whole. */
+  /** Sends what was published since the last call; called when an entry has been applied completely. */
   flush(): void {
     if (this.#touched.size === 0) return;
     for (const listener of this.#touched) listener.flush();

@@ -7,11 +7,11 @@ import type { LockListener } from './lock-listener.ts';
 type Context = StreamContext<readonly LockNews[]>;
 
 /**
- * Serves one stream of what happens to locks of one range.
+ * Serves one stream of events of the locks of one range.
  *
- * LW1. It begins only while this replica leads, with a state that holds what was committed when it was asked for; it
- *      ends as soon as the replica leads no longer, or the locks are not all its range's any more.
- * LW2. What is closed while it waits for its ReadIndex never begins.
+ * LW1. The stream begins only while this replica leads, with a state that contains everything committed when it was
+ *      requested. It ends as soon as the replica no longer leads, or some of the locks no longer belong to its range.
+ * LW2. A stream that is closed while it waits for its ReadIndex never begins.
  */
 export class LockWatchSession implements StreamSink<LockWatchRequest> {
   readonly #context: Context;
@@ -44,7 +44,7 @@ export class LockWatchSession implements StreamSink<LockWatchRequest> {
       send: (news) => this.#context.send(news),
       end: (error) => this.#context.end(error),
     });
-    // The other side may have closed it as it was told how things are.
+    // The receiver may have closed the stream while the first state was sent.
     if (this.#closed) this.onClose();
   }
 

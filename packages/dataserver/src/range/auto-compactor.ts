@@ -1,9 +1,9 @@
-/** Periods per retention time: how finely the age of a revision is known. */
+/** Samples per retention time: how precisely the age of a revision is known. */
 const SAMPLES = 10;
 
 /**
- * Decides when a leader proposes a compaction, so that versions stay readable for about the retention time.
- * Ages are counted from when this leader saw a revision; a new leader begins anew, which only keeps more.
+ * Decides when a leader proposes a compaction, so that versions stay readable for about the retention time. Ages are
+ * counted from when this leader saw a revision; a new leader starts counting again, which only keeps versions longer.
  */
 export class AutoCompactor {
   readonly #retentionMs: number;

@@ -3,15 +3,15 @@ import { currentKey, historyKey, parseHistoryKey } from '../state/keys.ts';
 import { isDeletion, modRevisionOf } from '../state/kv/record.ts';
 
 /**
- * Removes versions that a compaction made unreadable. Each replica does so for itself, in the background: what it
- * removes can no longer be seen by anybody, so replicas need not agree on when (A1 of the range state holds).
+ * Removes versions that a compaction made unreadable. Each replica does so for itself, in the background: no read can
+ * see the removed versions any more, so replicas need not agree on when (A1 of the range state holds).
  *
- * HC1. At compact revision C a put at revision r goes when a later version of its key has a revision at or below C;
- *      a deletion goes when r < C. What a read or a watch at C or later can see stays.
- * HC2. What goes of one key goes oldest first: a put must not outlive the deletion that hid it.
- * HC3. Memory is bounded: a version is judged when its successor is seen, and nothing but it is kept.
- * HC4. A version and its successor are those of one moment: one that is current when the pass begins, and deleted while
- *      it runs, is a successor still.
+ * HC1. At compact revision C a put at revision r is removed if a later version of its key has a revision at or below C;
+ *      a deletion is removed if r < C. Everything that a read or a watch at C or later can see stays.
+ * HC2. The versions of one key are removed oldest first: a put must not outlive the deletion that hid it.
+ * HC3. Memory is bounded: a version is judged when its successor is seen, and only that version is kept.
+ * HC4. A version and its successor are those of one moment: a version that is current when the pass begins, and deleted
+ *      while it runs, still counts as a successor.
  */
 export class HistoryCollector {
   readonly #engine: Engine;
@@ -23,7 +23,7 @@ export class HistoryCollector {
   #done = 0;
   #stopped = false;
 
-  /** `span` is where the range's older versions lie. */
+  /** `span`: the range's older versions. */
   constructor(engine: Engine, span: Span, { clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
     this.#engine = engine;
     this.#span = span;
@@ -31,7 +31,7 @@ export class HistoryCollector {
     this.#logger = logger;
   }
 
-  /** Cheap to call again and again; a pass that failed is taken up by a later call. */
+  /** Calling it often is cheap; a later call retries a failed pass. */
   collect(compactRevision: number): void {
     this.#wanted = Math.max(this.#wanted, compactRevision);
     if (this.#running || this.#stopped || this.#wanted <= this.#done) return;
@@ -74,7 +74,7 @@ export class HistoryCollector {
       for await (const batch of view.scan(this.#span)) {
         if (this.#stopped) return removed;
         for (const row of batch) judge(parse(row));
-        await sleep(this.#clock, 1); // Let requests through between batches.
+        await sleep(this.#clock, 1); // Lets requests through between batches.
       }
       if (!this.#stopped) judge(undefined);
     } finally {
@@ -83,7 +83,7 @@ export class HistoryCollector {
     return removed;
   }
 
-  /** HC1. `next` is the row behind it, of the same key or not. */
+  /** HC1. `next` is the row behind it, of the same key or another. */
   #unreadable({ last, next, view }: Judged, compactRevision: number): boolean {
     if (last.revision >= compactRevision) return false;
     if (last.deletion) return true;

@@ -96,7 +96,7 @@ export class LocalReplica implements ReplicaContext {
   }
 
   reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
-    // A time that this node counted when it led last, or never did, is no time of the range.
+    // A time that this node counted when it led last, or never did, is not the time of the range.
     const rangeTimeMs = this.serving ? this.time.nowMs() : 0;
     return { revision, raftTerm: this.group.term, rangeTimeMs, result };
   }

@@ -1,16 +1,16 @@
 import type { Clock } from '@remora/base';
 
-/** So far times of ranges that meet on a node may be apart. */
+/** The largest difference between the times of ranges that meet on a node. */
 const BEHIND_MAX_MS = 1_000;
 
 /**
- * Range time: milliseconds that a leader counts on its monotonic clock, carried on from leader to leader by what it
- * stamps on entries. It stands still while there is no leader, and a wall clock that is wrong or jumps does not
- * touch it (design §3 ▸). Request deadlines are judged by it, and nothing that protects exclusion.
+ * Range time: milliseconds that a leader counts on its monotonic clock. The stamps on entries carry it from leader to
+ * leader. It stands still while there is no leader, and does not depend on wall clocks (design §3 ▸). It decides
+ * request deadlines, and nothing that protects exclusion.
  *
- * Ranges have times of their own, which fall apart as leaders change. Clients fix deadlines by whichever range answered
- * last, so who is behind goes on from where others are (`catchUp`). To go ahead is safe: a deadline that passes early
- * is refused for certain, and what is remembered until then is judged by the same time.
+ * Each range has its own time, and the times drift apart when leaders change. Clients compute deadlines from the range
+ * that answered last, so a range that lags moves forward to the others (`catchUp`). Moving forward is safe: a deadline
+ * that passes early leads to a certain refusal, and the same time decides how long outcomes are remembered.
  */
 export class RangeClock {
   readonly #clock: Clock;
@@ -21,19 +21,19 @@ export class RangeClock {
     this.#clock = clock;
   }
 
-  /** Goes on from what the log says; never back. */
+  /** Continues from the time in the log; never goes back. */
   rebase(rangeTimeMs: number): void {
     this.#baseMs = Math.max(rangeTimeMs, this.#sinceMs === 0 ? 0 : this.nowMs());
     this.#sinceMs = this.#clock.monotonicMs();
   }
 
-  /** Forgets what it counted: another leader's stamps are the time from now on. */
+  /** Forgets its own count: from now on another leader's stamps are the time. */
   reset(rangeTimeMs: number): void {
     this.#baseMs = rangeTimeMs;
     this.#sinceMs = this.#clock.monotonicMs();
   }
 
-  /** Goes on from the time of another range, if that is so much ahead. */
+  /** Continues from the time of another range, if that is far enough ahead. */
   catchUp(otherMs: number): void {
     if (otherMs - this.nowMs() > BEHIND_MAX_MS) this.rebase(otherMs);
   }

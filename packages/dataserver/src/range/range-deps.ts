@@ -19,22 +19,22 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'>,
   readonly drawer: RevisionSource;
   readonly others: OtherRanges;
   readonly checkpointer: Pick<Checkpointer, 'run'>;
-  /** Absent: transactions that coordinators leave are ended only when another caller asks for it. */
+  /** If absent, abandoned transactions are finished only when another caller asks for it. */
   readonly transactionPeers?: TransactionPeers;
   /** The replica has applied its own removal from the range. Called once, from within `apply`. */
   readonly onLeft: (rangeId: number) => void;
   readonly onApplied?: OnApplied;
   readonly neighbours: MergeNeighbours;
-  /** It leads, and serves from now on. */
+  /** The replica leads, and serves from now on. */
   readonly onServing?: (rangeId: number) => void;
-  /** Its part of the node's memory for recent events, as it is now. */
+  /** The replica's current share of the node's memory for recent events. */
   readonly watchRingShare: () => number;
-  /** The policy of automatic splits, as it is now; undefined: ranges are not split automatically. */
+  /** The current policy of automatic splits; undefined: ranges are not split automatically. */
   readonly splitPolicy: () => SplitPolicy | undefined;
-  /** Counts what it applies while it leads. */
+  /** Counts what the replica applies while it leads. */
   readonly meter?: RangeMeter;
   /** The room left on the node's disk; absent: it is not checked. */
   readonly room?: DiskRoom;
-  /** There is a reason to split it. */
+  /** There is a reason to split the range. */
   readonly onSplitWish?: () => void;
 }

@@ -35,8 +35,8 @@ interface EffectParts {
 }
 
 /**
- * Passes on what the commands that a replica applies cause: to its watchers, its lock waiters, its leases, its splits
- * and its merges. It is built before the state, on which those parts rest; nothing is applied before `attach`.
+ * Passes the effects of applied commands on to the replica's watchers, lock waiters, leases, splits and merges. It is
+ * built before the state, on which those parts depend; nothing is applied before `attach`.
  */
 export class RangeEffects implements Effects {
   readonly #deps: RangeEffectsDeps;
@@ -71,7 +71,7 @@ export class RangeEffects implements Effects {
 
   onNotice(notice: LockNotice): void {
     const { leases, waits, grants } = this.#parts;
-    // Only a forced release tells a holder that its lock is released.
+    // Only a forced release notifies a holder that its lock is released.
     if (notice.result.type === 'released') leases.taken(notice.owner.session);
     waits.notify(notice);
     grants.notify(notice);

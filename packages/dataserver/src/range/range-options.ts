@@ -4,40 +4,46 @@ import type { LockLimitOptions } from './locks/lock-limits.ts';
 export interface RangeOptions {
   /** Memory for recent events of a range, from which watches are served. */
   readonly watchRingBytesMax: number;
-  /** The same of all ranges of a node together, each of which has an equal part; absent: however much that is. */
+  /** The limit for all ranges of a node together, divided equally; absent: no such limit. */
   readonly watchRingsBytesMax?: number;
-  /** How long old versions stay readable before they are compacted; 0: until compacted by hand. */
+  /** How long old versions stay readable before they are compacted; 0: until a client compacts. */
   readonly compactionRetentionMs: number;
   /** Memory for remembered outcomes; beyond it new commands are refused until deadlines pass. */
   readonly outcomeBytesMax: number;
-  /** What a leader lets in of sessions and locks; absent: LOCK_LIMITS. */
+  /** A leader's limits for sessions and locks; absent: LOCK_LIMITS. */
   readonly lockLimits?: LockLimitOptions;
-  /** How long the client of a lease is silent before what is left of it is logged; absent: as LeaseKeeper says. */
+  /**
+   * How long the client of a lease is silent before the remaining time is logged; absent: the default of LeaseKeeper.
+   */
   readonly leaseCheckpointMs?: number;
   /**
-   * How often homes are asked whether they still know the leases that have something here; absent: as LeaseAudit says.
+   * How often homes are asked whether they still know the leases with attachments here; absent: the default of
+   * LeaseAudit.
    */
   readonly leaseAuditMs?: number;
-  /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
+  /** An entry records the range time at least this often, so that it falls back little when the leader changes. */
   readonly timeCarryMs: number;
-  /** When ranges are split by themselves, until the master says otherwise; absent: until then none is. */
+  /** When ranges are split automatically, until the master sets another policy; absent: never until then. */
   readonly splits?: SplitPolicy;
 }
 
-/** What a replica has begun and not ended. All of it is 0 when no client asks for anything: what stays is leaked. */
+/**
+ * Work that a replica has begun and not ended. Every count is 0 when no client asks for anything; otherwise something
+ * leaked.
+ */
 export interface RangeInFlight {
   /** Commands that wait to be proposed, or for their outcome. */
   readonly proposals: number;
-  /** Open calls of those who wait in queues of locks. */
+  /** Open calls of waiters in queues of locks. */
   readonly lockCalls: number;
   readonly watches: number;
-  /** Leases whose time is kept here. */
+  /** Leases whose deadlines are kept here. */
   readonly leasesKept: number;
-  /** Parts that are prepared and records that are kept, of transactions over several ranges. */
+  /** Prepared parts and kept records of transactions over several ranges. */
   readonly transactions: number;
-  /** Commands and reads that wait for such. */
+  /** Commands and reads that wait for such transactions. */
   readonly transactionWaits: number;
 }
 
-/** Calls back when whoever asked no longer cares for the answer. */
+/** Registers a function that is called when the caller no longer wants the answer. */
 export type OnCancel = (fn: () => void) => void;

@@ -36,8 +36,8 @@ import type { RangeLoad } from './stats/range-load.ts';
  *
  * R1. Commands go through `Commands` (CM1, CM2), after their epoch was checked.
  * R2. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
- * R3. The replica serves nothing while a snapshot takes the place of its rows (replica-rows.ts RR1), nor while it is
- *     sealed for a merge (merges.ts MR1).
+ * R3. The replica serves nothing while a snapshot replaces its rows (replica-rows.ts RR1), nor while it is sealed for a
+ *     merge (merges.ts MR1).
  */
 export class RangeReplica implements StateMachine, ServedReplica {
   readonly #deps: RangeDeps;
@@ -51,7 +51,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
   readonly hub: WatchHub;
   readonly lockListeners: LockListeners;
   readonly watches: RangeWatches;
-  /** Up to which revision this range is complete. */
+  /** The revision up to which this range is complete. */
   readonly closing: ClosedRevisions;
   readonly members: RangeMembers;
   readonly merges: Merges;
@@ -59,7 +59,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
   readonly splitReasons: SplitReasons;
   #closed = false;
 
-  /** `start`: what the range begins with, when it comes from another range and the engine holds no state of it. */
+  /** `start`: the initial state, if it comes from another range and the engine has none. */
   constructor(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart) {
     this.#deps = deps;
     const parts = replicaParts(deps, descriptor, conf, start);
@@ -123,7 +123,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
       const entry = entries[i];
       if (entry === undefined) break;
       if (entry.type === 'conf') {
-        applier.reconfigure(entry, conf); // it comes alone
+        applier.reconfigure(entry, conf); // a configuration change comes alone
         this.#applied(entry);
         if (!this.#isMember) this.#deps.onLeft(this.rangeId);
         return;
@@ -144,7 +144,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
     return this.members.admits(change);
   }
 
-  /** An entry is applied whole. */
+  /** An entry is applied completely. */
   #applied(entry: Entry): void {
     const { grants, rows, transactions } = this.#parts;
     this.splitReasons.written(entry.data.length, this.serving);
@@ -168,7 +168,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
     this.context.time.reset(this.state.rangeTimeMs);
   }
 
-  /** An entry of the own term is applied: the state is current, and time may run. */
+  /** An entry of the replica's own term is applied: the state is current, and time may run. */
   #startServing(): void {
     this.leadership.serve();
     this.splitReasons.reset();
@@ -201,7 +201,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
   }
 
   install(meta: SnapshotMeta): SnapshotReceiver {
-    // A replica that is sent a snapshot follows; it may not have been told yet, as nothing is applied meanwhile.
+    // A replica that is sent a snapshot is a follower, but may not know it yet, because nothing is applied meanwhile.
     if (this.leading) this.#stopServing();
     const { replicaId } = this.group;
     return this.#parts.rows.install(meta, {
@@ -219,14 +219,12 @@ export class RangeReplica implements StateMachine, ServedReplica {
     return this.#parts.splits.durable;
   }
 
-  /** Called for every replica as a checkpoint begins. */
+  /** Called for every replica when a checkpoint begins. */
   stage(): void {
     this.#parts.rows.stage();
   }
 
-  /**
-   * Called about every second: what a leader does by the clock. `latestMs`: the latest time of any range of the node.
-   */
+  /** Called about every second: a leader's periodic work. `latestMs`: the latest time of any range of the node. */
   housekeep(latestMs: number): void {
     const { time, servingTerm } = this.context;
     const { statsRecomputer, queue } = this.#parts;
@@ -241,7 +239,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
     if (compactTo !== undefined) queue.propose({ type: 'compact', revision: compactTo });
   }
 
-  /** Its group may be elected yet, as long as the host runs: it does not serve any more. */
+  /** Its group may still be elected while the host runs, but the replica no longer serves. */
   close(): void {
     this.#closed = true;
     if (this.leading) this.#stopServing();
@@ -265,7 +263,8 @@ export class RangeReplica implements StateMachine, ServedReplica {
 
   info(): RangeInfo {
     const { time, term } = this.context;
-    // A leader that has not caught up with its log does not know the range's time; one that hands over takes nothing.
+    // A leader that has not caught up with its log does not know the range's time; a leader that hands over takes no
+    // requests.
     const isNotReady = this.leading && (!this.serving || this.group.transferring);
     return {
       rangeId: this.rangeId,

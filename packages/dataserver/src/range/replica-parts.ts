@@ -43,7 +43,7 @@ import { StatsRecomputer } from './stats/stats-recomputer.ts';
 
 export type ReplicaParts = ReturnType<typeof replicaParts>;
 
-/** `start`: what the range begins with, when it comes from another range and the engine holds no state of it. */
+/** `start`: the initial state, if it comes from another range and the engine has none. */
 export function replicaParts(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart) {
   const effects = new RangeEffects(deps);
   const state = new RangeState(deps.engine, { descriptor, conf, effects });
@@ -58,7 +58,7 @@ export function replicaParts(deps: RangeDeps, descriptor: RangeDescriptor, conf:
   return parts;
 }
 
-/** The context, and parts that rest on nothing but the state. */
+/** The context, and parts that depend on nothing but the state. */
 function localParts(deps: RangeDeps, state: RangeState) {
   const { clock, engine, following, onSplitWish } = deps;
   const rows = new ReplicaRows(deps, state);
@@ -81,7 +81,7 @@ function localParts(deps: RangeDeps, state: RangeState) {
 
 type LocalParts = ReturnType<typeof localParts>;
 
-/** The way of commands into the log, and the parts whose commands take it. */
+/** The path of commands into the log, and the parts that propose commands. */
 function logParts(deps: RangeDeps, { context, intentWaitQueue }: LocalParts) {
   const { clock, engine, drawer, logger, others, options, onApplied, transactionPeers } = deps;
   const { state, time } = context;

@@ -10,20 +10,22 @@ export interface ReplicaRowsDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly installer: Installer;
-  /** Another range than the given one that has keys of the span here, or otherwise keeps a snapshot of it out. */
+  /** Returns another range that has keys of the span here, or otherwise prevents the install of its snapshot. */
   readonly sharing: (span: Span, rangeId: number) => number | undefined;
-  /** Ends ranges here that the given one has taken over, as its snapshot shows; what says so, for the marker. */
+  /**
+   * Ends ranges here that the given one has taken over, as its snapshot shows; returns the rows that record it, for the
+   * marker.
+   */
   readonly swallowed: (span: Span, rangeId: number) => Endings;
 }
 
 /**
- * The rows of one replica as a whole: pictures of them for others, a snapshot that takes their place, and clearing up
- * what was compacted.
+ * The rows of one replica as a whole: pictures of them for others, the install of a snapshot, and the removal of
+ * compacted versions.
  *
- * RR1. While a snapshot takes their place nobody reads or changes any of them: neither are requests served
- *      (`unreadable` of the replica), nor is history collected, nor do they take part in a checkpoint. Raft applies
- *      nothing meanwhile.
- * RR2. What is written below what was compacted is cleared up once more. A merge compacts both ranges as far as either
+ * RR1. While a snapshot replaces the rows nothing reads or changes them: no request is served (`unreadable` of the
+ *      replica), no history is collected, and the rows take no part in a checkpoint. Raft applies nothing meanwhile.
+ * RR2. Rows written below the compact revision are collected once more. A merge compacts both ranges as far as either
  *      was, and a transaction that one of them had prepared may commit at an earlier revision (decision 19, T5).
  */
 export class ReplicaRows {
@@ -44,14 +46,12 @@ export class ReplicaRows {
     return this.#replacing;
   }
 
-  /** Clears up, in the background, what a compaction has made unreadable. Cheap to call again and again. */
+  /** Removes, in the background, what a compaction has made unreadable. Calling it often is cheap. */
   collect(): void {
     if (this.#state.compactRevision > 0) this.#collector?.collect(this.#state.compactRevision);
   }
 
-  /**
-   * The rows are others now: after a snapshot what its sender has not collected came along, after a split some left.
-   */
+  /** The rows were replaced: a snapshot brings what its sender has not collected, and a split takes some away. */
   collectAnew(): void {
     this.#collector?.stop();
     const { history } = this.#state.bounds;
@@ -59,7 +59,7 @@ export class ReplicaRows {
     if (!this.#closed) this.collect();
   }
 
-  /** The state has written something at a revision (RR2). */
+  /** The state has written something at this revision (RR2). */
   written(revision: number): void {
     if (revision <= this.#state.compactRevision) this.collectAnew();
   }
@@ -99,7 +99,7 @@ export class ReplicaRows {
     this.collectAnew();
   }
 
-  /** Called for every replica as a checkpoint begins. */
+  /** Called for every replica when a checkpoint begins. */
   stage(): void {
     assert(!this.#replacing, 'RR1: nothing is staged while rows are being replaced');
     this.#state.stage();

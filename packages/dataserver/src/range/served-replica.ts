@@ -11,7 +11,7 @@ import type { RangeWatches } from './requests/range-watches.ts';
 import type { Merges } from './reshape/merges.ts';
 import type { SplitDone } from './reshape/splits.ts';
 
-/** A replica, as the services of its node see it: calls of gateways, watches, merges, splits and reports. */
+/** A replica, as the services of its node use it: calls of gateways, watches, merges, splits and reports. */
 export interface ServedReplica
   extends Pick<
     ReplicaContext,

@@ -9,23 +9,26 @@ import {
   type RevisionDraw,
 } from '@remora/protocol';
 
-/** Who needs revisions for one range: asked how many when a request is sent, and told what came of it. */
+/** Draws revisions for one range: says how many it needs when a request is sent, and receives the result. */
 export interface Drawing {
   readonly rangeId: number;
-  /** A request is being sent. The highest revision in use here, and how many are needed; undefined: none any more. */
+  /**
+   * A request is being sent. Returns the highest revision in use here, and how many are needed; undefined: no more are
+   * needed.
+   */
   sending(): { readonly floor: number; readonly count: number } | undefined;
   answered(block: RevisionBlock): void;
-  /** There will be no answer. It is asked again in the next request. */
+  /** There will be no answer. The next request asks again. */
   failed(): void;
 }
 
-/** Where the ranges of a node get revisions that the master gives out. */
+/** The source of a node's revisions, which the master allocates. */
 export interface RevisionSource {
-  /** Asks for revisions for it, soon. Cheap to call again. */
+  /** Requests revisions for it soon. Calling this often is cheap. */
   want(drawing: Drawing): void;
   /**
-   * Asks once for a revision, at least `floor`: what is given out after the answer is above it, and what others were
-   * given before the question is at or below it.
+   * Asks once for a revision, at least `floor`. Revisions allocated after the answer are above it; those allocated
+   * before the question are at or below it.
    */
   newest(floor: number, done: NewestDone): void;
   /** Asks once for a revision above `floor` that is used for nothing else. */
@@ -36,11 +39,11 @@ export interface RevisionDrawerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** One attempt, at the master that is taken for the leader. `done` is called once, in bounded time. */
+  /** Makes one attempt at the master that is believed to lead. `done` is called once, in bounded time. */
   readonly call: (request: DrawRevisionsRequest, done: Done<DrawRevisionsReply>) => void;
 }
 
-/** By range: those that a request was sent for, and what it asked for. */
+/** By range: the drawings of a sent request, and the number that each asked for. */
 type Drawings = Map<number, { readonly drawing: Drawing; readonly count: number }>;
 
 interface Asking {
@@ -50,30 +53,29 @@ interface Asking {
 
 export type NewestDone = (error: ServiceError | undefined, newest: number | undefined) => void;
 
-/** What is drawn for no range has this in its place. */
+/** The range id of a draw that is for no range. */
 const NO_RANGE = 0;
-/** In one request, with room for what is drawn for no range. */
+/** The maximum in one request; it leaves room for a draw that is for no range. */
 const RANGE_DRAWS_MAX = DRAWS_MAX - 1;
 const RETRY_MIN_MS = 5;
-/** Short beside an election of the masters: it adds to the time in which nobody can write. */
+/** Short compared with an election of the masters: it extends the time in which no client can write. */
 const RETRY_MAX_MS = 10;
-/** While the master gives nothing, it is said at this interval. */
+/** The interval of log messages while the master answers nothing. */
 const SILENCE_LOG_MS = 10_000;
 
 /**
  * Draws revisions from the master for all ranges of a node (design §8).
  *
- * D1. One request is under way at a time; what is needed meanwhile goes into the next. So the master's work is per node
- *     and round trip, not per range and write.
- * D2. A drawing says what it needs in the moment in which the request is sent, and gets only what that very request
- *     brought: the answer to a request that was given up is not looked at (`call` tells once).
+ * D1. One request is in progress at a time; further needs go into the next. So the master's work is per node and round
+ *     trip, not per range and write.
+ * D2. A drawing states its need when the request is sent, and gets only what that request brought: the answer to an
+ *     abandoned request is ignored (`call` reports once).
  * D3. A drawing is kept once, however often it asks; memory is bounded by the ranges of the node.
- * D4. Whoever asks for one revision gets it from the next request, or is told that there is none: nothing is kept for
- *     it.
+ * D4. A caller that asks for one revision gets it from the next request, or an error: nothing is kept for it.
  */
 export class RevisionDrawer implements RevisionSource {
   readonly #deps: RevisionDrawerDeps;
-  /** Those whose turn is the next request. */
+  /** The drawings of the next request. */
   #wanting = new Set<Drawing>();
   #asking: Asking[] = [];
   /** D4. */
@@ -145,7 +147,7 @@ export class RevisionDrawer implements RevisionSource {
     });
   }
 
-  /** D2. What is wanted from now on is for the next request, also by those that are asked here. */
+  /** D2. What is wanted from now on goes into the next request, also for the drawings that are asked here. */
   #gather(): { readonly request: DrawRevisionsRequest; readonly drawings: Drawings } {
     const wanting = this.#wanting;
     this.#wanting = new Set();

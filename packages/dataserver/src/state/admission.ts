@@ -6,9 +6,9 @@ import { commandWithin } from './request-bounds.ts';
 import { passesSeal, sealedRefusal } from './reshape/merge.ts';
 
 /**
- * Why a command is not applied: its epoch and bounds, checked at apply as they were when it was proposed (traps 14),
- * and its deadline (A2 of the range state), a seal that it meets (A8), and a lease of its id that has not ended
- * everywhere. Refusals are not remembered: they changed nothing.
+ * Why a command is not applied: because of its epoch and bounds, checked at apply as they were when it was proposed
+ * (traps 14), its deadline (A2 of the range state), a seal (A8), or a lease of its id that has not ended everywhere.
+ * Refusals are not remembered: they changed nothing.
  */
 export function admissionRefusal(
   state: Readonly<RangeFields>,
@@ -31,7 +31,8 @@ export function admissionRefusal(
 }
 
 /**
- * Of a lease that is not alive: it is ending (S4 of leases.ts), or its home has lost it (BL2 of lease-ownership.ts).
+ * Whether there is a lease with this id that is not alive: it is ending (S4 of leases.ts), or its home has lost it (BL2
+ * of lease-ownership.ts).
  */
 function hasEarlier({ leases, references }: RangeLeases, id: bigint): boolean {
   return leases.ending(id) !== undefined || (leases.get(id) === undefined && references.get(id) !== undefined);

@@ -1,23 +1,24 @@
 /**
  * Which rows of the engine a range has, from its bounds `[start, end)` in routing keys.
  *
- * B1. Leases, locks and current records lie at their routing keys, so bounds cut them where they stand. What belongs
- *     to a lease lies behind it, and goes with it; older versions go with their plain key.
- * B2. Bounds never fall between the rows of a lease or of a lock (`isBorder`), so each of them is in one range whole.
+ * B1. Leases, locks and current records lie at their routing keys, so bounds cut them directly. The attachments of a
+ *     lease lie behind it and move with it; older versions move with their plain key.
+ * B2. Bounds never fall between the rows of a lease or of a lock (`isBorder`), so each lease and each lock is in one
+ *     range as a whole.
  */
 import { type Bytes, compareBytes, EMPTY_BYTES, type Span } from '@remora/base';
 import { lockStart } from '@remora/lock';
 import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
 import { historySpan, LEASE_KEY_BYTES, localSpan } from './keys.ts';
 
-/** Of everything that is routed: what a range without bounds has. */
+/** The span of all routing keys: that of a range without bounds. */
 const ROUTED: Span = { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
 const ATTACHABLE: Span = { start: Buffer.from([LOCK_SPACE]), end: ROUTED.end };
 const NOTHING_ROUTED: Span = { start: ROUTED.end, end: ROUTED.end };
 
-/** Where a range begins and ends, with what follows from it worked out once. */
+/** Where a range begins and ends, with the spans that follow from it computed once. */
 export interface RangeBounds extends Span {
-  /** It covers all keys there are: nothing needs to be compared. */
+  /** The bounds cover all keys: no comparison is needed. */
   readonly whole: boolean;
   /** The rows that lie at routing keys. */
   readonly routed: Span;
@@ -38,8 +39,8 @@ export function boundsOf({ start, end }: Span): RangeBounds {
 }
 
 /**
- * Every span of the engine that holds data of a range. Its own rows come last, and of them its state row: what is
- * written in this order is complete once that one is there.
+ * Every span of the engine that holds data of a range. The range's own rows come last, and its state row is the last of
+ * them: when rows are written in this order and the state row exists, the rest is complete.
  */
 export function rangeSpans(rangeId: number, span: Span): readonly Span[] {
   const { routed, history } = boundsOf(span);
@@ -47,7 +48,7 @@ export function rangeSpans(rangeId: number, span: Span): readonly Span[] {
   return [...keyed, localSpan(rangeId)];
 }
 
-/** Where keys and locks lie, of what a span has: they may belong to leases. Undefined when it has leases alone. */
+/** The part of a span where keys and locks lie: they may belong to leases. Undefined if the span has only leases. */
 export function attachableSpan(span: Span): Span | undefined {
   return intersection(span, ATTACHABLE);
 }
@@ -61,14 +62,14 @@ function plainKeys({ start, end }: Span): Span | undefined {
   };
 }
 
-/** What both have; undefined when that is nothing. */
+/** Returns the common part; undefined if there is none. */
 export function intersection(a: Span, b: Span): Span | undefined {
   const start = compareBytes(a.start, b.start) > 0 ? a.start : b.start;
   const end = lowerEnd(a.end, b.end);
   return end.length > 0 && compareBytes(end, start) <= 0 ? undefined : { start, end };
 }
 
-/** Of two ends the one that comes first; an empty one is behind all others. */
+/** Returns the end that comes first; an empty end is behind all others. */
 export function lowerEnd(a: Bytes, b: Bytes): Bytes {
   if (a.length === 0 || b.length === 0) return a.length === 0 ? b : a;
   return compareBytes(a, b) < 0 ? a : b;
@@ -90,7 +91,7 @@ function endsAbove({ end }: Span, key: Bytes): boolean {
   return end.length === 0 || compareBytes(end, key) > 0;
 }
 
-/** Whether a range may begin at this routing key: it is neither within a lease's rows nor within a lock's (B2). */
+/** Whether a range may begin at this routing key: the key is neither within a lease's rows nor within a lock's (B2). */
 export function isBorder(key: Bytes): boolean {
   if (key.length === 0) return false;
   const [space = 0] = key;

@@ -35,8 +35,8 @@ export class EntryRun {
   }
 
   /**
-   * Returns a promise when a command needs cold data; nothing else may be applied to the range before it resolves.
-   * `late`: what came of such a command.
+   * Returns a promise if a command needs cold data; nothing else may be applied to the range before it resolves.
+   * `late`: the result of such a command.
    */
   apply(late?: Applied): void | Promise<void> {
     const state = this.#state;

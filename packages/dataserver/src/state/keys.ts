@@ -17,13 +17,13 @@ import { KV_SPACE, kvRoutingKey, LEASE_SPACE, LOCK_SPACE } from '@remora/protoco
  */
 const LOCAL_SPACE = 0x00;
 export const HISTORY_SPACE = 0x04;
-/** Of a lease's own record; what belongs to it has longer ones. */
+/** The length of a lease's own record key; the keys of its attachments are longer. */
 export const LEASE_KEY_BYTES = 9;
 /** Of a reference to a lease of another range. */
 const REFERENCE_KEY_BYTES = 18;
 const EVERY_TARGET: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
 
-/** The last of a range's own: a snapshot ends with it (N2 of snapshot-stream.ts). */
+/** The last of a range's own rows: a snapshot ends with it (N2 of snapshot-stream.ts). */
 const LOCAL_STATE = 0x73; // 's'
 const LOCAL_MASTER = 0x6d; // 'm'
 const LOCAL_OUTCOMES = 0x6f; // 'o'
@@ -33,12 +33,12 @@ const LOCAL_INSTALL = 0x69; // 'i'
 const LOCAL_LEASE = 0x6c; // 'l'
 const LOCAL_HELD = 0x68; // 'h'
 const LOCAL_REMOVAL = 0x72; // 'r'
-/** In the place of a range's id: rows of the node itself. */
+/** Replaces a range's id in the rows of the node itself. */
 const NO_RANGE = 0;
 const ATTACHED_KEY = 0x6b; // 'k'
 const ATTACHED_LOCK = 0x6c; // 'l'
 
-/** Kept in memory by the engine, so that apply reads them without touching the disk. */
+/** The engine keeps these rows in memory, so that apply reads them without disk access. */
 export const RESIDENT_SPANS: readonly Span[] = [{ start: Buffer.from([LOCAL_SPACE]), end: Buffer.from([KV_SPACE]) }];
 
 const leaseIdBytes = new Uint8Array(8);
@@ -49,7 +49,7 @@ function writeUint64(out: Buffer, value: number, offset: number): void {
   out.writeUInt32BE(value >>> 0, offset + 4);
 }
 
-/** Ids, indexes and revisions: no stored one is above what a number holds exactly, unless its row is damaged. */
+/** Reads an id, index or revision: no stored one exceeds what a number holds exactly, unless its row is damaged. */
 export function readUint64(bytes: Buffer, offset: number): number {
   assert(bytes.length >= offset + 8, 'a stored number is complete');
   const high = bytes.readUInt32BE(offset);
@@ -88,7 +88,9 @@ export function outcomePagesSpan(rangeId: number): Span {
   return { start, end: prefixEnd(start) };
 }
 
-/** What a range has of transactions over several ranges: parts that it prepared, and records of those it decides. */
+/**
+ * A range's rows about transactions over several ranges: parts that it prepared, and records of those that it decides.
+ */
 export type TxnRowKind = 'part' | 'record';
 
 export function txnRowKey(rangeId: number, kind: TxnRowKind, name: string): Buffer {
@@ -104,7 +106,7 @@ export function nameOfTxnRow(key: Bytes): string {
   return Buffer.from(key.subarray(10)).toString('utf8');
 }
 
-/** The marker of a range whose rows are being replaced by a snapshot. */
+/** The marker of a range whose rows a snapshot is replacing. */
 export function installKey(rangeId: number): Buffer {
   return ownKey(LOCAL_INSTALL, rangeId);
 }
@@ -122,17 +124,17 @@ export function allHeldSpan(): Span {
   return ownSpan(LOCAL_HELD);
 }
 
-/** In the place of the row of a range: the highest id of those whose rows were let go. */
+/** Replaces the row of a range: the highest id among the deleted rows. */
 export function heldFloorKey(): Buffer {
   return heldKey(NO_RANGE);
 }
 
-/** The marker of a range whose rows are being cleared away. */
+/** The marker of a range whose rows are being deleted. */
 export function removalKey(rangeId: number): Buffer {
   return ownKey(LOCAL_REMOVAL, rangeId);
 }
 
-/** Of the key of a row of the node itself that is about a range. */
+/** Takes the key of a node's own row about a range. */
 export function rangeIdOfOwnKey(key: Bytes): number {
   return readUint64(Buffer.from(key), 10);
 }
@@ -181,7 +183,10 @@ export function leaseKey(id: bigint): Buffer {
   return key;
 }
 
-/** By way of a view: Buffer's own method takes a number apart that the hot path of a lock writes with every command. */
+/**
+ * Writes through a view: Buffer's own method takes the number apart, and the hot path of a lock writes one with every
+ * command.
+ */
 function writeLeaseId(out: Buffer, id: bigint, at: number): void {
   leaseIdView.setBigInt64(0, id);
   out.set(leaseIdBytes, at);
@@ -192,14 +197,12 @@ export function leaseIdOfKey(key: Bytes): bigint {
   return Buffer.from(key).readBigInt64BE(1);
 }
 
-/** True for the lease's own record, false for a row of what belongs to it. */
+/** True for the lease's own record, false for an attachment row. */
 export function isLeaseRecordKey(key: Bytes): boolean {
   return key.length === LEASE_KEY_BYTES;
 }
 
-/**
- * Of a lease that has its home in another range: a row of the range's own, with what belongs to the lease behind it.
- */
+/** The row of a lease whose home is another range: one of the range's own rows, followed by the lease's attachments. */
 export function referenceKey(rangeId: number, id: bigint): Buffer {
   const key = localKey(rangeId, LOCAL_LEASE, 8);
   writeLeaseId(key, id, 10);
@@ -220,7 +223,7 @@ export function isReferenceKey(key: Bytes): boolean {
   return key.length === REFERENCE_KEY_BYTES;
 }
 
-/** `lease`: the row of the lease, in its home or of a reference. */
+/** `lease`: the key of the lease's row, in its home or of a reference. */
 export function attachedKeyRow(lease: Bytes, key: Bytes): Buffer {
   return attachedRow(lease, ATTACHED_KEY, key);
 }
@@ -237,7 +240,7 @@ function attachedRow(lease: Bytes, kind: number, target: Bytes): Buffer {
   return row;
 }
 
-/** Rows behind that of a lease, for plain keys in `[start, end)`; all of them when nothing is said. */
+/** Attachment rows of a lease for plain keys in `[start, end)`; by default all of them. */
 export function attachedKeysSpan(lease: Bytes, { start, end }: Span = EVERY_TARGET): Span {
   return { start: attachedKeyRow(lease, start), end: targetsEnd(lease, ATTACHED_KEY, end) };
 }
@@ -256,7 +259,7 @@ export function attachedTarget(row: Bytes): Buffer {
   return Buffer.from(row.subarray(kindAt(row) + 1));
 }
 
-/** Where what an attachment row names is routed to. */
+/** The routing key of what an attachment row names. */
 export function attachedRoutingKey(row: Bytes): Buffer {
   const target = attachedTarget(row);
   return row[kindAt(row)] === ATTACHED_KEY ? kvRoutingKey(target) : target;

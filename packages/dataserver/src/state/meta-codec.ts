@@ -5,7 +5,7 @@ import { type Merging, NEVER_MERGED } from './reshape/merging.ts';
 /** What a range's state row holds: everything of a range that is not a row of its own. */
 export interface RangeMeta {
   readonly applied: LogPosition;
-  /** Commands of the entry after `applied` that are applied too (A6 of the range state). */
+  /** The number of commands of the entry after `applied` that are applied too (A6 of the range state). */
   readonly appliedAhead: number;
   readonly conf: ConfState;
   readonly descriptor: RangeDescriptor;
@@ -38,7 +38,7 @@ const MergingKind = struct('merging', {
   absorbed: field(list(uint), 'The ranges whose keys it took over.'),
 });
 
-/** Version 2 is of a range that took part in a merge, version 3 of one whose counts are estimates. */
+/** Version 2 is a range that took part in a merge, version 3 one whose counts are estimates. */
 const META_ROW: Row<RangeMeta> = storedRow(
   "a range's state",
   struct('state of a range', {
@@ -84,5 +84,5 @@ const META_ROW: Row<RangeMeta> = storedRow(
   { 1: 4, 2: 5, 3: 6 },
 );
 
-/** Throw an `InvariantError` for anything else. */
+/** Both throw an `InvariantError` for anything else. */
 export const { encode: encodeRangeMeta, decode: decodeRangeMeta } = META_ROW;

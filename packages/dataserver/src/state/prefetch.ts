@@ -3,7 +3,7 @@ import { type Command, isTxnCommand } from '@remora/protocol';
 import { type Prefetched, prefetchEach, prefetchRange, prefetchTxn, type RevisionBounds } from './kv/kv-read.ts';
 import type { RangeFields } from './range-fields.ts';
 
-/** Fetches what executing a command may read of cold rows; undefined when there is nothing (the hot path). */
+/** Fetches the cold rows that executing a command may read; undefined if there are none (the hot path). */
 export function prefetchCommand(
   engine: Engine,
   command: Command,

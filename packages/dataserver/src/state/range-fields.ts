@@ -29,7 +29,7 @@ export interface RangeProgress {
   applied: LogPosition;
   revision: number;
   compactRevision: number;
-  /** The leader's monotonic time, in ms, as stamped on the last applied batch. */
+  /** The leader's monotonic time, in ms, from the last applied batch. */
   rangeTimeMs: number;
   wallMs: number;
 }

@@ -57,25 +57,25 @@ const NO_ENTRY: Entry = {
  * A2. A command past its deadline is refused, and one whose request id is remembered is answered from memory
  *     (applied once, design §7). The deadline is judged by the time stamped on the batch, which never goes back.
  * A3. Each command that changes something gets the next revision (numbering.ts); all its changes carry it.
- * A4. A command that fails changes nothing, and nothing of its neighbours.
+ * A4. A failed command changes nothing, and does not affect the other commands of its entry.
  * A5. `applied` moves with the data: both are in memory until the same checkpoint (traps 15).
- * A6. A checkpoint may fall into an entry that waits for cold data. It holds how many of the entry's commands are
- *     applied (`appliedAhead`), and the replay after a crash goes on behind them.
- * A7. It reads and changes no row outside its bounds: other ranges have theirs in the same engine (bounds.ts).
- * A8. While it is sealed for a merge, its log moves its position and nothing else (merge.ts MG1).
+ * A6. A checkpoint may fall into an entry that waits for cold data. It records how many of the entry's commands are
+ *     applied (`appliedAhead`), and the replay after a crash continues behind them.
+ * A7. It reads and changes no row outside its bounds: other ranges have their rows in the same engine (bounds.ts).
+ * A8. While the range is sealed for a merge, its log only moves its position (merge.ts MG1).
  */
 export class RangeState implements RangeFields, TransactionHost {
   readonly #engine: Engine;
   readonly #effects: Effects;
   outcomes = new Outcomes();
-  /** Those that have their home here. */
+  /** Leases whose home is this range. */
   readonly leases: Leases;
-  /** To leases of other ranges. */
+  /** References to leases of other ranges. */
   readonly references: LeaseReferences;
   readonly leaseOwnership: LeaseOwnership;
   readonly delays: DelayedHolds;
   readonly locks: LockCommands;
-  /** Over several ranges. */
+  /** Transactions over several ranges. */
   transactions: RangeTransactions;
   #descriptor: RangeDescriptor;
   #bounds: RangeBounds;
@@ -86,14 +86,14 @@ export class RangeState implements RangeFields, TransactionHost {
   /** The entry that is being applied, or was applied last. */
   #entry: Entry = NO_ENTRY;
   compactRevision = 0;
-  /** Of the last applied batch: the leader's monotonic time, carried on from term to term. */
+  /** The leader's monotonic time from the last applied batch; it continues from term to term. */
   rangeTimeMs = 1;
   wallMs = 0;
-  /** Of plain keys, as they are now (range-stats.ts). */
+  /** The current number of plain keys (range-stats.ts). */
   keys = 0;
   bytes = 0;
   estimatedSince = 0;
-  /** What it knows of merges. */
+  /** The range's record of merges. */
   merging: Merging = NEVER_MERGED;
 
   constructor(
@@ -130,7 +130,7 @@ export class RangeState implements RangeFields, TransactionHost {
     return this.#bounds;
   }
 
-  /** Takes up what the engine holds for this range; false when it holds nothing. */
+  /** Loads what the engine holds for this range; returns false if it holds nothing. */
   load(): boolean {
     const row = this.#engine.get(stateKey(this.rangeId));
     if (row === undefined) return false;
@@ -146,7 +146,7 @@ export class RangeState implements RangeFields, TransactionHost {
     return true;
   }
 
-  /** Takes up what the range begins with, for which the engine holds no state yet. */
+  /** Loads the state with which the range begins, for which the engine holds nothing yet. */
   begin({ meta, outcomes, transactions, references, delays }: RangeStart): void {
     Object.assign(this, meta);
     this.outcomes = outcomes;
@@ -157,14 +157,16 @@ export class RangeState implements RangeFields, TransactionHost {
     this.transactions.takeOver(transactions);
   }
 
-  /** Puts what is kept in memory between checkpoints into the engine; called as a checkpoint or snapshot begins. */
+  /** Writes what is kept in memory between checkpoints into the engine; called when a checkpoint or snapshot begins. */
   stage(): void {
     this.#engine.put(stateKey(this.rangeId), encodeRangeMeta(this));
     stageOutcomes(this.#engine, this.rangeId, this.outcomes);
     this.transactions.stage(this.#engine);
   }
 
-  /** Moves past a membership change, which made this configuration: the same as before if nothing came of it. */
+  /**
+   * Moves past a membership change that resulted in this configuration: the same as before if the change had no effect.
+   */
   reconfigure(position: LogPosition, conf: ConfState, change: ConfChange): void {
     this.skip(position);
     if (change.transition === 'forced') return this.#goOnAlone(conf, change);
@@ -178,17 +180,21 @@ export class RangeState implements RangeFields, TransactionHost {
     skipRevisions(this);
   }
 
-  /** Moves past an entry without commands: a leader's first. */
+  /** Moves past an entry without commands: a leader's first entry. */
   skip(position: LogPosition): void {
     assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
     this.applied = position;
   }
 
-  /** Begins to apply an entry (entry-run.ts): then comes `applyCommand` until no command is left, then `endEntry`. */
+  /**
+   * Begins to apply an entry (entry-run.ts). The caller then calls `applyCommand` until no command is left, then
+   * `endEntry`.
+   */
   beginEntry(position: LogPosition, batch: CommandBatch): void {
     assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
     this.#entry = { position, batch };
-    // A8. Of an entry that goes on behind a crash (A6), the time was taken up when it began: the seal may be off since.
+    // A8. If the entry continues after a crash (A6), its time was adopted when it began: the seal may have been removed
+    //     since.
     if (this.merging.seal !== undefined || this.appliedAhead > 0) return;
     this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
     this.wallMs = batch.wallMs;
@@ -196,8 +202,8 @@ export class RangeState implements RangeFields, TransactionHost {
   }
 
   /**
-   * Applies the next command of the entry, the one at `appliedAhead`; undefined when none is left. Returns a promise
-   * when it needs cold data; nothing else may be applied before that resolves.
+   * Applies the next command of the entry, the one at `appliedAhead`; undefined if none is left. Returns a promise if
+   * it needs cold data; nothing else may be applied before that resolves.
    */
   applyCommand(): Applied | Promise<Applied> | undefined {
     const { batch } = this.#entry;
@@ -236,13 +242,13 @@ export class RangeState implements RangeFields, TransactionHost {
     return outcome && rememberedAnswer(command, outcome);
   }
 
-  /** It has to wait for a transaction over several ranges (T2 of decision 19). */
+  /** Refuses a command that has to wait for a transaction over several ranges (T2 of decision 19). */
   #held(command: Command): Outcome | undefined {
     const holder = this.transactions.holder(command);
     return holder && heldOutcome(this.revision, holder);
   }
 
-  /** N3: no revision is left for what the command would change. */
+  /** N3: refuses a command if no revision is left for its changes. */
   #unnumbered(command: Command): Outcome | undefined {
     if (this.#nextRevision() !== undefined || !needsRevision(command)) return undefined;
     const message = 'other changes took the revisions that were drawn for this one; nothing was changed';
@@ -258,7 +264,7 @@ export class RangeState implements RangeFields, TransactionHost {
     return nextRevision(this.descriptor.revisionSource, this.revision, this.#block);
   }
 
-  /** Of a command that needs one: it is executed only if there is one (N3). */
+  /** For a command that needs a revision: it is executed only if there is one (N3). */
   get nextRevision(): number {
     const next = this.#nextRevision();
     assert(next !== undefined, 'N3: what may change something is executed only when there is a revision for it');
@@ -342,7 +348,7 @@ export class RangeState implements RangeFields, TransactionHost {
     }
   }
 
-  /** A read may find no revision left, and changes nothing (N4). */
+  /** A read may find no revision left; it changes nothing (N4). */
   #changes(revision = this.#nextRevision() ?? this.revision + 1, owners: KeyOwners = this.leaseOwnership): KvChanges {
     return new KvChanges(this.#engine, {
       revision,
@@ -353,7 +359,7 @@ export class RangeState implements RangeFields, TransactionHost {
   }
 
   #commit(changes: KvChanges, revision = this.nextRevision): void {
-    // That of a transaction over several ranges may be below what was applied since it was prepared.
+    // The revision of a transaction over several ranges may be below what was applied since it was prepared.
     this.revision = Math.max(this.revision, revision);
     const events: KvEvent[] = [];
     const grown = changes.commit((event) => events.push(event));
@@ -383,13 +389,13 @@ export class RangeState implements RangeFields, TransactionHost {
     this.#commit(changes, revision);
   }
 
-  /** Why the range cannot be split so; undefined when it can. */
+  /** Why the range cannot be split like this; undefined if it can. */
   splitRefusal(command: SplitCommand): ServiceError | undefined {
     const { descriptor, conf } = this;
     return splitRefusal(command, { descriptor, conf });
   }
 
-  /** Why the range cannot be split at a routing key now; undefined when it can. */
+  /** Why the range cannot be split at a routing key now; undefined if it can. */
   placeRefusal(at: Uint8Array): ServiceError | undefined {
     const { descriptor, conf } = this;
     return placeRefusal(at, { descriptor, conf });

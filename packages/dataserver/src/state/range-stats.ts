@@ -15,7 +15,7 @@ import type { RangeCounts, RangeProgress, RangeShape } from './range-fields.ts';
 
 type Counted = RangeCounts & Pick<RangeProgress, 'applied'>;
 
-/** The counts are estimates since the entry that is being applied. */
+/** Marks the counts as estimates from the entry on that is being applied. */
 export function markEstimated(state: Pick<Counted, 'estimatedSince' | 'applied'>): void {
   state.estimatedSince = state.applied.index + 1;
 }

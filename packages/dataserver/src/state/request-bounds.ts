@@ -1,5 +1,6 @@
 /**
- * Whether a request concerns only keys within a range's bounds: checked when it comes, and again when it is applied.
+ * Whether a request concerns only keys within a range's bounds: checked when the request arrives, and again when it is
+ * applied.
  */
 import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
 import { type LockId, type LockQuery, lockPrefix, namespaceSpan } from '@remora/lock';
@@ -43,8 +44,8 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
     case 'leaseRefer':
       return spanCovers(bounds.routed, command.span);
     case 'leaseEnd':
-      return spanContains(bounds.routed, command.span.start); // it says which part it has
-    case 'split': // these say themselves why they cannot be
+      return spanContains(bounds.routed, command.span.start); // the command names its part
+    case 'split': // these report themselves why they are refused
     case 'seal':
     case 'merge':
     case 'refuseMerge':
@@ -67,9 +68,9 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
     case 'readTxn':
       return txnWithin(bounds, query.txn);
     case 'scan':
-      return keysWithin(bounds, { key: query.key }); // it goes to the end of the range
+      return keysWithin(bounds, { key: query.key }); // it covers everything up to the end of the range
     case 'session':
-      // A range that is not its home tells what it has of it.
+      // A range that is not the lease's home reports its own part of the lease.
       return query.incarnation !== 0 || spanContains(bounds.routed, leaseKey(query.id));
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
@@ -86,7 +87,7 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
     case 'leases':
     case 'closedRevision':
     case 'status':
-      return true; // of the range, whatever it has
+      return true; // about the range, whatever its keys
     default:
       return unreachable(query);
   }
@@ -115,7 +116,7 @@ function isEmpty(key: Bytes, end: Bytes): boolean {
   return end.length > 0 && compareBytes(end, key) <= 0;
 }
 
-/** Whether a span of plain keys, of a watch for one, lies within the bounds. */
+/** Whether a span of plain keys, such as a watch's, lies within the bounds. */
 export function keySpanWithin(bounds: RangeBounds, { start, end }: Span): boolean {
   return bounds.whole || keysWithin(bounds, { key: start, end });
 }
@@ -129,7 +130,8 @@ function lockQueryWithin(bounds: RangeBounds, query: LockQuery): boolean {
     case 'show':
       return lockWithin(bounds, query.lock);
     case 'list':
-      // It lists what it has of them: whoever asks knows its bounds, by its epoch, and asks others for the rest.
+      // The range lists its part of the locks: the caller knows the range's bounds by its epoch, and asks other ranges
+      // for the rest.
       return spansOverlap(bounds.routed, namespaceSpan(query.namespace, query.prefix));
     case 'check':
       return query.checks.every(({ lock }) => lockWithin(bounds, lock));

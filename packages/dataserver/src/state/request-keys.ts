@@ -1,10 +1,10 @@
-/** Which key a request is about: for those who count what is asked where, not for what decides anything. */
+/** Which key a request is about. Used for statistics only, not for decisions. */
 import type { Bytes } from '@remora/base';
 import { lockPrefix, namespaceSpan } from '@remora/lock';
 import { type Command, kvRoutingKey, type Query, type RangeRequest, type Txn } from '@remora/protocol';
 import { leaseKey } from './keys.ts';
 
-/** The routing key at which a request begins; undefined for what is about the range as a whole. */
+/** The routing key at which a request begins; undefined if the request is about the range as a whole. */
 export function keyOfRequest({ body }: Pick<RangeRequest, 'body'>): Bytes | undefined {
   return body.kind === 'command' ? keyOfCommand(body.command) : keyOfQuery(body.query);
 }

@@ -1,6 +1,6 @@
 /**
- * Sets of keys, as spans that do not overlap, in order. Spans that were added apart stay apart: each is dealt with by
- * itself. Ends are never empty: what is unbounded is cut to the key spaces first (`attachableSpan`).
+ * Sets of keys, as spans that do not overlap, in order. Spans that were added separately stay separate: each is
+ * processed by itself. Ends are never empty: unbounded spans are cut to the key spaces first (`attachableSpan`).
  */
 import { assert, type Bytes, compareBytes, copyBytes, type Span, spanContains } from '@remora/base';
 import { intersection } from './bounds.ts';
@@ -18,7 +18,7 @@ export function hasSpan(set: SpanSet, span: Span): boolean {
   return set.reduce((left: SpanSet, other) => minusSpan(left, other), [span]).length === 0;
 }
 
-/** The set with a span besides; the same one when that brings nothing. */
+/** Returns the set with a further span; the same set if the span adds nothing. */
 export function plusSpan(set: SpanSet, span: Span): SpanSet {
   assert(span.end.length > 0, 'spans of a set end somewhere');
   if (hasSpan(set, span)) return set;
@@ -35,7 +35,7 @@ export function minusSpan(set: SpanSet, { start, end }: Span): SpanSet {
   });
 }
 
-/** What of a set lies within a span. */
+/** The part of a set within a span. */
 export function withinSpan(set: SpanSet, span: Span): SpanSet {
   return set.flatMap((one) => intersection(one, span) ?? []);
 }

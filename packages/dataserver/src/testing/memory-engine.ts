@@ -25,7 +25,7 @@ export interface MemoryEngineDeps {
 
 /**
  * The engine of tests and of the simulator: the same overlay as in production, over a store in memory that survives
- * `crash`. It touches no disk and takes no time but turns of the event loop.
+ * `crash`. It uses no disk, and takes no time except turns of the event loop.
  */
 export class MemoryEngine implements Engine {
   readonly #deps: EngineDeps;
@@ -39,7 +39,7 @@ export class MemoryEngine implements Engine {
     [this.#store, this.#engine] = this.#start();
   }
 
-  /** Loses everything since the last checkpoint, and every hook, as a process that stops and starts again would. */
+  /** Loses everything since the last checkpoint, and every hook, like a restart of the process. */
   crash(): void {
     this.#store.crash();
     [this.#store, this.#engine] = this.#start();

@@ -4,13 +4,13 @@ import { compareNames, keyOf, type Name, nameOf } from '../engine/latin1.ts';
 import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from '../engine/store.ts';
 
 type Rows = BTree<Name, Bytes>;
-/** The empty name is no row's (P3). */
+/** The empty name is not a row's (P3). */
 const FIRST_NAME = '\0';
 
-/** What becomes of a row: its value, or that it is gone. */
+/** A row's new value, or undefined for a deletion. */
 export type RowChange = readonly [Name, Bytes | undefined];
 
-/** What outlives a crash of a process that keeps its data in a `MemoryStore`. */
+/** The data that survives a crash of a process that uses a `MemoryStore`. */
 export class MemoryMedium {
   readonly rows: Rows;
 
@@ -32,8 +32,8 @@ export class MemoryMedium {
 }
 
 /**
- * A store over a `MemoryMedium`: one process's handle on it. After `crash()` the handle is dead: nothing that was
- * asked of it reaches the medium any more, and writes under way never end, as for a process that is gone.
+ * A store over a `MemoryMedium`: one process's handle on it. After `crash()` the handle is dead: no further call
+ * reaches the medium, and writes in progress never end, as if the process were gone.
  */
 export class MemoryStore implements PersistentStore {
   readonly #medium: MemoryMedium;

@@ -48,7 +48,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     name: 'recent-events-without-those-of-the-source',
     rule: 'a watch misses nothing over a merge (design §10)',
     file: 'packages/dataserver/src/range/reshape/merges.ts',
-    find: 'hub.reset(); // it does not know what happened to the keys that came',
+    find: 'hub.reset(); // the hub does not know the history of the keys that came',
     replace: '',
     seed: 1,
     properties: ['watch'],

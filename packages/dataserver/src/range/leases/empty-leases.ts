@@ -1,19 +1,20 @@
 /**
- * Ends leases that never expire once nothing belongs to them any more. A lock that never expires has such a lease of
- * its own (docs/decisions/0035), which its client ends when it releases the lock. A client that is gone does not, so
- * that the lease would stay for ever after its lock was taken by force. Part of a range's leader.
+ * Ends leases that never expire once they have no attachments any more. A lock that never expires has such a lease of
+ * its own (docs/decisions/0035), which its client ends when it releases the lock. If the client is gone, the lease
+ * would stay for ever after its lock was taken by force. Part of a range's leader.
  *
- * EM1. Only a lease is ended whose TTL was changed to never (`endsEmpty` of leases.ts): the client does that when it
- *      has the lock, so that an empty one has lost what it was for. One that was granted with that TTL may be waiting
- *      for its first key.
- * EM2. Every range is asked what it has of the lease, after the home has said that it is such a lease: held locks,
- *      places in queues, keys. It is ended if nobody has anything, by its incarnation. The end is applied only if the
- *      home has still nothing of it, and it is still such a lease (LC5 of lease-commands.ts). Another range answers for
- *      the moment at which it is asked: what comes to belong to the lease there between its answer and the end goes
- *      with the lease.
- * EM3. A range looks when a lock of its own was taken from the lease by force, and in rounds: the home at leases that
- *      have nothing and never had anything elsewhere; a range that refers to a lease at those that have nothing here
- *      (lease-audit.ts). So what a leader leaves undone, a later round does. A look that is not answered ends nothing.
+ * EM1. A lease is ended only if its TTL was changed to never (`endsEmpty` of leases.ts): the client makes that change
+ *      when it has the lock, so an empty lease has lost its purpose. A lease that was granted with that TTL may be
+ *      waiting for its first key.
+ * EM2. After the home has confirmed that it is such a lease, every range is asked for the lease's attachments: held
+ *      locks, places in queues, keys. If no range has any, the lease is ended by its incarnation. The end is applied
+ *      only if the home still has no attachments, and the lease is still such a lease (LC5 of lease-commands.ts).
+ *      Another range answers for the moment at which it is asked: what is attached there between its answer and the end
+ *      is deleted with the lease.
+ * EM3. A range looks when a lock of its own was taken from the lease by force, and in rounds. In a round the home looks
+ *      at leases that have no attachments and never had any elsewhere; a range that refers to a lease looks at those
+ *      that have none here (lease-audit.ts). So a later round finishes what a leader leaves undone. A look without an
+ *      answer ends nothing.
  */
 import type { Clock, Timer } from '@remora/base';
 import { endsEmpty, type Leases } from '../../state/leases/leases.ts';
@@ -28,20 +29,20 @@ export interface EmptyLeasesDeps {
   readonly clock: Clock;
   readonly leases: Pick<Leases, 'all' | 'attached'>;
   readonly others: OtherRanges;
-  /** From one round to the next. */
+  /** The time from one round to the next. */
   readonly intervalMs?: number | undefined;
 }
 
 const INTERVAL_MS = 300_000;
 const TIMEOUT_MS = 5_000;
-/** Between two looks, each of which asks all ranges: it bounds what they cost. */
+/** The pause between two looks, each of which asks all ranges: it bounds their cost. */
 const PAUSE_MS = 20;
-/** Leases that wait for their look; more are left to the next round. */
+/** Leases that wait for their look; the next round finds the others. */
 const WAITING_MAX = 1_000;
 
 export class EmptyLeases {
   readonly #deps: EmptyLeasesDeps;
-  /** By id: which incarnation is to be looked at. */
+  /** By id: the incarnation to look at. */
   readonly #waiting = new Map<bigint, LeaseRef>();
   /** Grows with each term: what was begun in an earlier one is over. */
   #life = 0;
@@ -71,7 +72,7 @@ export class EmptyLeases {
     this.#giveUp = () => {};
   }
 
-  /** The lease may have nothing any more. */
+  /** The lease may have lost its last attachment. */
   look(lease: LeaseRef): void {
     if (!this.#serving || this.#waiting.size >= WAITING_MAX) return;
     this.#waiting.set(lease.id, lease);

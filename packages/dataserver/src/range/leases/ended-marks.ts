@@ -1,13 +1,12 @@
 /**
- * A leader's watch over the marks of locks (M1 to M4 of the lock layer): each keeps its session attached to a lock on
- * which no other command may ever come, and has to go when its end has passed.
+ * A leader's watch over the marks of locks (M1 to M4 of the lock layer). Each mark keeps its session attached to a lock
+ * on which there may be no further command, and must be removed when its end has passed.
  *
- * EM1. Nothing is cleared here: a command is proposed that clears some of them and changes nothing else. It needs no
- *      term: a mark whose end has passed says nothing, whoever leads when the command is applied.
- * EM2. Where the marks are is in their rows. A new leader finds them there, a bounded slice at a time, as does one
- *      whose range has other keys now; of those that are left meanwhile it is told.
- * EM3. It knows KNOWN_MAX locks. What it is told of beyond that it finds in the rows again, when it has cleared most of
- *      these.
+ * EM1. Nothing is cleared here: a command is proposed that clears some marks and changes nothing else. It needs no
+ *      term: a mark whose end has passed has no effect, whoever leads when the command is applied.
+ * EM2. The rows contain the marks. A new leader, or one whose range has other keys now, searches the rows, a bounded
+ *      slice at a time; marks that are left meanwhile are reported to it.
+ * EM3. It knows at most KNOWN_MAX locks. It finds any others in the rows again when it has cleared most of these.
  */
 import { type Bytes, binaryString, type Clock, keyAfter, type Span, type Timer } from '@remora/base';
 import {
@@ -26,17 +25,17 @@ import { LOCKS } from '../../state/leases/attachments.ts';
 export interface EndedMarksDeps {
   readonly clock: Clock;
   readonly view: Pick<LockView, 'scan'>;
-  /** Which keys the range has. */
+  /** The keys that the range has. */
   readonly routed: () => Span;
-  /** By which entries are stamped. */
+  /** The time with which entries are stamped. */
   readonly rangeTimeMs: () => number;
-  /** Told when the command was applied, or will not be. */
+  /** `done` is called when the command was applied, or never will be. */
   readonly propose: (command: Command, done: () => void) => void;
 }
 
 interface Marked {
   readonly lock: LockId;
-  /** No mark ends before. */
+  /** No mark of the lock ends before this time. */
   dueMs: number;
   /** A command was proposed, and is being decided. */
   clearing: boolean;
@@ -44,24 +43,24 @@ interface Marked {
 
 /** EM3 */
 const KNOWN_MAX = 100_000;
-/** Commands proposed and not decided at a time: so few that they hold up nobody's. */
+/** Commands proposed and not decided at a time: few, so that they delay no other commands. */
 const CLEARING_MAX = 250;
 const SWEEP_MS = 100;
-/** Locks that one sweep looks at, and rows that it searches for marks. */
+/** Locks that one sweep examines, and rows that it searches for marks. */
 const LOOKED_MAX = 1_000;
 const SEARCHED_MAX = 500;
 
 export class EndedMarks {
   readonly #deps: EndedMarksDeps;
   readonly #known = new Map<string, Marked>();
-  /** Goes on from sweep to sweep: what is added comes behind what is there. */
+  /** Continues from sweep to sweep: new locks come at the end. */
   #turn = this.#known.entries();
-  /** EM2. Where the search goes on; undefined: it is over. */
+  /** EM2. Where the search continues; undefined: it is over. */
   #searchFrom: Bytes | undefined;
-  /** EM3. There was no room for one of which it was told. */
+  /** EM3. There was no room for a reported mark. */
   #missed = false;
   #serving = false;
-  /** Grows with each start: what was proposed before is over. */
+  /** Grows with each start: earlier proposals no longer count. */
   #life = 0;
   #clearing = 0;
   #timer: Timer | undefined;
@@ -95,7 +94,7 @@ export class EndedMarks {
     if (this.#serving) this.start();
   }
 
-  /** Applied on this replica. */
+  /** A mark was applied on this replica. */
   left(mark: MarkedUntil): void {
     if (!this.#serving) return;
     this.#note(mark);
@@ -155,7 +154,7 @@ export class EndedMarks {
     return first.done ? undefined : first.value;
   }
 
-  /** Its marks may be gone, or end later. */
+  /** Some marks may be gone, or end later. */
   #see(name: string, marked: Marked, nowMs: number): void {
     const first = firstMark(this.#deps.view, marked.lock);
     if (first === undefined) this.#known.delete(name);
@@ -163,7 +162,7 @@ export class EndedMarks {
     else this.#clear(marked, clearingOfMarks(marked.lock, first.owner));
   }
 
-  /** One that came to nothing, or left some, is proposed again when it is this lock's turn. */
+  /** If a command failed or left some marks, it is proposed again when it is this lock's turn. */
   #clear(marked: Marked, command: Extract<Command, { type: 'lock' }>['command']): void {
     const life = this.#life;
     marked.clearing = true;

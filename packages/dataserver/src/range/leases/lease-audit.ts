@@ -1,14 +1,14 @@
 /**
- * Finds leases that have something here and that their homes know no more. A home that lost its majority goes on
- * without some of what it had acknowledged (docs/decisions/0031): a lease, or that this range has something of it.
- * Nobody else would ever tell this range of its end. Part of a range's leader.
+ * Finds leases that have attachments here although their homes no longer know them. A home that lost its majority goes
+ * on without some of what it had acknowledged (docs/decisions/0031): a lease, or the fact that this range has
+ * attachments of it. Then nothing else would notify this range of the lease's end. Part of a range's leader.
  *
- * LA1. The home is asked of each reference, of one at a time, and of all of them again and again. It was told of the
- *      lease before there was a reference (RG1 of lease-registrar.ts), and is read with all that was acknowledged
- *      there: if it does not know this incarnation, that has ended, or is lost.
- * LA2. Then it ends here, as if the home had told so (LC2, LC3 of lease-commands.ts): where the range's keys are, of
- *      this incarnation alone, until nothing is left.
- * LA3. No answer says nothing, nor does one that an earlier term asked for.
+ * LA1. The home is asked about each reference, one at a time, and about all of them again and again. It knew the lease
+ *      before there was a reference (RG1 of lease-registrar.ts), and its answer includes everything that was
+ *      acknowledged there: if it does not know this incarnation, the lease has ended, or is lost.
+ * LA2. Then the lease ends here, as if the home had notified this range (LC2, LC3 of lease-commands.ts): within the
+ *      range's keys, for this incarnation alone, until nothing is left.
+ * LA3. A missing answer means nothing, and so does an answer to a question of an earlier term.
  */
 import type { Clock, ServiceError, Span, Timer } from '@remora/base';
 import type { LeaseCommand, QueryResult } from '@remora/protocol';
@@ -22,22 +22,22 @@ export interface LeaseAuditDeps {
   readonly clock: Clock;
   readonly references: { readonly size: number; all(): Iterable<Named> };
   readonly others: Pick<OtherRanges, 'query'>;
-  /** What of the range's keys can belong to leases, if anything. */
+  /** The part of the range's keys that can belong to leases, if any. */
   readonly span: () => Span | undefined;
-  /** Told whether there is more to be taken away; undefined when it was not applied. */
+  /** `done` learns whether there is more to delete; undefined if it was not applied. */
   readonly propose: (command: End, done: (more: boolean | undefined) => void) => void;
-  /** Whether nothing here belongs to it. */
+  /** Whether the lease has no attachments here. */
   readonly isEmpty: (id: bigint) => boolean;
-  /** It has nothing here, and is one that ends when it has nothing anywhere. */
+  /** The lease has no attachments here, and ends when it has none anywhere. */
   readonly onEmpty: (lease: Named) => void;
-  /** From the end of one round, or the beginning of a term, to the next round. */
+  /** The time from the end of one round, or the beginning of a term, to the next round. */
   readonly intervalMs?: number | undefined;
 }
 
 const INTERVAL_MS = 300_000;
-/** From one question to the next: bounds what a range with many references asks of others. */
+/** The pause between questions: bounds the load that a range with many references puts on others. */
 const PAUSE_MS = 20;
-/** Before more of what one lease has is taken away: a transaction may hold it up for a while. */
+/** The pause before more of one lease's attachments are deleted: a transaction may delay that. */
 const MORE_PAUSE_MS = 100;
 const ASK_TIMEOUT_MS = 5_000;
 
@@ -74,7 +74,7 @@ export class LeaseAudit {
     });
   }
 
-  /** The first of `left`, which are still to be asked of. */
+  /** Asks about the first of `left`, the leases that are still to be asked about. */
   #next(left: readonly Named[], at = 0): void {
     const lease = left[at];
     if (lease === undefined) return this.#rest();

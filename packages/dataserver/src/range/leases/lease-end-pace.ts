@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 
-/** What the pace does with the ends of leases, or of parts of what a lease has. */
+/** Handlers for the ends of leases, or of parts of their attachments. */
 interface EndHandlers<End> {
   /** Keys and locks that an end takes, as far as is known before it is proposed. */
   readonly rows: (end: End) => number;
@@ -9,7 +9,7 @@ interface EndHandlers<End> {
   readonly refuse: (end: End, error: ServiceError) => void;
 }
 
-/** Keys and locks that are being taken, without those of the last end that was let go. */
+/** The largest number of keys and locks that are being taken, without those of the last end that was started. */
 const ROWS_MAX = 2_000;
 /** Ends that wait; more are refused. */
 const WAITING_MAX = 20_000;
@@ -25,9 +25,9 @@ const WAITING_MAX = 20_000;
 export class LeaseEndPace<End> {
   readonly #handlers: EndHandlers<End>;
   #waiting: End[] = [];
-  /** Of `#waiting`: those before have gone. */
+  /** Index into `#waiting`: the ends before it were started. */
   #gone = 0;
-  /** The rows of each end that is under way, and their sum. */
+  /** The rows of each end in progress, and their sum. */
   readonly #underWay = new Map<End, number>();
   #rows = 0;
   #going = false;
@@ -56,7 +56,7 @@ export class LeaseEndPace<End> {
     this.#go();
   }
 
-  /** An end that is over at once only makes room in the loop that let it go: there is no recursion. */
+  /** An end that is over at once only makes room in the loop that started it: there is no recursion. */
   #go(): void {
     if (this.#going) return;
     this.#going = true;

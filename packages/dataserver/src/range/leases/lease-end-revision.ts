@@ -17,11 +17,12 @@ export interface LeaseEndRevisionDeps {
  * ER1. The answer's revision is at or above that of every change that ended the lease, in any range: a read at that
  *      revision finds none of the lease's keys. etcd answers with its current revision, which has the same property.
  * ER2. If one entry took everything, the answer has the revision of that entry. This is decided while the entry is
- *      applied: the end is over by then, or the lease stays as one that is ending (LC1 of lease-commands.ts). Only the
- *      last end is remembered; the answer to an earlier one, which is a repetition, takes the other way.
+ *      applied: afterwards either the end is over, or the lease stays in the state *ending* (LC1 of lease-commands.ts).
+ *      Only the last end is remembered; a repeated answer for an earlier one uses ER3.
  * ER3. Otherwise the revision is taken after the last change was applied. A range that counts by itself has all keys,
  *      so its own revision is enough. If the master numbers the range, other ranges may have written the last change,
- *      and the master says what it has given out: every change of this end got its revision before that question.
+ *      and the master reports the newest revision that it has allocated: every change of this end got its revision
+ *      before that question.
  */
 export class LeaseEndRevision {
   readonly #deps: LeaseEndRevisionDeps;
@@ -54,7 +55,7 @@ export class LeaseEndRevision {
   }
 }
 
-/** The caller repeats the request, which is remembered, and is answered once the masters are. */
+/** The caller repeats the request, which is remembered. It is answered once the masters answer. */
 function notKnown(cause: ServiceError | undefined): ServiceError {
   const message = 'the lease has ended, but the masters did not say at which revision; retry under the same request id';
   return new ServiceError('UNKNOWN_OUTCOME', message, { cause });

@@ -1,16 +1,16 @@
 /**
- * Tells every range that may have something of a lease that it has ended. Part of the leader of the lease's home
- * (docs/decisions/0025).
+ * Notifies every range that may have attachments of a lease that the lease has ended. Part of the leader of the lease's
+ * home (docs/decisions/0025).
  *
- * LE1. What is left to be told is replicated state (S4 of the leases): a new leader goes on with it. A range is told
- *      that the lease has ended only after that is applied here, and is told again until it has answered.
- * LE2. A span is settled by the answer of the range that has its keys, after it has applied the end and has nothing
- *      left; only for the part that it names: the rest is told to whoever has it.
- * LE3. One range that does not answer holds no other up: each span is seen to by itself, and where there are more than
- *      can be told at a time, what was told in vain comes again only when all others had their turn.
- * LE4. Who waits for a lease to be gone has ended it: that is applied. So nobody is told anything that says that it was
- *      not, such as STALE_EPOCH when its record goes to another range by a split or a merge (CM3 of commands.ts).
- *      Whoever asks again, under the same request id, finds the way there.
+ * LE1. The spans that are left to notify are replicated state (S4 of the leases): a new leader continues. A range is
+ *      notified only after the end is applied here, and again until it has answered.
+ * LE2. A span is settled by the answer of the range that has its keys, after that range has applied the end and has
+ *      nothing left. Only the part that the answer names is settled: the ranges of the rest are notified separately.
+ * LE3. A range that does not answer delays no other: each span is handled by itself. If there are more spans than can
+ *      be notified at a time, an unsuccessful one is retried only when all others had their turn.
+ * LE4. Callers that wait for a lease to be gone have ended it: that is applied. So no caller gets an error that denies
+ *      it, such as STALE_EPOCH when the record goes to another range by a split or a merge (CM3 of commands.ts). A
+ *      caller that repeats the request under the same request id is routed there.
  */
 import { type Clock, ServiceError, type Span } from '@remora/base';
 import type { LeaseCommand } from '@remora/protocol';
@@ -23,33 +23,33 @@ type GoneDone = (error: ServiceError | undefined) => void;
 export interface LeaseEndingsDeps {
   readonly clock: Clock;
   readonly leases: Pick<Leases, 'ending' | 'allEnding'>;
-  /** Whether this range is the home of a lease, if there is such a lease. */
+  /** Whether this range is the home of a lease, if the lease exists. */
   readonly isHome: (id: bigint) => boolean;
   readonly others: OtherRanges;
-  /** Told whether it was applied. */
+  /** `done` learns whether it was applied. */
   readonly propose: (command: Settle, done: (applied: boolean) => void) => void;
 }
 
-/** Spans that are being told at a time; more wait. */
+/** Spans that are notified at a time; more wait. */
 const TELLING_MAX = 2_000;
 const TELL_TIMEOUT_MS = 5_000;
-/** Before a span is told again whose range could not be told. */
+/** The pause before a span whose range could not be reached is notified again. */
 const PAUSE_MS = 100;
-/** The same when the range has more to take away, or to wait for. */
+/** The same if the range has more to delete, or to wait for. */
 const MORE_PAUSE_MS = 10;
-/** Who waits for leases to be gone; more are told that it is not known. */
+/** Callers that wait for leases to be gone; more get the error that it is not known. */
 const WAITING_MAX = 10_000;
 
 export class LeaseEndings {
   readonly #deps: LeaseEndingsDeps;
-  /** By lease and the beginning of the span: what gives a call up. */
+  /** By lease and start of the span: the function that cancels the call. */
   readonly #telling = new Map<string, () => void>();
   readonly #waiting = new Map<bigint, GoneDone[]>();
   #waits = 0;
   /** Grows with each term: what was begun in an earlier one is over. */
   #life = 0;
   #serving = false;
-  /** There were too many to tell all (TELLING_MAX). */
+  /** There were too many spans to notify all (TELLING_MAX). */
   #full = false;
   /** LE3. The last lease whose turn it was. */
   #last = 0n;
@@ -58,7 +58,7 @@ export class LeaseEndings {
     this.#deps = deps;
   }
 
-  /** Who waits for a lease to be gone. */
+  /** The number of callers that wait for a lease to be gone. */
   get waits(): number {
     return this.#waits;
   }
@@ -70,7 +70,7 @@ export class LeaseEndings {
     this.look();
   }
 
-  /** Who waits asks again, of whoever leads. */
+  /** Waiting callers ask the new leader. */
   stop(): void {
     this.#serving = false;
     this.#life++;
@@ -80,12 +80,12 @@ export class LeaseEndings {
     for (const id of [...this.#waiting.keys()]) this.#answer(id, notKnown());
   }
 
-  /** Whether anything is to be done about a lease. */
+  /** Whether anything has to be done about a lease. */
   concerns(id: bigint): boolean {
     return this.#serving && (this.#deps.leases.ending(id) !== undefined || this.#waiting.has(id));
   }
 
-  /** A lease may have ended, or have gone to another range. Cheap while none is ending. */
+  /** A lease may have ended, or have gone to another range. Cheap while no lease is ending. */
   look(): void {
     if (!this.#serving) return;
     for (const id of [...this.#waiting.keys()]) this.#lookFor(id);
@@ -122,7 +122,7 @@ export class LeaseEndings {
     }
   }
 
-  /** A span has been told, or is to be told again. */
+  /** A span was notified, or has to be notified again. */
   #told(id: bigint): void {
     const lease = this.#deps.leases.ending(id);
     if (lease === undefined) this.#gone(id);
@@ -130,7 +130,7 @@ export class LeaseEndings {
     if (this.#full && this.#telling.size < TELLING_MAX / 2) this.#tellAll();
   }
 
-  /** Calls `done` once nothing is left of a lease that has ended, anywhere; with an error when that is not known. */
+  /** Calls `done` once nothing is left of an ended lease anywhere; with an error if that is not known. */
   whenGone(id: bigint, done: GoneDone): void {
     if (!this.#deps.isHome(id)) return done(notKnown()); // LE4
     if (this.#deps.leases.ending(id) === undefined) return done(undefined);
@@ -139,7 +139,7 @@ export class LeaseEndings {
     this.#waiting.set(id, [...(this.#waiting.get(id) ?? []), done]);
   }
 
-  /** Either nothing is left of it, or its record has gone to another range (LE4). */
+  /** Either nothing is left of the lease, or its record has gone to another range (LE4). */
   #gone(id: bigint): void {
     this.#answer(id, this.#deps.isHome(id) ? undefined : notKnown());
   }

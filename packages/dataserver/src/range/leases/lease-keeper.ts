@@ -5,16 +5,16 @@ import type { Lease, Leases } from '../../state/leases/leases.ts';
 
 interface Kept {
   readonly incarnation: number;
-  /** Of the lease, as the deadline counts it (LK5). */
+  /** The number of the lease's change that the deadline includes (LK5). */
   change: number;
   deadlineMs: number;
   /** An expiry was proposed: no keep-alive is answered until its outcome (LK3). */
   expiring: boolean;
-  /** When a checkpoint is due, unless its client is heard of before (LK6). */
+  /** When a checkpoint is due, unless the client sends a heartbeat before (LK6). */
   checkpointAtMs: number;
   /** A checkpoint was proposed, and is not decided. */
   checkpointing: boolean;
-  /** How long the next checkpoint waits that cannot be logged. */
+  /** The pause after a checkpoint that could not be logged. */
   checkpointRetryMs: number;
 }
 
@@ -27,7 +27,7 @@ interface Place {
 export interface LeaseKeeperDeps {
   readonly clock: Clock;
   readonly leases: Leases;
-  /** `done` is told whether it was applied. */
+  /** `done` learns whether it was applied. */
   readonly propose: (
     command: Extract<Command, { readonly type: 'leaseExpire' | 'leaseCheckpoint' }>,
     done: (applied: boolean) => void,
@@ -38,59 +38,60 @@ export interface LeaseKeeperDeps {
 
 interface KeepAlive {
   readonly id: bigint;
-  /** 0: whichever is there. */
+  /** 0: any incarnation. */
   readonly incarnation: number;
-  /** Monotonic, when it arrived. */
+  /** Monotonic time of its arrival. */
   readonly receivedMs: number;
 }
 
-/** How long a client is silent before it is logged what is left of its lease: as in etcd. */
+/** How long a client is silent before the remaining time of its lease is logged: as in etcd. */
 const LEASE_CHECKPOINT_MS = 300_000;
-/** Expiries proposed and not decided at a time: more wait for the next sweep, so that they never crowd out requests. */
+/** Expiries proposed and not decided at a time. More wait for the next sweep, so that they never displace requests. */
 const EXPIRING_MAX = 1_000;
 /** LK7 */
 const PLACE_KEPT_MS = 10_000;
-/** The same of checkpoints. */
+/** The same for checkpoints. */
 const CHECKPOINTING_MAX = 1_000;
 /**
- * How soon a checkpoint that could not be logged, as where a queue is full, is tried again; doubled with each in a row.
+ * The first pause after a checkpoint that could not be logged, for example because a queue was full; doubled each time.
  */
 const CHECKPOINT_RETRY_MS = 1_000;
-/** How often deadlines are looked at: the precision of expiry. */
+/** How often deadlines are checked: the precision of expiry. */
 const SWEEP_MS = 100;
 
 /**
  * A leader's watch over the time of leases.
  *
- * LK1. Deadlines run on this leader's monotonic clock. They start again when it becomes leader: in full, or, where
- *      there is a checkpoint, with what was left then (traps 17).
+ * LK1. Deadlines run on this leader's monotonic clock. They start again when it becomes leader: in full or, if there is
+ *      a checkpoint, with the time that was left then (traps 17).
  * LK2. Nothing ends here: expiry is proposed, and names the term and the incarnation.
  * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸). That
- *      holds also when the range was sealed meanwhile, and unsealed in the same term: what waits for a revision
- *      outlasts that, and is applied behind it.
- * LK4. A lease is said not to exist only when the state says so. A replica that does not keep its time any more, as
- *      leadership was lost between the confirmation of a keep-alive and its answer, only says that it does not lead.
- * LK5. A change of a lease's TTL counts from the next heartbeat on, whose acknowledgement names the TTL that it was
- *      given: also one that cuts short what is left. Who asks for a shorter one counts on no more from asking on
- *      (session.ts S5 of the client).
- * LK6. What is left of a lease whose TTL is longer than `checkpointMs` is logged whenever its client has been silent
- *      for another `checkpointMs`, so that it ends however often leaders change (docs/decisions/0059). From the
- *      proposal of a checkpoint on, a keep-alive is acknowledged only after a command that takes it back: no leader to
- *      come gives a lease less than was acknowledged.
- * LK7. An expiry that is not decided for long, as a transaction holds what the lease has and its outcome is where
- *      nobody answers, goes on to wait (LK3), and holds up no other: its place is given to one that comes after it.
+ *      also holds if the range was sealed meanwhile, and unsealed in the same term: a command that waits for a revision
+ *      survives the seal, and is applied after it.
+ * LK4. A lease is reported as missing only if the state says so. A replica that no longer keeps its time, because
+ *      leadership was lost between the confirmation of a keep-alive and its answer, only reports that it does not lead.
+ * LK5. A change of a lease's TTL counts from the next heartbeat on, whose acknowledgement names the TTL. That also
+ *      holds for a TTL that shortens the remaining time: a client that asks for a shorter one relies on no more from
+ *      the request on (session.ts S5 of the client).
+ * LK6. The remaining time of a lease whose TTL is longer than `checkpointMs` is logged whenever its client has been
+ *      silent for another `checkpointMs`, so that the lease ends however often leaders change (docs/decisions/0059).
+ *      From the proposal of a checkpoint on, a keep-alive is acknowledged only after a command that removes the
+ *      checkpoint: so no later leader gives a lease less time than was acknowledged.
+ * LK7. An expiry may stay undecided for long, because a transaction holds the lease's keys and the transaction's
+ *      outcome is unreachable. It continues to wait (LK3) but delays no other expiry: its place is given to a later
+ *      one.
  */
 export class LeaseKeeper {
   readonly #deps: LeaseKeeperDeps;
   readonly #checkpointMs: number;
   readonly #kept = new Map<bigint, Kept>();
-  /** LK3, LK6. Those of whom something is proposed, and not decided, since the times of the term were stopped. */
+  /** LK3, LK6. Leases with an undecided proposal, since the deadlines of the term were stopped. */
   readonly #undecided = new Map<bigint, Kept>();
   #term = 0;
-  /** In which the proposals were made that are counted. */
+  /** The term of the proposals that are counted. */
   #countedTerm = 0;
   #expiring = 0;
-  /** LK7. In the order in which they were taken. */
+  /** LK7. In the order in which the places were taken. */
   #places: Place[] = [];
   #checkpointing = 0;
   #timer: Timer | undefined;
@@ -110,7 +111,7 @@ export class LeaseKeeper {
     this.#arm();
   }
 
-  /** What was proposed in another term is not applied in this one. */
+  /** Proposals of another term are not applied in this one. */
   #forgetProposals(term: number): void {
     this.#countedTerm = term;
     this.#expiring = 0;
@@ -127,7 +128,7 @@ export class LeaseKeeper {
     this.#timer = undefined;
   }
 
-  /** Leases whose time it keeps. */
+  /** The number of leases whose deadlines it keeps. */
   get size(): number {
     return this.#kept.size;
   }
@@ -144,7 +145,7 @@ export class LeaseKeeper {
 
   /**
    * Renews a lease from when its keep-alive arrived; called when leadership at or after that moment is confirmed.
-   * `done` is given the lease when it may be acknowledged (LK6).
+   * `done` gets the lease when it may be acknowledged (LK6).
    *
    * @throws ServiceError LEASE_NOT_FOUND, UNAVAILABLE while its expiry is being decided, or NOT_LEADER (LK4)
    */
@@ -161,7 +162,7 @@ export class LeaseKeeper {
     if (kept.expiring)
       throw new ServiceError('UNAVAILABLE', 'the lease is about to expire; its outcome is being decided');
     const deadlineMs = receivedMs + lease.ttlMs;
-    // Heartbeats may be answered in another order than they came in.
+    // Heartbeats may be answered in another order than they arrived.
     kept.deadlineMs = kept.change === lease.change ? Math.max(kept.deadlineMs, deadlineMs) : deadlineMs;
     kept.change = lease.change;
     kept.checkpointAtMs = this.#nextCheckpointMs(lease);
@@ -180,7 +181,7 @@ export class LeaseKeeper {
     });
   }
 
-  /** What is left of a lease, at least 0; undefined when it is not kept here. */
+  /** The remaining time of a lease, at least 0; undefined if its deadline is not kept here. */
   remainingMs(id: bigint): number | undefined {
     const kept = this.#kept.get(id);
     return kept === undefined ? undefined : Math.max(0, kept.deadlineMs - this.#deps.clock.monotonicMs());
@@ -192,11 +193,11 @@ export class LeaseKeeper {
     const times = { change, deadlineMs, checkpointAtMs: this.#nextCheckpointMs(lease) };
     const undecided = this.#undecided.get(id);
     const proposed = { incarnation, expiring: false, checkpointing: false, checkpointRetryMs: CHECKPOINT_RETRY_MS };
-    // The same object: its proposals tell it what came of them.
+    // The same object: its proposals report their results to it.
     this.#kept.set(id, Object.assign(undecided?.incarnation === incarnation ? undecided : proposed, times));
   }
 
-  /** Of a lease that never ends nothing is worth being logged. */
+  /** A lease that never ends needs no checkpoint. */
   #nextCheckpointMs({ ttlMs }: Lease): number {
     if (ttlMs <= this.#checkpointMs || ttlMs >= TTL_NEVER_MS) return Number.POSITIVE_INFINITY;
     return this.#deps.clock.monotonicMs() + this.#checkpointMs;
@@ -261,7 +262,7 @@ export class LeaseKeeper {
       if (term === this.#countedTerm) this.#checkpointing--;
       kept.checkpointing = false;
       if (applied) kept.checkpointRetryMs = CHECKPOINT_RETRY_MS;
-      else if (kept.checkpointAtMs === nextMs) this.#checkpointSoon(kept); // Its client was not heard of meanwhile.
+      else if (kept.checkpointAtMs === nextMs) this.#checkpointSoon(kept); // The client sent no heartbeat meanwhile.
     });
   }
 

@@ -30,17 +30,17 @@ export interface LeaseManagerDeps {
   readonly commands: Pick<CommandQueue, 'propose' | 'proposeAlone'>;
   /** LK6 of the keeper. */
   readonly checkpointMs?: number | undefined;
-  /** From one round of the audit to the next. */
+  /** The time from one round of the audit to the next. */
   readonly auditMs?: number | undefined;
-  /** Of the leader that serves here; 0 while there is none. */
+  /** The term of the leader that serves here; 0 while there is none. */
   readonly term: () => number;
-  /** By which its entries are stamped. */
+  /** The time with which its entries are stamped. */
   readonly rangeTimeMs: () => number;
 }
 
 /**
- * What a range's leader does for leases: those that have their home here, and those that have something here; and for
- * locks that keep others off for a while after the lease of their holder has ended, or whose marks have ended.
+ * A range leader's work for leases: those whose home is here, and those with attachments here; also for locks whose
+ * hold is delayed after its holder's lease ended, and for marks that have ended.
  */
 export class LeaseManager {
   readonly keeper: LeaseKeeper;
@@ -68,7 +68,7 @@ export class LeaseManager {
       ...{ clock, rangeTimeMs, view: lockReader(engine), routed: () => state.bounds.routed },
       propose: (command, done) => commands.propose(command, () => done()),
     });
-    // What follows an entry of the log does not belong into the step that applies it.
+    // Follow-up work of an entry does not belong into the step that applies it.
     const soon = (done: (applied: boolean) => void, outcome: Outcome | undefined): void => {
       clock.setImmediate(() => done(outcome?.ok === true));
     };
@@ -98,12 +98,12 @@ export class LeaseManager {
     });
   }
 
-  /** Commands that wait for a lease of another range, or for one to be gone everywhere. */
+  /** Commands that wait for a lease of another range, or until a lease is gone everywhere. */
   get waiting(): number {
     return this.#registrar.waiting + this.#endings.waits;
   }
 
-  /** Once this replica leads and has applied an entry of its own term. */
+  /** Called once this replica leads and has applied an entry of its own term. */
   start(term: number): void {
     this.keeper.start(term);
     this.#endings.start();
@@ -123,7 +123,7 @@ export class LeaseManager {
     this.#registrar.abandon(error);
   }
 
-  /** The range has other keys now, and other leases maybe. */
+  /** The range has other keys now, and perhaps other leases. */
   keysChanged(): void {
     this.#lookSoon();
     this.#marks.keysChanged();
@@ -133,14 +133,14 @@ export class LeaseManager {
     this.keeper.granted(lease);
   }
 
-  /** A lease is alive no more. Without `end` its record went to another range. */
+  /** The lease is no longer alive here. Without `end` its record went to another range. */
   ended(id: bigint, end?: AppliedEnd): void {
     this.keeper.ended(id);
     if (end !== undefined) this.#endRevision.ended(id, end);
     if (this.#endings.concerns(id)) this.#lookSoon();
   }
 
-  /** Once for all leases that end until then: each look goes over all that are ending. */
+  /** Runs once for all leases that end until then: each look goes over all that are ending. */
   #lookSoon(): void {
     if (this.#isLookDue) return;
     this.#isLookDue = true;
@@ -171,15 +171,15 @@ export class LeaseManager {
     this.#registrar.hold(command, go);
   }
 
-  /** RG3 of the registrar: called before a command that tells this range the end of a lease is proposed. */
+  /** RG3 of the registrar: called before a command is proposed that notifies this range of the end of a lease. */
   endTold(id: bigint): void {
     this.#registrar.void(id);
   }
 
   /**
-   * Answers a caller that ended a lease: only once nothing is left of the lease in any range, and with a revision of
-   * which that is true (ER1). The same holds for a caller that is told, under another request id, that there is no such
-   * lease.
+   * Answers a caller that ended a lease: only once nothing is left of the lease in any range, and with a revision for
+   * which that is true (ER1). The same holds for a caller under another request id whose answer is that there is no
+   * such lease.
    */
   answerRevoke(id: bigint, answer: RangeReply | ServiceError, done: RevokeDone): void {
     const isRefused = answer instanceof ServiceError;

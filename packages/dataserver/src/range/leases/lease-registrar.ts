@@ -2,14 +2,14 @@
  * Registers, at the homes of leases, that this range is about to have keys or locks of them (docs/decisions/0025). Part
  * of a range's leader.
  *
- * RG1. A command that uses a lease of another range waits until a reference covers its key. The home has the place
- *      among the lease's spans before the reference is proposed here: durable there first.
- * RG2. A registration serves only the term and the epoch in which it began. Another leader may have been told of the
- *      lease's end since, or another range may have had the keys.
- * RG3. When the end of a lease is told, the registrations of that id which are under way are void, before that is
- *      proposed: none of them proposes a reference any more. Those that had done so come before it in the log. Whoever
- *      waits for one registers again, and learns from the home what has become of the lease: it had ended before the
- *      end was told.
+ * RG1. A command that uses a lease of another range waits until a reference covers its key. The home adds the place to
+ *      the lease's spans, durably, before the reference is proposed here.
+ * RG2. A registration is valid only in the term and the epoch in which it began. Since then another leader may have
+ *      been notified of the lease's end, or another range may have had the keys.
+ * RG3. Before the end of a lease is proposed here, the registrations of that id in progress become void: they propose
+ *      no reference any more, and references that they had proposed come before the end in the log. A command that
+ *      waits for one registers again, and learns from the home what became of the lease, which had ended before this
+ *      range was notified.
  * RG4. A lease that its home does not know is left to apply, which refuses the command.
  */
 import { ServiceError, type Span, spanContains } from '@remora/base';
@@ -21,15 +21,15 @@ import type { RangeFields } from '../../state/range-fields.ts';
 import type { OtherRanges } from '../reshape/other-ranges.ts';
 
 type Refer = Extract<LeaseCommand, { readonly type: 'leaseRefer' }>;
-/** Told whether the command may go on; otherwise why not: nothing of it was done. */
+/** Called without an error if the command may continue; otherwise nothing of the command was done. */
 export type Go = (error: ServiceError | undefined) => void;
 
 export interface LeaseRegistrarDeps {
   readonly state: Pick<RangeFields, 'bounds' | 'descriptor' | 'leases' | 'references'>;
   readonly others: OtherRanges;
-  /** Of the leader that serves here; 0 while there is none. */
+  /** The term of the leader that serves here; 0 while there is none. */
   readonly term: () => number;
-  /** Proposes a reference behind all that was proposed before; told whether it was applied. */
+  /** Proposes a reference after everything that was proposed before; `done` learns whether it was applied. */
   readonly propose: (command: Refer, done: (applied: boolean) => void) => void;
 }
 
@@ -39,14 +39,14 @@ interface Registration {
   readonly epochVersion: number;
   readonly span: Span;
   readonly waiting: Go[];
-  /** Of the call to the home. */
+  /** Cancels the call to the home. */
   giveUp: () => void;
 }
 
 /** Commands that wait; more are refused. */
 const WAITING_MAX = 10_000;
 const REGISTER_TIMEOUT_MS = 5_000;
-/** Registrations that one command waits for, one after the other, before it is told to come again. */
+/** The most registrations that one command waits for, one after the other, before it is refused with a retry. */
 const ROUNDS_MAX = 256;
 
 export class LeaseRegistrar {
@@ -64,7 +64,7 @@ export class LeaseRegistrar {
     return this.#waiting;
   }
 
-  /** Whether a command has to wait (`hold`). Cheap where one range has everything. */
+  /** Whether a command has to wait (`hold`). Cheap if one range has all keys. */
   mustHold(command: Command): boolean {
     return !this.#deps.state.bounds.whole && this.#missing(command, NOBODY) !== undefined;
   }
@@ -90,12 +90,12 @@ export class LeaseRegistrar {
     });
   }
 
-  /** The first lease of another range that no reference covers, of those that are not known to be unknown. */
+  /** The first lease of another range that no reference covers, except those that their home does not know. */
   #missing(command: Command, unknown: ReadonlySet<bigint>): LeaseUse | undefined {
     const { bounds, leases, references } = this.#deps.state;
     return leaseUses(command).find(({ id, incarnation, at }) => {
       if (unknown.has(id) || leases.get(id) !== undefined || references.covers(id, incarnation, at)) return false;
-      // What has left meanwhile is refused as such.
+      // A key that has left meanwhile is refused later, for that reason.
       return spanContains(bounds.routed, at) && !spanContains(bounds.routed, leaseKey(id));
     });
   }
@@ -155,7 +155,7 @@ export class LeaseRegistrar {
     return term === this.#deps.term() && epochVersion === this.#deps.state.descriptor.epoch.version;
   }
 
-  /** Those who wait look again, or are told the error. */
+  /** Waiting commands look again, or get the error. */
   #end(registration: Registration, error: ServiceError | undefined): void {
     if (!this.#isInFlight(registration)) return;
     this.#inFlight.delete(nameOf(registration.use));

@@ -1,5 +1,5 @@
 /**
- * What is told of sessions to those who are not their clients. The state was checked to be current (Q1 of queries.ts).
+ * Answers about sessions to callers that are not their clients. The state was checked to be current (Q1 of queries.ts).
  */
 import type { LockReadView } from '@remora/lock';
 import { sessionLocks } from '@remora/lock';
@@ -16,7 +16,7 @@ import type { RangeFields } from '../../state/range-fields.ts';
 export interface SessionSource {
   readonly state: Pick<RangeFields, 'leases' | 'leaseOwnership' | 'bounds'>;
   readonly locks: LockReadView;
-  /** What is left of a lease; undefined when its time is not kept here. */
+  /** The remaining time of a lease; undefined if its deadline is not kept here. */
   readonly remainingMs: (id: bigint) => number | undefined;
 }
 
@@ -35,7 +35,7 @@ function list(source: SessionSource, query: Extract<SessionQuery, { type: 'sessi
   return { type: 'sessions', sessions: found.map((lease) => infoOf(source, lease)), next };
 }
 
-/** Names come from clients: of every object's own, such as `constructor`, they mean nothing. */
+/** Names come from clients: inherited properties such as `constructor` must not match. */
 function attributeOf(attributes: Lease['attributes'], name: string): string | undefined {
   return Object.hasOwn(attributes, name) ? attributes[name] : undefined;
 }

@@ -1,14 +1,14 @@
 import { binaryString } from '@remora/base';
 import { type GrantNews, type LockId, type LockNotice, lockPrefix } from '@remora/lock';
 
-/** What a holder wants to know of its grant. */
+/** A holder's question about its grant. */
 export interface GrantQuestion {
   readonly version: number;
-  /** The request to let go that it knows of; 0: of none; undefined: it does not want to know of any. */
+  /** The number of the release request that the holder knows; 0: none; undefined: it does not want to know of any. */
   readonly known: number | undefined;
 }
 
-/** Undefined: there is nothing to tell. */
+/** Undefined: there is no news. */
 type Look = (lock: LockId, question: GrantQuestion) => GrantNews | undefined;
 
 interface Watch {
@@ -19,28 +19,28 @@ interface Watch {
 }
 
 /**
- * The open questions, at this leader, of those who want to know when a grant ends, or when they are asked to end it.
- * Like the lines of waiters (`lock-waits.ts`) they only make news prompt: whoever asks again is answered from the
- * lock's state.
+ * The open questions, at this leader, of holders that want to know when a grant ends, or when another client requests
+ * its release. Like the calls of waiters (`lock-waits.ts`) they only make news prompt: a repeated question is answered
+ * from the lock's state.
  *
- * GW1. Only those are looked at whom something may concern: any number may share a lock, and most of what happens to it
- *      is about one of them. They are looked at once, when the entry is applied, and those who were let in together, by
- *      one version, as one.
+ * GW1. Only watches that may be concerned are examined: many holders may share a lock, and most events concern one of
+ *      them. They are examined once, when the entry is applied; holders that were let in together, by one version, are
+ *      examined as one.
  */
 export class GrantWatches {
   readonly #look: Look;
   /** By lock and version. */
   readonly #byLock = new Map<string, Map<number, Set<Watch>>>();
-  /** Of which a grant has ended: those who watch one are to be looked at. */
+  /** Versions whose grant has ended: the watches of these are examined. */
   readonly #ended = new Map<string, { readonly lock: LockId; readonly version: number }>();
-  /** Those that are to be looked at each by itself. */
+  /** Watches that are examined individually. */
   readonly #concerned = new Set<Watch>();
 
   constructor(look: Look) {
     this.#look = look;
   }
 
-  /** Returns a function that takes the question back. */
+  /** Returns a function that removes the question. */
   add(lock: LockId, question: GrantQuestion, answer: (news: GrantNews) => void): () => void {
     const watch: Watch = { name: nameOf(lock), lock, question, answer };
     const byVersion = this.#byLock.get(watch.name) ?? new Map<number, Set<Watch>>();
@@ -49,14 +49,14 @@ export class GrantWatches {
     return () => this.#remove(watch);
   }
 
-  /** A grant of that version has ended; others of the same version may have not. */
+  /** A grant of that version has ended; others of the same version may continue. */
   ended(lock: LockId, version: number): void {
     if (this.#byLock.size === 0) return;
     const name = nameOf(lock);
     if (this.#byLock.get(name)?.has(version)) this.#ended.set(`${version}/${name}`, { lock, version });
   }
 
-  /** That somebody asks for the lock one of its holders is told, and it concerns all. */
+  /** A release request is reported to one of the lock's holders, and concerns all. */
   notify({ lock, result }: LockNotice): void {
     if (this.#byLock.size === 0 || result.type !== 'revoking') return;
     for (const watches of this.#byLock.get(nameOf(lock))?.values() ?? []) {
@@ -64,7 +64,7 @@ export class GrantWatches {
     }
   }
 
-  /** An entry is applied: whoever it has news for is told. */
+  /** An entry is applied: watches with news are answered. */
   flush(): void {
     if (this.#ended.size > 0) this.#tellEnded();
     if (this.#concerned.size === 0) return;
@@ -88,7 +88,7 @@ export class GrantWatches {
     }
   }
 
-  /** Whether it was there. */
+  /** Returns whether it was there. */
   #remove(watch: Watch): boolean {
     const { name, question } = watch;
     this.#concerned.delete(watch);

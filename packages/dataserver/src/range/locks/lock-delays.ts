@@ -12,16 +12,16 @@ interface Watched {
 
 /** Ends proposed and not decided at a time; more wait for the next sweep. */
 const ENDING_MAX = 1_000;
-/** How often deadlines are looked at. */
+/** How often deadlines are checked. */
 const SWEEP_MS = 100;
 
 /**
  * A leader's watch over the delays of locks whose holders' sessions have ended.
  *
- * LD1. A delay runs on this leader's monotonic clock, from when it applied the end of the session, or in full from when
- *      it began to lead: it is never shorter than was asked for, and longer by a change of leader.
+ * LD1. A delay runs on this leader's monotonic clock from the moment when it applied the end of the session, or in full
+ *      from when it began to lead: it is never shorter than requested, and a change of leader makes it longer.
  * LD2. Nothing ends here: the end is proposed, and names the hold. It needs no term: that the time has passed stays
- *      true whoever leads when the command is applied, and a hold that is delayed is never anything else again.
+ *      true whoever leads when the command is applied, and a delayed hold never changes its state again.
  */
 export class LockDelays {
   readonly #clock: Clock;
@@ -29,7 +29,7 @@ export class LockDelays {
   readonly #propose: (command: Command, done: (applied: boolean) => void) => void;
   #watched: Watched[] = [];
   #serving = false;
-  /** Grows with each term: what was proposed in an earlier one is over. */
+  /** Grows with each term: proposals of an earlier one are over. */
   #life = 0;
   #ending = 0;
   #timer: Timer | undefined;
@@ -98,7 +98,7 @@ export class LockDelays {
     this.#propose({ type: 'lock', command: { type: 'endDelay', lock, owner, version } }, () => {
       if (life !== this.#life) return;
       this.#ending--;
-      // One that was applied is not in the state any more; any other is proposed again.
+      // An applied end is no longer in the state; any other is proposed again.
       watched.ending = false;
     });
   }

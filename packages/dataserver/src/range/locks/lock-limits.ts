@@ -1,14 +1,14 @@
 /**
- * How many sessions and locks a leader lets into its range, and how much is said with them.
+ * The limits of a leader for the sessions and locks in its range, and for the data attached to them.
  *
- * LL1. What is too much is refused before it is proposed, and nothing is changed: limits need not be the same on all
- *      nodes, and apply knows nothing of them (docs/decisions/0034). What is under way at a time may come to a little
- *      more.
- * LL2. Whoever holds a lock or waits for it already may ask again, enter again, and upgrade.
- * LL3. The locks of a session are counted only when those that were let in since the last count may have brought it to
- *      the limit, and not for each of the last ones: a tenth more may come in, where that is one lock or more. To count
- *      costs as much as there are: one that is full is refused some times, if it has many, before its locks are counted
- *      again.
+ * LL1. Excess is refused before it is proposed, and nothing is changed: limits need not be the same on all nodes, and
+ *      apply does not know them (docs/decisions/0034). Commands in progress at the same time may exceed a limit
+ *      slightly.
+ * LL2. A holder or waiter of a lock may ask again, enter again, and upgrade.
+ * LL3. The locks of a session are counted only when those admitted since the last count may have brought it to the
+ *      limit, and not for each of the last ones: a tenth more may be admitted, where that is one lock or more. Counting
+ *      costs as much as there are locks. So a full session with many locks is refused several times before its locks
+ *      are counted again.
  */
 import { DATA_BYTES_MAX, type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
 import type { Command } from '@remora/protocol';
@@ -16,13 +16,13 @@ import type { RangeState } from '../../state/range-state.ts';
 import type { OverLimit } from '../requests/limits.ts';
 
 export interface LockLimitOptions {
-  /** Sessions, leases of etcd's clients included, that have their home in one range. */
+  /** Sessions whose home is one range, including leases of etcd's clients. */
   readonly sessionsMax: number;
   /** Locks in one range that one session holds or waits for. */
   readonly sessionLocksMax: number;
-  /** Who waits for one lock; at most `WAITERS_MAX`, which is refused by apply. */
+  /** Waiters for one lock; at most `WAITERS_MAX`, which apply enforces. */
   readonly waitersMax: number;
-  /** Data of one hold; at most `DATA_BYTES_MAX`, beyond which gateways let nothing in. */
+  /** Data of one hold; at most `DATA_BYTES_MAX`, which gateways enforce. */
   readonly dataBytesMax: number;
 }
 
@@ -35,9 +35,9 @@ export const LOCK_LIMITS: LockLimitOptions = {
 
 type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
 
-/** Sessions whose locks were counted; then all are counted anew. */
+/** Sessions whose locks were counted; above this number all are counted again. */
 const COUNTED_MAX = 100_000;
-/** Locks to be counted for each acquire that is refused. */
+/** Locks that are counted per refused acquire. */
 const COUNTED_PER_REFUSAL = 1_000;
 
 export class LockLimits {
@@ -45,19 +45,20 @@ export class LockLimits {
   readonly #state: RangeState;
   readonly #view: Pick<LockView, 'get'>;
   /**
-   * By lease: acquires that may come before its locks are counted again; below 0, those that are refused before (LL3).
+   * By lease: acquires that may be admitted before its locks are counted again; below 0: acquires that are refused
+   * before that (LL3).
    */
   readonly #left = new Map<bigint, number>();
   #term = 0;
 
-  /** `view`: of the newest state. */
+  /** `view` reads the newest state. */
   constructor(options: LockLimitOptions, state: RangeState, view: Pick<LockView, 'get'>) {
     this.#options = options;
     this.#state = state;
     this.#view = view;
   }
 
-  /** `term`: of the leader, who knows nothing of what an earlier one let in. */
+  /** `term`: that of the leader, which does not know what an earlier one admitted. */
   refusal(command: Command, term: number): OverLimit | undefined {
     if (command.type === 'leaseGrant') {
       if (this.#state.leases.size < this.#options.sessionsMax) return undefined;
@@ -103,7 +104,7 @@ export class LockLimits {
     return leaseOwnership.locksOf(lease, bounds.routed, this.#options.sessionLocksMax).length;
   }
 
-  /** At the most that there may be at all, apply refuses. */
+  /** Apply enforces the absolute maximum. */
   #ofQueue(acquire: Acquire): OverLimit | undefined {
     const { waitersMax } = this.#options;
     if (!acquire.wait || waitersMax >= WAITERS_MAX) return undefined;

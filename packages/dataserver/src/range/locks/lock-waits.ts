@@ -4,8 +4,8 @@ import { type LockId, type LockNotice, type LockResult, lockPrefix, type Owner }
 type Answer = (result: LockResult) => void;
 
 /**
- * The open calls of those who wait in lock queues at this leader. The queue itself is replicated state: these are
- * only the lines on which to answer, and losing them loses nothing but promptness (traps 21).
+ * The open calls of waiters in lock queues at this leader. The queue itself is replicated state: these calls are only
+ * used to answer, and losing them only delays the answer (traps 21).
  */
 export class LockWaits {
   readonly #open = new Map<string, Set<Answer>>();
@@ -17,7 +17,7 @@ export class LockWaits {
     return calls;
   }
 
-  /** Returns a function that takes the call back. */
+  /** Returns a function that removes the call. */
   add(lock: LockId, owner: Owner, answer: Answer): () => void {
     const name = nameOf(lock, owner);
     const set = this.#open.get(name);
@@ -31,7 +31,7 @@ export class LockWaits {
   }
 
   notify(notice: LockNotice): void {
-    if (this.#open.size === 0 || notice.result.type === 'revoking') return; // that is for holders
+    if (this.#open.size === 0 || notice.result.type === 'revoking') return; // such a notice is for holders
     const name = nameOf(notice.lock, notice.owner);
     const set = this.#open.get(name);
     if (set === undefined) return;

@@ -2,16 +2,16 @@ import { ServiceError } from '@remora/base';
 import type { Group, Refusal } from '@remora/raft';
 import type { ServedReplica } from '../served-replica.ts';
 
-/** What a transfer needs to know of a replica. */
+/** The part of a replica that a transfer needs. */
 type Transferring = Pick<ServedReplica, 'rangeId' | 'leading' | 'notLeader'> & {
   readonly group: Pick<Group, 'replicaId' | 'status' | 'transferLeader'>;
   readonly state: Pick<ServedReplica['state'], 'descriptor'>;
 };
 
 /**
- * Begins to hand the leadership of a range to its replica on the given node; gives the reason when it cannot. Nothing
- * is to be done when that node leads. The transfer ends by itself: with the other leading, or after an election
- * time-out without.
+ * Begins to hand the leadership of a range to its replica on the given node; returns the reason if it cannot. Does
+ * nothing if that node leads already. The transfer ends automatically: with the new leader, or after an election
+ * time-out without one.
  */
 export function transferLeaderTo(replica: Transferring, toNode: number): ServiceError | undefined {
   const { rangeId, group, state } = replica;

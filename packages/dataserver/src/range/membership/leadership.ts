@@ -9,14 +9,14 @@ export interface RoleChange {
   readonly leader: number;
 }
 
-/** Who leads a range, as one of its replicas was told last: itself, from its election on, or another one. */
+/** The leader of a range, as one of its replicas last learned: itself, from its election on, or another replica. */
 export class Leadership {
   readonly #state: Pick<RangeFields, 'descriptor'>;
   #ownTerm = 0;
   #told: RoleChange = { role: 'follower', term: 0, leader: NO_REPLICA };
   #serving = false;
 
-  /** The descriptor says where the replicas are. */
+  /** The descriptor names the nodes of the replicas. */
   constructor(state: Pick<RangeFields, 'descriptor'>) {
     this.#state = state;
   }
@@ -35,7 +35,7 @@ export class Leadership {
     return this.#serving;
   }
 
-  /** By the group of this replica, which does not lead by that yet (`begin`). */
+  /** Called by the group of this replica. The replica itself leads only after `begin`. */
   told(change: RoleChange): void {
     this.#told = change;
   }
@@ -60,7 +60,7 @@ export class Leadership {
     return this.#state.descriptor.replicas.find(({ replicaId }) => replicaId === leader)?.nodeId ?? 0;
   }
 
-  /** The node that leads in a term, as it was told of together with what is applied; 0: unknown, or of another term. */
+  /** The node that leads in a term, as reported together with the applied entries; 0: unknown, or of another term. */
   nodeOf(term: number): number {
     return term === this.#told.term ? this.node : 0;
   }

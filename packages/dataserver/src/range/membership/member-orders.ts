@@ -1,14 +1,14 @@
 /**
- * Carrying out what the master orders of a range's membership and leadership.
+ * Carries out the master's orders about a range's membership and leadership.
  *
- * O1. An order changes only the membership that it is meant for: with another `confVersion` it is refused. One whose
- *     outcome is there already is done, whatever the version: it may have been told again.
- * O2. Nobody becomes a voter who is not known to follow closely (traps 3): a voter that was never created, or lost what
- *     it had, would count in every majority.
- * O3. After the change more than half of the voters follow: no order of ours makes a range lose its quorum.
+ * O1. An order changes only the membership that it is meant for: with another `confVersion` it is refused. If the
+ *     outcome already exists, the order is done, whatever the version: it may be a repetition.
+ * O2. A replica becomes a voter only if it is known to follow closely (traps 3): a voter that was never created, or
+ *     lost its data, would count in every majority.
+ * O3. After the change more than half of the voters follow: no order makes a range lose its quorum.
  * O4. Voters are demoted before they are removed (membership.ts M3), and a leader hands over before it is demoted.
- * O5. Only while a change of ours is possible now is it proposed: what must be waited for is told as under way, and the
- *     order comes again.
+ * O5. A change is proposed only while it is possible now: otherwise the order is reported as in progress, and the
+ *     master repeats it.
  */
 import { unreachable } from '@remora/base';
 import type { OrderResult, RangeDescriptor, RangeInstruction, ReplicaDescriptor } from '@remora/protocol';
@@ -26,7 +26,7 @@ import {
 } from '@remora/raft';
 import type { ReplicaPlace } from '../../state/reshape/membership.ts';
 
-/** The leader, as an order sees it. */
+/** The leader, as orders use it. */
 export interface OrderedReplica {
   readonly group: Group;
   readonly descriptor: RangeDescriptor;
@@ -37,16 +37,16 @@ export interface OrderedReplica {
 
 export type Carried = Omit<OrderResult, 'orderId'>;
 
-/** What changes a range's members, or who leads it. */
+/** Instructions that change a range's members, or its leader. */
 export type MemberInstruction = Exclude<RangeInstruction, { type: 'split' | 'merge' }>;
 
 export interface MemberOrder {
-  /** Of the membership that it is meant for. */
+  /** The version of the membership that the order is meant for. */
   readonly confVersion: number;
   readonly instruction: MemberInstruction;
 }
 
-/** What is to be proposed, or why nothing is. */
+/** The change to propose, or why there is none. */
 type Plan =
   | Carried
   | { readonly steps: readonly ConfStep[]; readonly places: readonly ReplicaPlace[] }
@@ -94,7 +94,7 @@ function planOf(instruction: MemberInstruction, range: Range): Plan {
   }
 }
 
-/** A leader leaves a joint configuration by itself, unless whoever entered it said that it shall wait. */
+/** A leader leaves a joint configuration automatically, unless the change that entered it said that it shall wait. */
 function jointPlan({ type }: MemberInstruction, { status }: Range): Plan {
   if (type === 'leaveJoint' && !status.conf.autoLeave) return { leaveJoint: true };
   return inFlight('a joint configuration is being left');
@@ -144,7 +144,7 @@ function transferPlan(replicaId: number, { descriptor, status }: Range): Plan {
   return { transferTo: replicaId };
 }
 
-/** Told again it waits: the target leads soon, and its node answers then. */
+/** A repeated order waits: the target leads soon, and its node answers then. */
 function transfer({ group }: OrderedReplica, to: number): Carried {
   const refusal = group.transferLeader(to);
   return refusal === undefined ? inFlight('the leadership is being handed over') : notNow(refusal);

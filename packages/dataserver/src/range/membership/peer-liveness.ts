@@ -1,8 +1,8 @@
 import type { ProgressStatus } from '@remora/raft';
 
-/** For how long a range's leader has not heard of its other replicas; looked at about every second. */
+/** For how long a range's leader has not heard from its other replicas; checked about every second. */
 export class PeerLiveness {
-  /** When each was heard last, or has been looked at first. */
+  /** When each replica was last heard, or first checked. */
   readonly #heardMs = new Map<number, number>();
 
   look(progress: readonly ProgressStatus[], nowMs: number): void {
@@ -13,12 +13,12 @@ export class PeerLiveness {
     }
   }
 
-  /** 0 while it answers. */
+  /** 0 while the replica answers. */
   silentMs({ replica, heardLately }: ProgressStatus, nowMs: number): number {
     return heardLately ? 0 : nowMs - (this.#heardMs.get(replica) ?? nowMs);
   }
 
-  /** Another term: what was heard in an earlier one says nothing. */
+  /** A new term: what was heard in an earlier one says nothing. */
   clear(): void {
     this.#heardMs.clear();
   }

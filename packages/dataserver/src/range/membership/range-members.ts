@@ -5,7 +5,7 @@ import type { ReplicaContext } from '../replica-context.ts';
 import { type Carried, carryOut, type MemberOrder } from './member-orders.ts';
 import { PeerLiveness } from './peer-liveness.ts';
 
-/** A replica that its leader has not heard of for so long is not taken for following. */
+/** A replica that its leader has not heard for this long does not count as following. */
 const SILENT_MS = 3_000;
 
 /** The other replicas of a range, for its leader. */
@@ -28,13 +28,13 @@ export class RangeMembers {
     this.liveness.look(this.#context.group.status().progress, this.#clock.monotonicMs());
   }
 
-  /** Whether the membership may be changed so: not while the range is sealed (merges.ts MR1). */
+  /** Whether the membership may be changed like this: not while the range is sealed (merges.ts MR1). */
   admits(change: ConfChange): boolean {
     const { sealed, state } = this.#context;
     return sealed === undefined && admitsChange(state.descriptor, change);
   }
 
-  /** Carries out what the master orders (member-orders.ts). */
+  /** Carries out an order of the master (member-orders.ts). */
   carryOut(order: MemberOrder): Carried {
     const { group, state } = this.#context;
     const follows = (replicaId: number): boolean => this.#follows(replicaId);
@@ -42,14 +42,14 @@ export class RangeMembers {
     return carryOut({ group, descriptor: state.descriptor, follows, propose }, order);
   }
 
-  /** Whether a replica has acknowledged something in this term, and was heard of lately. */
+  /** Whether a replica has acknowledged something in this term, and was heard lately. */
   #follows(replicaId: number): boolean {
     const peer = this.#context.group.status().progress.find(({ replica }) => replica === replicaId);
     return peer !== undefined && peer.match > 0 && this.liveness.silentMs(peer, this.#clock.monotonicMs()) < SILENT_MS;
   }
 
   /**
-   * Proposes a change of membership, on the leader. `places` says where the replicas live that join by it; their nodes
+   * Proposes a change of membership, on the leader. `places` names the nodes of the joining replicas; these nodes
    * create them when the master tells them to. The change is done when the descriptor shows it.
    */
   change(change: Omit<ConfChange, 'context'>, places: readonly ReplicaPlace[]): LogPosition | Refused {

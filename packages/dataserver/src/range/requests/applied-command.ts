@@ -4,28 +4,26 @@ import type { Applying } from '../../state/applied.ts';
 import type { OnOutcome } from '../../state/entry-run.ts';
 import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
 
-/** What apply made of one command. */
+/** The result of one command. */
 export interface AppliedCommand {
   readonly rangeId: number;
-  /** Of the entry, and the command's place in it. */
+  /** The index of the entry, and the command's place in it. */
   readonly index: number;
   readonly place: number;
   /** Empty for commands that the leader itself proposed. */
   readonly requestId: string;
   readonly command: Command;
   readonly how: Applying;
-  /** Of the range, before the command and after it: they differ when it changed something. */
+  /** The range's revision before the command and after it: they differ if it changed something. */
   readonly revisionBefore: number;
   readonly revision: number;
   readonly outcome: Outcome;
 }
 
-/**
- * Is told of every command as soon as it is applied, before anybody is answered: for those who check what apply does.
- */
+/** Called for every command as soon as it is applied, before anyone is answered: for checks of apply. */
 export type OnApplied = (command: AppliedCommand) => void;
 
-/** Tells `onApplied` of the commands of one entry, in their order. */
+/** Calls `onApplied` for the commands of one entry, in their order. */
 export function tellApplied(
   onApplied: OnApplied,
   entry: { readonly index: number; readonly batch: CommandBatch },

@@ -14,10 +14,10 @@ export interface ClosedRevisionsDeps {
   readonly prepared: PreparedTransactions;
   readonly source: Pick<RevisionSource, 'newest'>;
   readonly group: () => Pick<Group, 'role' | 'term' | 'leaseRead'>;
-  /** Tells the log position by which all blocks requested before the call are used up (`Proposals.whenSettled`). */
+  /** Reports the log position by which all blocks requested before the call are used up (`Proposals.whenSettled`). */
   readonly whenSettled: (done: (index: number) => void) => void;
   readonly notLeader: () => ServiceError;
-  /** Why it closes nothing any more: it is sealed for a merge. */
+  /** The error while it closes nothing: the range is sealed for a merge. */
   readonly sealed: () => ServiceError | undefined;
 }
 
@@ -30,43 +30,45 @@ interface Waiting {
 
 /** Callers that wait for transactions in progress (CL6). */
 interface Passing {
-  /** Of the log, once it is known: applied up to there, all earlier blocks are used up. */
+  /** The log position, once known: when it is applied, all earlier blocks are used up. */
   settledAt: number | undefined;
   readonly done: ClosedDone;
 }
 
-/** What has to be seen before the revision of a round is closed; there is one round at a time (CL2). */
+/** The conditions for closing the revision of a round; there is one round at a time (CL2). */
 interface Round {
   readonly revision: number;
-  /** Of the log, once it is known: applied up to there, all earlier blocks are used up. */
+  /** The log position, once known: when it is applied, all earlier blocks are used up. */
   settledAt: number | undefined;
   confirmed: boolean;
 }
 
-/** Who waits for a revision to be closed, or for what was under way; more are refused. */
+/** The largest number of callers that wait for a closed revision, or for transactions in progress; more are refused. */
 const WAITING_MAX = 10_000;
 
 /**
- * Up to which revision a range is complete: nothing that it writes later is at or below it (design §8).
+ * The revision up to which a range is complete: all its later writes are above it (design §8).
  *
- * CL1. That holds of the last revision applied, on every replica: apply gives none at or below it (numbering.ts N3).
- * CL2. A leader closes a higher P, given to others by the master before they asked here, when, after they asked,
- *      - the request for a block that was under way has ended, and what was proposed by then is applied. A block that
+ * CL1. On every replica the last applied revision is closed: apply allocates none at or below it (numbering.ts N3).
+ * CL2. A leader closes a higher revision P, which the master had given to others before they asked here, when after
+ *      their question
+ *      - the request for a block that was in progress has ended, and what was proposed by then is applied. A block that
  *        is requested later is above P (V2 of the master's issuer), and no other serves (revision-allocation-queue.ts
  *        B1, B2);
- *      - leadership was confirmed, by its lease or a ReadIndex round. So a later leader is elected after that, and what
- *        it requests is above P too. What earlier leaders wrote comes before the first entry of this term, and is
- *        applied.
+ *      - leadership was confirmed, by its lease or a ReadIndex round. So a later leader is elected after that, and the
+ *        blocks that it requests are above P too. Writes of earlier leaders come before the first entry of this term,
+ *        and are applied.
  * CL3. No revision is closed at or above one at which a prepared transaction may still commit.
- * CL4. What is closed stays closed: it is remembered when leadership is lost, and when a transaction is prepared, whose
- *      revision is drawn after that and so is above what was closed before. Who waits when leadership is lost is told
- *      to ask the leader. A merge brings keys of which less is closed: nothing is remembered beyond it.
- * CL5. What the range moves on to, other than by writing, the master has given out: what it gives the range later would
- *      be below that, and every client that names too high a revision would move it there.
- * CL6. Whoever names a revision may know of it by another range, while a block below it is under way here. Once that is
- *      used up, and leadership is confirmed, as for CL2, nothing comes at or below a revision that anybody had been
- *      given before. So nobody has to be asked which revisions those are, and the range closes nothing that may be yet
- *      to come.
+ * CL4. A closed revision stays closed. It is remembered when leadership is lost. It is also remembered when a
+ *      transaction is prepared: that transaction's revision is drawn later, and is therefore above it. Waiters that
+ *      lose the leader have to ask the new one. A merge brings keys with a lower closed revision: only that revision is
+ *      remembered then.
+ * CL5. The range moves on to a revision, other than by writing, only if the master has allocated that revision.
+ *      Otherwise the master's later blocks would be below it, and every client that names too high a revision could
+ *      cause that.
+ * CL6. A caller that names a revision may know it from another range, while a block below it is in use here. Once that
+ *      block is used up and leadership is confirmed, as for CL2, the range writes nothing at or below any revision that
+ *      was allocated before. So the range need not know these revisions, and does not close future ones.
  */
 export class ClosedRevisions {
   readonly #deps: ClosedRevisionsDeps;
@@ -92,14 +94,14 @@ export class ClosedRevisions {
   }
 
   /**
-   * Revisions at or below it may have been counted by the range itself, before the master did: one that the master gave
-   * out may be below what the range had acknowledged by then. Who reads at such a revision has to draw another, above
-   * this one.
+   * The range itself may have allocated revisions at or below this one, before the master numbered it: a revision from
+   * the master may be below what the range had acknowledged by then. A read at such a revision has to draw another one,
+   * above this.
    */
   get floor(): number {
     const { state } = this.#deps;
     if (state.descriptor.revisionSource === 'range') return state.revision;
-    // As it begins to be asked for, which is after the range began to be numbered by the master.
+    // Set at the first question, which is after the master began to number the range.
     if (this.#floor === 0) this.#floor = state.revision;
     return this.#floor;
   }
@@ -114,8 +116,8 @@ export class ClosedRevisions {
   }
 
   /**
-   * Calls `done` once `revision`, drawn from the master before this call, is closed; gives what takes it back. Nobody
-   * may ask for one that the master has not given out: those that it gives to this range would be below it.
+   * Calls `done` once `revision`, drawn from the master before this call, is closed; returns a function that cancels
+   * the call. The revision must be allocated: the master would give this range blocks below a revision that is not.
    */
   whenClosed(revision: number, done: ClosedDone): () => void {
     const waiting = { revision, done };
@@ -134,9 +136,9 @@ export class ClosedRevisions {
   }
 
   /**
-   * Closes a revision that is at or above any that anybody was given before this call, if it can: an idle range learns
-   * only so how far others are. A range that counts by itself has nobody to ask; it has closed what it has applied, if
-   * it leads: a later leader may have written more.
+   * Closes, if possible, a revision at or above any that was allocated before this call: otherwise an idle range does
+   * not learn how far others are. A range that counts by itself has no other source: it has closed what it has applied,
+   * if it leads; a later leader may have written more.
    */
   closeNewest(done: ClosedDone): void {
     if (this.#deps.state.descriptor.revisionSource === 'range') {
@@ -150,9 +152,9 @@ export class ClosedRevisions {
   }
 
   /**
-   * CL6. Calls `done` once the range writes nothing at or below `revision` any more, provided that it was given out
-   * before this call, and that this replica was known to lead after it had been. What prepared transactions commit is
-   * left out. Returns what gives up.
+   * CL6. Calls `done` once the range writes nothing at or below `revision` any more. The revision must have been
+   *      allocated before this call, and this replica must have been confirmed as leader after that. Commits of
+   *      prepared transactions are not considered. Returns a function that cancels the call.
    */
   whenUsedUp(revision: number, done: ClosedDone): () => void {
     const { state, whenSettled } = this.#deps;
@@ -170,13 +172,13 @@ export class ClosedRevisions {
     return () => this.#passing.delete(passing);
   }
 
-  /** CL5. Whether a revision is known to be given out; of a range that counts by itself, apply knows. */
+  /** CL5. Whether a revision is known to be allocated; for a range that counts by itself, apply knows. */
   isGiven(revision: number): boolean {
     const { state } = this.#deps;
     return revision <= state.revision || state.descriptor.revisionSource === 'range';
   }
 
-  /** CL5. Calls back without an error once it is known that a revision was given out. */
+  /** CL5. Calls back without an error once a revision is known to be allocated. */
   whenGiven(revision: number, done: ClosedDone): void {
     if (this.isGiven(revision)) return done(undefined);
     const { state, source } = this.#deps;
@@ -186,14 +188,14 @@ export class ClosedRevisions {
     });
   }
 
-  /** An entry was applied. A round goes on also when nobody waits any more: it would be in the way of the next one. */
+  /** An entry was applied. A round also continues without waiters: otherwise it would block the next one. */
   applied(): void {
     if (this.#passing.size > 0) this.#pass();
     if (this.#waiting.length === 0 && this.#round === undefined) return;
     this.#advance();
   }
 
-  /** Leadership is lost (CL4), or another error keeps what is asked for from being closed. */
+  /** Leadership is lost (CL4), or another error prevents closing. */
   abandon(error: ServiceError = this.#deps.notLeader()): void {
     this.#round = undefined;
     this.#fail(error);
@@ -211,11 +213,11 @@ export class ClosedRevisions {
     }
   }
 
-  /** Rounds begin after those came whom they are for (CL2). */
+  /** A round begins after the callers that it serves have arrived (CL2). */
   #begin(): void {
     if (this.#round !== undefined) return;
     const highest = this.#waiting.reduce((high, { revision }) => Math.max(high, revision), 0);
-    if (highest <= this.#confirmed) return; // a prepared transaction is waited for
+    if (highest <= this.#confirmed) return; // a prepared transaction holds it back
     const round: Round = { revision: highest, settledAt: undefined, confirmed: false };
     this.#round = round;
     const group = this.#deps.group();
@@ -272,14 +274,14 @@ function notGiven(revision: number, newest: number): ServiceError {
   return new ServiceError('FUTURE_REVISION', message, { details: { revision: newest } });
 }
 
-/** Whoever asks tries again. */
+/** The caller retries. */
 function notKnown(revision: number, cause: ServiceError | undefined): ServiceError {
   return new ServiceError('UNAVAILABLE', `the master has not said whether revision ${revision} was given out`, {
     cause,
   });
 }
 
-/** The next change gets one more than the last: nothing above that can be closed. */
+/** The next change gets the last revision plus one: nothing above the last can be closed. */
 function notDrawn(revision: number): ServiceError {
   return new ServiceError('FUTURE_REVISION', `revision ${revision} is in the future of a range that counts by itself`);
 }

@@ -23,7 +23,7 @@ interface CommandQueueDeps {
   readonly intentWaitQueue: IntentWaitQueue;
 }
 
-/** The size that a command of the leader itself counts for. */
+/** The size that is assumed for a command of the leader itself. */
 const OWN_COMMAND_BYTES = 64;
 
 /**
@@ -128,7 +128,7 @@ export class CommandQueue {
     else this.#deps.proposals.add(end);
   }
 
-  /** Keys and locks that the end of a lease takes, as far as is known now. */
+  /** The keys and locks that the end of a lease takes, as far as is known now. */
   #rowsOf({ item: { command } }: QueuedCommand): number {
     if (!endsLease(command)) return 0;
     const { keys, locks } = this.#context.state.takenBy(command);

@@ -89,7 +89,7 @@ export class Commands {
     else this.#answerRemembered(command, outcome, done);
   }
 
-  /** Whether an earlier attempt of a request has been applied, or may be yet. */
+  /** Whether an earlier attempt of a request has been applied, or may still be. */
   #isKnown(request: RangeRequest): boolean {
     const { requestId } = request;
     if (requestId === '') return false;
@@ -113,7 +113,7 @@ export class Commands {
     return this.#deps.intentWaitQueue.isAwaited(part, (command) => state.takenBy(command));
   }
 
-  /** A remembered outcome is also true for a request past its deadline: time jumps ahead when ranges are merged. */
+  /** A remembered outcome is also true for a request past its deadline: the time may move forward in a merge. */
   #refuse(request: RangeRequest, command: Command, refused: ServiceError, done: RangeDone): void {
     const outcome = refused.code === 'DEADLINE_EXCEEDED' ? this.#remembered(request) : undefined;
     if (outcome === undefined) done(refused, undefined);
@@ -138,7 +138,7 @@ export class Commands {
     if (!context.leading) return context.notLeader();
     const { sealed } = context;
     if (sealed !== undefined) return sealed;
-    // Before that its time may lag, and it would judge deadlines by it.
+    // Before that the time of the range may lag, and deadlines would be checked against it.
     if (!context.serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
     const rangeTimeMs = context.time.nowMs();
     const aheadMs = request.deadlineMs - rangeTimeMs;
@@ -181,7 +181,7 @@ class ClientCommand implements QueuedCommand {
     const { command } = this.item;
     if (!isAlone(command) && queue.takesBack(this, outcome)) return; // CM4
     if (outcome === undefined) return this.#done(error, undefined);
-    // The replica knows better than its state what became of the range.
+    // The replica knows better than its state where the range's keys are.
     if (!outcome.ok && outcome.code === 'STALE_EPOCH') return this.#done(context.staleEpoch(), undefined);
     intentWaitQueue.met(inTheWay(outcome));
     const answer = answerOf(context, outcome);
@@ -197,12 +197,12 @@ function answerOf(context: ReplicaContext, outcome: Outcome): RangeReply | Servi
   return sendable.ok ? context.reply(sendable.result, sendable.revision) : errorOf(sendable);
 }
 
-/** The format of an entry that raises the revision says that it does: the command is alone in it. */
+/** The format of an entry that raises the revision records that: the command is alone in it. */
 function isAlone({ type }: Command): boolean {
   return type === 'raiseRevision';
 }
 
-/** A command that releases something is not refused for want of memory. */
+/** A command that releases something is not refused for lack of memory. */
 function letsGo({ body }: RangeRequest): boolean {
   if (body.kind !== 'command') return false;
   const { command } = body;

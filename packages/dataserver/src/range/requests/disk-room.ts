@@ -6,27 +6,27 @@ import { putsValues } from './puts-values.ts';
 export interface DiskRoomDeps {
   readonly clock: Clock;
   readonly nodeId: number;
-  /** Of the disk that log and engine lie on, as of a moment ago; a capacity of 0 when that is not known. */
+  /** The space on the disk with log and engine, measured recently; a capacity of 0 if it is not known. */
   readonly space: () => NodeSpace;
-  /** Less than that is kept for what makes room. */
+  /** The reserve for commands that free room. */
   readonly reserveBytes: number;
 }
 
-/** How old what is known of the disk may be: at 1 GiB a second a quarter of the usual reserve is written meanwhile. */
+/** The maximum age of the measurement: at 1 GiB a second a quarter of the usual reserve is written meanwhile. */
 const LOOK_MS = 250;
-/** When whoever was refused is to ask again. */
+/** The retry delay for refused callers. */
 const RETRY_AFTER_MS = 1_000;
 const MIB = 2 ** 20;
 
 /**
- * Keeps a reserve of a node's disk free. A node whose disk is full ends, and where all nodes of a cluster are alike
- * they end together: then nobody can give back a lock, or delete what fills the disks.
+ * Keeps a reserve of a node's disk free. A node whose disk is full ends, and if all nodes of a cluster are alike they
+ * end together: then no client can release a lock, or delete what fills the disks.
  *
- * DR1. Below the reserve leaders of this node let in nothing that puts values. What deletes, compacts, locks, renews,
- *      releases or ends a transaction needs little room, of which more is made by it than it takes, or all that there
- *      is to take is bounded by other limits.
- * DR2. It is refused before it is proposed, which changes nothing; an earlier attempt that is known is answered (CM5).
- * DR3. A disk of which nothing is known has room.
+ * DR1. Below the reserve, leaders of this node refuse commands that put values. Deletes, compactions, locks, renewals,
+ *      releases and ends of transactions are admitted: they free more room than they take, or other limits bound their
+ *      total.
+ * DR2. The refusal comes before the proposal, so it changes nothing; a known earlier attempt is answered (CM5).
+ * DR3. A disk whose space is not known counts as having room.
  */
 export class DiskRoom {
   readonly #deps: DiskRoomDeps;

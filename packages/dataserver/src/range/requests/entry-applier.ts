@@ -11,7 +11,7 @@ interface EntryApplierDeps {
   readonly onApplied: OnApplied | undefined;
 }
 
-/** Takes committed entries to the state of a range, together with the commands of this node that they carry. */
+/** Applies committed entries to the state of a range, together with this node's own commands in them. */
 export class EntryApplier {
   readonly #deps: EntryApplierDeps;
 
@@ -19,14 +19,14 @@ export class EntryApplier {
     this.#deps = deps;
   }
 
-  /** Applies a change of the membership, which made this configuration. */
+  /** Applies a change of the membership that resulted in this configuration. */
   reconfigure({ index, term, data }: Entry, conf: ConfState): void {
     const position = { index, term };
     this.#deps.proposals.take(position);
     this.#deps.state.reconfigure(position, conf, decodeConfChange(data));
   }
 
-  /** Begins to apply an entry; undefined when it carries no commands, and so is applied already. */
+  /** Begins to apply an entry; undefined if it carries no commands, and is therefore applied already. */
   begin({ index, term, data }: Entry): EntryRun | undefined {
     const { state, proposals, onApplied } = this.#deps;
     const position = { index, term };

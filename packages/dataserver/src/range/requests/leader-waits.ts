@@ -1,25 +1,25 @@
 import type { Clock, ServiceError } from '@remora/base';
 import type { AwaitLeaderRequest, Done, RangeInfo } from '@remora/protocol';
 
-/** Longer waits are asked for anew. */
+/** The gateway repeats longer waits. */
 const WAIT_MAX_MS = 1_000;
-/** Whoever comes on top of them is told at once what is known now. */
+/** Above this number, further callers are answered at once with what is known now. */
 const WAITS_MAX = 10_000;
 
 export interface LeaderWaitsDeps {
   readonly clock: Clock;
   readonly nodeId: number;
-  /** What is known here of a range now. */
+  /** Returns what is known here of a range now. */
   readonly look: (rangeId: number) => RangeInfo | ServiceError;
 }
 
 /**
- * Gateways that look for the leader of a range, and wait here until it is this node. So they know of it one trip after
- * it leads, without asking again and again while nobody does.
+ * Gateways that look for the leader of a range wait here until this node leads it. So they learn of the leader one trip
+ * after it begins to lead, and do not have to poll while there is none.
  *
- * LW1. An answer says what is known when it is given, and that is all that it says: whoever waits is told earlier than
- *      asked for when this node leads the range, or knows where its keys went, and never later.
- * LW2. A range that has no replica here is waited for as well: a split may be about to make it.
+ * LW1. An answer states what is known when it is given, and nothing more. A waiter is answered early when this node
+ *      leads the range or knows where its keys went, and never late.
+ * LW2. A gateway can also wait for a range that has no replica here: a split may be about to make it.
  */
 export class LeaderWaits {
   readonly #deps: LeaderWaitsDeps;
@@ -30,12 +30,12 @@ export class LeaderWaits {
     this.#deps = deps;
   }
 
-  /** Those who wait now. */
+  /** The number of waiters. */
   get size(): number {
     return this.#count;
   }
 
-  /** Gives what takes the question back. */
+  /** Returns a function that takes the question back. */
   add({ rangeId, waitMs }: AwaitLeaderRequest, done: Done<RangeInfo>): () => void {
     if (waitMs === 0 || this.#count >= WAITS_MAX || this.#isKnown(rangeId)) {
       this.#answer(rangeId, done);

@@ -5,7 +5,7 @@ import type { Outcome } from '../../state/outcomes/outcome-codec.ts';
 /** A command on its way through the log of a range. */
 export interface PendingCommand {
   readonly item: BatchedCommand;
-  /** About how many bytes it takes in the log. */
+  /** The approximate number of its bytes in the log. */
   readonly bytes: number;
   /**
    * Called exactly once: with the outcome when the entry that carries the command is applied, or with the error that

@@ -27,26 +27,27 @@ interface ProposalDeps {
   readonly state: Pick<RangeFields, 'rangeId' | 'descriptor' | 'revision'>;
   /** The time of the range, in ms. */
   readonly rangeTimeMs: () => number;
-  /** For those whose keys may be another range's by now; it says whose. */
+  /** The error for commands whose keys may belong to another range by now; it names that range. */
   readonly staleEpoch: () => ServiceError;
 }
 
 /** Commands waiting to be proposed, and bytes of them; beyond that new ones are refused. */
 const QUEUED_MAX = 20_000;
 const QUEUED_BYTES_MAX = 64 * 1024 * 1024;
-/** An entry is closed at this many commands or bytes: bounds what one append carries. */
+/** An entry is closed at this many commands or bytes. That bounds the size of one append. */
 const ENTRY_COMMANDS_MAX = 1_024;
 const ENTRY_BYTES_MAX = 1024 * 1024;
 
 /**
- * The leader's commands on their way into the log.
+ * Proposes the leader's commands to the log.
  *
  * P1. All commands that arrive in one loop turn share an entry (design §2).
  * P2. Each command is answered exactly once: with its outcome, or with an error that says whether it may still be
- *     applied. Refused before it was proposed: certain. Proposed, and leadership was lost: unknown.
- * P3. While the range counts its revisions by itself, nobody else is asked on the way (design §8). Once the master
- *     does, what may change something waits for a block of them (revision-allocation-queue.ts); the rest is proposed as
- *     before.
+ *     applied. If it was refused before the proposal, that is certain. If it was proposed and leadership was lost, the
+ *     outcome is unknown.
+ * P3. While the range counts its revisions by itself, a proposal needs no other node (design §8). Once the master
+ *     numbers them, commands that may change something wait for a block (revision-allocation-queue.ts); the others are
+ *     proposed as before.
  */
 export class Proposals {
   readonly #deps: ProposalDeps;
@@ -55,9 +56,9 @@ export class Proposals {
   #queuedBytes = 0;
   #scheduled = false;
   readonly #inFlight = new Map<number, ProposedEntry>();
-  /** Taken last by apply, which may wait for cold data yet. */
+  /** The entry that apply took last; it may still wait for cold data. */
   #taken: ProposedEntry | undefined;
-  /** Of what was taken last. */
+  /** The index of that entry. */
   #takenAt = 0;
   /** P3. */
   readonly #allocations: RevisionAllocationQueue;
@@ -81,14 +82,14 @@ export class Proposals {
     this.#group = group;
   }
 
-  /** Commands that are not answered. */
+  /** The number of commands that are not answered. */
   get inFlight(): number {
     let proposed = 0;
     for (const { pending } of this.#inFlight.values()) proposed += pending.length;
     return this.#queue.length + this.#allocations.length + proposed;
   }
 
-  /** Whether an attempt of a request may be applied yet. Looks at all commands that are under way. */
+  /** Whether an attempt of a request may still be applied. Examines all commands that are in progress. */
   isInFlight(requestId: string): boolean {
     const isIt = ({ requestId: other }: BatchedCommand): boolean => other === requestId;
     if (this.#queue.some(({ item }) => isIt(item)) || this.#allocations.some(isIt)) return true;
@@ -111,7 +112,7 @@ export class Proposals {
     this.#deps.clock.setImmediate(() => this.#flush());
   }
 
-  /** Proposes a command in an entry of its own, behind all that is queued. */
+  /** Proposes a command in an entry of its own, after everything that is queued. */
   addAlone(pending: PendingCommand): void {
     this.#flush();
     this.#propose([pending], undefined);
@@ -126,7 +127,7 @@ export class Proposals {
     for (const entry of entriesOf(ready)) this.#propose(entry, undefined);
   }
 
-  /** P3. Has those that may change something wait for revisions; returns the others. */
+  /** P3. Makes commands that may change something wait for revisions; returns the others. */
   #withoutNumbered(queue: readonly PendingCommand[]): readonly PendingCommand[] {
     const needing = queue.filter(({ item }) => needsRevision(item.command));
     if (needing.length > 0) this.#allocations.add(needing);
@@ -154,15 +155,15 @@ export class Proposals {
       for (const command of pending) command.complete(error, undefined);
       return;
     }
-    // A leader of a later term overwrites what it proposed there in an earlier one, before it was told of the change.
+    // A leader overwrites what it proposed there in an earlier term, before it learned of the change.
     this.#abandon(proposed.index);
     this.#inFlight.set(proposed.index, { term: proposed.term, batch, pending });
   }
 
   /**
-   * Calls `done` with the position up to which this leader must have applied its log so that every block requested
-   * before this call is used up: once those that are under way have come to their end. What is being applied has its
-   * revisions yet to take.
+   * Calls `done` with the log position up to which this leader must have applied its log so that every block requested
+   * before this call is used up. Waits for the requests in progress. An entry that is being applied still takes its
+   * revisions.
    */
   whenSettled(done: (index: number) => void): void {
     this.#allocations.whenSettled(() =>
@@ -170,7 +171,10 @@ export class Proposals {
     );
   }
 
-  /** What this leader proposed at a position that is now being applied; another entry there means that ours is lost. */
+  /**
+   * Returns what this leader proposed at a position that is now being applied; if another entry is there, the proposal
+   * is lost.
+   */
   take(position: LogPosition): Pick<ProposedEntry, 'batch' | 'pending'> | undefined {
     const mine = this.#inFlight.get(position.index);
     this.#taken = mine?.term === position.term ? mine : undefined;
@@ -178,13 +182,13 @@ export class Proposals {
     if (mine === undefined) return undefined;
     this.#inFlight.delete(position.index);
     if (mine.term === position.term) return mine;
-    // Another term's entry is committed here, so ours never will be: nothing was applied.
+    // The committed entry here has another term, so the proposal never will be committed: nothing was applied.
     const error = new ServiceError('NOT_LEADER', 'leadership moved before the command was committed');
     for (const command of mine.pending) command.complete(error, undefined);
     return undefined;
   }
 
-  /** Leadership is lost: what was proposed may still be committed by the next leader. */
+  /** Leadership is lost: the next leader may still commit what was proposed. */
   abandon(): void {
     this.#allocations.abandon(new ServiceError('NOT_LEADER', 'leadership moved before the command was proposed'));
     for (const index of [...this.#inFlight.keys()]) this.#abandon(index);
@@ -199,7 +203,7 @@ export class Proposals {
   }
 }
 
-/** Cuts commands into the entries that carry them. */
+/** Divides commands into entries. */
 function entriesOf(queue: readonly PendingCommand[]): readonly (readonly PendingCommand[])[] {
   const entries: (readonly PendingCommand[])[] = [];
   let start = 0;
@@ -216,10 +220,10 @@ function entriesOf(queue: readonly PendingCommand[]): readonly (readonly Pending
   return entries;
 }
 
-/** Before the group is there: nothing can be proposed. */
+/** Before the group is attached nothing can be proposed. */
 const NO_GROUP = { role: 'follower', term: 0 } as const;
 
-/** What a caller is told when nothing was proposed. */
+/** The caller's error if nothing was proposed. */
 export function refusalError(refused: Refusal): ServiceError {
   switch (refused) {
     case 'notLeader':
@@ -241,7 +245,7 @@ export function refusalError(refused: Refusal): ServiceError {
   }
 }
 
-/** About how many bytes a command takes in the log: for bounds, not for accounting. */
+/** The approximate number of a command's bytes in the log: for bounds, not for accounting. */
 export function commandBytes(command: Command): number {
   switch (command.type) {
     case 'kv':

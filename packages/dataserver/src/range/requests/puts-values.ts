@@ -1,9 +1,6 @@
 import type { Command, Txn } from '@remora/protocol';
 
-/**
- * Whether a command may put values, which stay: everything else makes a range larger by no more than other limits
- * allow.
- */
+/** Whether a command may put values, which stay: other limits bound how much larger any other command makes a range. */
 export function putsValues(command: Command): boolean {
   switch (command.type) {
     case 'kv':

@@ -27,22 +27,22 @@ import type { ReplicaContext } from '../replica-context.ts';
 import { rangeStatusOf } from '../stats/range-status.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
 
-/** `revision`: of the state that the result shows, where that is not the present one. */
+/** `revision`: that of the state that the result shows, if it is not the present one. */
 type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined, revision?: number) => void;
 type Interrupt = (error: ServiceError) => void;
 
 interface Awaiting {
   readonly lock: LockId;
-  /** Takes its line back. */
+  /** Closes its open call. */
   readonly remove: () => void;
 }
 
-/** What is answered by a state, once that is known to be current. */
+/** Queries that are answered from a state, once that is known to be current. */
 type AtOnce = Exclude<Query, { type: 'closedRevision' }>;
 
 type LockAwait = Extract<Query, { type: 'lockAwait' }>;
 
-/** A query, the epoch by which it came here, and the revision that its answer may not be before (`RangeRequest`). */
+/** A query, the epoch with which it came, and the revision that its answer must not be before (`RangeRequest`). */
 export interface AskedQuery<Asked extends Query = Query> {
   readonly query: Asked;
   readonly epoch: Epoch;
@@ -63,35 +63,35 @@ interface QueryDeps {
 }
 
 /**
- * What is answered without a log entry.
+ * Answers that need no log entry.
  *
- * Q1. Unless it says `serializable`, a query waits for a ReadIndex round begun after its arrival, and is then
- *     evaluated in one synchronous step, or over a view taken in that step.
+ * Q1. Unless it is `serializable`, a query waits for a ReadIndex round begun after its arrival, and is then evaluated
+ *     in one synchronous step, or over a view taken in that step.
  * Q2. In that same step its epoch and keys are checked: the range may have been split while it waited (design §4 ▸).
- * Q3. In a range that the master numbers, a read may be at any revision that is closed: above the last one there is
- *     nothing up to there.
- * Q4. What may be changed by a transaction over several ranges that is prepared, and perhaps committed already, is read
- *     when that is resolved, unless it is read as of a revision that is closed. Who says `serializable` does not wait:
- *     of what is there now it is told what there is, and of a revision that it names that this replica has not got
- *     there. So what one replica has closed is not read at another that has not, whatever that one has applied above
- *     it. What is told of now carries no revision above the closed one then: who watches behind it is told what is
- *     committed yet.
- * Q5. Who is in a lock's queue, as far as this leader has applied, waits from then on without a round (Q1): nothing is
- *     answered by that state, and whatever happened since is told when it is applied here, or asked for elsewhere when
- *     this replica finds out that it leads no more.
- * Q6. A query may name a revision R that was given out before it came (`notBefore`). Its answer then shows all that the
- *     range writes at or below R (CL6 of ClosedRevisions), and carries the revision of the state that it shows, or R if
- *     that is higher. So nothing of the range that the answer does not show has a revision at or below the answer's: a
- *     client that watches from the next one misses nothing. `serializable` is answered at once by a replica that has
- *     closed R; otherwise by the leader, as if it were not said.
- * Q7. What a query brings to light of faults in this program is answered as INTERNAL: nothing was changed by it, and
- *     where it ended the node, it would be asked again of the next leader, and end that as well. What is wrong with the
- *     data, by an invariant or a checksum, ends the node.
+ * Q3. In a range that the master numbers, a read may be at any closed revision: the range has no changes above its last
+ *     one up to there.
+ * Q4. Keys that a prepared, perhaps already committed, transaction over several ranges may change are read once the
+ *     transaction is resolved, unless the read is at a closed revision. A `serializable` query does not wait: a read of
+ *     the current state returns the state as it is, and a read at a revision fails if this replica has not reached that
+ *     revision. So data at a revision that one replica has closed is not read from another that has not closed it,
+ *     whatever that one has applied above it. In that case an answer about the current state carries no revision above
+ *     the closed one: a client that watches from the next revision receives what is still to be committed.
+ * Q5. A query about the place in a lock's queue, which this leader has applied, waits without a round (Q1): the state
+ *     itself answers nothing. Whatever happened since is reported when it is applied here, or the query is repeated
+ *     elsewhere once this replica learns that it no longer leads.
+ * Q6. A query may name a revision R that was allocated before it arrived (`notBefore`). Its answer then shows
+ *     everything that the range writes at or below R (CL6 of ClosedRevisions), and carries the revision of the state
+ *     that it shows, or R if that is higher. So no change that the answer lacks has a revision at or below the
+ *     answer's: a client that watches from the next one misses nothing. A `serializable` query is answered at once by a
+ *     replica that has closed R; otherwise by the leader, as if it were not serializable.
+ * Q7. If a query reveals a fault of this program, the answer is INTERNAL: the query changed nothing. If it ended the
+ *     node, the client would repeat it at the next leader, and end that one as well. Damaged data, found by an
+ *     invariant or a checksum, does end the node.
  */
 export class Queries {
   readonly #context: ReplicaContext;
   readonly #deps: QueryDeps;
-  /** What ends each query that waits for something to happen. */
+  /** The handlers that end each query which waits for an event. */
   readonly #awaiting = new Map<Interrupt, Awaiting>();
 
   constructor(context: ReplicaContext, deps: QueryDeps) {
@@ -99,7 +99,7 @@ export class Queries {
     this.#deps = deps;
   }
 
-  /** Open calls of those who wait for a lock. */
+  /** The number of open calls that wait for a lock. */
   get awaiting(): number {
     return this.#awaiting.size;
   }
@@ -138,7 +138,7 @@ export class Queries {
     return this.#context.isStale(epoch) || !queryWithin(this.#context.state.bounds, query);
   }
 
-  /** Q5. False: it takes a round to say what is to be answered. */
+  /** Q5. Returns false if the answer needs a round. */
   #awaitsAtOnce(query: LockAwait, onCancel: OnCancel, done: QueryDone): boolean {
     if (!this.#context.serving || this.#context.unreadable() !== undefined || this.#holder(query) !== undefined)
       return false;
@@ -183,7 +183,7 @@ export class Queries {
     return this.#context.state.transactions.holderOfQuery(query, this.#deps.closing.closed);
   }
 
-  /** Q4. Whether it shows what there is of something that a prepared transaction may change at an earlier revision. */
+  /** Q4. Whether the query shows current data that a prepared transaction may change at an earlier revision. */
   #isOpen(query: AtOnce): boolean {
     return isSerializable(query) && this.#holder({ ...query, serializable: false }) !== undefined;
   }
@@ -275,7 +275,7 @@ export class Queries {
     }
   }
 
-  /** Over a view of this moment, as other reads (Q1); what lies behind the range is for the next one. */
+  /** Reads over a view of this moment, like other reads (Q1); the next range answers for what lies behind this one. */
   #scan(query: Extract<Query, { type: 'scan' }>, done: QueryDone): void {
     const { revision, compactRevision, bounds } = this.#context.state;
     checkReadRevision(query.revision, { revision: this.#readable, compactRevision });
@@ -289,12 +289,12 @@ export class Queries {
       );
   }
 
-  /** Q3. What was applied may be above what is closed, and is read all the same (Q4). */
+  /** Q3. Applied revisions may be above the closed one, and are readable all the same (Q4). */
   get #readable(): number {
     return Math.max(this.#context.state.revision, this.#deps.closing.closed);
   }
 
-  /** All of a query reads one state, that of this moment, and its answer carries that state's revision (Q1). */
+  /** A query reads one state, that of this moment, and its answer carries that state's revision (Q1). */
   #read(
     wanted: ReturnType<typeof wantedByTxn>,
     notBefore: number,
@@ -316,20 +316,22 @@ export class Queries {
       );
   }
 
-  /** What closes a revision confirms leadership itself, where that is needed. */
+  /** Closing a revision confirms leadership itself, where that is needed. */
   #closedRevision(revision: number, epoch: Epoch, onCancel: OnCancel, done: QueryDone): void {
     const { closing } = this.#deps;
     const { floor } = closing;
     const forget = closing.whenClosed(revision, (error) => {
       if (error !== undefined) return done(error, undefined);
-      // What the range had when it was asked may be of others now, which closed nothing.
+      // Other ranges may have some of the keys now, and those have closed nothing.
       if (this.#context.isStale(epoch)) return done(this.#context.staleEpoch(), undefined);
       done(undefined, { type: 'closedRevision', closed: closing.closed, floor });
     });
     onCancel(forget);
   }
 
-  /** Answers when the owner is no longer waiting: at once if it is not in the queue, otherwise by the queue's news. */
+  /**
+   * Answers when the owner is no longer waiting: at once if it is not in the queue, otherwise when the queue changes.
+   */
   #lockAwait(query: LockAwait, onCancel: OnCancel, done: QueryDone): void {
     if (!this.#context.leading) return done(this.#context.notLeader(), undefined);
     const result = this.#standing(query);
@@ -368,7 +370,7 @@ export class Queries {
     );
   }
 
-  /** Keeps a query open until what it asked for has happened, nobody cares any more, or it is to be asked elsewhere. */
+  /** Keeps a query open until the awaited event, until the caller gives up, or until another replica has to answer. */
   #await(
     { lock, onCancel }: { readonly lock: LockId; readonly onCancel: OnCancel },
     interrupt: Interrupt,
@@ -385,8 +387,8 @@ export class Queries {
   }
 
   /**
-   * Those who wait must ask elsewhere, all of them as leadership is lost, or those for the locks that `which` picks:
-   * what they wait for is kept by the log.
+   * Waiters have to ask elsewhere: all of them when leadership is lost, or those for the locks that `which` picks. The
+   * log keeps what they wait for.
    */
   interrupt(error: ServiceError, which: (lock: LockId) => boolean = () => true): void {
     for (const [interrupt, { lock, remove }] of [...this.#awaiting]) {

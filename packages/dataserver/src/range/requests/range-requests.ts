@@ -24,7 +24,7 @@ interface RangeRequestsDeps {
   readonly backpressure: SplitBackpressure;
 }
 
-/** The waits that a command may have behind it, in their order (RE2). */
+/** The waits that a command may already have passed, in their order (RE2). */
 const PASSED = { nothing: 0, compaction: 1, backpressure: 2, leases: 3 } as const;
 type Passed = (typeof PASSED)[keyof typeof PASSED];
 
@@ -32,8 +32,8 @@ type Passed = (typeof PASSED)[keyof typeof PASSED];
  * The way of a request through a replica: held while the range is sealed, then answered (a query), or proposed and
  * answered when it is applied (a command).
  *
- * RE1. Whether a request is routed right, by its epoch and its keys, is decided once, and once more after each wait:
- *      the range may have been split or merged meanwhile.
+ * RE1. The routing of a request, by its epoch and its keys, is checked once, and again after each wait: the range may
+ *      have been split or merged meanwhile.
  * RE2. A command waits for at most one thing of each kind, in the order of `PASSED`, and only at a leader that serves
  *      the range. Without a wait it goes from `execute` to the log in one call.
  */
@@ -45,8 +45,8 @@ export class RangeRequests {
   }
 
   /**
-   * Executes a request; `done` is called exactly once. `passed`: the waits that are over, when it comes again after
-   * one.
+   * Executes a request; `done` is called exactly once. `passed`: the waits that are over, when the request returns
+   * after one.
    */
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone, passed: Passed = PASSED.nothing): void {
     const { context, commands, leases, splitReasons } = this.#deps;
@@ -73,7 +73,7 @@ export class RangeRequests {
     return merges.holds({ again, refuse: (error) => done(error, undefined) });
   }
 
-  /** RE2. Whether the command waits for something now; it comes back to `execute` after that, or is refused. */
+  /** RE2. Whether the command waits for something now; after that it returns to `execute`, or is refused. */
   #waits(request: RangeRequest, command: Command, done: RangeDone, passed: Passed): boolean {
     const { closing, backpressure, leases } = this.#deps;
     // A compaction may move the range on to a revision that it has not reached (CL5 of closed-revisions.ts).

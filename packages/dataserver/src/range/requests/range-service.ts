@@ -27,7 +27,7 @@ const requestIds = schema.closedCodec(RequestId);
 
 export interface RangeServiceDeps {
   readonly nodeId: number;
-  /** The replica of a range that runs here, or why there is none. */
+  /** Returns the replica of a range that runs here, or why there is none. */
   readonly find: (rangeId: number) => ServedReplica | ServiceError;
   readonly checkpoint: () => Promise<void>;
   readonly leaderWaits: LeaderWaits;
@@ -36,8 +36,9 @@ export interface RangeServiceDeps {
 /**
  * Serves the range calls of gateways, local and remote.
  *
- * RS1. Nothing is proposed that the log's codec would not read back: it would stop every replica, for good. What comes
- *      from other nodes has been through the codec; what comes from this process has not, and is tried here.
+ * RS1. Nothing is proposed that the log's codec could not read back, because such an entry would stop every replica for
+ *      good. Commands from other nodes have been through the codec; commands from this process have not, and are
+ *      checked here.
  */
 export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void {
   const { nodeId, find, checkpoint, leaderWaits } = deps;

@@ -7,7 +7,7 @@ import type { WatchHub } from '../../watch/watch-hub.ts';
 import type { WatchSink, WatchStream } from '../../watch/watch-stream.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 
-/** The open streams of watches of one replica, of keys and of locks: who may begin one, and how all of them end. */
+/** The open streams of watches of one replica, on keys and on locks: decides which may begin, and ends them. */
 export class RangeWatches {
   readonly #context: ReplicaContext;
   readonly #hub: WatchHub;
@@ -23,12 +23,12 @@ export class RangeWatches {
     this.#lockListeners = lockListeners;
   }
 
-  /** Why a watch cannot begin here; undefined when it can. */
+  /** Why a watch cannot begin here; undefined if it can. */
   refusal({ epoch, span }: Pick<WatchCreate, 'epoch' | 'span'>): ServiceError | undefined {
     return this.#refusal(epoch, keySpanWithin(this.#context.state.bounds, span));
   }
 
-  /** The same of those who listen to locks, by routing keys. */
+  /** The same for listeners to locks, by routing keys. */
   lockRefusal({ epoch, span }: Pick<LockWatchRequest, 'epoch' | 'span'>): ServiceError | undefined {
     return this.#refusal(epoch, spanCovers(this.#context.state.bounds.routed, span));
   }
@@ -50,19 +50,19 @@ export class RangeWatches {
     this.#streams.delete(stream);
   }
 
-  /** Tells every watch that it ends here; the streams stay open. */
+  /** Ends every watch here with an error; the streams stay open. */
   endAll(error: ServiceError): void {
     for (const stream of this.#streams) stream.endAll(error);
     this.#lockListeners.endAll(error);
   }
 
-  /** Ends the watches of what is not all within the bounds. */
+  /** Ends the watches that are not completely within the bounds. */
   endOutside(bounds: RangeBounds, error: ServiceError): void {
     for (const stream of this.#streams) stream.endAll(error, ({ span }) => !keySpanWithin(bounds, span));
     this.#lockListeners.endAll(error, (span) => !spanCovers(bounds.routed, span));
   }
 
-  /** The replica goes. */
+  /** The replica is closing. */
   close(): void {
     for (const stream of this.#streams) stream.close();
     this.#lockListeners.endAll(this.#context.notLeader());

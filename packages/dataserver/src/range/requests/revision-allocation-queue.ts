@@ -7,38 +7,38 @@ import type { PendingCommand } from './pending-command.ts';
 export interface RevisionAllocationQueueDeps {
   readonly rangeId: number;
   readonly drawer: Pick<RevisionSource, 'want'>;
-  /** The highest revision in use in this range, as far as it is applied. */
+  /** The highest applied revision of this range. */
   readonly revision: () => number;
   /** `version` of the range's epoch. */
   readonly epochVersion: () => number;
   readonly rangeTimeMs: () => number;
   readonly group: () => Pick<Group, 'role' | 'term'>;
   readonly staleEpoch: () => ServiceError;
-  /** Proposes commands, each of which takes one revision of the block at most. */
+  /** Proposes commands, each of which takes at most one revision of the block. */
   readonly propose: (queued: readonly PendingCommand[], block: RevisionBlock) => void;
 }
 
 /**
- * Commands of a range that the master numbers, until there are revisions for what they change (design §8).
+ * Commands of a range that the master numbers, which wait until there are revisions for their changes (design §8).
  *
- * B1. A block serves only commands that were queued before the request for it was sent. Another range may have been
- *     given higher revisions since, and acknowledged them: a command that came after that must not get a lower one.
+ * B1. A block serves only commands that were queued before the request for it was sent. Another range may have received
+ *     higher revisions since, and acknowledged them: a command that arrived after that must not get a lower one.
  * B2. A block serves only in the term in which it was requested. Another leader may have written in between, and have
- *     told others what is complete up to a revision above the block.
- * B3. What is left of a block is dropped: the next commands come later (B1).
+ *     announced that the range is complete up to a revision above the block.
+ * B3. The rest of a block is dropped: the next commands arrive later (B1).
  * B4. A command is proposed, or refused with nothing changed: when leadership is lost, when the epoch under which it
- *     was checked has passed, or its deadline.
+ *     was checked has passed, or when its deadline has.
  */
 export class RevisionAllocationQueue implements Drawing {
   readonly #deps: RevisionAllocationQueueDeps;
-  /** To be covered by the next request. */
+  /** Commands that the next request covers. */
   #waiting: PendingCommand[] = [];
-  /** Covered by the request under way (B1), which was sent in this term (B2). */
+  /** Commands covered by the request in progress (B1), which was sent in this term (B2). */
   #covered: readonly PendingCommand[] = [];
   #requestedIn = 0;
   #epochVersion = 0;
   #bytes = 0;
-  /** Told when the request under way has come to its end, and what came of it is proposed. */
+  /** Called when the request in progress has ended, and its commands are proposed. */
   #settled: (() => void)[] = [];
 
   constructor(deps: RevisionAllocationQueueDeps) {
@@ -71,7 +71,7 @@ export class RevisionAllocationQueue implements Drawing {
   }
 
   /**
-   * Calls `done` once nothing waits any more for a block that was requested before this call: at once if nothing does.
+   * Calls `done` once no command waits any more for a block that was requested before this call; at once if none does.
    */
   whenSettled(done: () => void): void {
     if (this.#covered.length === 0) done();
@@ -105,7 +105,7 @@ export class RevisionAllocationQueue implements Drawing {
     this.#settle();
   }
 
-  /** Nothing of what waits is proposed (B4). An answer that comes yet finds nobody (B2). */
+  /** No waiting command is proposed (B4). A later answer finds no command (B2). */
   abandon(error: ServiceError): void {
     const all = [...this.#covered, ...this.#waiting];
     this.#covered = [];

@@ -11,7 +11,7 @@ interface KeyChangeParts {
   readonly leases: LeaseManager;
 }
 
-/** What a split or a merge makes of the parts of a replica that have worked something out for the keys of the range. */
+/** Updates the parts of a replica that depend on the keys of the range, after a split or a merge. */
 export class KeyChange {
   readonly #context: ReplicaContext;
   readonly #parts: KeyChangeParts;
@@ -29,7 +29,7 @@ export class KeyChange {
     splitReasons.reset();
     closing.keysChanged();
     leases.keysChanged();
-    group.tellCommits(); // clients wait for the ranges that have the keys now, whatever node leads them
+    group.tellCommits(); // clients wait for the ranges that have the keys now, whichever node leads them
     if (serving) time.rebase(state.rangeTimeMs);
   }
 }

@@ -28,57 +28,58 @@ export interface MergeDriverDeps {
   readonly replicas: () => Iterable<ServedReplica>;
 }
 
-/** A merge as it is ordered. */
+/** An ordered merge. */
 export interface WantedMerge {
   readonly targetId: number;
   readonly sourceId: number;
-  /** It is refused when the two have more than this, as splits count it; absent or 0: however much they have. */
+  /** The merge is refused if the two ranges have more than this, measured like splits; absent or 0: no limit. */
   readonly bytesMax?: number;
 }
 
-/** What is to be merged: the target is led here. */
+/** The ranges to merge: the target is led here. */
 interface Pair {
   readonly target: ServedReplica;
   readonly source: ServedReplica;
 }
 
-/** What it came to, told once. */
+/** The result of an attempt, reported once. */
 interface Attempt {
   readonly sourceId: number;
-  /** Undefined while it is under way. */
+  /** Undefined while the merge is in progress. */
   error: ServiceError | undefined;
   inFlight: boolean;
 }
 
-/** For a call whose answer may take a checkpoint. */
+/** The time-out of a call whose answer may take a checkpoint. */
 const CALL_TIMEOUT_MS = 1_000;
-/** From the seal on: who asks the source waits so long at most, then it is refused. */
+/** The time limit from the seal on: requests to the source wait this long at most, then the merge is refused. */
 const SEALED_MAX_MS = 1_000;
-/** Before the seal, nobody waits. */
+/** The time limit before the seal, while no request waits. */
 const READY_MAX_MS = 5_000;
 const PAUSE_MS = 5;
 const DONE: Carried = { outcome: 'done', reason: '' };
 
 /**
- * Merges into ranges that are led by this node (range/reshape/merges.ts has the rules).
+ * Drives merges into ranges that this node leads (range/reshape/merges.ts has the rules).
  *
- *   1. Every node answers that it has both replicas, and has checkpointed what they are: the checkpoint of step 3 is
- *      short.
+ *   1. Every node confirms that it has both replicas, and has checkpointed their state, so that the checkpoint of step
+ *      3 is short.
  *   2. The source's leader seals it.
- *   3. Every node answers that its replica of the source has applied the seal, durably (MR2).
+ *   3. Every node confirms that its replica of the source has applied the seal, durably (MR2).
  *   4. The target's log decides.
  *
- * MD1. What fails before step 2 has changed nothing. What fails from there on, or takes too long, is refused: by an
- *      entry in the target's log, whatever became of step 4, and then the source is unsealed if that was not the merge
- *      (MR4).
- * MD2. A driver that dies leaves the source sealed, at worst. The target's next leader finds that by its own replica of
- *      the source, and goes on from step 1: it comes to the merge, or refuses it. If the round was refused, only the
- *      unseal is missing. So does the leader of a range that took the target over. It may have no replica of the
- *      source: the target's members were others by the time of the seal, or have changed since, so there is no merge to
- *      come to. Then every node that has replicas of both has the leader refuse the round, and the source unsealed.
- * MD3. One merge into a range at a time; asked again it says how far that is.
- * MD4. Who orders a merge by itself knows only the plain keys that there are now. The rows of both are measured here,
- *      as a split would (size-sampler.ts): what would be split again is not merged.
+ * MD1. A failure before step 2 has changed nothing. After a failure or a time-out from there on, the round is refused
+ *      by an entry in the target's log, whatever became of step 4. Then the source is unsealed, unless the merge had
+ *      happened (MR4).
+ * MD2. If a driver dies, the source stays sealed at worst. The target's next leader finds that by its own replica of
+ *      the source, and continues from step 1: it completes the merge, or refuses it. If the round was refused already,
+ *      only the unseal is missing. The leader of a range that took the target over does the same. It may have no
+ *      replica of the source, because the target had other members when the source was sealed, or has changed them
+ *      since; then no merge is possible. In that case every node that has replicas of both has the leader refuse the
+ *      round, and the source unsealed.
+ * MD3. One merge into a range at a time; a repeated order returns its progress.
+ * MD4. An automatic merge order is based on the live plain keys alone. The rows of both ranges are measured here as for
+ *      a split (size-sampler.ts): two ranges that would be split again are not merged.
  */
 export class MergeDriver {
   readonly #deps: MergeDriverDeps;
@@ -90,7 +91,7 @@ export class MergeDriver {
     this.#deps = deps;
   }
 
-  /** Begins to merge a neighbour into a range, or says what has come of it. */
+  /** Begins to merge a neighbour into a range, or returns the state of the merge. */
   carryOut({ targetId, sourceId, bytesMax = 0 }: WantedMerge): Carried {
     const target = this.#deps.replica(targetId);
     if (!target?.serving) return refused('this replica does not lead the range');
@@ -110,7 +111,7 @@ export class MergeDriver {
     return inFlight('the merge has begun');
   }
 
-  /** Whether a merge into the range is under way here (MD3). */
+  /** Whether a merge into the range is in progress here (MD3). */
   isMerging(rangeId: number): boolean {
     return this.#attempts.get(rangeId)?.inFlight === true;
   }
@@ -140,7 +141,7 @@ export class MergeDriver {
     else if (verdict === 'open') this.#haveRefused(target, seal);
   }
 
-  /** What the leader decided is seen in the target's log. */
+  /** The leader's decision becomes visible in the target's log. */
   #haveRefused(target: ServedReplica, { targetId, round }: MergeRound): void {
     const node = target.leadership.node;
     if (node !== 0) void this.#call(node, rangeRefuseMerge, { targetId, round }).catch(() => {});
@@ -217,7 +218,7 @@ export class MergeDriver {
 
   /** MD1. */
   async #refuse({ target, source }: Pair, into: MergeRound): Promise<void> {
-    // Refused itself when the round is decided.
+    // The refusal is itself refused once the round is decided.
     await this.#propose(target, { type: 'refuseMerge', round: into.round }).catch(() => {});
     if (verdictOn(into, source.rangeId, target.state) === 'refused') await this.#unseal(source, into).catch(() => {});
   }
@@ -233,7 +234,7 @@ export class MergeDriver {
     });
   }
 
-  /** Every node of the range has applied its log up to there, durably. */
+  /** Every node of the range has applied its log up to this index, durably. */
   async #settled({ rangeId, replicas }: RangeDescriptor, index: number, untilMs: number): Promise<void> {
     await Promise.all(
       replicas.map(({ nodeId, replicaId }) =>
@@ -242,7 +243,7 @@ export class MergeDriver {
     );
   }
 
-  /** Whoever leads it, as the replica here knows. */
+  /** Calls the leader, as the replica here knows it. */
   #callLeader<Q, R>(
     source: ServedReplica,
     method: Method<Q, R>,
@@ -256,7 +257,7 @@ export class MergeDriver {
     });
   }
 
-  /** Tries again what may come to be possible soon. */
+  /** Retries what may become possible soon. */
   async #retryUntilAnswered<R>(untilMs: number, attempt: () => Promise<R>): Promise<R> {
     const { clock } = this.#deps;
     for (;;) {
@@ -281,7 +282,7 @@ export class MergeDriver {
   }
 }
 
-/** Why two ranges are not merged now; undefined when they may be. */
+/** Why two ranges are not merged now; undefined if they may be. */
 function problem({ target, source }: Pair): string | undefined {
   for (const { rangeId, state, group, leading } of [target, source]) {
     const pending = isJoint(state.conf) || (leading && group.status().changePending);
@@ -296,7 +297,7 @@ function problem({ target, source }: Pair): string | undefined {
   return misfit(target.state.descriptor, source.state.descriptor) ?? refusal?.message;
 }
 
-/** A sealed source has no members but those that are known here (merges.ts MR1). */
+/** A sealed source has only the members that are known here (merges.ts MR1). */
 function isOn({ state }: ServedReplica, node: number): boolean {
   return state.descriptor.replicas.some(({ nodeId }) => nodeId === node);
 }

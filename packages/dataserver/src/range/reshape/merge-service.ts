@@ -15,13 +15,13 @@ import { verdictOn } from '../../state/reshape/merging.ts';
 import type { ServedReplica } from '../served-replica.ts';
 
 export interface MergeServiceDeps {
-  /** The replica of a range that runs here, or why there is none. */
+  /** Returns the replica of a range that runs here, or why there is none. */
   readonly find: (rangeId: number) => ServedReplica | ServiceError;
-  /** Resolves when all that was applied before the call is durable without the log. */
+  /** Resolves when everything applied before the call is durable without the log. */
   readonly checkpoint: () => Promise<void>;
 }
 
-/** Serves the calls of those who drive merges (merge-driver.ts). */
+/** Serves the calls of merge drivers (merge-driver.ts). */
 export function serveMerges(registry: RpcRegistry, { find, checkpoint }: MergeServiceDeps): void {
   registry.handle(rangeSeal, ({ rangeId, epoch, into }, _context, done) => {
     const replica = find(rangeId);
@@ -54,7 +54,7 @@ export function serveMerges(registry: RpcRegistry, { find, checkpoint }: MergeSe
   });
 }
 
-/** The word of a range on a round, which is refused if it is open (merges.ts MR4). */
+/** Returns a range's verdict on a round; an open round is refused first (merges.ts MR4). */
 function decide(replica: ServedReplica, request: DecideMergeRequest, done: Done<MergeVerdict>): void {
   if (wordOf(replica, request) !== 'open') return tell(replica, request, done);
   replica.merges.refuse(request.seal.round, (error) => {
@@ -71,7 +71,7 @@ function tell(replica: ServedReplica, request: DecideMergeRequest, done: Done<Me
   const word = wordOf(replica, request);
   if (word === 'merged' || word === 'refused') return done(undefined, word);
   const { targetId, round } = request.seal;
-  // Still open: a round that is yet to come is none that can be refused.
+  // The round is still open: a future round cannot be refused.
   const message =
     word === undefined
       ? `range ${replica.rangeId} has not taken over range ${targetId}`
@@ -79,7 +79,7 @@ function tell(replica: ServedReplica, request: DecideMergeRequest, done: Done<Me
   done(new ServiceError('UNAVAILABLE', message), undefined);
 }
 
-/** Why a replica is not, or not any more, where it is asked to be; undefined when it is. */
+/** Why a replica has not, or no longer, reached the requested state; undefined if it has. */
 function unsettled(
   replica: ServedReplica | ServiceError,
   { rangeId, replicaId, index }: SettleRequest,

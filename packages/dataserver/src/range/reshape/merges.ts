@@ -19,11 +19,11 @@ type MergeDone = (error: ServiceError | undefined, result: CommandResult | undef
 export interface MergeNeighbours {
   /** The state of the sealed source of a merge. */
   source(rangeId: number): RangeFields;
-  /** The target has the keys of the source, in this step: ends the source's replica here. */
+  /** The target has the keys of the source in this step: ends the source's replica here. */
   merged(sourceId: number, target: ReplicaContext): void;
 }
 
-/** A request that waits for what becomes of a seal. */
+/** A request that waits until a seal is decided. */
 interface HeldRequest {
   readonly again: () => void;
   readonly refuse: (error: ServiceError) => void;
@@ -45,33 +45,31 @@ interface MergesDeps {
 }
 
 /**
- * Merges of a range with its neighbour: what its log says of them, and what they are to those who are being served. Who
- * drives a merge is in merge-driver.ts, what becomes of the source's replica in replicas/merged-replicas.ts.
+ * Merges of a range with its neighbour: the log's part, and the effect on the clients that the ranges serve. The driver
+ * of a merge is in merge-driver.ts, the end of the source's replica in replicas/merged-replicas.ts.
  *
- * MR1. From the seal that it has applied until it is unsealed, a replica of the source answers nobody: no command, no
- *      read, not of a follower either, no keep-alive; it closes no revision and lets no lease expire, and admits no
- *      change of its members. What it said before, it said of a state that the target takes over.
- * MR2. A merge is proposed only when every replica of the source has applied the seal so that no crash takes it back:
- *      it was in a checkpoint (`range.settle`). So when the target serves the source's keys, nobody serves them as the
- *      source any more, whatever has crashed, started again, or believes to lead.
- * MR3. And so the source's replica is there, sealed, on each node that applies the merge: members of a source cannot
- *      change while it is sealed (MR1); of the target they are those of the time when they were compared, as the merge
- *      names the epoch of that time; a snapshot does not take the place of a sealed source's rows, and the master's
- *      word does not take it away, while the target on that node may still come to the merge (merged-replicas.ts). A
- *      target that gets past the merge by a snapshot has the source's keys from there, and ends the source in the same
- *      step.
- * MR4. A round is decided by one entry in the target's log, which either has the source's keys from then on or never
- *      will in this round; nothing else decides. A source is unsealed only by the word of a state in which its round
- *      was decided against it (merging.ts `verdictOn`).
- * MR5. The step that applies the merge ends the source's replica on that node, and checkpoints hold both or neither.
- *      After a crash before, the source is there, sealed, and the merge is applied again. Its log goes after that
- *      checkpoint (replica-remover.ts RM1), its rows are the target's.
- * MR6. Leases of the source have their full time from when the target's leader knows them: later than any that the
- *      source's leader has acknowledged (MR1). What the source has closed stays closed: changes of its keys get
- *      revisions that were drawn after the merge was applied, which is after the seal was, which is after anything was
- *      closed.
- * MR7. Who watched or waited at the source asks anew, at the target, from where it was. Requests that come to its
- *      leader while it is sealed are held until they can be told where to ask, or be executed after all.
+ * MR1. From the seal that it has applied until it is unsealed, a replica of the source answers nothing: no command, no
+ *      read (also not as a follower), no keep-alive. It closes no revision, lets no lease expire, and admits no change
+ *      of its members. So all its earlier answers describe a state that the target takes over.
+ * MR2. A merge is proposed only when every replica of the source has applied the seal so that no crash undoes it: the
+ *      seal was in a checkpoint (`range.settle`). So when the target serves the source's keys, no node serves them as
+ *      the source any more, even one that crashed, restarted, or believes that it leads.
+ * MR3. Therefore the source's replica is there, sealed, on each node that applies the merge. The source's members
+ *      cannot change while it is sealed (MR1). The target's members are those at the time of the comparison, because
+ *      the merge names the epoch of that time. Neither a snapshot nor the master's order removes a sealed source while
+ *      the target on that node may still reach the merge (merged-replicas.ts). A target that passes the merge by a
+ *      snapshot gets the source's keys from there, and ends the source in the same step.
+ * MR4. One entry in the target's log decides a round: afterwards the target either has the source's keys or will never
+ *      get them in this round. Nothing else decides. A source is unsealed only on the verdict of a state in which its
+ *      round was decided against it (merging.ts `verdictOn`).
+ * MR5. The step that applies the merge ends the source's replica on that node, and checkpoints contain both or neither.
+ *      After a crash before the checkpoint, the source is there, sealed, and the merge is applied again. The source's
+ *      log is deleted after that checkpoint (replica-remover.ts RM1); its rows are the target's.
+ * MR6. Leases of the source have their full time from the moment when the target's leader knows them: that is later
+ *      than any acknowledgement by the source's leader (MR1). What the source has closed stays closed: changes of its
+ *      keys get revisions drawn after the merge was applied, and the order was: close, seal, merge.
+ * MR7. Watchers and waiters at the source continue at the target, from where they were. Requests that reach the
+ *      source's leader while it is sealed are held until the leader can name the target, or execute them after all.
  */
 export class Merges {
   readonly #context: ReplicaContext;
@@ -83,7 +81,7 @@ export class Merges {
     this.#deps = deps;
   }
 
-  /** MR7. Whether the request is held now; false when it is not to be, or too many are. */
+  /** MR7. Whether the request is held now; false if it should not be, or too many are. */
   holds(request: HeldRequest): boolean {
     if (this.#context.sealed === undefined || this.#held.length >= HELD_MAX) return false;
     this.#held.push(request);
@@ -112,21 +110,23 @@ export class Merges {
     this.propose(command, (error, result) => done(error, result?.type === 'seal' ? result.sealed : undefined));
   }
 
-  /** On the source's leader: the round was decided against it. Does nothing when it is not sealed for that. */
+  /**
+   * On the source's leader: the round was decided against it. Does nothing if the source is not sealed for that round.
+   */
   unseal(from: MergeRound, done: (error?: ServiceError) => void): void {
     this.propose({ type: 'unseal', from }, (error) => {
       done(error?.code === 'INVALID_ARGUMENT' ? undefined : error);
     });
   }
 
-  /** On the target's leader: decides a round against its source. Does nothing when the round is decided. */
+  /** On the target's leader: refuses a round. Does nothing if the round is decided already. */
   refuse(round: number, done: (error?: ServiceError) => void): void {
     this.propose({ type: 'refuseMerge', round }, (error) => {
       done(error?.code === 'INVALID_ARGUMENT' ? undefined : error);
     });
   }
 
-  /** On the leader of either; answers once that is applied there. */
+  /** On the leader of either range; answers once the command is applied there. */
   propose(command: MergeCommand, done: MergeDone): void {
     if (!this.#context.serving) return done(this.#context.notLeader(), undefined);
     this.#deps.commands.proposeAlone(command, (error, outcome) => {
@@ -139,7 +139,7 @@ export class Merges {
   // -------------------------------------------------------------------------------------------- what they are to
   // others
 
-  /** MR1: the range was sealed, or unsealed: its leases have their full time then. */
+  /** MR1: the range was sealed, or unsealed: its leases have their full time from then on. */
   sealChanged(): void {
     const { closing, leases } = this.#deps;
     const { sealed, serving, group } = this.#context;
@@ -157,12 +157,12 @@ export class Merges {
   merged(sourceId: number): void {
     const { hub, keyChange, neighbours } = this.#deps;
     hub.flush();
-    hub.reset(); // it does not know what happened to the keys that came
+    hub.reset(); // the hub does not know the history of the keys that came
     keyChange.applied();
     neighbours.merged(sourceId, this.#context);
   }
 
-  /** MR7: the target has its keys, and writes them above what it has written here. */
+  /** MR7: the target has the keys, and writes them above all revisions written here. */
   yieldTo({ descriptor, revision }: Pick<RangeFields, 'descriptor' | 'revision'>): void {
     const { queries, watches, hub, lockListeners } = this.#deps;
     const stale = staleEpoch([descriptor]);

@@ -14,21 +14,21 @@ export interface OrphanedSealsDeps {
   readonly logger: Logger;
   readonly dialer: Pick<RpcDialer, 'channel'>;
   readonly replicas: () => Iterable<ServedReplica>;
-  /** All ranges, as the masters told last. */
+  /** All ranges, as the masters last reported them. */
   readonly knownRanges: () => readonly RangeDescriptor[];
 }
 
 const TIMEOUT_MS = 1_000;
 
 /**
- * Seals whose target has left the node of the source's leader: whoever drove the merge is gone, and nothing here will
- * say what became of it.
+ * Seals whose target has left the node of the source's leader: the driver of the merge is gone, and nothing on this
+ * node can tell how the round was decided.
  *
- * LS1. The leader of the sealed source asks for the word on the round wherever the target is by now, or the range that
- *      has taken it over. With no replica of the target here there is no merge to come to (merge-driver.ts MD2): an
- *      open round is refused for that.
- * LS2. The source is unsealed by that word alone (merges.ts MR4). What the masters told last only says whom to ask: who
- *      has nothing to say says so, and the next look asks anew.
+ * LS1. The leader of the sealed source asks the target, wherever it is by now, or the range that has taken it over, for
+ *      the verdict on the round. Without a replica of the target here no merge is possible (merge-driver.ts MD2), so an
+ *      open round is refused.
+ * LS2. Only that verdict unseals the source (merges.ts MR4). The masters' last report only tells where to ask: a range
+ *      that does not know says so, and the next look asks again.
  */
 export class OrphanedSeals {
   readonly #deps: OrphanedSealsDeps;
@@ -65,7 +65,7 @@ export class OrphanedSeals {
     }
   }
 
-  /** LS2. Asked of several nodes it may be said several times. */
+  /** LS2. Several nodes may answer, so this may run several times. */
   #unseal(source: ServedReplica, from: MergeRound): void {
     source.merges.unseal(from, (error) => {
       if (error !== undefined) return; // asked again at the next look
@@ -79,8 +79,8 @@ function hasWordOn(seal: Seal, source: ServedReplica, by: ServedReplica): boolea
 }
 
 /**
- * The target; if it is gone, at every other look the range before `start`, the source's, and at the others all that
- * begin before it by turns: the target was taken over by one of them, which may have been split since.
+ * The ranges to ask: the target. If it is gone, by turns the range directly before `start`, the source's start, and any
+ * range that begins before it: one of them took the target over, and may have been split since.
  */
 export function whoMayKnow(
   ranges: readonly RangeDescriptor[],

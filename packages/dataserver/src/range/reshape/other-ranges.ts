@@ -2,13 +2,13 @@ import type { ServiceError } from '@remora/base';
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 
 /**
- * How the leader of a range has other ranges do something: commands find the range that has their key, are sent again
- * under one request id until the time is over, and are applied once.
+ * How the leader of a range uses other ranges: commands find the range that has their key, are retried under one
+ * request id until the time is over, and are applied once.
  */
 export interface OtherRanges {
   /**
-   * UNKNOWN_OUTCOME: it may have been applied, or may be yet. `done` is called once, in bounded time, unless what this
-   * gives is called before: then nobody cares any more.
+   * UNKNOWN_OUTCOME: the command may have been applied, or may still be. `done` is called once, in bounded time, unless
+   * the returned function is called first: then the result is no longer wanted.
    */
   command(
     command: Command,
@@ -16,7 +16,7 @@ export interface OtherRanges {
     done: (error: ServiceError | undefined, reply: { readonly result: CommandResult } | undefined) => void,
   ): () => void;
 
-  /** Reads what was acknowledged there when it is asked, or later. Otherwise as for commands. */
+  /** Reads a state that contains everything acknowledged there when the query was sent. Otherwise like `command`. */
   query(
     query: Query,
     options: { readonly timeoutMs: number },

@@ -4,7 +4,7 @@ import { putsValues } from '../requests/puts-values.ts';
 
 export interface SplitBackpressureDeps {
   readonly clock: Clock;
-  /** How near the range is to its maximum: from 0, where nobody waits, to 1 and beyond, where writes are refused. */
+  /** How near the range is to its maximum: from 0, where no write waits, to 1 and beyond, where writes are refused. */
   readonly pressure: () => number;
 }
 
@@ -18,18 +18,18 @@ export interface HeldWrite {
 const WAIT_MAX_MS = 100;
 /** More are refused. */
 const WAITING_MAX = 10_000;
-/** When whoever was refused is to ask again: splits take about this long. */
+/** The retry delay for refused callers: splits take about this long. */
 const RETRY_AFTER_MS = 200;
 
 /**
- * Holds writers of a range back that grows faster than it is split.
+ * Holds writers back if a range grows faster than it is split.
  *
- * WB1. Only what puts values waits. What deletes, reads, releases, renews, or ends a transaction never does: it does
- *      not make the range larger, or others wait for it.
- * WB2. A write waits the longer the nearer the range is to its maximum, at most `WAIT_MAX_MS`; at the maximum it is
- *      refused, which changes nothing, with a time after which to ask again. Clients do that by themselves.
- * WB3. Nobody is held back in vain: only while the range is measured or can be split (range-size.ts SZ4), and not once
- *      the split was refused (split-reasons.ts). So no write waits for what does not come.
+ * WB1. Only commands that put values wait. Deletes, reads, releases, renewals and ends of transactions never wait: they
+ *      do not make the range larger, and others wait for them.
+ * WB2. The nearer the range is to its maximum, the longer a write waits, at most `WAIT_MAX_MS`. At the maximum the
+ *      write is refused without changing anything, with a retry delay. Clients retry automatically.
+ * WB3. Writers are held back only while that helps: while the range is measured or can be split (range-size.ts SZ4),
+ *      and not once the split was refused (split-reasons.ts). So no write waits for a split that does not come.
  */
 export class SplitBackpressure {
   readonly #deps: SplitBackpressureDeps;
@@ -44,12 +44,12 @@ export class SplitBackpressure {
     return this.#waiting;
   }
 
-  /** Whether the command is to be held back now. */
+  /** Whether the command should be held back now. */
   slows(command: Command): boolean {
     return this.#deps.pressure() > 0 && putsValues(command); // WB1
   }
 
-  /** Holds a command back that it `slows`: it goes on, or is refused, by itself. */
+  /** Holds a command for which `slows` is true; later it continues or is refused automatically. */
   hold({ go, refuse }: HeldWrite): void {
     const pressure = this.#deps.pressure();
     if (pressure >= 1 || this.#waiting >= WAITING_MAX) return refuse(tooLarge());

@@ -2,7 +2,7 @@ import type { ServiceError } from '@remora/base';
 import { type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import type { RangeFields } from '../../state/range-fields.ts';
 
-/** Descriptors that are sent to callers that ask for keys which have left. */
+/** The largest number of descriptors sent to callers that ask for keys which have left. */
 export const SPLIT_OFF_MAX = 4;
 
 export interface SplitOffRangesDeps {
@@ -12,8 +12,8 @@ export interface SplitOffRangesDeps {
 }
 
 /**
- * The ranges that were split off a range lately: a hint for callers that look for keys which have left. It is not kept
- * over a restart; the node that has them then mostly is this one.
+ * The ranges that were lately split off a range: a hint for callers that look for keys which have left. It is not kept
+ * over a restart; usually this node has those ranges.
  */
 export class SplitOffRanges {
   readonly #deps: SplitOffRangesDeps;

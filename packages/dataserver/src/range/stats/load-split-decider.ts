@@ -6,7 +6,7 @@ import type { RangeLoad } from './range-load.ts';
 export interface LoadSplitDeciderDeps {
   readonly clock: Clock;
   readonly load: Pick<RangeLoad, 'rates'>;
-  /** Undefined: load is no reason now. */
+  /** Undefined: load is not a reason to split now. */
   readonly loads: () => SplitLoads | undefined;
 }
 
@@ -16,26 +16,29 @@ interface Sample {
 }
 
 const SAMPLES_MAX = 512;
-/** With fewer nothing is said about where the load is. */
+/** With fewer samples, there is no statement about where the load is. */
 const SAMPLES_MIN = 64;
-/** At least this share of the load lies on either side: otherwise nothing is gained, one key or lock has most of it. */
+/**
+ * At least this share of the load must lie on either side. Otherwise a split gains nothing: one key or lock has most of
+ * the load.
+ */
 const SIDE_SHARE_MIN = 0.25;
-/** Multiples of it, without their whole part, lie evenly between 0 and 1, whichever of them are left out. */
+/** The fractional parts of its multiples lie evenly between 0 and 1, whichever multiples are left out. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
 /**
  * A leader's watch over the load of its range, and where in the range that load is.
  *
- * RH1. While a range is not hot, a request costs a comparison. While it is, keys of requests are sampled: all of them,
- *      then every second and so on, in bounded memory.
- * RH2. Which requests are sampled follows the multiples of the golden ratio. It takes no chance, and no pattern of
- *      clients (each key in turn, say) falls in step with it.
- * RH3. The place divides the load, not what is stored: the requests, or the bytes that they read and write, whichever
- *      is further above its limit. It is a key that was asked for, and so a border (bounds.ts B2).
+ * RH1. While a range is not hot, a request costs a comparison. While it is hot, keys of requests are sampled: all of
+ *      them, then every second one and so on, in bounded memory.
+ * RH2. Multiples of the golden ratio select the sampled requests. That needs no randomness, and no pattern of clients
+ *      (each key in turn, say) can coincide with it.
+ * RH3. The place divides the load, not the stored data: the requests, or the bytes that they read and write, whichever
+ *      is further above its limit. The place is a key that was requested, and therefore a border (bounds.ts B2).
  */
 export class LoadSplitDecider {
   readonly #deps: LoadSplitDeciderDeps;
-  /** Since when the load is above the limits. */
+  /** Since when the load has been above the limits. */
   #hotSinceMs: number | undefined;
   #samples: Sample[] = [];
   #seen = 0;
@@ -52,12 +55,12 @@ export class LoadSplitDecider {
     return this.#candidate;
   }
 
-  /** Whether requests are of interest now. */
+  /** Whether requests should be reported now. */
   get watching(): boolean {
     return this.#hotSinceMs !== undefined;
   }
 
-  /** `bytes`: that it read or wrote. */
+  /** `bytes`: what the request read or wrote. */
   asked(request: Pick<RangeRequest, 'body'>, bytes: number): void {
     if (this.#hotSinceMs === undefined) return; // RH1
     this.#seen++;
@@ -70,7 +73,7 @@ export class LoadSplitDecider {
     this.#share /= 2;
   }
 
-  /** The range is another one than was watched, or is led by another. */
+  /** The range was changed since it was watched, or another replica leads it. */
   reset(): void {
     this.#hotSinceMs = undefined;
     this.#candidate = undefined;
@@ -83,7 +86,7 @@ export class LoadSplitDecider {
     this.#share = 1;
   }
 
-  /** Called now and then, on the leader. */
+  /** Called periodically, on the leader. */
   tick(): void {
     const { clock } = this.#deps;
     const loads = this.#deps.loads();
@@ -92,7 +95,7 @@ export class LoadSplitDecider {
     const nowMs = clock.monotonicMs();
     this.#hotSinceMs ??= nowMs;
     if (nowMs - this.#hotSinceMs < loads.holdMs || this.#samples.length < SAMPLES_MIN) return;
-    // Where the load was when it began says less with time.
+    // Old samples say less and less about where the load is.
     this.#candidate = dividing(this.#samples, excess === 'bytes' ? ({ bytes }) => bytes : () => 1);
     this.#hotSinceMs = nowMs;
     this.#forget();
@@ -112,7 +115,7 @@ function shareOf(rate: number, limit: number): number {
   return limit > 0 ? rate / limit : 0;
 }
 
-/** RH3. The sampled key that divides the samples best by what they weigh; undefined when none does well enough. */
+/** RH3. The sampled key that divides the weight of the samples best; undefined if none divides it well enough. */
 function dividing(samples: readonly Sample[], weightOf: (sample: Sample) => number): Bytes | undefined {
   const sorted = [...samples].sort((a, b) => compareBytes(a.key, b.key));
   const total = sorted.reduce((sum, sample) => sum + weightOf(sample), 0);

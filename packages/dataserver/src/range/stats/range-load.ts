@@ -1,11 +1,11 @@
 import type { Clock } from '@remora/base';
 
-/** Rates fall by half in about seven seconds without anything to count. */
+/** Without events, a rate falls by half in about seven seconds. */
 const SMOOTHING_MS = 10_000;
-/** Shorter spans are not looked at by themselves: what falls into one says little. */
+/** Shorter time spans are not evaluated separately: a count over one says little. */
 const SPAN_MIN_MS = 500;
 
-/** How much of something there is per second, smoothed exponentially. Counting costs an addition. */
+/** Events per second, smoothed exponentially. Counting costs an addition. */
 export class Rate {
   #counted = 0;
   #sinceMs: number;
@@ -30,7 +30,7 @@ export class Rate {
   }
 }
 
-/** What is asked of a range's leader. */
+/** The load on a range's leader. */
 export class RangeLoad {
   readonly #clock: Clock;
   readonly #reads: Rate;

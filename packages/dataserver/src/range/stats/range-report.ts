@@ -9,7 +9,7 @@ interface ReportedReplica extends Pick<ReplicaContext, 'rangeId' | 'group' | 'st
   readonly splitReasons: SplitReasons;
 }
 
-/** What the master is told about a replica. `silent`: it asks whether it still belongs to its range. */
+/** A replica's report to the master. `silent`: it asks whether the replica still belongs to its range. */
 export function rangeReport(replica: ReportedReplica, silent: boolean, nowMs: number): RangeReport {
   const { group, state } = replica;
   return {
@@ -44,7 +44,7 @@ function peerReport(peer: ProgressStatus, silentMs: number): PeerReport {
   return { replicaId, state, match, lagEntries, lagBytes, caughtUp, silentMs };
 }
 
-/** About how much a query has read. */
+/** The approximate number of bytes that a query read. */
 export function readBytes(result: QueryResult): number {
   if (result.type !== 'range') return 0;
   let bytes = 0;

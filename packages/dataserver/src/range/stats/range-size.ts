@@ -11,24 +11,25 @@ export interface RangeSizeDeps {
   readonly state: Pick<RangeFields, 'rangeId' | 'descriptor' | 'bounds' | 'bytes'>;
   /** Undefined: sizes are not watched now. */
   readonly sizes: () => SplitSizes | undefined;
-  /** There is a candidate. */
+  /** Called when there is a candidate. */
   readonly onCandidate: () => void;
 }
 
-/** SizeSample again when the range may have grown by this share of the check size. */
+/** The range is measured again when it may have grown by this share of the check size. */
 const GROWTH_SHARE = 4;
 
 /**
  * A leader's watch over the size of its range.
  *
- * SZ1. What was written since is counted, and only that costs anything on the way of a write. From the check size on
+ * SZ1. Bytes written since the last measurement are counted, and only that adds cost to a write. From the check size on
  *      the range is measured in the background (size-sampler.ts), one measurement at a time.
- * SZ2. A candidate is of the bounds that were measured, as their version says; with any other it is forgotten.
- * SZ3. A measurement reads all of the range. So it is measured at the check size, where what was counted may be far
- *      off, and again when it may have grown to the split size: twice between two splits, mostly.
- * SZ4. It presses (holds writers back, split-backpressure.ts) only while that helps: a measurement is under way, or the
- *      range can be split. One key, lock or lease that is larger than any range may be cannot: it never presses for
- *      long.
+ * SZ2. A candidate belongs to the bounds that were measured, identified by their version; with any other version it is
+ *      dropped.
+ * SZ3. A measurement reads the whole range. So the range is measured at the check size, where the count may be far off,
+ *      and again when it may have grown to the split size: usually twice between two splits.
+ * SZ4. Size holds writers back (split-backpressure.ts) only while that helps: while a measurement is in progress, or
+ *      the range can be split. A single key, lock or lease that is larger than the maximum cannot be split: it never
+ *      holds writers back for long.
  */
 export class RangeSize {
   readonly #deps: RangeSizeDeps;
@@ -36,9 +37,9 @@ export class RangeSize {
   #measuredIn: number | undefined;
   /** Bytes of log entries since the last measurement began. */
   #written = 0;
-  /** The same from the measurement before until then, while it is under way. */
+  /** Bytes of log entries between the previous measurement and the one in progress. */
   #writtenBefore = 0;
-  /** Grows with each new beginning: what was measured before counts no more. */
+  /** Grows with each new beginning: earlier measurements no longer count. */
   #life = 0;
   #running = false;
 
@@ -52,7 +53,7 @@ export class RangeSize {
     if (leading) this.tick();
   }
 
-  /** The range is another one than was measured, or is led by another. */
+  /** The range was changed since it was measured, or another replica leads it. */
   reset(): void {
     this.#life++;
     this.#measured = undefined;
@@ -61,14 +62,14 @@ export class RangeSize {
     this.#writtenBefore = 0;
   }
 
-  /** About how large the range is, rather too much: what was measured last, and all that was written since. */
+  /** The approximate size of the range, rather too high: the last measurement plus everything written since. */
   get estimate(): number {
     return (this.#measured?.bytes ?? this.#deps.state.bytes) + this.#writtenBefore + this.#written;
   }
 
   /**
-   * How far the range is on its way from half between the split size and its maximum (0) to the maximum (1), and
-   * beyond; 0 as well where that is nobody's concern (SZ4).
+   * How far the size is on its way from halfway between the split size and the maximum (0) to the maximum (1), and
+   * beyond; also 0 where size does not hold writers back (SZ4).
    */
   get pressure(): number {
     const sizes = this.#deps.sizes();
@@ -79,7 +80,7 @@ export class RangeSize {
     return (estimate - from) / (sizes.maxBytes - from);
   }
 
-  /** What is the matter with its size, for people; undefined: nothing, or writers are being held back for it. */
+  /** A remark for operators about the size; undefined: there is none, or writers are being held back already. */
   get remark(): string | undefined {
     const sizes = this.#deps.sizes();
     if (sizes === undefined || !this.#isUndividable(sizes)) return undefined;
@@ -87,13 +88,13 @@ export class RangeSize {
     return `it has ${bytes}, and is not split: one key, lock or lease has all of it. Writers are not held back for that`;
   }
 
-  /** SZ4: it was found to be due for a split, and to have no place for one. */
+  /** SZ4: the range was due for a split, but had no place for one. */
   #isUndividable({ splitBytes }: SplitSizes): boolean {
     if (this.#measured === undefined || this.#measuredIn !== this.#deps.state.descriptor.epoch.version) return false;
     return this.#measured.bytes >= splitBytes && this.#measured.middle === undefined;
   }
 
-  /** Called now and then, on the leader. Costs a comparison, mostly. */
+  /** Called periodically, on the leader. Usually costs a comparison. */
   tick(): void {
     const sizes = this.#deps.sizes();
     if (sizes === undefined || this.#running) return;
@@ -130,7 +131,7 @@ export class RangeSize {
     }
   }
 
-  /** SZ2. Where it is to be split. Undefined while the range is small enough, or has no place to be cut at. */
+  /** SZ2. Where the range should be split. Undefined while the range is small enough, or has no place to be cut at. */
   get candidate(): SplitPlace | undefined {
     const { state } = this.#deps;
     const sizes = this.#deps.sizes();

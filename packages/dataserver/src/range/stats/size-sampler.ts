@@ -1,9 +1,9 @@
 /**
- * How large a range is, and where its middle lies.
+ * Measures the size of a range, and finds its middle.
  *
- * ME1. It is read from one view, a bounded batch at a time, with pauses in which everything else goes on.
- * ME2. Memory is bounded: not rows are kept but samples, each of which stands for the rows from its place on up to the
- *      next one; when there are too many, two become one.
+ * ME1. The range is read from one view, a bounded batch at a time, with pauses for other work.
+ * ME2. Memory is bounded: samples are kept instead of rows. Each sample stands for the rows from its place up to the
+ *      next one; when there are too many, pairs are joined.
  * ME3. Places are borders (bounds.ts B2): a lock or a lease counts where it begins, older versions where their key is.
  */
 import { type Bytes, type Clock, compareBytes, type Engine, type EngineView, type Span, sleep } from '@remora/base';
@@ -15,12 +15,10 @@ import { HISTORY_SPACE, LEASE_KEY_BYTES, parseHistoryKey } from '../../state/key
 import { valueOfRow } from '../../state/kv/record.ts';
 
 export interface SizeSample {
-  /** Of all rows, older versions included. */
+  /** The bytes of all rows, including older versions. */
   readonly bytes: number;
   readonly live: LiveKeys;
-  /**
-   * Where to cut so that about half lies on either side, and what lies behind; undefined when there is no such place.
-   */
+  /** Where to cut so that about half lies on either side, and what lies behind; undefined if there is no such place. */
   readonly middle: SplitPlace | undefined;
 }
 
@@ -31,13 +29,13 @@ interface Sample {
   liveBytes: number;
 }
 
-/** Rows of plain keys. */
+/** The rows of plain keys. */
 const PLAIN: Span = { start: Buffer.from([KV_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
 const SAMPLES_MAX = 1_024;
 const SAMPLE_BYTES_MIN = 4_096;
 const PAUSE_MS = 1;
 
-/** Measures the keys of a span; undefined when `stopped` came to be true. */
+/** Measures the keys of a span; undefined if `stopped` became true. */
 export async function sampleSize(
   engine: Engine,
   span: Span,
@@ -57,7 +55,7 @@ export async function sampleSize(
   }
 }
 
-/** Counts the plain keys of a span as they are in the moment of the call; undefined when `stopped` came to be true. */
+/** Counts the plain keys of a span at the moment of the call; undefined if `stopped` became true. */
 export async function countLive(
   engine: Engine,
   span: Span,
@@ -80,7 +78,7 @@ export async function countLive(
   }
 }
 
-/** Whether the rows of a span have more bytes than so many; reads hardly more than these. */
+/** Whether the rows of a span have more than this many bytes; reads hardly more than that. */
 export async function hasMoreThan(
   engine: Engine,
   span: Span,
@@ -130,7 +128,7 @@ async function samplesOf(view: EngineView, span: Span, clock: Clock, stopped: ()
   return samples;
 }
 
-/** Of a plain key's row, as `RangeState` counts them. */
+/** The bytes of a plain key's row, as `RangeState` counts them. */
 function liveBytes(key: Bytes, row: Bytes): number {
   return key.length - 1 + valueOfRow(row).length;
 }
@@ -164,7 +162,7 @@ function borderAt(row: Bytes): Bytes {
   }
 }
 
-/** Of samples in the order of their places. */
+/** The samples are in the order of their places. */
 function weigh(samples: readonly Sample[]): SizeSample {
   const total: Sample = { at: Buffer.alloc(0), bytes: 0, keys: 0, liveBytes: 0 };
   for (const sample of samples) add(total, sample);
@@ -173,7 +171,7 @@ function weigh(samples: readonly Sample[]): SizeSample {
   const offMiddle = (bytes: number): number => Math.abs(total.bytes - 2 * bytes);
   for (const [i, sample] of samples.entries()) {
     const [first, previous] = [samples[0], samples[i - 1]];
-    // Only what lies wholly before the place counts: two samples may be of one key, in two key spaces.
+    // Only rows completely before the place count: two samples may belong to one key, in two key spaces.
     const begins = previous === undefined || compareBytes(previous.at, sample.at) < 0;
     const parts = first !== undefined && compareBytes(first.at, sample.at) < 0;
     if (begins && parts && (best === undefined || offMiddle(before.bytes) < offMiddle(best.bytes))) {

@@ -3,9 +3,9 @@ import type { CommandResult } from '@remora/protocol';
 import type { RangeCounts, RangeLeases, RangeProgress, RangeShape } from '../range-fields.ts';
 
 /**
- * Makes older versions unreadable up to a revision. Where the master numbers changes, it may be one of another range,
- * which this one has not reached: it moves on to that, so that what it writes later is above it (N3 of numbering.ts).
- * Its leader has made sure that the master has given it out (CL5 of closed-revisions.ts).
+ * Makes older versions unreadable up to a revision. Where the master numbers changes, the revision may be from another
+ * range and above this one's: the range then moves on to it, so that its later writes are above it (N3 of
+ * numbering.ts). The leader has made sure that the master has allocated the revision (CL5 of closed-revisions.ts).
  */
 export function compact(state: RangeProgress & Pick<RangeShape, 'descriptor'>, revision: number): CommandResult {
   if (revision > state.revision && state.descriptor.revisionSource === 'range') {
@@ -23,9 +23,9 @@ export function compact(state: RangeProgress & Pick<RangeShape, 'descriptor'>, r
 }
 
 /**
- * What restored keys get is above all that the cluster they come from can have used (design §8). The gateway that asks
- * for it may not have heard yet that the only range was split: raised alone, this one would be ahead of the others for
- * good.
+ * Restored keys get revisions above all that the cluster that they come from can have used (design §8). The gateway
+ * that asks may not know yet that the only range was split. If only this range were raised, it would be ahead of the
+ * others for ever.
  */
 export function raiseRevision(
   state: RangeProgress & Pick<RangeCounts, 'keys'> & Pick<RangeLeases, 'leases'> & Pick<RangeShape, 'bounds'>,
@@ -43,13 +43,13 @@ export function raiseRevision(
   return { type: 'raiseRevision' };
 }
 
-/** More than a range can have used that its survivor does not know of: as many as a restore leaves out. */
+/** More revisions than a range can have used without the survivor's knowledge: as many as a restore skips. */
 const REVISIONS_SKIPPED = 1_000_000_000_000;
 
 /**
- * A replica goes on alone, perhaps without the last changes of its range: what it writes from now on is above whatever
- * they had. All before is compacted, as clients may have seen more of it than is there: who goes on from there is told
- * so.
+ * A replica goes on alone, perhaps without the last changes of its range: its new writes are above whatever revisions
+ * those had. Everything before is compacted, because clients may have seen more than is left: a client that continues
+ * from there gets an error.
  */
 export function skipRevisions(state: Pick<RangeProgress, 'revision' | 'compactRevision'>): void {
   state.revision += REVISIONS_SKIPPED;

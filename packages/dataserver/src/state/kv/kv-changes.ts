@@ -24,14 +24,14 @@ import type { KeyOwners } from '../leases/lease-ownership.ts';
 import { checkReadRevision, getCurrent, type Prefetched, type RevisionBounds } from './kv-read.ts';
 import { DELETION, encodeVersion, toKeyValue, type Version, valueOfRow } from './record.ts';
 
-/** What comparisons see of locks. */
+/** The locks, as comparisons see them. */
 export interface HeldLocks {
   /** Whether a grant of this version holds the lock. */
   isHeld(lock: LockId, version: number): boolean;
 }
 
 /**
- * For queries: the state of a lock that they could read is not of the moment, or the revision, of their other reads.
+ * For queries: the state of a lock that they could read is not of the same moment, or revision, as their other reads.
  */
 export const NO_LOCKS: HeldLocks = {
   isHeld() {
@@ -45,12 +45,12 @@ export const NO_LOCKS: HeldLocks = {
 /**
  * The changes of one command, gathered while it is evaluated, then written at once or not at all.
  *
- * C1. An operation that fails (unknown lease, compacted revision) throws before anything was written.
- * C2. All changes of a command carry one revision; each key changes at most once in it, so that (key, revision)
- *     names a version. Two puts, or a put and a delete, of one key are refused (etcd's rule).
- * C3. Comparisons, also those of nested transactions, are with what was there before the command (etcd's
- *     `compareToPath`): what a transaction changes does not decide which of its branches are executed. Locks are
- *     compared as they are at that moment, and no transaction changes any.
+ * C1. An operation that fails (unknown lease, compacted revision) throws before anything is written.
+ * C2. All changes of a command carry one revision; each key changes at most once in it, so that (key, revision) names a
+ *     version. Two puts, or a put and a delete, of one key are refused (etcd's rule).
+ * C3. Comparisons, including those of nested transactions, see the state before the command (etcd's `compareToPath`):
+ *     the changes of a transaction do not decide which of its branches are executed. Locks are compared as they are at
+ *     that moment, and no transaction changes any.
  */
 export class KvChanges {
   readonly #engine: Engine;
@@ -72,7 +72,7 @@ export class KvChanges {
       readonly bounds: RevisionBounds;
       readonly owners: KeyOwners;
       readonly locks: HeldLocks;
-      /** Where single keys are read; the engine unless a query is evaluated over a view. */
+      /** Where single keys are read: from the engine, unless a query is evaluated over a view. */
       readonly source?: Pick<Engine, 'get'>;
     },
   ) {
@@ -147,7 +147,7 @@ export class KvChanges {
     return { type: 'delete', deleted: found.length, prev };
   }
 
-  /** Deletes one key, if it is there and still belongs to `lease`. */
+  /** Deletes one key, if it exists and still belongs to `lease`. */
   deleteOwned(key: Bytes, lease: bigint): void {
     const before = this.get(key);
     if (before !== undefined && before.lease === lease) this.#change(key, before, undefined);
@@ -155,7 +155,7 @@ export class KvChanges {
 
   range(op: RangeOp, prefetched: Prefetched): RangeResult {
     checkReadRevision(op.revision, this.#bounds);
-    // A read at a revision does not see this command's own changes; one of what is there now does.
+    // A read at a revision does not see this command's own changes; a read of the current state does.
     if (op.revision > 0) return shapeRange(op, prefetched.get(op) ?? { kvs: [], count: 0 });
     if (op.end === undefined || this.#pending.size > 0) {
       const kvs = this.#current(op, prefetched);
@@ -181,7 +181,7 @@ export class KvChanges {
     return kvs.every((kv) => compareHolds(compare, kv)) ? 'holds' : 'fails';
   }
 
-  /** What a range holds now, this command's own changes included. */
+  /** The current pairs of a range, including this command's own changes. */
   #current(range: KeyRange, prefetched: Prefetched): readonly KeyValue[] {
     if (range.end === undefined) {
       const version = this.get(range.key);
@@ -220,7 +220,7 @@ export class KvChanges {
     return { keys, bytes };
   }
 
-  /** The event shares the bytes that were stored: those of the command belong to a log entry or a network frame. */
+  /** The event shares the stored bytes: those of the command belong to a log entry or a network frame. */
   #write(key: Bytes, before: Version | undefined, after: Version | undefined): KvEvent {
     const rowKey = currentKey(key);
     const ownKey = userKeyOfCurrent(rowKey);

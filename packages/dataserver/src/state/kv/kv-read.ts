@@ -13,21 +13,21 @@ import { VersionReader } from './kv-versions.ts';
 import { decodeVersion, isDeletion, toKeyValue, type Version } from './record.ts';
 
 /**
- * Reading plain keys.
+ * Reads plain keys.
  *
- * K1. What has to be read from cold storage is fetched *before* a command is evaluated (`prefetch`), as of that
- *     moment; evaluation itself is synchronous. Nothing else writes the range meanwhile, so both see one state.
- *     A query is evaluated over the view that it was fetched from, as the range goes on meanwhile.
- * K2. A read at revision R sees, per key, the newest version at or below R, and nothing when that is a deletion.
+ * K1. Everything that has to be read from cold storage is fetched *before* a command is evaluated (`prefetch`), as of
+ *     that moment; evaluation itself is synchronous. Nothing else writes the range meanwhile, so both see one state. A
+ *     query is evaluated over the view that it was fetched from, because the range continues meanwhile.
+ * K2. A read at revision R sees, per key, the newest version at or below R, and nothing if that is a deletion.
  */
 
-/** Most keys that one operation may return or change, and bytes of them. */
+/** The largest number of keys, and of their bytes, that one operation may return or change. */
 export interface OperationLimits {
   readonly rowsMax: number;
   readonly bytesMax: number;
 }
 
-/** Every replica has the same: whether a command is applied depends on them. */
+/** Equal on every replica: whether a command is applied depends on these limits. */
 const OPERATION_LIMITS: OperationLimits = { rowsMax: 1_000_000, bytesMax: 512 * 1024 * 1024 };
 
 interface Kept {
@@ -36,7 +36,7 @@ interface Kept {
   readonly limits: OperationLimits;
 }
 
-/** What `prefetch` found, by the operation or comparison that asked. */
+/** What `prefetch` found, by the operation or comparison that asked for it. */
 export type Prefetched = ReadonlyMap<KeyRange, FoundPairs>;
 
 export const NOTHING_PREFETCHED: Prefetched = new Map();
@@ -75,9 +75,7 @@ export function checkReadRevision(revision: number, bounds: RevisionBounds): voi
   }
 }
 
-/**
- * Fetches what evaluating `txn` may read beyond single current keys; undefined when there is nothing (the hot path).
- */
+/** Fetches what evaluating `txn` may read beyond single current keys; undefined if there is nothing (the hot path). */
 export function prefetchTxn(engine: Engine, txn: Txn, bounds: RevisionBounds): Promise<Prefetched> | undefined {
   return prefetchAll(engine, wantedByTxn(txn), bounds);
 }
@@ -86,7 +84,7 @@ export function prefetchRange(engine: Engine, op: KeyRange & { readonly revision
   return prefetchAll(engine, wantedByRange(op), bounds);
 }
 
-/** The same for operations of a part of a transaction over several ranges. */
+/** The same for the operations of one part of a transaction over several ranges. */
 export function prefetchEach(engine: Engine, ranges: readonly KeyRange[], bounds: RevisionBounds) {
   return prefetchAll(engine, ranges.flatMap(wantedByRange), bounds);
 }
@@ -128,8 +126,8 @@ function collect(range: KeyRange, revision: number, wanted: Wanted[]): void {
 }
 
 /**
- * Fetches from one view. `bounds` are those of the view. While `changing`, everything is fetched whole, as the
- * command's own changes come on top; otherwise no more than the operation can return.
+ * Fetches from one view. `bounds` are those of the view. While `changing`, everything is fetched whole, because the
+ * command's own changes are added; otherwise no more than the operation can return.
  */
 export async function fetchAll(
   view: EngineView,
@@ -145,7 +143,7 @@ export async function fetchAll(
     const kept: Kept = { keep: changing ? Number.POSITIVE_INFINITY : rowsNeeded(range), limits };
     if (isEmptyRange(range)) out.set(range, NOTHING);
     else if (revision > 0 && revision !== bounds.revision) {
-      if (revision < bounds.compactRevision || revision > bounds.revision) continue; // Evaluation says so.
+      if (revision < bounds.compactRevision || revision > bounds.revision) continue; // Evaluation reports it.
       out.set(range, await readAt(view, range, revision, kept));
     } else out.set(range, await readCurrent(view, range, kept));
   }
@@ -189,8 +187,8 @@ function withinBounds(found: number, bytes: number, { rowsMax, bytesMax }: Opera
 }
 
 /**
- * K2. What is counted is what is found: which older versions are there besides differs between replicas, as each of
- * them removes for itself what a compaction has made unreadable.
+ * K2. The limits count found pairs, not older versions: replicas differ in these, because each removes on its own what
+ *     a compaction has made unreadable.
  */
 async function readAt(
   view: EngineView,

@@ -4,18 +4,18 @@ import { lowerEnd, type RangeBounds } from '../bounds.ts';
 import { VersionReader } from './kv-versions.ts';
 import { decodeVersion, isDeletion, toKeyValue } from './record.ts';
 
-/** Rows of the engine that one page looks at: they may be older versions, or newer ones, than what it gives. */
+/** The number of engine rows that one page examines: they may be older or newer versions than those that it returns. */
 const ROWS_MAX = 20_000;
 
 export interface ScanPage {
   readonly kvs: readonly KeyValue[];
-  /** The key to go on from; undefined when the span is read whole. */
+  /** The key to continue from; undefined at the end of the span. */
   readonly next: Bytes | undefined;
 }
 
 /**
- * One page of plain keys in order, as far as the range has them (see `Query` `scan`). Records and their older versions
- * lie in the same order: both are read side by side, and no further than the page reaches.
+ * Returns one page of plain keys in order, as far as the range has them (see `Query` `scan`). Records and their older
+ * versions lie in the same order: both are read side by side, and no further than the page reaches.
  */
 export async function scanPlainKeys(
   view: EngineView,

@@ -1,4 +1,6 @@
-/** The versions of plain keys, one key after the other: records and their older versions lie in the same order. */
+/**
+ * Reads the versions of plain keys, one key after the other: records and their older versions lie in the same order.
+ */
 import { type Bytes, compareBytes, type EngineView, equalBytes, type Row } from '@remora/base';
 import type { KeyRange } from '@remora/protocol';
 import { currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from '../keys.ts';
@@ -11,17 +13,17 @@ export interface StoredVersion {
   readonly row: Bytes;
 }
 
-/** Reads both side by side, and no further than it is asked for. */
+/** Reads both side by side, and no further than needed. */
 export class VersionReader {
   readonly #sources: readonly Source[];
 
-  /** `older`: with older versions; the newest are all in the records. */
+  /** `older`: includes older versions; the newest are all in the records. */
   constructor(view: EngineView, range: KeyRange, { older }: { readonly older: boolean }) {
     const records = new Source(view.scan(currentSpan(range)), asRecord);
     this.#sources = older ? [new Source(view.scan(historySpan(range)), asOlder), records] : [records];
   }
 
-  /** The lowest key whose versions were not taken; undefined at the end. */
+  /** The lowest key whose versions were not taken yet; undefined at the end. */
   async nextKey(): Promise<Bytes | undefined> {
     let lowest: Bytes | undefined;
     for (const source of this.#sources) {
@@ -33,7 +35,7 @@ export class VersionReader {
     return lowest;
   }
 
-  /** Takes all versions of the next key, the oldest first: a record is newer than all in the history. */
+  /** Takes all versions of the next key, the oldest first: a record is newer than all versions in the history. */
   async versionsOf(key: Bytes): Promise<readonly StoredVersion[]> {
     const versions: StoredVersion[] = [];
     for (const source of this.#sources) {
@@ -73,12 +75,12 @@ class Source {
     this.#read = read;
   }
 
-  /** The next one, if it was looked at before. */
+  /** The next row, if it was peeked at. */
   get looked(): StoredVersion | undefined {
     return this.#next;
   }
 
-  /** The next one, which stays; undefined at the end. */
+  /** Returns the next row without taking it; undefined at the end. */
   async peek(): Promise<StoredVersion | undefined> {
     while (this.#next === undefined) {
       const row = this.#batch[this.#at++];

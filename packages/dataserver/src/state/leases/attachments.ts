@@ -5,26 +5,26 @@ import { boundsOf, intersection } from '../bounds.ts';
 import { attachedKeyRow, attachedKeysSpan, attachedLocksSpan, attachedTarget } from '../keys.ts';
 
 const NOTHING = Buffer.alloc(0);
-/** Leases whose rows' names are at hand; beyond that all are made anew. */
+/** The number of leases whose rows' names are cached; above it all names are computed again. */
 const NAMES_MAX = 10_000;
 /** Where the locks lie. */
 export const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_SPACE + 1]) };
 
-/** Some of what belongs to a lease: plain keys and locks. */
+/** Plain keys and locks that belong to a lease. */
 export interface Attached {
   readonly keys: readonly Bytes[];
   readonly locks: readonly LockId[];
 }
 
 /**
- * What belongs to leases: a row per plain key and per lock behind a prefix of the lease (keys.ts). Apply keeps these
- * rows in step with what they name. A row's key says it all; programs before this one put the lock's name into its
- * value too.
+ * The attachments of leases: a row per plain key and per lock behind a prefix of the lease (keys.ts). Apply keeps these
+ * rows in step with what they name. A row's key holds everything; earlier programs also wrote the lock's name into its
+ * value.
  */
 export class Attachments {
   readonly #engine: Engine;
   readonly #prefixOf: (id: bigint) => Buffer;
-  /** By lease: what the names of the rows of its locks begin with. */
+  /** By lease: the common prefix of the names of its locks' rows. */
   readonly #locksNames = new Map<bigint, string>();
 
   constructor(engine: Engine, prefixOf: (id: bigint) => Buffer) {

@@ -1,19 +1,18 @@
 /**
- * What commands about leases do to a range, be it the home of the lease or another range that has keys of it
- * (docs/decisions/0025).
+ * The effect of commands about leases on a range, whether it is the lease's home or another range with keys of the
+ * lease (docs/decisions/0025).
  *
- * LC1. A lease that ends takes what is in its home with it in the same entry, up to END_ROWS_MAX keys and locks. If it
- *      has more there, which makes the home one of its spans, or spans besides, it stays as one that is ending, and its
- *      leader tells them (range/leases/lease-endings.ts).
- * LC2. Where the end is told, the reference is uncovered first, so that nothing more comes to belong to the lease; then
- *      at most END_ROWS_MAX keys and locks go in one entry, and whoever tells asks again while there is more.
- * LC3. All of them can be told twice, and late: they name the incarnation, and do nothing to any other.
- * LC4. Changes of a lease are numbered by its client, and none is taken back by an earlier one that comes late. A
- *      change is no renewal; what a heartbeat was told is the TTL of the moment at which it was told (session.ts of the
- *      client, S5).
- * LC5. A lease that was seen to be empty (range/leases/empty-leases.ts) is ended with `ifEmpty`: when that is applied,
- *      its home checks again that it is such a lease, and that no key, no lock and no prepared write in the home
- *      belongs to it. What came to belong to it since the look keeps it alive, as the log orders both.
+ * LC1. The end of a lease deletes its keys and locks in the home in the same entry, up to END_ROWS_MAX of them. If the
+ *      lease has more there, which makes the home one of its spans, or has other spans, it stays in the state *ending*,
+ *      and its leader notifies those spans (range/leases/lease-endings.ts).
+ * LC2. When the end reaches a range, the reference is uncovered first, so that nothing new can belong to the lease.
+ *      Then each entry deletes at most END_ROWS_MAX keys and locks, and the sender asks again while there are more.
+ * LC3. All of these commands may arrive twice, and late: they name the incarnation, and do not affect any other.
+ * LC4. The client numbers the changes of its lease, and a late earlier change does not undo a later one. A change does
+ *      not renew the lease; a heartbeat reports the TTL of that moment (session.ts of the client, S5).
+ * LC5. A lease that was seen to be empty (range/leases/empty-leases.ts) is ended with `ifEmpty`: on apply, its home
+ *      checks again that no key, no lock and no prepared write in the home belongs to the lease. What was attached
+ *      since then keeps the lease alive, because the log orders both.
  */
 import { assert, ServiceError, type Span } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
@@ -31,7 +30,7 @@ export type AnyLeaseCommand =
   | CommandOf<'leaseGrant' | 'leaseChange' | 'leaseRevoke' | 'leaseExpire' | 'leaseCheckpoint'>
   | LeaseCommand;
 
-/** A range's state, as these commands see it. */
+/** The part of a range's state that these commands use. */
 export interface LeaseHolder extends LeaseSpans {
   readonly transactions: Pick<RangeFields['transactions'], 'leasesWithin'>;
   /** Of the command. */
@@ -46,8 +45,8 @@ export interface LeaseHolder extends LeaseSpans {
 type LeaseSpans = Readonly<RangeLeases & Pick<RangeShape, 'bounds'>>;
 
 /**
- * Keys and locks that one entry takes from a lease: every replica, and all who wait for it, are held up as long as that
- * takes.
+ * The largest number of keys and locks that one entry takes from a lease: every replica, and every waiting client, is
+ * held up meanwhile.
  */
 const END_ROWS_MAX = 1_000;
 
@@ -61,11 +60,11 @@ export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, 
       if (command.ifEmpty === true) requireEmpty(range, command);
       return revoke(range, command, 'closed');
     case 'leaseExpire':
-      // Another term has begun since: its leader has given the lease more time (traps 17, 18).
+      // A new term has begun since: its leader has given the lease more time (traps 17, 18).
       if (command.term !== term) throw new ServiceError('NOT_LEADER', 'the expiry was proposed in an earlier term');
       return revoke(range, command, 'expired');
     case 'leaseCheckpoint':
-      // The same: its leader may have acknowledged heartbeats.
+      // Likewise: its leader may have acknowledged heartbeats.
       if (command.term !== term) throw new ServiceError('NOT_LEADER', 'this is what was left in an earlier term');
       range.leases.checkpoint(living(range, command.id, command.incarnation).id, command.remainingMs);
       return { type: 'leaseCheckpoint' };
@@ -85,7 +84,7 @@ export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, 
 
 function grant(range: LeaseHolder, command: CommandOf<'leaseGrant'>): CommandResult {
   const { id, ttlMs, attributes, condition } = command;
-  // The incarnation is a revision of its own, so that no two grants of one id are ever taken for each other.
+  // The incarnation is a revision of its own, so no two grants of one id are ever confused.
   const terms = { ttlMs, change: 0, ...(condition === undefined ? {} : { condition }) };
   const lease: Lease = { id, incarnation: range.nextRevision, attributes, spans: [], ...terms };
   range.leases.grant(lease);
@@ -94,7 +93,7 @@ function grant(range: LeaseHolder, command: CommandOf<'leaseGrant'>): CommandRes
   return { type: 'leaseGrant', id, incarnation: lease.incarnation, ttlMs };
 }
 
-/** LC4. Asked again, it is answered again. */
+/** LC4. A repeated change returns the same answer. */
 function change(range: LeaseHolder, command: CommandOf<'leaseChange'>): CommandResult {
   const { id, incarnation, number, ttlMs, condition } = command;
   const lease = living(range, id, incarnation);
@@ -103,7 +102,10 @@ function change(range: LeaseHolder, command: CommandOf<'leaseChange'>): CommandR
   return { type: 'leaseChange', ttlMs };
 }
 
-/** LC1. In one step the lease dies, keys go, locks are released and granted onward, waiters leave (design §9). */
+/**
+ * LC1. In one step the lease dies, its keys are deleted, its locks are released and granted onward, and its waiters
+ *      leave (design §9).
+ */
 function revoke(
   range: LeaseHolder,
   { id, incarnation }: CommandOf<'leaseRevoke' | 'leaseExpire'>,
@@ -115,7 +117,7 @@ function revoke(
   const revision = range.nextRevision;
   leases.beginEnd(id);
   range.locks.release({ lease: id, incarnation: lease.incarnation }, leftInHome(range, id, END_ROWS_MAX));
-  // It counts even when nothing belonged to the lease, as for its grant.
+  // The end has a revision even if nothing belonged to the lease, like the grant.
   range.revision = revision;
   if (here !== undefined && isLeft(range, id)) leases.addSpan(id, here);
   leases.settle(id, undefined);
@@ -166,8 +168,8 @@ function refer(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRe
 }
 
 /**
- * LC2. What a range that is the home itself has besides did not go with the lease (LC1), or is of writes that were
- *      prepared when it ended.
+ * LC2. In the home itself, this deletes what did not go with the lease (LC1), or came from writes that were prepared
+ *      when it ended.
  */
 function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'>): CommandResult {
   const { leases, references, transactions } = range;
@@ -184,7 +186,7 @@ function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'
   return { type: 'leaseEnd', covered, more };
 }
 
-/** Plain keys and locks that a command takes from its lease; the rest of them is not touched by it. */
+/** The plain keys and locks that a command takes from its lease; it touches no others. */
 export function takenBy(range: LeaseSpans, command: LeaseEndingCommand): Attached {
   if (command.type !== 'leaseEnd') return leftInHome(range, command.id, END_ROWS_MAX);
   const { id, incarnation, span } = command;
@@ -197,7 +199,7 @@ function leftInHome({ bounds, leaseOwnership }: LeaseSpans, id: bigint, limit: n
   return here === undefined ? NOTHING : leaseOwnership.ofHome(id, here, limit);
 }
 
-/** What of a span that is told is this range's. */
+/** The part of the command's span that lies in this range. */
 function coveredBy({ bounds }: Pick<LeaseHolder, 'bounds'>, span: Span): Span | undefined {
   const here = attachableSpan(bounds);
   return here && intersection(here, span);

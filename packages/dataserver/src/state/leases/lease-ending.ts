@@ -1,6 +1,6 @@
 import type { Command } from '@remora/protocol';
 
-/** A command that takes plain keys and locks from a lease, as the lease ends. */
+/** A command that takes plain keys and locks from a lease when the lease ends. */
 export type LeaseEndingCommand = Extract<Command, { readonly type: 'leaseRevoke' | 'leaseExpire' | 'leaseEnd' }>;
 
 export function endsLease(command: Command): command is LeaseEndingCommand {

@@ -1,12 +1,12 @@
 /**
- * What belongs to leases in a range, wherever their homes are: who may own a key or a lock, and who does.
+ * Attachments of leases in a range, wherever the homes are: which lease may own a key or a lock, and which does.
  *
- * BL1. Of a lease whose home is here, alive or ending, what is new lies behind its own row; of any other, behind a
- *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
- * BL2. All of that is of one incarnation of the lease (lease-references.ts LR4). Where another one is known here, the
- *      lease is neither granted nor referred to, and two ranges that know different ones are not merged.
- * BL3. Where its home is, only the home says whether a lease is alive: a reference, as the source of a merge brings it,
- *      covers until the end is told, some entries later.
+ * BL1. If a lease's home is here, alive or ending, new attachments lie behind its own row; otherwise behind a
+ *      reference. After a merge, a range may have both for one lease; deletions look at both.
+ * BL2. All attachments here are of one incarnation of the lease (lease-references.ts LR4). If another one is known
+ *      here, the lease is neither granted nor referred to, and two ranges that know different ones are not merged.
+ * BL3. In its home, only the home decides whether a lease is alive: a reference that the source of a merge brought
+ *      still covers its span until the end reaches it, some entries later.
  */
 import type { Bytes, Span } from '@remora/base';
 import { type LockId, type LockNames, lockPrefix, type SessionRef } from '@remora/lock';
@@ -16,24 +16,24 @@ import { type Attached, type Attachments, LOCKS } from './attachments.ts';
 import type { LeaseReferences } from './lease-references.ts';
 import type { Leases } from './leases.ts';
 
-/** Whose plain keys may be, and are: the part that changes of keys use. */
+/** Which leases may own plain keys, and which do: the interface for changes of keys. */
 export interface KeyOwners {
-  /** Whether the lease is known to be alive, as far as this key is concerned. */
+  /** Whether the lease is known to be alive, from the point of view of this key. */
   known(lease: bigint, key: Bytes): boolean;
   attach(lease: bigint, key: Bytes): void;
   detach(lease: bigint, key: Bytes): void;
 }
 
-/** For what changes nothing. */
+/** For evaluations that change nothing. */
 export const NO_OWNERS: KeyOwners = { known: () => false, attach() {}, detach() {} };
 
 export class LeaseOwnership implements KeyOwners {
   readonly #home: Leases;
   readonly #references: LeaseReferences;
   /**
-   * For writes that are executed after they were prepared, when their leases were alive. The end of a lease waits for
-   * them where it is applied or told, but a merge may bring them to where it has been already: it takes their results
-   * along all the same (T10 of decision 19).
+   * For the execution of prepared writes, whose leases were alive at prepare. The end of a lease waits for such writes
+   * where it is applied or notified. But a merge may bring them to a range that it has reached already; the end of the
+   * lease deletes their results all the same (T10 of decision 19).
    */
   readonly ofPrepared: KeyOwners = {
     known: (lease) => this.incarnationOf(lease) !== 0,
@@ -52,18 +52,18 @@ export class LeaseOwnership implements KeyOwners {
     return this.#references.covers(lease, 0, kvRoutingKey(key));
   }
 
-  /** Of the lease that is known here; 0: none. */
+  /** The incarnation of the lease that is known here; 0: none. */
   incarnationOf(lease: bigint): number {
     const { incarnation = 0 } = this.#home.get(lease) ?? this.#home.ending(lease) ?? this.#references.get(lease) ?? {};
     return incarnation;
   }
 
-  /** BL2: a lease of which the other range knows another incarnation; undefined when there is none. */
+  /** BL2: returns a lease of which the other range knows another incarnation; undefined if there is none. */
   conflictWith(other: LeaseOwnership): bigint | undefined {
     return this.#inConflict(other) ?? other.#inConflict(this);
   }
 
-  /** Leases have one home, so one side only refers to it. */
+  /** Leases have one home, so one of the two only refers to it. */
   #inConflict(other: LeaseOwnership): bigint | undefined {
     for (const { id, incarnation } of this.#references.all()) {
       const there = other.incarnationOf(id);
@@ -80,7 +80,7 @@ export class LeaseOwnership implements KeyOwners {
     for (const attached of this.#both(lease)) attached.detachKey(lease, key);
   }
 
-  /** Whether this very session is known to be alive, as far as this lock is concerned. */
+  /** Whether this very session is known to be alive, from the point of view of this lock. */
   alive(session: SessionRef, lock: LockId): boolean {
     if (this.#home.alive(session)) return true;
     if (this.#references.size === 0 || this.#home.has(session.lease)) return false; // BL3
@@ -108,17 +108,17 @@ export class LeaseOwnership implements KeyOwners {
     return span === undefined ? [] : this.#both(lease).flatMap((attached) => attached.within(lease, span, limit).locks);
   }
 
-  /** Of a lease that has its home here. */
+  /** For a lease whose home is here. */
   ofHome(lease: bigint, span: Span, limit = 0): Attached {
     return this.#home.attached.within(lease, span, limit);
   }
 
-  /** Of a lease that is referred to. */
+  /** For a lease of another range. */
   ofReference(lease: bigint, span: Span, limit = 0): Attached {
     return this.#references.attached.within(lease, span, limit);
   }
 
-  /** BL1: where what is new goes. */
+  /** BL1: where new attachments go. */
   #of(lease: bigint): Attachments {
     return (this.#home.has(lease) ? this.#home : this.#references).attached;
   }

@@ -1,18 +1,19 @@
 /**
- * What a range knows of leases that have their home elsewhere: where in it keys and locks may belong to them.
+ * What a range records about leases whose home is another range: where in this range keys and locks may belong to them.
  *
- * LR1. A key or lock belongs to a lease of another range only where a reference says so, and then the home has the
- *      place among the lease's spans (S3 of leases.ts): the home was told first, or a split moved both in one entry.
- * LR2. References say which keys, not which range: a split cuts them at its place, and a merge puts those of both parts
- *      side by side. So what the home settled with one part is never covered again by what the other had.
- * LR3. Once the lease has ended in a span, the reference does not cover it any more. It stays, without that span, for
- *      as long as there are keys and locks left to be taken away, so that the rows of one incarnation are never taken
- *      for those of another.
- * LR4. Only a home that went on alone, without its majority, may grant an id of which another range has an earlier
- *      incarnation yet (range/leases/lease-audit.ts). No range ever knows two of them, as its rows tell them apart by
- *      the id alone: what would bring them together is refused (lease-ownership.ts BL2), until the audit has ended the
- *      earlier one. Only a merge with a source that went on alone is not refused (merge.ts MG2): nobody may rely on it
- *      to stop a node.
+ * LR1. A key or lock belongs to a lease of another range only where a reference covers it, and then the home has the
+ *      place among the lease's spans (S3 of leases.ts): the home was notified first, or a split moved both in one
+ *      entry.
+ * LR2. References name keys, not ranges: a split cuts them at its place, and a merge puts those of both ranges side by
+ *      side. So a span that the home has settled with one range is never covered again by the other range's reference.
+ * LR3. Once the lease has ended in a span, the reference no longer covers that span. The reference stays, without the
+ *      span, while keys and locks are left to be deleted, so that the rows of one incarnation are never mistaken for
+ *      those of another.
+ * LR4. Only a home that went on alone, without its majority, may grant an id of which another range still has an
+ *      earlier incarnation (range/leases/lease-audit.ts). No range ever knows two incarnations, because its rows
+ *      distinguish leases by the id alone: a command that would bring them together is refused (lease-ownership.ts
+ *      BL2), until the audit has ended the earlier one. Only a merge with a source that went on alone is not refused
+ *      (merge.ts MG2): nothing may rely on that merge to stop a node.
  */
 import { type Engine, equalBytes, type Row, type Span } from '@remora/base';
 import { SpanKind, schema, storedRow } from '@remora/protocol';
@@ -23,7 +24,7 @@ import { Attachments } from './attachments.ts';
 export interface LeaseReference {
   readonly id: bigint;
   readonly incarnation: number;
-  /** Routing keys: what is covered. */
+  /** The routing keys that the reference covers. */
   readonly spans: SpanSet;
 }
 
@@ -63,7 +64,7 @@ export class LeaseReferences {
     return this.#byId.values();
   }
 
-  /** Whether a key may belong to the lease; `incarnation` 0: to whichever is known here. */
+  /** Whether a key may belong to the lease; `incarnation` 0: to any incarnation that is known here. */
   covers(id: bigint, incarnation: number, routingKey: Uint8Array): boolean {
     const reference = this.#byId.get(id);
     if (reference === undefined || (incarnation !== 0 && incarnation !== reference.incarnation)) return false;
@@ -75,7 +76,7 @@ export class LeaseReferences {
     return this.#byId.get(id)?.incarnation === incarnation ? this.attached.keys(id) : [];
   }
 
-  /** False when another incarnation has something here yet. */
+  /** Returns false if something of another incarnation is still here. */
   add(id: bigint, incarnation: number, span: Span): boolean {
     const known = this.#byId.get(id);
     if (known !== undefined && known.incarnation !== incarnation) return false;
@@ -89,7 +90,7 @@ export class LeaseReferences {
     if (known?.incarnation === incarnation) this.#set({ ...known, spans: minusSpan(known.spans, span) });
   }
 
-  /** Lets go of a reference that covers nothing and has nothing left. */
+  /** Deletes a reference that covers nothing and has no attachments left. */
   tidy(id: bigint): void {
     const known = this.#byId.get(id);
     if (known === undefined || known.spans.length > 0 || this.attached.any(id)) return;
@@ -97,7 +98,7 @@ export class LeaseReferences {
     this.#engine.delete(this.#key(id));
   }
 
-  /** Reads what the range has, when its replica starts or has installed a snapshot. */
+  /** Loads the references of the range, when its replica starts or has installed a snapshot. */
   load(): void {
     this.#byId.clear();
     for (const row of this.#engine.scanResident(referencesSpan(this.#rangeId()))) {
@@ -105,7 +106,7 @@ export class LeaseReferences {
     }
   }
 
-  /** The rows that another range held under its id are this one's now: after a merge of the two (LR2). */
+  /** After a merge, the rows that another range held under its id belong to this one (LR2). */
   absorb(rangeId: number): void {
     for (const { key, value } of this.#engine.scanResident(referencesSpan(rangeId))) {
       const own = Buffer.from(key);
@@ -118,7 +119,7 @@ export class LeaseReferences {
 
   #unite(other: LeaseReference): void {
     const known = this.#byId.get(other.id) ?? { ...other, spans: [] };
-    // LR4. But for a source that went on alone since it was sealed, both are of one.
+    // LR4. Both have the same incarnation, unless the source went on alone after it was sealed.
     const incarnation = Math.max(known.incarnation, other.incarnation);
     this.#set({ id: other.id, incarnation, spans: other.spans.reduce(plusSpan, known.spans) });
   }

@@ -1,9 +1,9 @@
 /**
- * What a split does to leases and to what belongs to them.
+ * The effect of a split on leases and their attachments.
  *
- * LS1. Leases stay where their records are. Keys and locks that a split parts from their lease belong to it in the
+ * LS1. Leases stay where their records are. Keys and locks that a split separates from their lease belong to it in the
  *      child by a reference, and the child's place is one of the lease's spans from this very entry on (LR1).
- * LS2. References are cut at the place, with what lies behind them (LR2).
+ * LS2. References are cut at the place, together with the attachments behind them (LR2).
  */
 import { compareBytes, type Engine, type Row, type Span } from '@remora/base';
 import { attachableSpan, intersection } from '../bounds.ts';
@@ -33,7 +33,7 @@ export interface CutRange {
   readonly transactions: Pick<RangeFields['transactions'], 'leasesWithin'>;
 }
 
-/** Takes what leaves from the range; gives the rows that the child begins with. */
+/** Takes the leaving part out of the range; returns the rows with which the child begins. */
 export function cutLeases(range: CutRange, at: Uint8Array, childId: number): readonly Row[] {
   const behind = attachableSpan({ start: at, end: range.span.end });
   if (behind === undefined) return [];
@@ -90,7 +90,7 @@ function cutReferences(
   }
 }
 
-/** The rows of the child's references, as they come together. */
+/** Collects the rows of the child's references. */
 class ChildReferences {
   readonly #rangeId: number;
   readonly #attached: Row[] = [];
@@ -105,7 +105,7 @@ class ChildReferences {
     return this.#ids.has(id);
   }
 
-  /** `rest`: of a row behind that of its lease, from the kind of what it names on. */
+  /** `rest`: an attachment row's key behind the lease's key, beginning with its kind. */
   attach(id: bigint, rest: Uint8Array, value: Uint8Array): void {
     this.#ids.add(id);
     this.#attached.push({ key: Buffer.concat([referenceKey(this.#rangeId, id), rest]), value });

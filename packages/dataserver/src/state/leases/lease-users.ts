@@ -1,12 +1,12 @@
-/** Which leases a command needs, to decide what it does: those that keys or locks are to belong to. */
+/** The leases that decide what a command does: those that its keys or locks are attached to. */
 import { lockPrefix } from '@remora/lock';
 import { type Command, type KvOp, kvRoutingKey, type Txn } from '@remora/protocol';
 
 export interface LeaseUse {
   readonly id: bigint;
-  /** 0: whichever there is. */
+  /** 0: any incarnation. */
   readonly incarnation: number;
-  /** Of the key or lock, where it is routed to. */
+  /** The routing key of the key or lock. */
   readonly at: Uint8Array;
 }
 
@@ -21,7 +21,7 @@ export function leaseUses(command: Command): readonly LeaseUse[] {
     case 'txnPrepare':
       return command.ops.flatMap(({ op }) => usesOf(op));
     case 'lock': {
-      // A hold that is delayed belongs to no lease any more.
+      // A delayed hold no longer belongs to a lease.
       if (!('owner' in command.command) || command.command.type === 'endDelay') return NONE;
       const { lock, owner } = command.command;
       const { lease, incarnation } = owner.session;
@@ -32,7 +32,7 @@ export function leaseUses(command: Command): readonly LeaseUse[] {
   }
 }
 
-/** Of both branches: which of them is taken is known only when it is applied. */
+/** Uses of both branches: apply decides which of them is taken. */
 function usesOfTxn({ success, failure }: Txn): readonly LeaseUse[] {
   return [...success, ...failure].flatMap(usesOf);
 }

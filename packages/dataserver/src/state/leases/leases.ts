@@ -16,17 +16,18 @@ import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from '../span-set.ts';
 import { Attachments } from './attachments.ts';
 
 /**
- * The leases whose home a range is, as replicated state: who they are, and where what belongs to them may be. When they
- * end is not decided here: the leader's lease keeper watches the time and proposes (design §9).
+ * The leases whose home a range is, as replicated state: the leases, and where their attachments may be. Their expiry
+ * is not decided here: the leader's lease keeper watches the time and proposes (design §9).
  *
  * S1. A lease is named by id and incarnation; the incarnation is the revision of its grant, so it never repeats.
- * S2. What belongs to a lease here is a row per key or lock under the lease's own prefix; apply keeps it in step.
- * S3. Every other place that may have something of the lease is in its `spans`: a range is in there before it has the
- *     first (docs/decisions/0025). So is this range, where more is left of one that has ended than goes in an entry.
- * S4. A lease that has ended while it had spans stays as one that is *ending*, until each of them has been seen to. It
- *     is alive for nobody, and its id is not granted meanwhile, so that no two incarnations are ever about at a time.
- * S5. Of one whose client is silent, how much was left of it may be here. A leader that begins gives it no more, so it
- *     is taken back before a heartbeat is acknowledged (docs/decisions/0059).
+ * S2. Each attachment here has a row under the lease's own prefix, for each key or lock; apply keeps the rows in step.
+ * S3. Every other place that may have attachments of the lease is in its `spans`: a range is added before it has the
+ *     first attachment (docs/decisions/0025). This range is added too, if an ended lease has more attachments here than
+ *     one entry can delete.
+ * S4. A lease that has ended while it had spans stays in the state *ending*, until each span is settled. Nothing treats
+ *     it as alive, and its id is not granted meanwhile, so that no two incarnations ever exist at a time.
+ * S5. For a lease whose client is silent, its remaining time may be recorded here. A new leader does not give it more
+ *     time than that, so the record is removed before a heartbeat is acknowledged (docs/decisions/0059).
  */
 export interface Lease extends LeaseTerms {
   readonly id: bigint;
@@ -34,14 +35,14 @@ export interface Lease extends LeaseTerms {
   readonly attributes: Readonly<Record<string, string>>;
   /** S3. Routing keys. */
   readonly spans: SpanSet;
-  /** S5. What was left of it when its client had been silent for a while; absent: nothing is known of that. */
+  /** S5. The time that was left when its client had been silent for a while; absent: not known. */
   readonly remainingMs?: number;
 }
 
-/** What may be changed of a lease. */
+/** The properties of a lease that may be changed. */
 export interface LeaseTerms {
   readonly ttlMs: number;
-  /** Shown; the TTL is what counts. */
+  /** For display only; the TTL is what counts. */
   readonly condition?: Condition;
   /** The number of the last change; 0: none. */
   readonly change: number;
@@ -49,7 +50,7 @@ export interface LeaseTerms {
 
 /** etcd's bound: longer TTLs overflow what clients compute with them. */
 const LEASE_TTL_MAX_MS = TTL_NEVER_MS;
-/** Rows that one page of a list looks at. */
+/** The number of rows that one page of a list examines. */
 const PAGE_LOOKED_MAX = 10_000;
 export class Leases {
   readonly #engine: Engine;
@@ -63,14 +64,14 @@ export class Leases {
     this.attached = new Attachments(engine, leaseKey);
   }
 
-  /** Reads the leases of a span of routing keys, when the replica starts or has installed a snapshot. */
+  /** Loads the leases of a span of routing keys, when the replica starts or has installed a snapshot. */
   load(routed: Span): void {
     this.#alive.clear();
     this.#ending.clear();
     this.take(routed);
   }
 
-  /** Reads the leases of a further span, which the range has now too; gives those that are alive. */
+  /** Loads the leases of a further span that the range has now; returns those that are alive. */
   take(routed: Span): readonly Lease[] {
     const span = intersection(routed, leaseSpaceSpan());
     const rows = span === undefined ? [] : this.#engine.scanResident(span);
@@ -84,7 +85,7 @@ export class Leases {
     return leases;
   }
 
-  /** Forgets those outside of a span of routing keys, which have gone to another range. */
+  /** Forgets the leases outside a span of routing keys: another range has them. */
   cut(routed: Span): readonly bigint[] {
     if (spanCovers(routed, leaseSpaceSpan())) return [];
     const gone = [...this.#alive.keys(), ...this.#ending.keys()].filter((id) => !spanContains(routed, leaseKey(id)));
@@ -95,12 +96,12 @@ export class Leases {
     return gone;
   }
 
-  /** Those that are alive. */
+  /** The number of leases that are alive. */
   get size(): number {
     return this.#alive.size;
   }
 
-  /** Of one that is alive. */
+  /** Returns only a lease that is alive. */
   get(id: bigint): Lease | undefined {
     return this.#alive.get(id);
   }
@@ -110,8 +111,9 @@ export class Leases {
   }
 
   /**
-   * Those that are alive, in the order of their rows, behind one of them (0: from the first): at most `limit` that
-   * match, of a bounded number that is looked at. `next`: where to go on; 0: there are no more in this span.
+   * Returns leases that are alive, in the order of their rows, after a given one (0: from the first): at most `limit`
+   * matching ones, out of a bounded number that is examined. `next`: where to continue; 0: there are no more in this
+   * span.
    */
   page(
     routed: Span,
@@ -124,7 +126,7 @@ export class Leases {
     let start = compareBytes(behind, span.start) > 0 ? behind : span.start;
     for (let looked = 0; ; looked++) {
       if (compareBytes(start, span.end) >= 0) return { found, next: 0n };
-      // What lies behind a lease's row belongs to it, and is passed over.
+      // The attachments behind a lease's row are skipped.
       const [row] = this.#engine.scanResident({ start, end: span.end, limit: 1 });
       if (row === undefined) return { found, next: 0n };
       const id = leaseIdOfKey(row.key);
@@ -147,7 +149,7 @@ export class Leases {
     return this.#ending.values();
   }
 
-  /** Whether this range is its home, be it alive or ending. */
+  /** Whether this range is the lease's home, whether the lease is alive or ending. */
   has(id: bigint): boolean {
     return this.#alive.has(id) || this.#ending.has(id);
   }
@@ -159,7 +161,7 @@ export class Leases {
     this.#store(lease, false);
   }
 
-  /** Of one that is alive. */
+  /** The lease must be alive. */
   change(id: bigint, terms: LeaseTerms): void {
     const lease = this.#alive.get(id);
     if (lease === undefined) return;
@@ -170,7 +172,7 @@ export class Leases {
     this.#store(changed, false);
   }
 
-  /** S5. Of one that is alive. */
+  /** S5. The lease must be alive. */
   checkpoint(id: bigint, remainingMs: number | undefined): void {
     const lease = this.#alive.get(id);
     if (lease === undefined) return;
@@ -180,7 +182,7 @@ export class Leases {
     this.#store(changed, false);
   }
 
-  /** S3. Of one that is alive or ending. */
+  /** S3. The lease must be alive or ending. */
   addSpan(id: bigint, span: Span): void {
     const [leases, lease] = this.#find(id);
     const spans = lease && plusSpan(lease.spans, span);
@@ -189,7 +191,7 @@ export class Leases {
     this.#store({ ...lease, spans }, leases === this.#ending);
   }
 
-  /** It is alive for nobody from now on (S4). */
+  /** The lease is no longer alive (S4). */
   beginEnd(id: bigint): void {
     const lease = this.#alive.get(id);
     if (lease === undefined) return;
@@ -197,7 +199,7 @@ export class Leases {
     this.#ending.set(id, lease);
   }
 
-  /** Of one that is ending: nothing is left of it in a span. The lease goes with the last one. */
+  /** The lease must be ending: nothing of it is left in a span. With the last span, the lease is deleted. */
   settle(id: bigint, span: Span | undefined): void {
     const lease = this.#ending.get(id);
     if (lease === undefined) return;
@@ -230,8 +232,8 @@ const { added, bool, field, list, maybe, ms, struct, textObject, uint } = schema
 const SINCE = '0.1.0';
 
 /**
- * Version 1 is of a lease that is alive and in no other range; version 2 has spans, version 3 is of a lease with a
- * condition, or that was changed, and version 4 says what is left of it (S5).
+ * Version 1 is a lease that is alive and in no other range; version 2 has spans; version 3 has a condition or was
+ * changed; version 4 records the remaining time (S5).
  */
 const LEASE_ROW = storedRow(
   'a lease',
@@ -264,8 +266,8 @@ export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
 }
 
 /**
- * Whether a lease that never expires is ended when nothing belongs to it any more: its client changed its TTL to never
- * when it had what the lease is for (range/leases/empty-leases.ts EM1).
+ * Whether a lease that never expires ends when it has no attachments left: its client changed the TTL to "never" once
+ * the lease had its attachments (range/leases/empty-leases.ts EM1).
  */
 export function endsEmpty({ change, ttlMs }: Pick<Lease, 'change' | 'ttlMs'>): boolean {
   return change > 0 && ttlMs >= TTL_NEVER_MS;

@@ -6,14 +6,14 @@ import { intersection } from '../bounds.ts';
 const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_SPACE + 1]) };
 
 /**
- * The holds of a range that keep others off though their session has ended. The records of the locks say so; this is
- * where to find them. When they end is not decided here: the leader watches the time and proposes
+ * The holds of a range that still block others although their session has ended. The records of the locks contain them;
+ * this table makes them easy to find. Their end is not decided here: the leader watches the time and proposes
  * (range/locks/lock-delays.ts).
  *
- * DH1. Whatever the records say is in here. One that was taken away by force stays until its delay is over: it is no
- *      secret to who ends it that there is nothing to end.
- * DH2. A split and a merge hand over what is in here. To find it in the records all locks of the range would be read,
- *      for which everybody waits, as both are applied in one step.
+ * DH1. Every delayed hold in the records is in this table. A hold that was taken away by force stays in the table until
+ *      its delay is over: ending it then does nothing.
+ * DH2. A split and a merge hand the table over. To rebuild it from the records, all locks of the range would have to be
+ *      read in the one step that applies the split or merge, and every request would wait meanwhile.
  */
 export class DelayedHolds {
   readonly #engine: Engine;
@@ -35,7 +35,7 @@ export class DelayedHolds {
     return this.#holds.has(nameOf(hold));
   }
 
-  /** Reads those of a span of routing keys, when the replica starts or has installed a snapshot. */
+  /** Loads the holds of a span of routing keys, when the replica starts or has installed a snapshot. */
   load(routed: Span): void {
     this.#holds.clear();
     const span = intersection(routed, LOCKS);
@@ -45,12 +45,14 @@ export class DelayedHolds {
     this.takeOver(delayedHolds({ scan }, span));
   }
 
-  /** Those of another range, whose locks are this one's now: what is in memory there is not read again (DH2). */
+  /**
+   * Takes over the holds of another range whose locks belong to this one now, from memory without reading rows (DH2).
+   */
   takeOver(holds: Iterable<DelayedHold>): void {
     for (const hold of holds) this.add(hold);
   }
 
-  /** Forgets those outside of a span of routing keys, which go to another range, and gives them. */
+  /** Removes and returns the holds outside a span of routing keys: they go to another range. */
   cut(routed: Span): readonly DelayedHold[] {
     if (spanCovers(routed, LOCKS)) return [];
     const gone = [...this.#holds.values()].filter(({ lock }) => !spanContains(routed, lockPrefix(lock)));

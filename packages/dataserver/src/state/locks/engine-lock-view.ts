@@ -2,7 +2,7 @@ import type { Bytes, Engine, ResidentValue } from '@remora/base';
 import type { LockEvent, LockId, LockMeter, LockNames, LockView, SessionRef } from '@remora/lock';
 import type { LeaseOwnership } from '../leases/lease-ownership.ts';
 
-/** Reads of locks as they are at the moment. */
+/** Reads locks from the current state. */
 export function lockReader(engine: Engine): Pick<LockView, 'get' | 'scan'> {
   return {
     get: (key) => engine.get(key),
@@ -10,26 +10,26 @@ export function lockReader(engine: Engine): Pick<LockView, 'get' | 'scan'> {
   };
 }
 
-/** What a command about a lock is applied at. */
+/** The moment at which a command about a lock is applied. */
 interface Applied {
   readonly lock: LockId;
   readonly revision: number;
   readonly timeMs: number;
   readonly wallMs: number;
-  /** Takes what happens to the lock, when anybody listens. */
+  /** Collects the events of the lock; undefined without listeners. */
   readonly events: LockEvent[] | undefined;
-  /** Counts what happens, where that is counted. */
+  /** Counts what happens; undefined where nothing is counted. */
   readonly meter: LockMeter | undefined;
-  /** Is told of the grants that end. */
+  /** Receives the grants that end. */
   readonly watchers: GrantWatchers;
 }
 
-/** Those who want to know of grants that end, if there are any. */
+/** Receives the grants that end, if anyone watches any. */
 export interface GrantWatchers {
   onGrantEnded?(lock: LockId, version: number): void;
 }
 
-/** The lock layer's window on the engine during one command, for one lock. */
+/** The lock layer's access to the engine during one command, for one lock. */
 export class EngineLockView implements LockView {
   readonly revision: number;
   readonly timeMs: number;
@@ -42,7 +42,7 @@ export class EngineLockView implements LockView {
   readonly #leaseOwnership: LeaseOwnership;
   readonly #watchers: GrantWatchers;
   changed = false;
-  /** The earliest end of the marks that the command has left; undefined: it has left none. */
+  /** The earliest end of the marks that the command has left; undefined: it left none. */
   markedUntilMs: number | undefined;
 
   constructor(

@@ -8,13 +8,13 @@ import type { LeaseOwnership } from '../leases/lease-ownership.ts';
 import type { DelayedHolds } from './delayed-holds.ts';
 import { EngineLockView, lockReader } from './engine-lock-view.ts';
 
-/** What commands about locks see of the range that they change. */
+/** The part of a range that commands about locks use. */
 export interface LockHolder {
   readonly leaseOwnership: LeaseOwnership;
   readonly delays: DelayedHolds;
   readonly rangeTimeMs: number;
   readonly wallMs: number;
-  /** Of this command. */
+  /** The revision of this command. */
   readonly nextRevision: number;
   revision: number;
   changesAt(revision: number): KvChanges;
@@ -26,7 +26,7 @@ type LockEffects = Pick<
   'onNotice' | 'onForcedRelease' | 'onHoldDelayed' | 'onGrantEnded' | 'onMarkLeft' | 'listeners' | 'meter'
 >;
 
-/** Locks of a range, and what belongs to sessions that end. */
+/** The locks of a range, and the attachments of sessions that end. */
 export class LockCommands implements HeldLocks {
   readonly #engine: Engine;
   readonly #range: LockHolder;
@@ -51,7 +51,7 @@ export class LockCommands implements HeldLocks {
     if (view.markedUntilMs !== undefined) {
       this.#effects.onMarkLeft?.({ lock: command.lock, deadlineMs: view.markedUntilMs });
     }
-    // That is the leader's own, and answers nobody.
+    // The leader's own command: it answers nobody.
     if (command.type !== 'endDelay') this.#effects.meter?.answered(result);
     return { type: 'lock', result };
   }

@@ -14,7 +14,7 @@ import {
   StoredList,
 } from '@remora/protocol';
 
-/** What a command came to: the same on every replica, and what a retry is answered with. */
+/** The result of a command: the same on every replica, and the answer to a retry. */
 export type Outcome =
   | { readonly ok: true; readonly revision: number; readonly result: CommandResult }
   | {
@@ -25,7 +25,7 @@ export type Outcome =
       readonly details?: Readonly<Record<string, unknown>>;
     };
 
-/** An outcome, under the id by which it is asked for, until at least this range time. */
+/** An outcome with its request id, kept until at least this range time. */
 export interface Remembered {
   readonly requestId: string;
   readonly deadlineMs: number;
@@ -77,7 +77,9 @@ function resultBytes(result: CommandResult): number {
   }
 }
 
-/** What is remembered of an outcome: itself, or when it is large that the command was applied. */
+/**
+ * The remembered form of an outcome: the outcome itself or, if it is large, only the fact that the command was applied.
+ */
 export function rememberable(outcome: Outcome): Outcome {
   if (outcomeBytes(outcome) <= OUTCOME_BYTES_MAX) return outcome;
   return {

@@ -6,9 +6,9 @@ import { decodeRemembered, PAGE, packRemembered, type Remembered } from './outco
 export const PAGE_ENTRIES_MAX = 1_024;
 
 /**
- * What a page of outcomes holds, as the bytes of its row. There are hundreds of thousands of outcomes at a time, each
- * kept for many seconds and hardly ever asked for: as objects the garbage collector would copy and visit them again and
- * again, which took a sixth of what it costs to apply a command about a lock.
+ * The contents of a page of outcomes, as the bytes of its row. There are hundreds of thousands of outcomes at a time,
+ * each kept for many seconds and rarely looked up. As objects, the garbage collector would copy and visit them again
+ * and again; that took a sixth of the cost of applying a lock command.
  */
 export class OutcomeEntries {
   readonly #list = new StoredList(PAGE);
@@ -18,12 +18,12 @@ export class OutcomeEntries {
     return this.#hashes.length;
   }
 
-  /** Of their ids. */
+  /** The hashes of the ids. */
   get hashes(): readonly number[] {
     return this.#hashes;
   }
 
-  /** `hash`: of its id. */
+  /** `hash`: the hash of the entry's id. */
   add(entry: Remembered, hash: number): void {
     this.#list.add(entry, packRemembered);
     this.#hashes.push(hash);
@@ -38,7 +38,7 @@ export class OutcomeEntries {
     for (let i = 0; i < this.count; i++) yield this.at(i);
   }
 
-  /** The row of the page, as long as nothing is added. */
+  /** The row of the page; valid until an entry is added. */
   row(): Bytes {
     return this.#list.row();
   }

@@ -1,19 +1,19 @@
 /**
- * Finds outcomes by the ids of their requests. Nearly every command is new, so most of what it is asked is whether it
- * has an id that it does not have: that takes one look at one line of the processor's cache, and what it keeps is
- * nothing to the garbage collector. A `Map` of strings looks at several objects all over the memory for the same.
+ * Finds outcomes by the ids of their requests. Nearly every command is new, so most look-ups are for ids that the index
+ * does not have. Such a look-up reads one cache line of the processor, and the index adds no work for the garbage
+ * collector. A `Map` of strings reads several objects at scattered addresses for the same look-up.
  *
- * X1. An id is in the bucket that its hash names, in any slot; or, when that was full, in `#overflow`. A hash of 0 is a
+ * X1. An id is in the bucket that its hash names, in any slot; or, if that was full, in `#overflow`. A hash of 0 is a
  *     free slot.
- * X2. A hash that is found says little: only the page tells whether the id is the one that is asked for.
- * X3. Buckets are half full at most, on average, so few overflow: of what is looked for, hardly anything has the hash
- *     of one that did, and its own is all that is looked at. Ids that were made up to have one hash overflow, and are
- *     no slower to find there than in any map.
+ * X2. A matching hash proves little: only the page tells whether the id is the one that was asked for.
+ * X3. Buckets are at most half full on average, so few overflow. A look-up goes beyond its bucket only if its hash
+ *     equals that of an overflowed id, which is rare. Ids crafted to share one hash overflow, and finding them there is
+ *     no slower than in any map.
  */
 import { assert } from '@remora/base';
 import { type OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts';
 
-/** Where an outcome is. */
+/** The place of an outcome. */
 export interface OutcomePlace {
   readonly entries: OutcomeEntries;
   readonly at: number;
@@ -23,21 +23,21 @@ export interface OutcomePlace {
 const BUCKET_SLOTS = 16;
 const SLOTS_MIN = 2 * BUCKET_SLOTS;
 const SLOTS_PER_ID = 2;
-/** It is made smaller when there are this many, so that it does not go back and forth. */
+/** The index shrinks when it has this many slots per id, so that it does not alternate between sizes. */
 const SLOTS_PER_ID_MAX = 16;
 
 export class OutcomeIndex {
   #hashes = new Int32Array(SLOTS_MIN);
-  /** Of each slot: the number of the page times `PAGE_ENTRIES_MAX`, plus the place in it. */
+  /** For each slot: the number of the page times `PAGE_ENTRIES_MAX`, plus the place in it. */
   #places = new Float64Array(SLOTS_MIN);
   /** X1, X3. Places by hash, and then by id. */
   readonly #overflow = new Map<number, Map<string, number>>();
   #overflowed = 0;
-  /** Pages have numbers of their own here, as the same one may have others in other ranges. */
+  /** Pages have numbers of their own here, because the same page may have other numbers in other ranges. */
   readonly #pages = new Map<number, OutcomeEntries>();
   readonly #numbers = new Map<OutcomeEntries, number>();
   #nextPage = 0;
-  /** The page that was numbered last: nearly all that is set is in it. */
+  /** The page that was numbered last: nearly every new outcome is in it. */
   #latest: OutcomeEntries | undefined;
   #used = 0;
 
@@ -52,7 +52,7 @@ export class OutcomeIndex {
     return place === undefined ? undefined : this.#at(place);
   }
 
-  /** Whether an id is that of the outcome which is there, and of no later one: told without a look at the page. */
+  /** Whether an id belongs to the outcome at that place and to no later one, without reading the page. */
   holds({ entries, at }: OutcomePlace): boolean {
     const page = this.#numbers.get(entries);
     if (page === undefined) return false;
@@ -62,7 +62,7 @@ export class OutcomeIndex {
     return [...(this.#overflow.get(hash)?.values() ?? [])].includes(place);
   }
 
-  /** The id is that of the outcome which is there; it is no longer that of another one. */
+  /** Assigns the id to the outcome at that place; another outcome no longer has it. */
   set(requestId: string, { entries, at }: OutcomePlace): void {
     assert(at < PAGE_ENTRIES_MAX, 'a page has room for the outcome');
     const place = this.#numberOf(entries) * PAGE_ENTRIES_MAX + at;
@@ -77,7 +77,7 @@ export class OutcomeIndex {
     }
   }
 
-  /** Forgets a page: what was set since to other pages stays. */
+  /** Forgets a page: ids that were since assigned to other pages stay. */
   forget(entries: OutcomeEntries): void {
     const page = this.#numbers.get(entries);
     if (page === undefined) return;

@@ -1,10 +1,10 @@
-/** The pages of what a range remembers of requests, as rows of the engine. */
+/** The pages of a range's remembered outcomes, as rows of the engine. */
 import { assert, type Engine } from '@remora/base';
 import { type Row, schema, storedRow } from '@remora/protocol';
 import { outcomePageKey, outcomePagesSpan, readUint64 } from '../keys.ts';
 import type { LoadedPage, Loan, Outcomes } from './outcomes.ts';
 
-/** Where a loan has its row; pages are numbered from 1. */
+/** The page number of a loan's row; pages are numbered from 1. */
 const LOAN = 0;
 const { field, list, struct, uint } = schema;
 
@@ -34,7 +34,7 @@ export function loadOutcomes(engine: Pick<Engine, 'scanResident' | 'get'>, range
   outcomes.load([...pages, ...borrowed].sort((a, b) => a.number - b.number));
 }
 
-/** What lies with the range that lends it, and must be there (O6 of the outcomes). */
+/** Reads pages that the lending range stores; they must be there (O6 of the outcomes). */
 function borrowedPages(engine: Pick<Engine, 'get'>, { rangeId, pages }: Loan): readonly LoadedPage[] {
   return pages.map(({ number, of }) => {
     const bytes = engine.get(outcomePageKey(rangeId, of));

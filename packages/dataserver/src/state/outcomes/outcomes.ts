@@ -4,35 +4,39 @@ import { hashOfId, OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts
 import { OutcomeIndex, type OutcomePlace } from './outcome-index.ts';
 
 /**
- * The memory of what commands returned: a retried command is answered from it instead of being applied again.
+ * The memory of command results: a retried command is answered from it instead of being applied again.
  *
  * O1. It is replicated state: changed by apply only, carried by checkpoints and snapshots (design §7 ▸).
- * O2. An outcome is kept at least until the command's deadline in range time. As apply refuses a command past its
- *     deadline, and retries carry the same deadline, a late retry never finds it forgotten *and* is applied.
- * O3. Outcomes are kept in pages, in order of application. Which page an outcome is in differs between replicas
- *     (a page is closed by a local checkpoint), and so does how long one stays behind its deadline. So apply sees only
- *     those whose deadline has not passed in the time of the range, and of several under one id the last alone.
- * O4. A split copies neither outcomes nor what they are found by, however many they are: the range and its child share
- *     what was remembered before, which nobody changes any more. It goes when the last of it has expired.
- * O5. Nor does a merge go through what both share since they were one: whatever of it either has remembered anew since
- *     is looked at, the rest would be found to be there. So what it costs is what the two have remembered apart.
- * O6. Of what the parent has stored a child stores, as it begins, only where that lies: a loan. Its next checkpoint has
- *     rows of its own in place of that. The parent deletes none of its pages until the child takes part in checkpoints
- *     (`settled`), and whatever else takes them away waits for a checkpoint from then on (range/reshape/splits.ts S8).
+ * O2. An outcome is kept at least until the command's deadline in range time. Apply refuses a command past its
+ *     deadline, and retries carry the same deadline, so a late retry never finds its outcome forgotten *and* is
+ *     applied.
+ * O3. Outcomes are kept in pages, in order of application. The page of an outcome differs between replicas (a local
+ *     checkpoint closes a page), and so does the time for which an outcome stays after its deadline. So apply sees only
+ *     outcomes whose deadline has not passed in the time of the range, and only the last one of several under one id.
+ * O4. A split copies neither outcomes nor their index, however many there are: the range and its child share the
+ *     outcomes remembered before, which nothing changes any more. The shared pages are dropped when the last of them
+ *     has expired.
+ * O5. A merge does not go through what both ranges share from the time when they were one: it only examines the ids
+ *     that either has remembered again since. So the cost of a merge depends on what the two have remembered
+ *     separately.
+ * O6. When a child begins, it stores only a loan: the place of the pages that the parent has stored. Its next
+ *     checkpoint replaces the loan with rows of its own. The parent deletes none of these pages until the child takes
+ *     part in checkpoints (`settled`), and every other deletion of them waits for a checkpoint from then on
+ *     (range/reshape/splits.ts S8).
  */
 interface Page {
   readonly number: number;
-  /** Of a page that is shared: the same in all ranges that share it. */
+  /** A shared page's entries are the same object in all ranges that share it. */
   readonly entries: OutcomeEntries;
   minDeadlineMs: number;
   maxDeadlineMs: number;
   bytes: number;
-  /** Some of it is what a range had of a transaction over several. */
+  /** Some outcomes are one range's share of a transaction over several ranges. */
   partial: boolean;
   stored: boolean;
-  /** Shared by several ranges (O4): nothing is added. */
+  /** Shared by several ranges (O4): no outcomes are added. */
   shared: boolean;
-  /** Of another range, which has stored it. */
+  /** The stored page of another range that holds the same outcomes. */
   readonly copyOf: StoredPage | undefined;
 }
 
@@ -42,20 +46,20 @@ interface StoredPage {
   readonly page: number;
 }
 
-/** A page as it was found; `copyOf`: in another range, which lends it. */
+/** A page as it was loaded; `copyOf`: from another range, which lends it. */
 export interface LoadedPage {
   readonly number: number;
   readonly bytes: Uint8Array;
   readonly copyOf?: StoredPage | undefined;
 }
 
-/** Pages of another range that are this one's too, under numbers of its own (O6). */
+/** Pages of another range that also belong to this one, under numbers of its own (O6). */
 export interface Loan {
   readonly rangeId: number;
   readonly pages: readonly { readonly number: number; readonly of: number }[];
 }
 
-/** What was remembered before a split (O4). */
+/** Outcomes remembered before a split (O4). */
 interface Elder {
   readonly index: Pick<OutcomeIndex, 'find' | 'holds'>;
   readonly maxDeadlineMs: number;
@@ -79,26 +83,26 @@ const NEW_PAGE = {
 
 export interface PageWrites {
   put(page: number, bytes: Uint8Array): void;
-  /** Puts what lies there under the number; false when it is not there any more. */
+  /** Copies the stored page to the page number; returns false if the stored page no longer exists. */
   copy(page: number, of: StoredPage): boolean;
   delete(page: number): void;
-  /** Puts down a loan, or that there is none any more (O6). */
+  /** Stores a loan, or records that there is none any more (O6). */
   borrow(loan: Loan | undefined): void;
 }
 
 export class Outcomes {
-  /** Of what was remembered since the last split. */
+  /** The index of outcomes remembered since the last split. */
   #index = new OutcomeIndex();
   /** The latest first. */
   #elders: readonly Elder[] = [];
   readonly #pages: Page[] = [];
   #nextPage = 1;
   #bytes = 0;
-  /** The id that was looked for last, and its hash: mostly it is what is remembered next. */
+  /** The id of the last look-up, and its hash: usually its outcome is remembered next. */
   #lookedFor = { requestId: '', hash: hashOfId('') };
   /** Stored pages that were dropped since the last flush. */
   #dropped: number[] = [];
-  /** A child's own: what was lent to it is to be put down, or is (O6). */
+  /** Of a child: whether there is a loan that must be stored, or is stored (O6). */
   #loan: 'none' | 'new' | 'stored' = 'none';
   /** Children that do not take part in checkpoints yet (O6). */
   #unsettled = 0;
@@ -111,12 +115,14 @@ export class Outcomes {
     return this.#pages.reduce((sum, { entries }) => sum + entries.count, 0);
   }
 
-  /** What an earlier attempt came to, alike on every replica: nothing once its deadline has passed (O3). */
+  /** Returns the outcome of an earlier attempt, alike on every replica: nothing once its deadline has passed (O3). */
   find(requestId: string, rangeTimeMs: number): Outcome | undefined {
     return this.#live(requestId, rangeTimeMs)?.outcome;
   }
 
-  /** The same, also behind its deadline if it happens to be there yet: for answers, never for apply (O3). */
+  /**
+   * Like `find`, but also returns an outcome after its deadline if it still exists: for answers, never for apply (O3).
+   */
   recall(requestId: string): Outcome | undefined {
     const place = this.#placeOf(requestId);
     return place?.entries.at(place.at).outcome;
@@ -128,7 +134,7 @@ export class Outcomes {
     return entry !== undefined && entry.deadlineMs >= rangeTimeMs ? entry : undefined;
   }
 
-  /** Of the last outcome under an id. */
+  /** The place of the last outcome under an id. */
   #placeOf(requestId: string): OutcomePlace | undefined {
     const hash = hashOfId(requestId);
     this.#lookedFor = { requestId, hash };
@@ -141,7 +147,10 @@ export class Outcomes {
     return undefined;
   }
 
-  /** Those that may still be asked for, in the order in which they were remembered: the same on every replica (O3). */
+  /**
+   * Outcomes that a retry may still ask for, in the order in which they were remembered: the same on every replica
+   * (O3).
+   */
   *askable(rangeTimeMs: number): Generator<Remembered> {
     for (const { entries } of this.#pages) {
       for (const entry of entries) if (entry.deadlineMs >= rangeTimeMs) yield entry;
@@ -165,7 +174,9 @@ export class Outcomes {
     this.#index.set(entry.requestId, { entries, at: entries.count - 1 });
   }
 
-  /** The same memory for a child of this range, which has stored none of it (O4). `settled` is to follow (O6). */
+  /**
+   * Returns the same memory for a child of this range, which has stored none of it (O4). `settled` must follow (O6).
+   */
   fork(rangeId: number): Outcomes {
     const copy = new Outcomes();
     this.#unsettled++;
@@ -185,15 +196,15 @@ export class Outcomes {
     return copy;
   }
 
-  /** A child takes part in checkpoints from now on, or there is none (O6). */
+  /** The child takes part in checkpoints from now on, or does not exist (O6). */
   settled(): void {
     this.#unsettled--;
   }
 
   /**
-   * Takes over the memory of another range, as of the time of each: what the one that lags remembers is kept for as
-   * long as it would have been. What both remember from a time when they were one is kept once; of a transaction that
-   * both had parts in, what each of them had is put together, in the place of either.
+   * Takes over the memory of another range, each with its own time: outcomes of the range whose time lags are kept for
+   * as long as they would have been. Outcomes that both remember from the time when they were one are kept once. For a
+   * transaction in which both had parts, the results are combined into one outcome.
    */
   unite(other: Outcomes, times: RangeTimes): void {
     const shared = new Set(this.#pages.map(({ entries }) => entries));
@@ -216,7 +227,7 @@ export class Outcomes {
     }
   }
 
-  /** Whether what is there is the last under its id. */
+  /** Whether the outcome at the place is the last under its id. */
   #isLast({ requestId }: Remembered, place: OutcomePlace): boolean {
     const hash = hashOfId(requestId);
     for (const index of [this.#index, ...this.#elders.map((elder) => elder.index)]) {
@@ -226,9 +237,7 @@ export class Outcomes {
     return false;
   }
 
-  /**
-   * Ids of which there is something later here than in pages that both share, and not all that there is to know (O5).
-   */
+  /** Ids that this range has remembered again since the shared pages, possibly with incomplete results (O5). */
   #rememberedAgain(other: Outcomes, { ownMs }: RangeTimes): ReadonlySet<string> {
     const theirs = new Set(other.#pages.map(({ entries }) => entries));
     const ids = new Set<string>();
@@ -241,20 +250,19 @@ export class Outcomes {
     return ids;
   }
 
-  /** What is to be remembered of it beside what already is. */
+  /** Returns what must be remembered in addition to what already is. */
   #united(theirs: Remembered, { ownMs, otherMs }: RangeTimes): Remembered | undefined {
     const deadlineMs = theirs.deadlineMs + Math.max(0, ownMs - otherMs);
     const mine = this.#live(theirs.requestId, ownMs);
     if (mine === undefined) return { ...theirs, deadlineMs };
     const joined = joinedOutcome(mine.outcome, theirs.outcome);
-    // Behind the merge the time is the later one (O2): what is forgotten by then is not all that is remembered of a
-    // request.
+    // After the merge the time is the later one (O2): results forgotten by then make the combined outcome incomplete.
     const ends = mine.deadlineMs < otherMs;
     const outcome = joined ?? (ends ? (isPartial(mine.outcome) ? mine : theirs).outcome : undefined);
     return outcome && { ...theirs, outcome, deadlineMs: Math.max(mine.deadlineMs, deadlineMs) };
   }
 
-  /** Drops pages all of whose deadlines have passed (O2). */
+  /** Drops pages whose deadlines have all passed (O2). */
   expire(rangeTimeMs: number): void {
     while (true) {
       const page = this.#pages[0];
@@ -267,7 +275,7 @@ export class Outcomes {
     }
   }
 
-  /** Brings storage up to date: called as a checkpoint begins, or a snapshot is taken. */
+  /** Brings storage up to date; called when a checkpoint begins, or a snapshot is taken. */
   flush(writes: PageWrites): void {
     if (this.#loan === 'new') writes.borrow(this.#borrowed());
     else if (this.#loan === 'stored') writes.borrow(undefined);
@@ -285,11 +293,11 @@ export class Outcomes {
 
   #borrowed(): Loan {
     const lent = this.#pages.flatMap(({ number, copyOf }) => (copyOf === undefined ? [] : [{ number, copyOf }]));
-    const [rangeId = 0] = lent.map(({ copyOf }) => copyOf.rangeId); // all of its parent's
+    const [rangeId = 0] = lent.map(({ copyOf }) => copyOf.rangeId); // all of them are of its parent
     return { rangeId, pages: lent.map(({ number, copyOf }) => ({ number, of: copyOf.page })) };
   }
 
-  /** Reads the pages that `flush` wrote or named, oldest first. */
+  /** Loads the pages that `flush` wrote or named, oldest first. */
   load(pages: readonly LoadedPage[]): void {
     for (const { number, bytes, copyOf } of pages) {
       const stored = copyOf === undefined;

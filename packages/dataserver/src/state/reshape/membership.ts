@@ -1,16 +1,16 @@
 /**
- * What membership changes make of a range's descriptor.
+ * The effect of membership changes on a range's descriptor.
  *
- * M1. The descriptor names the members of the group, and where they live: nobody else could tell the others. So a
- *     change that lets a replica join carries its node, and is not admitted without.
- * M2. A node has one replica of a range at most: it is known there by the range (store.ts T1).
- * M3. Only learners are removed: a voter is demoted first. Whoever is removed then has no vote that anybody could still
- *     need: the entry that removes it is on a majority of the voters, whose logs know with it that the demotion is
- *     committed (raft/core/reconfigure.ts N1). So it may vanish at once, also while others do not know.
+ * M1. The descriptor names the members of the group and their nodes; nothing else records the nodes. So a change that
+ *     lets a replica join carries its node, and is not admitted without it.
+ * M2. A node has at most one replica of a range, because it finds the replica by the range (store.ts T1).
+ * M3. Only learners are removed: a voter is demoted first. A removed replica then has no vote that anyone could still
+ *     need. The entry that removes it is on a majority of the voters, whose logs therefore know that the demotion is
+ *     committed (raft/core/reconfigure.ts N1). So the replica may vanish at once, even while other members do not know.
  * M4. `confVersion` grows with each change of members or roles, and with nothing else. All of this follows from the
  *     descriptor, the change and the membership that Raft made of it, alike on every replica.
- * M5. After a forced change (raft/core/forced.ts) both numbers of the epoch are far above all that those can have come
- *     to who were left out, or that anybody was told: what comes back of them is known by it as past.
+ * M5. After a forced change (raft/core/forced.ts) both numbers of the epoch are far above everything that the excluded
+ *     replicas can have reached or reported: replicas that come back are recognized as outdated.
  */
 import { assert, EMPTY_BYTES } from '@remora/base';
 import { Epoch, type RangeDescriptor, schema, storedRow } from '@remora/protocol';
@@ -40,7 +40,7 @@ const PLACES = storedRow(
   { 1: 1 },
 );
 
-/** The context of a membership change: where those live that join by it. */
+/** The context of a membership change: the nodes of the joining replicas. */
 export function encodePlaces(places: readonly ReplicaPlace[]): Uint8Array {
   return places.length === 0 ? EMPTY_BYTES : PLACES.encode({ places });
 }
@@ -55,10 +55,10 @@ const KNOWN_EPOCH = storedRow(
   struct('known epoch', { epoch: field(Epoch, 'The latest epoch that any surviving node knows of the range.') }),
   { 1: 1 },
 );
-/** M5. More changes than a range can go through before it is noticed that its majority is lost. */
+/** M5. More changes than a range can go through before the loss of its majority is noticed. */
 const EPOCHS_SKIPPED = 1_000_000;
 
-/** The context of a forced change: the latest epoch that anybody who is left knows of the range. */
+/** The context of a forced change: the latest epoch of the range that any survivor knows. */
 export function encodeKnownEpoch(epoch: Epoch): Uint8Array {
   return KNOWN_EPOCH.encode({ epoch });
 }
@@ -68,7 +68,7 @@ function decodeKnownEpoch(context: Uint8Array): Epoch {
   return KNOWN_EPOCH.decode(context).epoch;
 }
 
-/** The descriptor once a replica goes on alone (M5). */
+/** The descriptor after a replica goes on alone (M5). */
 export function descriptorAlone(descriptor: RangeDescriptor, { steps, context }: ConfChange): RangeDescriptor {
   const known = decodeKnownEpoch(context);
   const { confVersion, version } = descriptor.epoch;
@@ -95,12 +95,12 @@ export function admitsChange({ replicas }: RangeDescriptor, { steps, context }: 
   return !nodes.includes(undefined) && new Set(nodes).size === nodes.length;
 }
 
-/** The descriptor once a change is applied that made `conf` of `before` (M4). */
+/** The descriptor after a change that turned `before` into `conf` (M4). */
 export function descriptorAfter(
   descriptor: RangeDescriptor,
   { before, conf, change }: { readonly before: ConfState; readonly conf: ConfState; readonly change: ConfChange },
 ): RangeDescriptor {
-  if (isSame(before, conf)) return descriptor; // it was not possible, or not admitted
+  if (isSame(before, conf)) return descriptor; // the change was impossible, or not admitted
   const { epoch, replicas } = descriptor;
   const nodeOf = new Map(
     [...decodePlaces(change.context), ...replicas].map((place) => [place.replicaId, place.nodeId]),

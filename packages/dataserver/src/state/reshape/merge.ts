@@ -1,23 +1,24 @@
 /**
- * What the steps of a merge make of the two ranges (range/reshape/merges.ts has the protocol, and its rules MR1 to
+ * The effect of the steps of a merge on the two ranges (range/reshape/merges.ts has the protocol, and its rules MR1 to
  * MR8).
  *
- * MG1. From its seal to its end, or until it is unsealed, nothing of a source changes that a merge takes over: it
- *      refuses every command, and its time and its members stand still. Entries only move its position. So a replica
- *      that has applied the seal has what all others have that have, whatever else of its log it has applied. Only one
- *      that goes on alone, as the target's majority is lost with the source's, is far above what was sealed, and so is
- *      the target behind the merge.
- * MG2. A merge is applied only to the target as it was when its replicas were compared with the source's, and only in
- *      the round for which the source was sealed, and only if the two know no two incarnations of one lease
- *      (lease-ownership.ts BL2). What does not fit is refused and decides nothing. A source that has gone on alone is
- *      taken over all the same: the others that decided on it are gone, and the masters have been told of it.
- * MG3. The target goes on from what both have: the last revision, the compaction and the time are the later ones, the
- *      memory of outcomes is that of both, and its version is above both (a key's ranges have growing versions).
- * MG4. The source is the range behind the target: of two neighbours the first one goes on. So a range has the key at
- *      which it begins for as long as it lives, and whoever hears that another has it by now knows that the range has
- *      ended.
- * MG5. As time may jump ahead for what either of them has, waits with a time-out may end early; commands are refused
- *      that are then past their deadline. None is applied twice: whatever was forgotten is past its deadline here too.
+ * MG1. From its seal until its end, or until it is unsealed, a source does not change anything that a merge takes over:
+ *      it refuses every command, and its time and its members stand still. Entries only move its position. So all
+ *      replicas that have applied the seal have the same data, however much more of the log they have applied. There is
+ *      one exception: a replica that goes on alone, because the target lost its majority together with the source. Its
+ *      revisions are far above the sealed ones, and so are the target's after the merge.
+ * MG2. A merge is applied only if the target is still as it was when its replicas were compared with the source's, only
+ *      in the round for which the source was sealed, and only if the two do not know different incarnations of one
+ *      lease (lease-ownership.ts BL2). Any other merge is refused and decides nothing. A source that has gone on alone
+ *      is taken over all the same: the other replicas that decided on it are gone, and the masters know that.
+ * MG3. The target continues with the data of both: the last revision, the compaction and the time are the later ones,
+ *      remembered outcomes are those of both, and its version is above both (the ranges of a key have growing
+ *      versions).
+ * MG4. The source is the range behind the target: of two neighbours the first one continues. So a range has the key at
+ *      which it begins for as long as it lives. If another range has that key, the range has ended.
+ * MG5. The merge may move the time of either range forward, so waits with a time-out may end early, and commands past
+ *      their deadline are refused. No command is applied twice: the deadline of a forgotten outcome has passed here
+ *      too.
  */
 import { assert, equalBytes, ServiceError } from '@remora/base';
 import {
@@ -39,19 +40,19 @@ type SealCommand = Extract<Command, { type: 'seal' }>;
 type UnsealCommand = Extract<Command, { type: 'unseal' }>;
 type MergeIntoCommand = Extract<Command, { type: 'merge' }>;
 
-/** Why a sealed range does not do what it was asked for. */
+/** Why a sealed range refuses a request. */
 export function sealedRefusal({ rangeId }: { readonly rangeId: number }): ServiceError {
   return new ServiceError('UNAVAILABLE', `range ${rangeId} is being merged with its neighbour; try again soon`);
 }
 
-/** What a sealed range applies all the same (MG1). */
+/** Whether a sealed range applies the command all the same (MG1). */
 export function passesSeal({ type }: Command): boolean {
   return type === 'seal' || type === 'unseal' || type === 'refuseMerge';
 }
 
 // ---------------------------------------------------------------------------------------------- the source
 
-/** Why the range cannot be sealed so; undefined when it can, or is already. */
+/** Why the range cannot be sealed like this; undefined if it can, or is sealed already. */
 export function sealRefusal(
   state: Readonly<RangeShape>,
   { epoch, into }: Pick<SealCommand, 'epoch' | 'into'>,
@@ -75,13 +76,13 @@ export function seal(state: RangeFields, command: SealCommand, index: number): C
   return { type: 'seal', sealed };
 }
 
-/** A sealed range as a merge names it; undefined when it is not sealed. */
+/** Describes a sealed range for a merge; undefined if the range is not sealed. */
 function sealedRange(state: Readonly<RangeShape & Pick<RangeProgress, 'revision'>>): SealedRange | undefined {
   const { descriptor, merging, revision } = state;
   return merging.seal && { descriptor, index: merging.seal.index, revision };
 }
 
-/** Refused when it is sealed for another round: an unseal that comes late is for one that is over. */
+/** Refuses if the range is sealed for another round: a late unseal belongs to a round that is over. */
 export function unseal(state: RangeFields, { from }: UnsealCommand): CommandResult {
   const { seal: sealed } = state.merging;
   if (sealed === undefined || !isSameRound(sealed, from)) {
@@ -93,14 +94,14 @@ export function unseal(state: RangeFields, { from }: UnsealCommand): CommandResu
 
 // ---------------------------------------------------------------------------------------------- the target
 
-/** Decides a round against its source, once. */
+/** Ends a round without a merge, once. */
 export function refuseMerge(state: RangeFields, round: number): CommandResult {
   if (state.merging.round !== round) throw decided(state, round);
   state.merging = { ...state.merging, round: round + 1 };
   return { type: 'refuseMerge' };
 }
 
-/** MG2: why the source cannot be taken over so; undefined when it can. */
+/** MG2: why the source cannot be taken over; undefined if it can. */
 function mergeRefusal(
   state: Readonly<RangeShape>,
   { epoch, round, source }: Pick<MergeIntoCommand, 'epoch' | 'round' | 'source'>,
@@ -116,13 +117,13 @@ function mergeRefusal(
   return fullRefusal(state);
 }
 
-/** Why a range takes over no other any more; undefined when it may. */
+/** Why a range may not take over further ranges; undefined if it may. */
 export function fullRefusal({ descriptor, merging }: Readonly<RangeShape>): ServiceError | undefined {
   if (merging.absorbed.length < ABSORBED_MAX) return undefined;
   return impossible(descriptor.rangeId, `it has taken over ${ABSORBED_MAX} ranges`);
 }
 
-/** MG2: why two ranges are not merged as long as they know two incarnations of a lease; undefined when they may be. */
+/** MG2: why two ranges with different incarnations of a lease are not merged; undefined if they may be. */
 export function leaseConflict(
   target: Readonly<RangeShape & RangeLeases>,
   source: Readonly<RangeShape & RangeLeases>,
@@ -133,7 +134,7 @@ export function leaseConflict(
   return unavailable(`ranges ${target.rangeId} and ${source.rangeId} cannot be merged yet: ${why}; try again later`);
 }
 
-/** Whether all replicas have the same of the source: it has not gone on alone (MG1). */
+/** Whether all replicas have the same data of the source: it has not gone on alone (MG1). */
 function isAsSealed(source: Pick<RangeProgress, 'revision'>, { source: named }: MergeIntoCommand): boolean {
   return source.revision === named.revision;
 }
@@ -157,7 +158,7 @@ export function unionOf(target: RangeDescriptor, source: RangeDescriptor): Range
 }
 
 /**
- * Takes over the sealed source. The rows of the source lie where the target's do: with its bounds they are the
+ * Takes over the sealed source. Its rows already lie between the target's; with the source's bounds they become the
  * target's.
  */
 export function mergeInto(state: RangeFields, command: MergeIntoCommand, effects: Effects): CommandResult {
@@ -175,7 +176,7 @@ export function mergeInto(state: RangeFields, command: MergeIntoCommand, effects
   return { type: 'merge', range: state.descriptor };
 }
 
-/** Takes over what a sealed source on this node has; returns the leases that came with it. */
+/** Takes over the data of a sealed source on this node; returns the leases that came with it. */
 function unite(state: RangeFields, source: Readonly<RangeFields>, command: MergeIntoCommand): readonly Lease[] {
   const sealed = sealedRange(source);
   const named = command.source;
@@ -205,8 +206,8 @@ function unite(state: RangeFields, source: Readonly<RangeFields>, command: Merge
 }
 
 /**
- * What is left of a source once its keys are the target's: a range without keys. Its last state says so, as nothing
- * that is cleared away with it may be the target's.
+ * The source without its keys, which the target has now. The source's last state records that, so that its removal
+ * deletes nothing of the target's.
  */
 export function withoutKeys(descriptor: RangeDescriptor): RangeDescriptor {
   assert(descriptor.start.length > 0, 'MG4: the first range is the source of no merge');

@@ -1,4 +1,4 @@
-/** What a range knows of merges that it has taken part in: replicated state, carried by checkpoints and snapshots. */
+/** What a range records about merges that it took part in: replicated state, carried by checkpoints and snapshots. */
 import type { MergeRound } from '@remora/protocol';
 
 /** A source is sealed for one round of a target: from this index of its log on it serves nothing. */
@@ -11,26 +11,26 @@ export interface Merging {
   readonly seal: Seal | undefined;
   /** As a target: the round to be decided next. */
   readonly round: number;
-  /** Ranges whose keys it has taken over, also by way of others. */
+  /** Ranges whose keys it has taken over, directly or through other ranges. */
   readonly absorbed: readonly number[];
 }
 
 /**
- * The same object in every range that has had no part in a merge, whose state is stored as it was before there were
- * any.
+ * The same object in every range that never took part in a merge. The state of such a range is stored in the format
+ * from before merges existed.
  */
 export const NEVER_MERGED: Merging = Object.freeze({ seal: undefined, round: 0, absorbed: [] });
 
-/** More ranges than that are not taken over by one. */
+/** One range does not take over more ranges than this. */
 export const ABSORBED_MAX = 1_000;
 
 /**
- * What has become of a seal, as a range's state says: `open` as long as its round may still be decided either way.
- * Undefined when this range has nothing to say about it.
+ * Returns the fate of a seal according to a range's state: `open` as long as its round may still be decided either way;
+ * undefined if this range does not know.
  *
- * It says so for good: rounds are decided in the order of the target's log, each once, and `absorbed` never loses an
- * id. Where the target itself was merged away, it decides nothing any more, and who took it over knows what it had
- * decided.
+ * The answer is final: rounds are decided in the order of the target's log, each once, and `absorbed` never loses an
+ * id. If the target itself was merged away, it decides nothing any more, and the range that took it over knows its
+ * decisions.
  */
 export function verdictOn(
   seal: MergeRound,

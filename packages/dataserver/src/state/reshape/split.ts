@@ -1,14 +1,13 @@
 /**
- * What a split makes of a range, and why it may not be.
+ * The effect of a split on a range, and the reasons to refuse it.
  *
  * SP1. Everything follows from the range's state and the command, alike on every replica.
  * SP2. The range keeps its id and what is before the place; the child gets the rest, under ids of its own, on the same
  *      nodes and in the same roles. Both get the next `version`, and from now on the master numbers their changes.
- * SP3. The membership is settled, and it is the one for whose nodes the ids were given out: the epoch says so, as it
- *      moves with every change of either kind.
- * SP4. All replicas of the child begin behind the same position, as if they had applied one entry of term 1. So they
- *      begin in that term, in which nobody campaigns, and it is free for a leader that is not elected
- *      (range/reshape/splits.ts S7).
+ * SP3. The membership is settled, and the ids were allocated for its nodes: the epoch proves that, because it changes
+ *      with every membership change and every split or merge.
+ * SP4. All replicas of the child begin behind the same position, as if they had applied one entry of term 1. Nobody
+ *      campaigns in that term, so a leader that is not elected may use it (range/reshape/splits.ts S7).
  */
 import { assert, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
 import { type Command, type CommandResult, type RangeDescriptor, staleEpoch } from '@remora/protocol';
@@ -31,13 +30,13 @@ interface SplitDescriptors {
   readonly right: RangeDescriptor;
 }
 
-/** What decides on splits of a range. */
+/** The state that decides on splits of a range. */
 interface Splittable {
   readonly descriptor: RangeDescriptor;
   readonly conf: ConfState;
 }
 
-/** Why the range cannot be split so; undefined when it can. */
+/** Why the range cannot be split like this; undefined if it can. */
 export function splitRefusal(command: SplitCommand, range: Splittable): ServiceError | undefined {
   const { descriptor } = range;
   const { version, confVersion } = descriptor.epoch;
@@ -45,7 +44,7 @@ export function splitRefusal(command: SplitCommand, range: Splittable): ServiceE
   return placeRefusal(command.at, range) ?? wrongSplit(descriptor, misfit(descriptor, command));
 }
 
-/** Why the range cannot be split at a place now, whatever the ids; undefined when it can. */
+/** Why the range cannot be split at this place now, whatever the ids; undefined if it can. */
 export function placeRefusal(at: Uint8Array, { descriptor, conf }: Splittable): ServiceError | undefined {
   const { rangeId } = descriptor;
   if (isJoint(conf)) {
@@ -66,7 +65,7 @@ function misplaced(descriptor: RangeDescriptor, at: Uint8Array): string | undefi
   return isBorder(at) ? undefined : 'the key is within the records of a lock or of a lease, or in no key space';
 }
 
-/** SP2: whether the ids given out fit the range. */
+/** SP2: checks that the allocated ids fit the range. */
 function misfit({ rangeId, replicas }: RangeDescriptor, command: SplitCommand): string | undefined {
   if (command.childId === rangeId) return 'the child needs an id of its own';
   const nodes = new Set(command.replicas.map(({ nodeId }) => nodeId));
@@ -78,7 +77,7 @@ function misfit({ rangeId, replicas }: RangeDescriptor, command: SplitCommand): 
   return fits ? undefined : 'there must be one new replica id for each of its nodes';
 }
 
-/** The child begins as the range was: with its revision, its time, and all that it remembers (design §7 ▸). */
+/** The child begins as the range was: with its revision, its time, and all remembered outcomes (design §7 ▸). */
 export function split(
   range: RangeFields,
   command: SplitCommand,
@@ -109,11 +108,11 @@ function splitDescriptors(descriptor: RangeDescriptor, command: SplitCommand): S
   const both = { ...descriptor, epoch, revisionSource: 'master' } as const;
   const idAt = childReplicaIds(descriptor, command);
   const replicas = descriptor.replicas.map((replica) => ({ ...replica, replicaId: idAt(replica.replicaId) }));
-  const border = Buffer.from(at); // The command's is a slice of a log entry.
+  const border = Buffer.from(at); // The command's key is a slice of a log entry.
   return { left: { ...both, end: border }, right: { ...both, rangeId: childId, start: border, replicas } };
 }
 
-/** The child begins as the range was: with its revision and its time, and a log of its own. */
+/** The child begins with the range's revision and time, and a log of its own. */
 function childMeta(range: RangeFields, command: SplitCommand, right: RangeDescriptor): RangeMeta {
   const { revision, compactRevision, rangeTimeMs, wallMs, conf, descriptor } = range;
   return {
