@@ -1,11 +1,9 @@
-/** Thrown for a broken invariant. Nothing catches it: the process stops rather than go on with wrong state. */
+/** Thrown for a broken invariant. Nothing catches it: the process stops instead of continuing with wrong state. */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError';
 }
 
-/**
- * Stops the caller when an invariant does not hold. `message` says which invariant, with its number where it has one.
- */
+/** Throws if an invariant does not hold. `message` names the invariant, with its number if it has one. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new InvariantError(message);
 }

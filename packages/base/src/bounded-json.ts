@@ -1,14 +1,14 @@
-/** Deeper than anything that is sent here, and shallow enough for code that walks a value by recursion. */
+/** Deeper than anything that clients send, and shallow enough for code that walks a value by recursion. */
 export const JSON_DEPTH_MAX = 32;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Parses JSON of strangers, whose length the caller has bounded. Deep nesting is refused by a scan before anything is
- * built: 256 KiB of brackets hold up everything else for some tens of ms or more.
+ * Parses JSON from strangers. The caller has bounded the length. A scan refuses deep nesting before anything is built:
+ * 256 KiB of brackets would block everything else for some tens of ms or more.
  *
- * @throws SyntaxError for what is no JSON, or is nested deeper than `depthMax`.
+ * @throws SyntaxError for text that is not JSON, or is nested deeper than `depthMax`.
  */
 export function parseBoundedJson(text: string, depthMax = JSON_DEPTH_MAX): unknown {
   let depth = 0;
@@ -24,7 +24,8 @@ export function parseBoundedJson(text: string, depthMax = JSON_DEPTH_MAX): unkno
 }
 
 /**
- * Where a string that begins here has its last quote; the end of the text when it has none, which `JSON.parse` refuses.
+ * Returns the place of the last quote of a string that begins here; the end of the text if there is none, which
+ * `JSON.parse` refuses.
  */
 function endOfString(text: string, begin: number): number {
   for (let at = begin + 1; at < text.length; at++) {

@@ -22,18 +22,21 @@ export interface Clock {
 }
 
 /**
- * By how much the rate of any machine's clock may be off, in percent, either way. All that relies on two clocks
+ * The assumed error of any machine's clock rate, in percent, in either direction. Everything that relies on two clocks
  * agreeing about a span of time assumes this and no less (docs/decisions/0010-clock-drift.md).
  */
 export const CLOCK_DRIFT_PERCENT = 5;
 
 /**
- * By how much the rates of two clocks may differ, in percent of the faster one, both of them off. A span S on the
- * faster clock is at least S * (1 - d) / (1 + d) on the slower, which is above S * (1 - 2d), with d the drift.
+ * The largest difference between the rates of two clocks, in percent of the faster one, when both are off. A span S on
+ * the faster clock is at least S * (1 - d) / (1 + d) on the slower, which is above S * (1 - 2d), with d the drift.
  */
 export const CLOCK_DIFFERENCE_PERCENT = 2 * CLOCK_DRIFT_PERCENT;
 
-/** How long, on one's own clock, one may rely on what lasts `ms` on somebody else's and began there no earlier. */
+/**
+ * A remote promise lasts `ms` on the remote clock, and began there no earlier than the local span. Returns how long the
+ * local clock may rely on it.
+ */
 export function safeSpanMs(ms: number): number {
   return ms * (1 - CLOCK_DIFFERENCE_PERCENT / 100);
 }

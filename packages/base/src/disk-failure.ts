@@ -1,12 +1,12 @@
 const FULL_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
-/** LevelDB hands on no more than the system's words. */
+/** LevelDB only passes on the system's message. */
 const FULL_WORDS = /No space left on device|Disk quota exceeded/;
 
 export const DISK_FULL_ADVICE = 'the disk is full: free space, then restart the node';
 
 /**
- * A disk did not do what was asked of it: it is full, or failed. It is never asked again, as the kernel may have
- * dropped the data; the process must end, and may be started again.
+ * A disk did not do what was asked of it: it is full, or failed. The operation is never repeated, because the kernel
+ * may have dropped the data; the process must end, and may be restarted.
  */
 export class DiskFailedError extends Error {
   override readonly name = 'DiskFailedError';

@@ -27,7 +27,7 @@ export interface DiskFile {
   /** Makes the contents written so far durable (fdatasync), then calls `done`. */
   sync(done: (error: Error | null) => void): void;
   /**
-   * `write` and then `sync` of what it wrote, as one step where the platform has one; then calls `done`. Only the
+   * `write` and then `sync` of the written bytes, as one step where the platform has one; then calls `done`. Only the
    * bytes written by this call are certain to be durable then.
    */
   writeSynced(position: number, chunks: readonly Uint8Array[], done: (error: Error | null) => void): void;

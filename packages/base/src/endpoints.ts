@@ -2,11 +2,11 @@ import { ServiceError } from './errors.ts';
 import { formatAddress, parseAddress } from './options/types.ts';
 import { escapeHidden } from './terminal-text.ts';
 
-/** Where a client connects to. */
+/** The addresses of a client's servers. */
 export interface Endpoints {
-  /** `host:port` each, once, in the order given. */
+  /** `host:port` each, without duplicates, in the given order. */
   readonly addresses: readonly string[];
-  /** What their schemes say: TLS for `https://`, plain text for `http://`. Undefined: none has one. */
+  /** From their schemes: TLS for `https://`, plain text for `http://`. Undefined: none has a scheme. */
   readonly tls: boolean | undefined;
 }
 
@@ -47,7 +47,7 @@ export function readEndpoints(texts: readonly string[]): Endpoints {
   return { addresses: [...addresses], tls };
 }
 
-/** For what cannot speak TLS. @throws ServiceError INVALID_ARGUMENT also for `https://`. */
+/** For callers without TLS. @throws ServiceError INVALID_ARGUMENT also for `https://`. */
 export function readPlainEndpoints(texts: readonly string[], who: string): readonly string[] {
   const { addresses, tls } = readEndpoints(texts);
   if (tls !== true) return addresses;
@@ -57,7 +57,7 @@ export function readPlainEndpoints(texts: readonly string[], who: string): reado
 }
 
 const TLS_OF: Readonly<Record<string, boolean>> = { http: false, https: true };
-/** Schemes are compared as they are written everywhere, in lower case. */
+/** Schemes are matched in lower case, as they are usually written. */
 const ENDPOINT = /^(?:([A-Za-z][A-Za-z0-9+.-]*):\/\/)?(.*?)\/?$/;
 
 function invalid(problem: string): ServiceError {

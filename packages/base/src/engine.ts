@@ -6,8 +6,8 @@ export interface Row {
 }
 
 /**
- * What a row holds, in the form in which it is worked with: its bytes are made when they are wanted, if they ever are.
- * It never changes, and `encode` gives the same bytes each time.
+ * A row's contents in the form in which code uses them: the bytes are made only when needed. It never changes, and
+ * `encode` returns the same bytes each time.
  */
 export interface Unencoded {
   encode(): Bytes;
@@ -32,12 +32,12 @@ export interface EngineView {
   release(): void;
 }
 
-/** What the rows of some spans are to be replaced by. */
+/** The replacement of all rows of some spans. */
 export interface Rebuild {
   readonly spans: readonly Span[];
   /**
-   * Outside the spans, in a resident key space. On disk from before the first old row goes until the last new one is
-   * there.
+   * Outside the spans, in a resident key space. On disk from before the first old row is deleted until the last new one
+   * is there.
    */
   readonly marker: Row;
   /**
@@ -45,21 +45,21 @@ export interface Rebuild {
    * called when they are.
    */
   readonly withMarker?: { readonly rows: readonly Row[]; readonly written: () => void };
-  /** All that the spans will hold, in any order. Read once, behind the marker. */
+  /** All rows that the spans will hold, in any order. Read once, after the marker is written. */
   readonly rows: AsyncIterable<readonly Row[]>;
   /** Called in the step in which the new rows become visible. */
   readonly replaced: () => void;
-  /** Called now and then while the work gets on. */
+  /** Called repeatedly while the work makes progress. */
   readonly progress: () => void;
-  /** What the process stops with when `cause` comes in between. */
+  /** The error with which the process stops if `cause` interrupts the work. */
   readonly failure: (cause: unknown) => Error;
 }
 
-/** E5. Its name is `from`, and `to` behind it. */
+/** E5. Its name is `from` followed by `to`. */
 export interface Link {
   readonly from: string;
   readonly to: string;
-  /** What it is found by as long as it waits for its key: a name that whoever links `to` has looked up already. */
+  /** The key under which it is found while it waits for its own: a name that the caller has looked up already. */
   readonly under: string;
 }
 
@@ -83,7 +83,7 @@ export interface Engine {
   getResident(name: string): ResidentValue | undefined;
   putResident(name: string, value: ResidentValue): void;
   deleteResident(name: string): void;
-  /** Puts a link. `isNew`: the caller knows that there is none. */
+  /** Puts a link. `isNew`: the caller knows that there is none yet. */
   link(link: Link, isNew: boolean): void;
   unlink(link: Link): void;
   isLinked(link: Link): boolean;
@@ -105,11 +105,11 @@ export interface Engine {
   clearSpan(span: Span): Promise<void>;
 
   /**
-   * Replaces all rows of some spans, in steps of bounded size between which everything else goes on. Until the new rows
-   * are visible the spans read as empty and must not be changed; checkpoints leave them alone. Durable when it
-   * resolves. Not atomic on disk: after a crash, whoever finds the marker calls it again before anything reads the
-   * spans. A failure is the engine's (the process should stop); while the engine is being closed it rejects without
-   * one, and the marker stays.
+   * Replaces all rows of some spans, in steps of bounded size between which all other work continues. Until the new
+   * rows are visible the spans read as empty and must not be changed; checkpoints ignore them. Durable when it
+   * resolves. Not atomic on disk: after a crash, a caller that finds the marker calls `rebuild` again before anything
+   * reads the spans. A failure is the engine's (the process should stop); while the engine is being closed it rejects
+   * without one, and the marker stays.
    */
   rebuild(plan: Rebuild): Promise<void>;
 
@@ -119,7 +119,7 @@ export interface Engine {
    */
   onCheckpoint(hook: () => void): () => void;
   /**
-   * Writes everything changed before this call to disk in one synced batch. Calls made while one is under way share
+   * Writes everything changed before this call to disk in one synced batch. Calls made while one is in progress share
    * the next one. Resolves when durable.
    */
   checkpoint(): Promise<void>;

@@ -39,9 +39,10 @@ export const ERROR_TABLE = {
   DEADLINE_EXCEEDED: { grpc: 4, retry: 'no' },
   CANCELED: { grpc: 1, retry: 'no' },
   UNIMPLEMENTED: { grpc: 12, retry: 'no' },
-  // Sent, and the answer is lost: it may have been applied. Never reported as failed.
+  // Sent, but the answer is lost: the request may have been applied. Never reported as failed.
   UNKNOWN_OUTCOME: { grpc: 2, retry: 'sameRequest' },
-  // It was applied, and its result is lost for good: too large to send or to keep, or not remembered in every range.
+  // The request was applied, and its result is lost for good: too large to send or to keep, or not remembered in every
+  // range.
   RESULT_LOST: { grpc: 2, retry: 'no' },
   // Node and cluster.
   WRONG_CLUSTER: { grpc: 9, retry: 'no' },
@@ -60,7 +61,7 @@ export function isErrorCode(text: string): text is ErrorCode {
  * revision).
  */
 export class ServiceError extends Error {
-  /** As the SDK exports it. */
+  /** The name under which the SDK exports it. */
   override readonly name = 'RemoraError';
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
@@ -90,7 +91,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** The error itself when it is expected, otherwise an `INTERNAL` one that keeps it as its cause. */
+/** Returns the error itself if it is expected, otherwise an `INTERNAL` one that keeps it as its cause. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const message = error instanceof Error ? error.message : String(error);

@@ -1,13 +1,13 @@
-/** Aborted with the first of several signals, and for its reason. */
+/** A signal that aborts with the first of several signals, and with its reason. */
 export interface JoinedSignal {
   readonly signal: AbortSignal;
-  /** Nobody needs it any more: the others know nothing of it from then on. */
+  /** The signal is no longer needed: removes it from the others. */
   letGo(): void;
 }
 
 /**
- * As `AbortSignal.any`, whose signals Node 20 keeps in memory, once somebody listens to them, for as long as any of
- * `signals` lives: that of a node that runs for months.
+ * Like `AbortSignal.any`. In Node 20 the signals of that function stay in memory, once they have a listener, for as
+ * long as any of `signals` lives: months in the case of a node.
  */
 export function joinSignals(signals: readonly AbortSignal[]): JoinedSignal {
   const joined = new AbortController();

@@ -1,16 +1,16 @@
 import { type Bytes, utf8 } from './bytes.ts';
 
-/** Bytes in JSON: text where they are UTF-8, otherwise marked as what they are. */
+/** Bytes in JSON: as text if they are UTF-8, otherwise as marked base64. */
 export type JsonBytes = string | { readonly base64: string };
 
-/** Half of a pair, which has no UTF-8 form. */
+/** Half of a surrogate pair, which has no UTF-8 form. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 export function jsonBytes(bytes: Bytes): JsonBytes {
   return utf8Text(bytes) ?? { base64: Buffer.from(bytes).toString('base64') };
 }
 
-/** What `jsonBytes` made; undefined for anything else. */
+/** The inverse of `jsonBytes`; undefined for anything else. */
 export function fromJsonBytes(value: unknown): Bytes | undefined {
   if (typeof value === 'string') return LONE_SURROGATE.test(value) ? undefined : utf8(value);
   if (typeof value !== 'object' || value === null || Object.keys(value).length !== 1) return undefined;
@@ -19,7 +19,7 @@ export function fromJsonBytes(value: unknown): Bytes | undefined {
   return Buffer.from(base64, 'base64');
 }
 
-/** The text that the bytes are in UTF-8; undefined when they are none. */
+/** The text whose UTF-8 form the bytes are; undefined if they are not UTF-8. */
 export function utf8Text(bytes: Bytes): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -42,7 +42,7 @@ export interface Histogram {
   labels(...values: readonly string[]): Histogram;
 }
 
-/** From 100 µs to 10 s: what a request in a cluster takes, from a read in memory to a deadline. */
+/** From 100 µs to 10 s: the range of a request's duration, from a read in memory to a deadline. */
 export const LATENCY_BUCKETS_SECONDS: readonly number[] = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];

@@ -14,17 +14,17 @@ import { ServiceError } from './errors.ts';
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 const START_BYTES = 256;
-/** A larger buffer is given back when the next message begins. */
+/** A larger buffer is released when the next message begins. */
 const KEEP_BYTES = 1 << 22;
-/** Written in place; what is longer, by the platform. */
+/** Text up to this length is written in place; longer text, by the platform. */
 const SHORT_TEXT = 0x20;
-/** However its characters are encoded, the length fits into a byte. */
+/** The length of the encoded text fits into a byte, whatever its characters. */
 const MEDIUM_TEXT = 85;
 const SHORT_BYTES = 24;
 
-/** A part of a message that writes itself, in the place of the lists that say the same. */
+/** A part of a message that writes itself, instead of equivalent lists. */
 export abstract class Packable {
-  /** About how many bytes it takes: exact for what makes messages large. */
+  /** The approximate number of its bytes: exact for what makes messages large. */
   abstract readonly size: number;
   abstract pack(out: Packer): void;
 }
@@ -39,31 +39,31 @@ export class Packer {
     this.#view = viewOf(this.#target);
   }
 
-  /** How much is written. */
+  /** The number of bytes written. */
   get length(): number {
     return this.#at;
   }
 
-  /** Begins anew, behind the given number of bytes, which are the caller's to fill. */
+  /** Begins a new message behind the given number of bytes, which the caller fills. */
   begin(at = 0): void {
     if (this.#target.length > KEEP_BYTES) this.#use(Buffer.allocUnsafeSlow(START_BYTES));
     this.#at = at;
     this.#reserve(0);
   }
 
-  /** A copy of all that is written. */
+  /** A copy of everything written. */
   copy(): Buffer {
     const out = Buffer.allocUnsafe(this.#at);
     this.#target.copy(out, 0, 0, this.#at);
     return out;
   }
 
-  /** What is written, without a copy: it stays as it is until the writer begins anew. */
+  /** What is written, without a copy: valid until the next message begins. */
   view(): Buffer {
     return this.#target.subarray(0, this.#at);
   }
 
-  /** A byte as it is: the version of a format. */
+  /** Writes a byte as it is: the version of a format. */
   byte(value: number): void {
     this.#reserve(1);
     this.#target[this.#at++] = value;
@@ -95,7 +95,7 @@ export class Packer {
   }
 
   /**
-   * Of 64 bits, with its sign: more would be cut off, and be another number.
+   * Writes a signed 64-bit integer: a larger one would be truncated to another number.
    *
    * @throws ServiceError INVALID_ARGUMENT for one that does not fit.
    */
@@ -120,7 +120,7 @@ export class Packer {
     this.#at = at + length;
   }
 
-  /** A part that is packed already. */
+  /** Writes a part that is packed already. */
   packed(bytes: Bytes): void {
     this.#reserve(bytes.length);
     this.#target.set(bytes, this.#at);
@@ -245,7 +245,7 @@ export class Packer {
     }
   }
 
-  /** False, and nothing is written, if the text is not ASCII. */
+  /** Returns false and writes nothing if the text is not ASCII. */
   #asciiText(text: string): boolean {
     const { length } = text;
     this.#reserve(length + 1);
@@ -261,7 +261,7 @@ export class Packer {
     return true;
   }
 
-  /** Where the text begins is known before its length in bytes is. */
+  /** The start of the text is known before its length in bytes is. */
   #mediumText(text: string): void {
     this.#reserve(2 + 3 * text.length);
     const length = this.#target.write(text, this.#at + 2, 'utf8');

@@ -1,6 +1,8 @@
-/** Names for processes of this machine that still mean the same process after its id was given to another one. */
+/** Identities of this machine's processes that stay valid after the id was reused. */
 
-/** Tells a process from all others, also from one that was given its id later. Text is empty where it is not known. */
+/**
+ * Distinguishes a process from all others, also from later ones with the same id. Text is empty where it is not known.
+ */
 export interface ProcessIdentity {
   readonly host: string;
   /** From one start of the machine to the next. */
@@ -8,14 +10,14 @@ export interface ProcessIdentity {
   /** The space in which process ids are unique. Each container has its own. */
   readonly space: string;
   readonly pid: number;
-  /** When it started, in whatever the system counts. */
+  /** When the process started, in the system's own unit. */
   readonly start: string;
 }
 
-/** A command: its first process, and what that started and did not leave its session. */
+/** A command: its first process, and the processes started by it that did not leave its session. */
 export interface CommandIdentity extends ProcessIdentity {
-  /** The session that it is in; the same as `pid` where the command has a session of its own. */
+  /** The command's session; equal to `pid` if the command has a session of its own. */
   readonly session: number;
-  /** An entry of its environment, `NAME=value`, that no other process's has; empty: none. */
+  /** An entry of its environment, `NAME=value`, that no other process has; empty: none. */
   readonly mark: string;
 }

@@ -1,4 +1,4 @@
-/** Chance, as a port: the simulator seeds it, production uses the system's. */
+/** Randomness, as a port: the simulator seeds it, production uses the system's. */
 export interface Random {
   /** A uniform integer in `[0, bound)`; `bound` is a safe integer above 0. */
   int(bound: number): number;
@@ -7,7 +7,7 @@ export interface Random {
 }
 
 const HEX_DIGITS = Buffer.from('0123456789abcdef');
-/** Where the two digits of each byte of a GUID stand; the dashes stay where they are. */
+/** Positions of the two digits of each byte in a GUID; the dashes stay where they are. */
 const GUID_PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
 const guidText = Buffer.from('00000000-0000-0000-0000-000000000000');
 
@@ -30,8 +30,8 @@ const COUNTER_DIGITS = 12;
 const [ZERO, NINE, A, F] = [0x30, 0x39, 0x61, 0x66] as const;
 
 /**
- * GUIDs that come one after the other (version 8 of RFC 9562): 74 random bits name the series, a counter of 48 bits its
- * members. They are as unique as random ones and cost a fraction; whoever knows one can tell the next.
+ * GUIDs in series (version 8 of RFC 9562): 74 random bits name the series, a counter of 48 bits its members. They are
+ * as unique as random ones and cost a fraction. But from one of them the next can be predicted.
  */
 export class GuidSeries {
   readonly #text: Buffer;
@@ -44,7 +44,7 @@ export class GuidSeries {
 
   next(): string {
     const text = this.#text;
-    // From the last digit on, until one needs not carry.
+    // From the last digit on, while there is a carry.
     for (let place = text.length - 1; place >= text.length - COUNTER_DIGITS; place--) {
       const digit = text[place] ?? ZERO;
       text[place] = digit === NINE ? A : digit === F ? ZERO : digit + 1;

@@ -1,12 +1,12 @@
 import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
 
-/** How often one kind of event is logged. */
+/** The interval between two log lines for one kind of event. */
 const EVERY_MS = 60_000;
 
 /**
- * Warns of events that strangers can cause as often as they like: each kind once a minute, with how many of it were not
- * logged since. Kinds come from a small closed set.
+ * Warns of events that strangers can cause as often as they like: each kind once a minute, with the number of events
+ * since the last line. Kinds come from a small closed set.
  */
 export class RareLog {
   readonly #clock: Pick<Clock, 'monotonicMs'>;

@@ -1,6 +1,6 @@
 export interface TokenBucketOptions {
   readonly ratePerSecond: number;
-  /** Tokens that gather while nobody takes any; at least 1. */
+  /** The largest number of tokens that accumulate; at least 1. */
   readonly burst: number;
 }
 

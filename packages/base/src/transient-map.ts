@@ -3,13 +3,13 @@ const SLOTS_MIN = 256;
 const SLOTS_MAX = 16_384;
 
 /**
- * A map for values that come and go by the thousand, under ids that count up: a ring of slots for the many that leave
- * soon, and an ordinary map for the few that are still there when the ring comes round to their slot. How many there
- * may be is its user's to bound.
+ * A map for values that come and go by the thousand, under ids that count up. A ring of slots holds the many that leave
+ * soon; an ordinary map holds the few that are still there when the ring returns to their slot. The user of the map
+ * bounds the number of values.
  *
- * An ordinary map for all of them costs more than what is in it. Whenever it grows, shrinks or sheds deleted places it
- * leaves behind a table that still names what was in it then; such a table soon lies in the old generation, from where
- * it keeps all that alive, needed or not, until the next full collection.
+ * An ordinary map for all of them costs more than its contents. Whenever it grows, shrinks or drops deleted places it
+ * leaves a table behind that still refers to its former contents. Such a table soon moves to the old generation of the
+ * garbage collector, and keeps those values alive until the next full collection.
  */
 export class TransientMap<Value extends object> {
   #ids: number[] = [];
@@ -41,7 +41,7 @@ export class TransientMap<Value extends object> {
     return this.#ids[slot] === id ? this.#values[slot] : this.#longLived.get(id);
   }
 
-  /** Whether it was there. */
+  /** Returns whether it was there. */
   delete(id: number): boolean {
     const slot = id % this.#ids.length;
     if (this.#ids[slot] === id && this.#values[slot] !== undefined) this.#values[slot] = undefined;

@@ -57,7 +57,7 @@ abstract class Tally {
 }
 
 interface NamedValue {
-  /** Where it is not the metric's. */
+  /** Differs from the metric's own name in some cases. */
   readonly metricName?: string;
   readonly labels: Labels;
   readonly value: number;
@@ -71,7 +71,7 @@ export class FastCounter extends Tally implements Counter {
     super(definition);
     const { labels = [] } = definition;
     this.#series = new SeriesTable(labels, () => new CounterSeries());
-    // Without labels there is one from the beginning.
+    // Without labels there is one series from the beginning.
     if (labels.length === 0) this.#series.of([]);
   }
 
@@ -137,7 +137,7 @@ export class FastHistogram extends Tally implements Histogram {
 
 class HistogramSeries implements Histogram {
   readonly #bounds: readonly number[];
-  /** Of each bucket alone; the last one is of what is above all bounds. */
+  /** Counts of each bucket alone; the last one is for values above all bounds. */
   readonly counts: number[];
   sum = 0;
 
@@ -159,7 +159,7 @@ class HistogramSeries implements Histogram {
   }
 }
 
-/** The labels of a series are bound; its type has them because those of the whole metric are. */
+/** The labels of a series are already bound. Its type has them because the whole metric's type does. */
 export function boundTwice(): never {
   throw new TypeError('the labels of this metric are bound already');
 }

@@ -4,5 +4,7 @@
  */
 export const OWN_DIR_MODE = 0o700;
 export const OWN_FILE_MODE = 0o600;
-/** Of a process that has files written by others: LevelDB chooses 0644 and leaves the rest to the umask. */
+/**
+ * For a process some of whose files are written by libraries: LevelDB chooses 0644 and leaves the rest to the umask.
+ */
 export const OWN_UMASK = 0o077;

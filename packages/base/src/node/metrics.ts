@@ -1,5 +1,5 @@
-// M1. Asking twice for one name gives the same metric, so that each part of a process may declare what it counts;
-//     asking for it with another type or other labels is a broken invariant.
+// M1. A repeated definition returns the same metric, so that each part of a process may declare what it counts; a
+//     definition with another type or other labels is a broken invariant.
 // M2. A hot path costs one addition: bound label values are resolved once, by `labels`.
 import { collectDefaultMetrics, type Metric, Gauge as PromGauge, Registry } from 'prom-client';
 import { assert } from '../assert.ts';
@@ -14,9 +14,9 @@ import {
 } from '../metrics.ts';
 import { boundTwice, FastCounter, FastHistogram } from './fast-metrics.ts';
 
-/** Metrics that can be shown to Prometheus. */
+/** Metrics that Prometheus can read. */
 export interface MetricsRegistry extends Metrics {
-  /** The content type of what `render` gives. */
+  /** The content type of `render`'s result. */
   readonly contentType: string;
   /** Everything counted so far, in Prometheus' text format. */
   render(): Promise<string>;
@@ -76,7 +76,7 @@ class PromMetrics implements MetricsRegistry {
   }
 
   #register<Tally extends FastCounter | FastHistogram>(tally: Tally): Tally {
-    // All that a registry asks of a metric is its name and `get`; the type has what counts as well.
+    // A registry only uses a metric's name and `get`; the type also has the methods that count.
     this.#registry.registerMetric(tally as unknown as Metric<string>);
     return tally;
   }
@@ -98,7 +98,7 @@ class PromMetrics implements MetricsRegistry {
   }
 }
 
-// prom-client's own `labels` gives an object without `labels`; binding twice is refused by its types and by this.
+// prom-client's own `labels` returns an object without `labels`; the types and this function refuse to bind twice.
 function bindGauge(metric: PromGauge): Gauge {
   return {
     set: (value) => metric.set(value),

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts';
 
-/** Node fires a timer with a longer delay at once, so longer ones are waited for in pieces. */
+/** Node fires a timer with a longer delay at once, so longer delays are waited for in pieces. */
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
 /**

@@ -15,7 +15,7 @@ export interface NodeDiskOptions {
 }
 
 /**
- * Only there does a write to a file that was opened with O_DSYNC reach the medium, as after fdatasync (macOS: its
+ * Only on Linux does a write to a file that was opened with O_DSYNC reach the medium, as after fdatasync (macOS: its
  * cache).
  */
 const HAS_SYNCED_WRITES = process.platform === 'linux';
@@ -70,7 +70,7 @@ function isNotFound(error: unknown): boolean {
 class NodeFile implements DiskFile {
   readonly #handle: fs.promises.FileHandle;
   readonly #fd: number;
-  /** Undefined: decided by what syncs in place took lately. */
+  /** Undefined: decided by the duration of recent syncs in place. */
   readonly #inPlace: boolean | undefined;
   readonly #place = new SyncPlace();
   /** The same file, opened so that each write is synced when it returns. Undefined before its first use. */
@@ -112,8 +112,8 @@ class NodeFile implements DiskFile {
       fs.fdatasync(this.#fd, done);
       return;
     }
-    // In the next turn of the loop. What was sent in this one is on its way by then and worked on elsewhere meanwhile;
-    // and a caller that writes again when called back does not keep the loop from everything else.
+    // In the next turn of the loop. By then the messages of this turn are on their way, and others work on them. And a
+    // caller that writes again in its callback does not block everything else.
     setImmediate(() => {
       const startMs = performance.now();
       const failure = attempt(() => fs.fdatasyncSync(this.#fd));
@@ -129,7 +129,7 @@ class NodeFile implements DiskFile {
     }
     this.#place.pooled();
     try {
-      // By its descriptor: whatever its name is by now, it is this file.
+      // Opened by its descriptor: this is the file, whatever its name is by now.
       this.#syncedFd ??= fs.openSync(`/proc/self/fd/${this.#fd}`, fs.constants.O_WRONLY | fs.constants.O_DSYNC);
     } catch {
       writeThenSync(this, position, chunks, done); // no /proc, or no descriptor left
@@ -199,7 +199,7 @@ function writeAllSync(fd: number, position: number, chunks: readonly Uint8Array[
   }
 }
 
-/** What is left of `chunks` after their first `count` bytes: a write may stop short. */
+/** The rest of `chunks` after their first `count` bytes: a write may stop early. */
 function withoutFirst(chunks: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   let left = count;
   for (let i = 0; i < chunks.length; i++) {

@@ -3,16 +3,16 @@ import { assert } from '../assert.ts';
 import type { Random } from '../random.ts';
 
 const POOL_BYTES = 4096;
-/** Longer ones are worth a call of their own. */
+/** Requests for more bytes make a call of their own. */
 const POOLED_BYTES_MAX = 64;
 const WIDE = 2 ** 53;
 
-/** The system's cryptographic generator, drawn from in blocks so that one number or id costs no system call. */
+/** The system's cryptographic generator, read in blocks so that one number or id costs no system call. */
 export function nodeRandom(): Random {
   const pool = Buffer.alloc(POOL_BYTES);
   let used = POOL_BYTES;
 
-  /** Where the next `length` bytes of the pool are, that nobody has had yet. */
+  /** Returns the place of the next `length` unused bytes of the pool. */
   function draw(length: number): number {
     if (used + length > POOL_BYTES) {
       randomFillSync(pool);
@@ -35,7 +35,7 @@ export function nodeRandom(): Random {
     const out = Buffer.allocUnsafe(length);
     const at = draw(length);
     pool.copy(out, 0, at, at + length);
-    // What was given out, a token perhaps, is not to be found in the pool later.
+    // Bytes that were returned, perhaps as a token, must not stay in the pool.
     pool.fill(0, at, at + length);
     return out;
   }

@@ -16,8 +16,8 @@ export interface PinoLoggerOptions {
 }
 
 /**
- * A logger that writes JSON lines (or readable ones). It writes synchronously: what was logged before a crash is
- * there. An `Error` under `error` or `err` is written with its stack and its causes.
+ * A logger that writes JSON lines (or readable ones). It writes synchronously, so records from before a crash are
+ * complete. An `Error` under `error` or `err` is written with its stack and its causes.
  */
 export function createPinoLogger(options: PinoLoggerOptions): Logger {
   const raw: DestinationStream = options.destination ?? pino.destination({ fd: 2, sync: true });
@@ -37,8 +37,8 @@ export function createPinoLogger(options: PinoLoggerOptions): Logger {
 const HIDDEN = new Set(['time', 'level', 'msg']);
 
 /**
- * `12:00:00.123 INFO message key=value ...`, with a stack on lines of its own. Names and messages of others are in it,
- * so it has nothing that a terminal would act upon (`escapeHidden`).
+ * `12:00:00.123 INFO message key=value ...`, with a stack on lines of its own. The text contains names and messages
+ * from others, so control characters of terminals are escaped (`escapeHidden`).
  */
 export function prettyLine(json: string): string {
   let record: Record<string, unknown>;

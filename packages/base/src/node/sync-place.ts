@@ -1,21 +1,20 @@
-/** Above this the loop is better not blocked: a few times the CPU that the thread pool would cost. */
+/** Above this duration the loop should not be blocked: a few times the CPU that the thread pool would cost. */
 const IN_PLACE_MS_MAX = 0.5;
 /**
- * What one sync counts for at most: a hiccup of the device, or a loop that lost its core, says nothing about the next
- * one.
+ * The maximum that one sync contributes: a single stall of the device or of the loop says nothing about the next sync.
  */
 const COUNTED_MS_MAX = 4 * IN_PLACE_MS_MAX;
-/** A device that takes so long would soon hold up heartbeats: one such sync is enough. */
+/** A device that takes this long would soon delay heartbeats: one such sync is enough. */
 const INTOLERABLE_MS = 20;
-/** Of the newest in the average: three or more of the last twenty have to be slow. */
+/** The weight of the newest sync in the average: three or more of the last twenty must be slow. */
 const WEIGHT = 0.05;
-/** So many go to the pool, then one in place tells whether the device is fast again. */
+/** After this many syncs in the pool, one in place shows whether the device is fast again. */
 const POOL_SYNCS = 256;
 
 /**
- * Where a file is synced: on the loop while that typically takes little longer than the hand-over to a thread and back,
- * in the thread pool when it would hold up the loop. Decided by what syncs in place took lately: in the pool a busy
- * loop would spoil the measurement.
+ * Decides where a file is synced: on the loop while that usually takes little longer than a thread's hand-over, in the
+ * thread pool when it would block the loop. The decision is based on recent syncs in place: in the pool, a busy loop
+ * would distort the measurement.
  */
 export class SyncPlace {
   #averageMs = 0;

@@ -1,6 +1,6 @@
 import { type Definitions, envName, kebabName, type OptionsSchema } from './schema.ts';
 
-/** How one option looks to a user, in every place where it can be set. */
+/** Describes one option for users, in every place where it can be set. */
 export interface OptionDescription {
   readonly option: string;
   /** With its placeholder: `--data-dir <path>`. */
@@ -8,14 +8,14 @@ export interface OptionDescription {
   /** Its key in a configuration file. */
   readonly key: string;
   readonly env: string;
-  /** As it would be written; undefined when there is none. */
+  /** The default as a user would write it; undefined if there is none. */
   readonly defaultText: string | undefined;
   readonly desc: string;
   readonly group: string;
   readonly isSwitch: boolean;
 }
 
-/** Describes every option of a schema, in its order: the material of `--help` and of the reference. */
+/** Describes every option of a schema, in its order: used by `--help` and by the reference. */
 export function describeOptions<D extends Definitions>(schema: OptionsSchema<D>): readonly OptionDescription[] {
   return Object.entries(schema.definitions).map(([option, definition]) => {
     const { type } = definition;

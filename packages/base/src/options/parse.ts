@@ -1,16 +1,16 @@
-// O1. Every value is checked where it comes in; what `parseOptions` returns is complete, consistent and frozen.
+// O1. Every value is checked at its source; the result of `parseOptions` is complete, consistent and frozen.
 // O2. A flag goes before the environment, the environment before the file, the file before the default.
-// O3. Nothing is ignored in silence: an unknown key is an error. Only foreign variables under the same prefix are
-//     left alone, unless one looks like a misspelt option.
-// O4. All problems are reported together, each with its source, its value and what would be right.
+// O3. Nothing is silently ignored: an unknown key is an error. The exception are foreign variables under the same
+//     prefix, unless one looks like a misspelt option.
+// O4. All problems are reported together, each with its source, its value and the correct form.
 import { type Definitions, envName, kebabName, type OptionsSchema, type OptionValues } from './schema.ts';
 import { suggest } from './suggest.ts';
 import type { OptionType, Reading } from './types.ts';
 
-/** So many letters apart, a variable under the same prefix is taken for another program's. */
+/** From this edit distance on, a variable under the same prefix belongs to another program. */
 const FOREIGN_DISTANCE = 3;
 
-/** What a parsed configuration file says; keys are in kebab-case, as the flags are. */
+/** The contents of a parsed configuration file; keys are in kebab-case, like the flags. */
 export interface OptionsFile {
   readonly path: string;
   readonly values: Readonly<Record<string, unknown>>;
@@ -19,19 +19,19 @@ export interface OptionsFile {
 }
 
 export interface OptionSources {
-  /** By option name in camelCase, as command line parsers give them; an array for a flag that was repeated. */
+  /** By option name in camelCase, as command line parsers return them; an array for a repeated flag. */
   readonly flags?: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly file?: OptionsFile | undefined;
 }
 
 export interface OptionProblem {
-  /** Where the value stands: `--log-level`, `REMORA_LOG_LEVEL`, `remora.yaml:3 (log-level)`. */
+  /** The place of the value: `--log-level`, `REMORA_LOG_LEVEL`, `remora.yaml:3 (log-level)`. */
   readonly source: string;
   readonly message: string;
 }
 
-/** The options are wrong: `problems` lists everything that is, and the message shows it, one line each. */
+/** The options are invalid: `problems` lists all problems, and the message shows them, one line each. */
 export class OptionsError extends Error {
   override readonly name = 'OptionsError';
   readonly problems: readonly OptionProblem[];
@@ -43,7 +43,7 @@ export class OptionsError extends Error {
 }
 
 /**
- * Puts a process's options together from their sources (O2) and checks them.
+ * Combines a process's options from their sources (O2) and checks them.
  * @throws {OptionsError} naming every wrong value, unknown key, missing value and broken relation.
  */
 export function parseOptions<D extends Definitions>(schema: OptionsSchema<D>, sources: OptionSources): OptionValues<D> {

@@ -1,14 +1,14 @@
 import type { OptionType } from './types.ts';
 
 /**
- * One option. With a `default` it always has a value; with `required` somebody must give it; with neither it may be
- * absent, and is `undefined` then.
+ * One option. With a `default` it always has a value; with `required` the user must set it; with neither it may be
+ * absent, and is then `undefined`.
  */
 export interface OptionDefinition<T> {
   readonly type: OptionType<T>;
   readonly default?: T;
   readonly required?: true;
-  /** What it does, in a sentence or two; with what to keep in mind when changing it. */
+  /** What the option does, in a sentence or two; with a warning about changes. */
   readonly desc: string;
   /** Heading under which `--help` lists it. */
   readonly group?: string;
@@ -27,16 +27,16 @@ export type OptionValues<D extends Definitions> = {
 
 /** A condition that ties several options together, checked once all of them are known. */
 export interface Relation<D extends Definitions> {
-  /** The options it is about; the first is the one to blame. */
+  /** The options of the condition; the first one is reported. */
   readonly between: readonly (keyof D & string)[];
   holds(values: OptionValues<D>): boolean;
   /** Completes "--first must ...". */
   readonly must: string;
 }
 
-/** Everything there is to say about a process's options, in one place. */
+/** Everything about a process's options, in one place. */
 export interface OptionsSchema<D extends Definitions> {
-  /** Begins every environment variable: `REMORA` gives `REMORA_DATA_DIR`. */
+  /** The prefix of every environment variable: `REMORA` leads to `REMORA_DATA_DIR`. */
   readonly envPrefix: string;
   readonly definitions: D;
   readonly relations: readonly Relation<D>[];

@@ -1,6 +1,6 @@
 /**
- * The candidate that `word` was most likely meant to be; undefined when none is within `distanceMax`: a third of the
- * word unless given, as with more than that wrong it is another word.
+ * The candidate that `word` was most likely meant to be; undefined if none is within `distanceMax`. Its default is a
+ * third of the word: with more errors it is another word.
  */
 export function suggest(
   word: string,
@@ -10,7 +10,7 @@ export function suggest(
   let best: string | undefined;
   let bestDistance = distanceMax + 1;
   for (const candidate of candidates) {
-    // Lengths differ by no more than the distance, and long words would take long.
+    // Lengths differ by at most the distance, and long words would take long.
     if (Math.abs(candidate.length - word.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {

@@ -1,7 +1,7 @@
-/** What reading one value came to: the value, or what would have been right, to stand after "expected". */
+/** The result of reading one value: the value, or a text that follows "expected" in the error. */
 export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly expected: string };
 
-/** How one option's value is written, read and shown. Every type reads what it shows. */
+/** How one option's value is written, read and shown. Every type can read what it shows. */
 export interface OptionType<T> {
   /** Stands for the value in usage lines: `--data-dir <path>`. Empty for a switch, which needs no value. */
   readonly placeholder: string;
@@ -63,7 +63,7 @@ export function bool(): OptionType<boolean> {
 export interface StringRules {
   readonly placeholder?: string;
   readonly maxLength?: number;
-  /** What the whole text must match, and how to say so: "letters, digits and dashes". */
+  /** A pattern for the whole text, and its description: "letters, digits and dashes". */
   readonly pattern?: { readonly regex: RegExp; readonly says: string };
 }
 
@@ -229,7 +229,7 @@ export function address(): OptionType<Address> {
   };
 }
 
-/** Reads `host:port`, IPv6 hosts in brackets; undefined when it is not that or the port is outside 1 to 65535. */
+/** Reads `host:port`, IPv6 hosts in brackets; undefined for anything else, or a port outside 1 to 65535. */
 export function parseAddress(text: string): Address | undefined {
   const match = /^(?:\[([0-9a-fA-F:.%\w]+)\]|([^\s:[\]/,=@?#]+)):(\d{1,5})$/.exec(text.trim());
   const host = match?.[1] ?? match?.[2];
@@ -241,7 +241,7 @@ export function formatAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The types that are numbers in the end; `plainInFile` says whether a file may give the number itself. */
+/** The types whose values are numbers; `plainInFile` says whether a file may contain the number itself. */
 function numeric(
   placeholder: string,
   expected: string,

@@ -21,7 +21,7 @@ export interface SimDiskOptions {
   /** Makes writes and syncs take time: up to `latencyMs` each. Without it they are called back in a microtask. */
   readonly clock?: Clock;
   readonly latencyMs?: number;
-  /** The sum of all file sizes may not pass this: beyond, writes fail with `ENOSPC`. */
+  /** The limit for the sum of all file sizes: beyond it, writes fail with `ENOSPC`. */
   readonly capacityBytes?: number;
 }
 
@@ -129,12 +129,12 @@ export class SimDisk implements Disk {
     this.#failures = [];
   }
 
-  /** The next write or sync fails. A failed write may have put down a part of its bytes. */
+  /** The next write or sync fails. A failed write may have written a part of its bytes. */
   failNext(operation: 'write' | 'sync', code = 'EIO'): void {
     this.#failures.push({ operation, error: systemError(code, `${operation} failed`) });
   }
 
-  /** Forgets failures that were asked for and have not come up. */
+  /** Cancels failures from `failNext` that have not occurred yet. */
   repair(): void {
     this.#failures = [];
   }
@@ -163,14 +163,14 @@ export class SimDisk implements Disk {
   }
 
   /**
-   * What would be left of a file if the machine lost power now and nothing that is not synced survived. Shared with
-   * the disk: to be read at once, and not to be changed.
+   * What would be left of a file if the machine lost power now and no unsynced write survived. Shared with the disk:
+   * read it at once, and do not change it.
    */
   durableContents(path: string): Buffer | undefined {
     return this.#durableNames.get(clean(path))?.durableBytes();
   }
 
-  /** The names that survive a loss of power now, sorted. */
+  /** The names that would survive a loss of power now, sorted. */
   durableNames(): readonly string[] {
     return [...this.#durableNames.keys()].sort();
   }
@@ -252,7 +252,7 @@ export class SimDisk implements Disk {
     if (life !== this.#life) return;
     const data = Buffer.concat(call.chunks);
     const error = this.#takeFailure('write') ?? this.#growBy(inode, position + data.length);
-    // A crash may come before the call-back: from now on the bytes may reach the medium or not.
+    // A crash may come before the callback: from now on the bytes may reach the medium or not.
     inode.write(position, error === undefined ? data : data.subarray(0, this.#random.int(data.length + 1)));
     this.#complete(life, () => done(error ?? null));
   }
@@ -273,7 +273,7 @@ class Inode {
     return this.#visible.size;
   }
 
-  /** How many changes were made in all; names a moment for `makeDurable`. */
+  /** The number of changes so far; names a moment for `makeDurable`. */
   get writesSoFar(): number {
     return this.#durableChanges + this.#unsynced.length;
   }
@@ -300,7 +300,7 @@ class Inode {
     this.#durableChanges += count;
   }
 
-  /** They stay visible and will never be durable (D5); sizes are kept by the file system's journal. */
+  /** The writes stay visible but never become durable (D5); the file system's journal keeps sizes. */
   forgetWrites(upTo: number): void {
     const count = Math.max(0, upTo - this.#durableChanges);
     const kept = this.#unsynced.splice(0, count).filter((change) => change.type === 'resize');
@@ -383,7 +383,7 @@ class GrowingBytes {
       this.bytes().copy(grown);
       this.#buffer = grown;
     }
-    if (size < this.size) this.#buffer.fill(0, size, this.size); // what grows again reads as zeros
+    if (size < this.size) this.#buffer.fill(0, size, this.size); // bytes that the file regains read as zeros
     this.size = size;
   }
 }

@@ -13,8 +13,8 @@ interface Pending {
 }
 
 /**
- * The timers of a virtual clock, in the order in which they come due; those due together in the order they were set. A
- * binary heap, in which cancelled timers stay until they come up.
+ * The timers of a virtual clock by due time; timers with equal due times in the order in which they were set. A binary
+ * heap, in which cancelled timers stay until they come up.
  */
 export class TimerQueue {
   readonly #heap: Pending[] = [];
@@ -44,7 +44,7 @@ export class TimerQueue {
     };
   }
 
-  /** Takes the next timer out; whoever takes it runs it. */
+  /** Removes and returns the next timer; the caller runs it. */
   take(): QueuedTimer | undefined {
     this.#dropCancelled();
     const timer = pop(this.#heap);

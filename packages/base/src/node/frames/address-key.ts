@@ -1,13 +1,11 @@
 import { isIPv6 } from 'node:net';
 
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
-/**
- * One machine has as many addresses of IPv6 as it likes: they are counted by the network of 64 bits that it is given.
- */
+/** One machine may use any number of IPv6 addresses, so they are counted by their network of 64 bits. */
 const NETWORK_GROUPS = 4;
 const GROUPS = 8;
 
-/** By what connections from one place are counted together; of an address that is not known, by the empty text. */
+/** The key by which connections from one place are counted together; the empty text for an unknown address. */
 export function addressKey(address: string | undefined): string {
   if (address === undefined) return '';
   const mapped = MAPPED.exec(address)?.[1];

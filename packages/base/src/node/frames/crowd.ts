@@ -1,4 +1,4 @@
-/** How many members a crowd has room for. */
+/** The largest number of members in a crowd. */
 export interface CrowdLimits {
   readonly max: number;
   readonly perAddressMax: number;
@@ -6,7 +6,7 @@ export interface CrowdLimits {
 
 interface Member {
   readonly address: string;
-  /** When it joined or spoke last. */
+  /** When the member joined or last sent something. */
   spokeMs: number;
 }
 
@@ -20,7 +20,7 @@ interface Member {
  */
 export class Crowd<T extends Member> {
   readonly #limits: CrowdLimits;
-  /** Must `remove` the member. */
+  /** The function must `remove` the member. */
   readonly #sendAway: (member: T, reason: 'address' | 'all') => void;
   readonly #members = new Set<T>();
   readonly #byAddress = new Map<string, Set<T>>();
@@ -60,7 +60,7 @@ export class Crowd<T extends Member> {
     if (neighbours?.size === 0) this.#byAddress.delete(member.address);
   }
 
-  /** Those that have not spoken since, the quietest first. */
+  /** Members that have sent nothing since then, the quietest first. */
   *quietSince(ms: number): Generator<T> {
     for (const member of this.#members) {
       if (member.spokeMs > ms) return;

@@ -14,18 +14,18 @@ const KIND_BITS = 2;
 const KINDS = ['data', 'probe', 'answer', 'end'] as const;
 export type FrameKind = (typeof KINDS)[number];
 
-/** The peer sends what is no frame of ours. The stream is ended. */
+/** The peer sent something that is not a frame. The stream ends. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
-/** FP3. So many pieces are put together: each costs some hundred bytes beside its own. */
+/** FP3. This many pieces are joined: each piece costs some hundred bytes beside its own. */
 const PIECES_MAX = 256;
 
 /** Below this, one piece of memory for head and payload costs less than two writes. */
 const COPY_BYTES_MAX = 16 * 1024;
 
-/** A frame as it is sent, in one piece or two. */
+/** Encodes a frame for sending, in one piece or two. */
 export function frameBytes(kind: FrameKind, payload: Uint8Array): readonly Uint8Array[] {
   const whole = payload.length <= COPY_BYTES_MAX;
   const bytes = Buffer.allocUnsafe(whole ? HEAD_BYTES + payload.length : HEAD_BYTES);
@@ -35,18 +35,18 @@ export function frameBytes(kind: FrameKind, payload: Uint8Array): readonly Uint8
   return [bytes];
 }
 
-/** Cuts what arrives into frames. */
+/** Cuts incoming bytes into frames. */
 export class FrameParser {
   /** FP2. May be changed between frames. */
   payloadBytesMax: number;
   readonly #onFrame: (kind: FrameKind, payload: Buffer) => void;
-  /** The beginning of a frame, in the pieces in which it came. */
+  /** The beginning of a frame, in the pieces in which it arrived. */
   #pieces: Buffer[] = [];
-  /** The last so many came by themselves, and were not put together yet (FP3). */
+  /** The number of pieces at the end that were not joined yet (FP3). */
   #crumbs = 0;
   #bytes = 0;
   #frames = 0;
-  /** How many bytes the pieces must have before another frame can be cut. */
+  /** The number of bytes that the pieces must have before the next frame can be cut. */
   #wanted = HEAD_BYTES;
 
   constructor(payloadBytesMax: number, onFrame: (kind: FrameKind, payload: Buffer) => void) {
@@ -54,17 +54,17 @@ export class FrameParser {
     this.#onFrame = onFrame;
   }
 
-  /** Bytes of a frame that has begun and is not whole. */
+  /** The bytes of the unfinished frame. */
   get unfinishedBytes(): number {
     return this.#bytes;
   }
 
-  /** How many frames came out whole. */
+  /** The number of complete frames so far. */
   get frames(): number {
     return this.#frames;
   }
 
-  /** Throws `FrameError` when a frame is larger than allowed. */
+  /** Throws `FrameError` if a frame is larger than allowed. */
   push(chunk: Buffer): void {
     this.#pieces.push(chunk);
     this.#bytes += chunk.length;
@@ -83,7 +83,7 @@ export class FrameParser {
     this.#pieces.push(Buffer.concat(this.#pieces.splice(-PIECES_MAX)));
   }
 
-  /** Gives out all whole frames; returns where they end. */
+  /** Delivers all complete frames; returns where they end. */
   #cut(bytes: Buffer): number {
     let at = 0;
     for (;;) {

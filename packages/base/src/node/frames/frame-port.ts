@@ -19,22 +19,22 @@ import { INPUT_LIMITS, InputBudget, type InputLimits, type InputStats } from './
 import { OUTPUT_LIMITS, OutputBudget, type OutputLimits, type OutputStats } from './output-budget.ts';
 
 /**
- * What every connection begins with. The last byte but one is the version of what frame-parser.ts and frame-stream.ts
- * describe.
+ * The first bytes of every connection. The last byte but one is the version of the protocol of frame-parser.ts and
+ * frame-stream.ts.
  */
 export const OPENING = Buffer.from('REMORA\x01\n', 'latin1');
 
-/** The word of a hello that says what the stream is for. */
+/** The word of a hello that names the purpose of the stream. */
 export const SERVICE = 'service';
 
-/** Takes the streams of one purpose. */
+/** Accepts the streams of one purpose. */
 export interface FrameService {
   readonly name: string;
-  /** Lets the caller in by `stream.sayHello` and `stream.handle`, or sends it away by `stream.end`. */
+  /** Accepts the caller with `stream.sayHello` and `stream.handle`, or rejects it with `stream.end`. */
   open(hello: Hello, stream: FrameStream): void;
 }
 
-/** What the connections of a port hold, as far as it counts for its budgets. */
+/** What the connections of a port hold, as its budgets count it. */
 export interface PortHeld {
   readonly input: InputStats;
   readonly output: OutputStats;
@@ -42,9 +42,9 @@ export interface PortHeld {
 
 export interface FramePort extends PortHeld {
   readonly port: number;
-  /** Takes no more connections, nor those that have not begun to speak; the others go on. */
+  /** Accepts no more connections, and closes those that have not said hello; the others continue. */
   refuse(): void;
-  /** Closes the port and all that came in through it. */
+  /** Closes the port and all its connections. */
   close(): void;
 }
 
@@ -52,34 +52,34 @@ export interface FramePortOptions extends FrameStreamOptions {
   readonly host: string;
   /** 0: any. */
   readonly port: number;
-  /** So long may a connection take until its hello is there; `probeMs` and `probeTimeoutMs` together. */
+  /** The time limit for a connection's hello; by default `probeMs` and `probeTimeoutMs` together. */
   readonly helloMs?: number;
   readonly services: readonly FrameService[];
-  /** What connections may hold while they are not done; `INPUT_LIMITS`. */
+  /** Limits on what connections may hold before they have sent a complete frame; by default `INPUT_LIMITS`. */
   readonly input?: Partial<InputLimits>;
-  /** What may wait for connections that do not read; `OUTPUT_LIMITS`. */
+  /** Limits on what may wait for connections that do not read; by default `OUTPUT_LIMITS`. */
   readonly output?: Partial<OutputLimits>;
-  /** Told of connections that are closed for what they hold. */
+  /** Logs connections that are closed by a budget. */
   readonly logger?: Pick<Logger, 'warn'>;
-  /** Connections of another kind; all that are neither are sent away. */
+  /** Connections of another protocol; all that are neither are rejected. */
   readonly others?: OtherConnections;
-  /** Whom the port is for, which those are told who are sent away. */
+  /** The purpose of the port, named in the message to rejected connections. */
   readonly purpose?: string;
 }
 
 export interface OtherConnections {
-  /** What they begin with. */
+  /** The first bytes of such connections. */
   readonly begin: Uint8Array;
-  /** Takes one from its first byte on, which is there by then. */
+  /** Takes over a connection from its first byte on, which has arrived by then. */
   take(socket: Socket): void;
 }
 
 export interface DialOptions extends FrameStreamOptions {
-  /** The stream goes through TLS. Plain text without it. */
+  /** The stream uses TLS; plain text without it. */
   readonly tls?: ConnectionOptions | undefined;
 }
 
-/** Resolves when the port is open; rejects when it cannot be had. */
+/** Resolves when the port is open; rejects if it cannot be opened. */
 export function openFramePort(options: FramePortOptions): Promise<FramePort> {
   const services = new Map(options.services.map((service) => [service.name, service]));
   const sockets = new Set<Socket>();
@@ -96,7 +96,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
       sockets.delete(socket);
       undecided.delete(socket);
     });
-    socket.on('error', () => undefined); // a broken connection is no news: it is closed
+    socket.on('error', () => undefined); // a broken connection is closed, which is enough
     const patience = new Patience(socket, options);
     onOpening(socket, (ours, begun) => {
       if (ours) {
@@ -116,7 +116,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     for (const socket of undecided) socket.destroy();
   };
   return new Promise((resolve, reject) => {
-    // Once the port is open: a connection that could not be taken, which its dialler finds out by itself.
+    // After the port is open: a connection could not be accepted, and its dialler notices that.
     server.on('error', reject);
     server.listen({ host: options.host, port: options.port, exclusive: true }, () => {
       const { port } = server.address() as AddressInfo;
@@ -138,7 +138,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
   });
 }
 
-/** Begins a stream to `address` (`host:port`). Nothing but `hello` is sent before the other side has named itself. */
+/** Begins a stream to `address` (`host:port`). Sends nothing but `hello` before the other side's hello. */
 export function dialFrames(
   address: string,
   hello: Hello,
@@ -158,13 +158,13 @@ function connectTo(address: string, tls: ConnectionOptions | undefined): Socket 
   const port = Number(address.slice(colon + 1));
   if (colon > 0 && Number.isInteger(port) && port > 0 && port < 65_536) {
     if (tls === undefined) return connect({ host, port });
-    // What stands before the gateways may choose the certificate by the name that is asked for; an address is none.
+    // A proxy before the gateways may choose the certificate by the requested name; an IP address is not a name.
     return connectTls({ ...(isIP(host) === 0 ? { servername: host } : {}), ...tls, host, port });
   }
-  return new Socket().destroy(new Error(`'${address}' is not an address`)); // told like any connection that fails
+  return new Socket().destroy(new Error(`'${address}' is not an address`)); // reported like any failed connection
 }
 
-/** How long a connection may say nothing, or nothing of use: it holds a descriptor for no longer. */
+/** Limits how long a connection may send nothing, or nothing useful: it occupies a file descriptor meanwhile. */
 class Patience {
   readonly #timer: Timer;
 
@@ -180,8 +180,8 @@ class Patience {
 }
 
 /**
- * Calls `decided` with the first bytes once they tell whether the connection is one of ours; the opening is taken off
- * it then.
+ * Calls `decided` with the first bytes once they tell whether the connection uses this protocol; if so, the opening is
+ * removed from them.
  */
 function onOpening(socket: Socket, decided: (ours: boolean, begun: Buffer) => void): void {
   let begun: Buffer = Buffer.alloc(0);
@@ -198,7 +198,7 @@ function onOpening(socket: Socket, decided: (ours: boolean, begun: Buffer) => vo
   socket.on('data', onData);
 }
 
-/** As far as both go. */
+/** Compares the two as far as both go. */
 function agree(bytes: Buffer, other: Uint8Array): boolean {
   const compared = Math.min(bytes.length, other.length);
   return bytes.subarray(0, compared).equals(other.subarray(0, compared));
@@ -228,7 +228,7 @@ function serve({ socket, options, services, accounts }: Served, greeted: () => v
   socket.resume();
 }
 
-/** A person with a browser or a client that was given the wrong port reads this, or finds it in a trace. */
+/** A person whose browser or client has the wrong port reads this, or finds it in a trace. */
 function sendAway(
   socket: Socket,
   purpose = 'This port is for the nodes of a Remora cluster. Clients use the client port.',

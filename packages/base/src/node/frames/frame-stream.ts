@@ -22,41 +22,41 @@ import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-par
 import type { InputAccount } from './input-budget.ts';
 import type { OutputAccount, OutputBudget } from './output-budget.ts';
 
-/** How an end names itself: `service` says what the stream is for, the rest is the service's. */
+/** How an end identifies itself: `service` names the purpose of the stream; the other words belong to the service. */
 export type Hello = Readonly<Record<string, string>>;
 
-/** Why a stream is over. The code is there only when the other end gave it: a connection that broke has none. */
+/** Why a stream is over. The code is present only if the other end sent it: a broken connection has none. */
 export interface StreamEnd {
   readonly code?: ErrorCode;
   readonly message: string;
 }
 
 export interface FrameHandlers {
-  /** Something came, be it a part of a frame only or nothing that is given on: a sign of life (FS3). */
+  /** Some bytes arrived, perhaps only a part of a frame, or a frame that is not delivered: a sign of life (FS3). */
   onHeard?(): void;
   /** `frame` belongs to the receiver. */
   onFrame(frame: Buffer): void;
-  /** Everything was taken by the socket, after `send` had said that much waits. */
+  /** The socket took everything, after `send` had returned false. */
   onDrain(): void;
   onEnd(end: StreamEnd): void;
 }
 
 export interface GreetedHandlers extends FrameHandlers {
-  /** How the other end names itself; comes before any frame. */
+  /** The other end's hello; comes before any frame. */
   onHello(hello: Hello): void;
 }
 
 export interface FrameStreamOptions {
   readonly clock: Clock;
-  /** Largest frame that is taken; 64 MiB. */
+  /** The largest accepted frame; 64 MiB by default. */
   readonly frameBytesMax?: number;
-  /** A peer that was silent for so long is probed; 1 s. */
+  /** A peer that was silent for this long is probed; 1 s by default. */
   readonly probeMs?: number;
-  /** The stream is over if a probe is not answered in this time; 2 s. */
+  /** The stream ends if a probe is not answered in this time; 2 s by default. */
   readonly probeTimeoutMs?: number;
 }
 
-/** What counts for the budgets of the port at which a stream came in. */
+/** The accounts of an incoming stream at its port's budgets. */
 export interface PortAccounts {
   readonly input: InputAccount;
   readonly output: OutputBudget;
@@ -65,13 +65,16 @@ export interface PortAccounts {
 export const FRAME_STREAM_DEFAULTS = { frameBytesMax: 64 << 20, probeMs: 1_000, probeTimeoutMs: 2_000 } as const;
 
 const NOTHING = Buffer.alloc(0);
-/** Who receives a large frame says so as often: its sender may have given it to the kernel long ago, and waits. */
+/**
+ * The interval of signs of life from the receiver of a large frame: its sender may have passed the frame to the kernel
+ * long ago, and waits.
+ */
 const RECEIVING_MS = 100;
-/** A hello and the reason of an end are a few words. */
+/** The size limit of a hello and of the reason for an end. */
 const WORDS_BYTES_MAX = 64 * 1024;
-/** So much may wait to be sent before `send` says that it is much. */
+/** `send` returns false when more than this many bytes wait to be sent. */
 const PENDING_BYTES_SOFT = 1 << 20;
-/** How long what was sent last may take to leave. */
+/** How long the last data of a stream may take to leave. */
 const FAREWELL_MS = 1_000;
 
 export class FrameStream {
@@ -79,21 +82,21 @@ export class FrameStream {
   readonly #options: Required<FrameStreamOptions>;
   readonly #parser: FrameParser;
   readonly #onHello: (hello: Hello) => void;
-  /** Of a stream that came in at a port: what it holds there (input-budget.ts). */
+  /** What an incoming stream holds at its port (input-budget.ts). */
   readonly #account: InputAccount | undefined;
-  /** The same of what it does not take (output-budget.ts). */
+  /** What waits because the peer does not read (output-budget.ts). */
   readonly #unread: OutputAccount | undefined;
   #handlers: FrameHandlers;
   #timer: Timer;
   #greeted = false;
   #over = false;
-  /** Something came since the last look (FS3), and something was said. */
+  /** Whether something arrived since the last look (FS3), and whether something was sent. */
   #heard = true;
   #said = false;
   #probed = false;
-  /** When it said last that a frame is coming in. */
+  /** When it last sent a sign of life for an incoming frame. */
   #saidReceivingMs = 0;
-  /** What its sender holds back until there is room. */
+  /** Bytes that the sender holds back until there is room. */
   #heldBackBytes = 0;
 
   constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers, accounts?: PortAccounts) {
@@ -128,28 +131,28 @@ export class FrameStream {
     return this.#socket.writableLength;
   }
 
-  /** Where the other end is. */
+  /** The address of the other end. */
   get peerAddress(): string {
     return `${this.#socket.remoteAddress}:${this.#socket.remotePort}`;
   }
 
-  /** Who hears what comes next: it may be the hello that tells. */
+  /** Sets the handlers for what comes next: the hello may decide them. */
   handle(handlers: FrameHandlers): void {
     this.#handlers = handlers;
   }
 
-  /** The largest frame that is taken from now on; before a hello it is a few words, after it `frameBytesMax`. */
+  /** Sets the largest accepted frame from now on; small before a hello, `frameBytesMax` after it. */
   takeFramesUpTo(bytes: number): void {
     this.#parser.payloadBytesMax = bytes;
   }
 
-  /** The peer is a node of the cluster: it does not share the port's budget with strangers any more. */
+  /** The peer is a node of the cluster: it no longer shares the port's budget with strangers. */
   trust(): void {
     this.#account?.end();
     this.#unread?.end();
   }
 
-  /** So many bytes wait at the sender for the stream to have room: they count for the port's budget. */
+  /** This many bytes wait at the sender until the stream has room: they count for the port's budget. */
   holdsBack(bytes: number): void {
     this.#heldBackBytes = bytes;
     this.#unread?.holds(this.#unreadBytes);
@@ -160,14 +163,15 @@ export class FrameStream {
   }
 
   /**
-   * False when much waits to be taken by the socket: the frame is sent, but better hold further ones until `onDrain`.
+   * Returns false when much data waits for the socket: the frame is sent, but the caller should hold further ones until
+   * `onDrain`.
    */
   send(frame: Uint8Array): boolean {
     this.#write('data', frame);
     return this.#socket.writableLength < PENDING_BYTES_SOFT;
   }
 
-  /** Ends the stream when all that was sent has left, with a reason (FS2) or without. */
+  /** Ends the stream when everything sent has left, with a reason (FS2) or without. */
   end(reason?: StreamEnd): void {
     if (this.#over) return;
     if (reason !== undefined) {
@@ -242,7 +246,7 @@ export class FrameStream {
   }
 
   /**
-   * What waits to be taken is a sign of life as well (FS3): who probes and does not read is no reason to keep more
+   * Data that waits for the peer also serves as a sign of life (FS3): a peer that probes and does not read gets no more
    * (FS4).
    */
   #answer(): void {

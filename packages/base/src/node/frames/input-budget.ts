@@ -22,33 +22,33 @@ import { addressKey } from './address-key.ts';
 import { Crowd } from './crowd.ts';
 
 export interface InputLimits {
-  /** Connections at a time. */
+  /** The most connections at a time. */
   readonly connectionsMax: number;
   /** Of these, from one address. */
   readonly connectionsPerAddressMax: number;
-  /** Bytes of frames that have begun and are not whole, of all connections. */
+  /** Bytes of unfinished frames, of all connections. */
   readonly bytesMax: number;
   /** Of these, from one address. */
   readonly bytesPerAddressMax: number;
   /** How long a frame may take from its first byte to its last. */
   readonly messageMs: number;
-  /** Of a port for nodes, in place of `connectionsMax` and `connectionsPerAddressMax` (IB6). */
+  /** For a port for nodes, instead of `connectionsMax` and `connectionsPerAddressMax` (IB6). */
   readonly strangers?: StrangerLimits;
 }
 
-/** What those who are not known as nodes may hold at a port for nodes (IB6). */
+/** The limits of connections that are not known to be nodes at a port for nodes (IB6). */
 export interface StrangerLimits {
   /** Connections that have not said hello. */
   readonly silentMax: number;
   readonly silentPerAddressMax: number;
-  /** Connections that have said hello, and are no node's. */
+  /** Connections that have said hello and do not belong to a node. */
   readonly anonymousMax: number;
   readonly anonymousPerAddressMax: number;
   /** How long such a connection may go without a call. */
   readonly idleMs: number;
 }
 
-/** A node that joins has one link to each master that it asks, and asks several times a second. */
+/** A joining node has one link to each master that it asks, and asks several times a second. */
 export const STRANGER_LIMITS: StrangerLimits = {
   silentMax: 1_000,
   silentPerAddressMax: 200,
@@ -78,14 +78,14 @@ export interface InputStats {
   readonly closed: Readonly<Record<ClosedFor, number>>;
 }
 
-/** How often frames that take too long and strangers that do not call are looked for. */
+/** The interval of the search for slow frames and for strangers without calls. */
 const LOOK_MS = 1_000;
 
 interface FromAddress {
   readonly address: string;
   connections: number;
   bytes: number;
-  /** Those with an unfinished frame, in the order in which these began. */
+  /** Accounts with an unfinished frame, in the order in which the frames began. */
   readonly unfinished: Set<InputAccount>;
 }
 
@@ -94,7 +94,7 @@ export class InputBudget {
   readonly #clock: Clock;
   readonly #log: RareLog;
   readonly #byAddress = new Map<string, FromAddress>();
-  /** Of all addresses, in the order in which their frames began. */
+  /** The same for all addresses. */
   readonly #unfinished = new Set<InputAccount>();
   readonly #closed: Record<ClosedFor, number>;
   /** IB6. */
@@ -124,7 +124,7 @@ export class InputBudget {
     return { connections: this.#connections, unfinishedBytes: this.#bytes, closed: { ...this.#closed } };
   }
 
-  /** Counts a connection; undefined when there are too many (IB1). `close` ends it at once. */
+  /** Counts a connection; returns undefined if there are too many (IB1). `close` ends it at once. */
   admit(remoteAddress: string | undefined, close: () => void): InputAccount | undefined {
     const address = addressKey(remoteAddress);
     const from = this.#byAddress.get(address) ?? { address, connections: 0, bytes: 0, unfinished: new Set() };
@@ -259,7 +259,7 @@ interface AccountPorts {
   left(): void;
 }
 
-/** What one connection has. */
+/** The account of one connection. */
 export class InputAccount {
   readonly address: string;
   readonly close: () => void;
@@ -276,7 +276,7 @@ export class InputAccount {
     this.#ports = ports;
   }
 
-  /** The connection holds so many bytes of a frame that is not whole, the one after `frames` others. */
+  /** The connection holds this many bytes of an unfinished frame, after `frames` complete ones. */
   unfinished(bytes: number, frames: number): void {
     if (this.#over || (bytes === 0 && this.bytes === 0)) return;
     const isNewFrame = frames !== this.#frame || this.bytes === 0;
@@ -284,7 +284,7 @@ export class InputAccount {
     this.#ports.holds(bytes, isNewFrame);
   }
 
-  /** The connection has said hello, and was not shown to be a node's by it (IB6). */
+  /** The connection has said hello, and the hello did not prove that it is a node's (IB6). */
   greeted(): void {
     if (!this.#over) this.#ports.greeted();
   }
@@ -294,7 +294,7 @@ export class InputAccount {
     if (!this.#over) this.#ports.called();
   }
 
-  /** The connection is closed, or not counted any more (IB5). */
+  /** The connection is closed, or no longer counted (IB5). */
   end(): void {
     if (this.#over) return;
     this.#over = true;

@@ -34,13 +34,13 @@ export interface OutputStats {
 interface ToAddress {
   readonly address: string;
   bytes: number;
-  /** Those for which something waits. */
+  /** Accounts with waiting data. */
   readonly waiting: Set<OutputAccount>;
 }
 
-/** What an account is of. */
+/** The connection behind an account. */
 export interface CountedOutput {
-  /** Bytes that wait now. */
+  /** The number of bytes that wait now. */
   pendingBytes(): number;
   /** Ends the connection at once. */
   close(): void;
@@ -49,7 +49,7 @@ export interface CountedOutput {
 export class OutputBudget {
   readonly #limits: OutputLimits;
   readonly #log: RareLog;
-  /** As many as there are addresses for which something waits. */
+  /** Has an entry for each address with waiting data. */
   readonly #byAddress = new Map<string, ToAddress>();
   readonly #closed: Record<UnreadClosedFor, number> = { unread_bytes: 0, address_unread_bytes: 0 };
   #bytes = 0;
@@ -94,7 +94,7 @@ export class OutputBudget {
     if (to.waiting.size === 0) this.#byAddress.delete(to.address);
   }
 
-  /** OB2. A socket does not tell of each byte that it takes. */
+  /** OB2. A socket does not report each byte that it takes. */
   #recount(to: ToAddress): void {
     for (const account of to.waiting) this.#count(to, account, account.pendingBytes());
   }
@@ -116,7 +116,7 @@ export class OutputBudget {
   }
 }
 
-/** What waits for one connection. */
+/** The waiting data of one connection. */
 export class OutputAccount {
   bytes = 0;
   readonly #output: CountedOutput;
@@ -136,12 +136,12 @@ export class OutputAccount {
     return this.#output.pendingBytes();
   }
 
-  /** So much waits now. */
+  /** Reports the number of waiting bytes. */
   holds(bytes: number): void {
     if (bytes !== this.bytes && !this.#over) this.#holds(this, bytes);
   }
 
-  /** The connection is closed, or not counted any more (OB4). */
+  /** The connection is closed, or no longer counted (OB4). */
   end(): void {
     this.holds(0);
     this.#over = true;

@@ -23,15 +23,16 @@ import type { CommandIdentity } from '../../process-identity.ts';
 import type { ProcessRow } from './listing.ts';
 import type { ProcessTable } from './process-table.ts';
 
-/** Their ids. @throws Error when the system fails to tell: then some may be left. */
+/** Returns their ids. @throws Error if the system cannot list them: then some may be left. */
 export function processesOf(command: CommandIdentity, table: ProcessTable): readonly number[] {
   return rowsOf(command, table).map(({ pid }) => pid);
 }
 
-/** Sends a signal to every process of it that is found. Returns false when one of them may not be sent any. */
+/** Sends a signal to every process that is found. Returns false if it was not permitted for one of them. */
 function signalAll(command: CommandIdentity, signal: NodeJS.Signals, table: ProcessTable): boolean {
   const rows = orNone(() => rowsOf(command, table, 'some')) ?? [];
-  // A group at once, so that none of it can start another one in between. A group never reaches beyond its session.
+  // Signals a whole group at once, so that none of its processes can start another in between. A group never extends
+  // beyond its session.
   const targets = hasOwnSession(command) ? rows.map(({ group }) => -group) : rows.map(({ pid }) => pid);
   const outcomes = [...new Set(targets)].map((target) => table.signal(target, signal));
   return !outcomes.includes('refused');
@@ -40,17 +41,20 @@ function signalAll(command: CommandIdentity, signal: NodeJS.Signals, table: Proc
 export interface Ending {
   readonly table: ProcessTable;
   readonly clock: Clock;
-  /** From SIGTERM to SIGKILL. */
+  /** The time between SIGTERM and SIGKILL. */
   readonly graceMs: number;
-  /** Once, when a process may not be sent signals, as one of another user: it is waited for all the same. */
+  /**
+   * Called once if a process may not be signalled, for example because it belongs to another user: it is waited for all
+   * the same.
+   */
   readonly onRefused?: () => void;
 }
 
-/** Asks every process of it to end, then kills them (CP3). Resolves when none is left. */
+/** Asks every process of the command to end, then kills them (CP3). Resolves when none is left. */
 export async function endCommand(command: CommandIdentity, ending: Ending): Promise<void> {
   const { table, clock, graceMs } = ending;
   let refused = !signalAll(command, 'SIGTERM', table);
-  // One that is stopped does not hear it before it goes on.
+  // A stopped process receives the signal only after it continues.
   signalAll(command, 'SIGCONT', table);
   if (refused) ending.onRefused?.();
   const killAtMs = clock.monotonicMs() + graceMs;
@@ -63,20 +67,20 @@ export async function endCommand(command: CommandIdentity, ending: Ending): Prom
   }
 }
 
-/** Resolves when no process of it is left. */
+/** Resolves when no process of the command is left. */
 export async function commandOver(command: CommandIdentity, table: ProcessTable, clock: Clock): Promise<void> {
   await isOver(command, table, clock, Number.POSITIVE_INFINITY);
 }
 
 const KILL_AGAIN_MIN_MS = 100;
 const KILL_AGAIN_MAX_MS = 10_000;
-/** In a shared session, one after the other, while its processes end too early to tell whose they were (CP4). */
+/** Successive looks in a shared session while its processes end too early to be recognized (CP4). */
 const LOOKS_MAX = 100;
 const LOOK_MIN_MS = 10;
 /** Reading the table of a busy machine takes some milliseconds. */
 const LOOK_MAX_MS = 500;
 
-/** Looks until none is left, or until that time: false then. */
+/** Looks until no process is left, or until that time; then returns false. */
 async function isOver(command: CommandIdentity, table: ProcessTable, clock: Clock, untilMs: number): Promise<boolean> {
   for (let pauseMs = LOOK_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, LOOK_MAX_MS)) {
     if (orNone(() => processesOf(command, table))?.length === 0) return true;
@@ -86,10 +90,7 @@ async function isOver(command: CommandIdentity, table: ProcessTable, clock: Cloc
   }
 }
 
-/**
- * Undefined when the system fails to tell, as where too many files are open: nothing is known then, and it is asked
- * again.
- */
+/** Undefined if the system cannot answer, for example because too many files are open: the caller asks again. */
 function orNone<T>(look: () => T): T | undefined {
   try {
     return look();
@@ -113,7 +114,7 @@ function rowsOf(command: CommandIdentity, table: ProcessTable, extent?: 'some'):
     const rows = table.list(extent) ?? [];
     const found = sharedSession(command, rows, table, isFirst);
     const listed = found.some(({ pid }) => pid === command.pid);
-    // It may be hidden from the list, and is there.
+    // The first process may be hidden from the list although it exists.
     if (isFirst && !listed) return [...found, rowFor(command)];
     if (found.length > 0 || extent === 'some' || !someEnded(command, rows, table)) return found;
   }
@@ -121,8 +122,9 @@ function rowsOf(command: CommandIdentity, table: ProcessTable, extent?: 'some'):
 }
 
 /**
- * Whether one of the session has ended since it was listed: its environment was not told any more. Where the system
- * tells no sessions it tells no environments either, and another look would not help: `ps` lists itself each time.
+ * Whether a process of the session ended after it was listed, so that its environment could not be read. Where the
+ * system does not report sessions it does not report environments either, and another look would not help: `ps` lists
+ * itself each time.
  */
 function someEnded({ session }: CommandIdentity, rows: readonly ProcessRow[], table: ProcessTable): boolean {
   return rows.some((row) => row.session === session && table.startOf(row.pid) === undefined);
@@ -132,7 +134,7 @@ function ownSession(command: CommandIdentity, table: ProcessTable, extent?: 'som
   const rows = table.list(extent);
   const found = rows?.filter(({ session, group }) => (session ?? group) === command.pid) ?? [];
   if (found.length > 0) return found;
-  // Nobody is listed: the system lists nothing, or hides the processes of other users.
+  // The list is empty: the system lists nothing, or hides the processes of other users.
   const isThere =
     rows === undefined ? table.signal(-command.pid, 0) !== 'gone' : table.startOf(command.pid) !== undefined;
   return isThere ? [rowFor(command)] : [];
@@ -151,7 +153,7 @@ function sharedSession(
   });
 }
 
-/** With itself. */
+/** Includes the process itself. */
 function descendantsOf(first: number, all: readonly ProcessRow[]): ReadonlySet<number> {
   const children = new Map<number, number[]>();
   for (const { pid, parent } of all) children.set(parent, [...(children.get(parent) ?? []), pid]);

@@ -14,21 +14,21 @@ export interface ProcessRow {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
-  /** Undefined where the system does not say. */
+  /** Undefined if the system does not report it. */
   readonly session: number | undefined;
 }
 
 export interface ProcessLook {
   ids(): readonly string[];
-  /** `ended` also for one that was not waited for yet; `hidden` when this user may not look. */
+  /** `ended` also for a process that was not waited for yet; `hidden` if this user may not inspect it. */
   look(id: string): ProcessRow | 'ended' | 'hidden';
 }
 
 const READS_MIN = 2;
-/** Each reads a directory and what is new in it, mostly some processes. */
+/** Each reads a directory and its new entries, usually a few processes. */
 const READS_MAX = 100;
 
-/** With `some`, by one reading. @throws Error when processes come and go too fast to be listed. */
+/** With `some`, reads once. @throws Error if processes come and go too fast to be listed. */
 export function listProcesses({ ids, look }: ProcessLook, extent?: 'some'): readonly ProcessRow[] {
   const seen = new Set<string>();
   const rows: ProcessRow[] = [];

@@ -5,30 +5,31 @@ import { listProcesses, type ProcessRow } from './listing.ts';
 
 export type SignalOutcome = 'sent' | 'gone' | 'refused';
 
-/** What is asked of the system about processes; empty text where the system does not tell. */
+/** Questions to the system about processes; empty text where the system has no answer. */
 export interface ProcessTable {
   readonly host: string;
   readonly boot: string;
   readonly space: string;
   readonly pid: number;
-  /** When the process of this id started; undefined when there is none (any more). */
+  /** When the process with this id started; undefined if there is none (any more). */
   startOf(pid: number): string | undefined;
   /**
-   * All processes that have not ended; undefined where the system does not tell. No chain of processes that start one
-   * another escapes it (listing.ts). With `some`, those that one look finds, as is enough to send signals.
+   * All processes that have not ended; undefined where the system does not list them. No chain of processes that start
+   * one another escapes it (listing.ts). With `some`, the processes that one look finds, which is enough to send
+   * signals.
    *
-   * @throws Error when it fails to tell.
+   * @throws Error if the system fails to list them.
    */
   list(extent?: 'some'): readonly ProcessRow[] | undefined;
-  /** Whether this entry was in the environment that the process began with; false where the system does not tell. */
+  /** Whether this entry was in the process's initial environment; false where the system does not report it. */
   hasVariable(pid: number, entry: string): boolean;
-  /** To a process, or to a group of that id where it is negative. Signal 0 only looks. */
+  /** Signals a process or, if `target` is negative, a group. Signal 0 only checks. */
   signal(target: number, signal: NodeJS.Signals | 0): SignalOutcome;
 }
 
 /**
- * Linux tells all through `/proc`. Elsewhere `ps` lists processes with their parents and groups, and a process is known
- * by its id alone: it counts as alive while that is in use.
+ * Linux answers everything through `/proc`. Elsewhere `ps` lists processes with their parents and groups, and only the
+ * id identifies a process: it counts as alive while that is in use.
  */
 export function systemProcessTable(): ProcessTable {
   const hasProc = orEmpty(() => readFileSync('/proc/self/stat', 'utf8')) !== '';
@@ -47,14 +48,14 @@ export function systemProcessTable(): ProcessTable {
   };
 }
 
-/** Whether the terminal sends this process the signals of its keys: it is in the foreground of one. */
+/** Whether the terminal sends signals of its keys to this process: it is in the foreground of one. */
 export function isInForeground(): boolean {
   const fields = fieldsOf(orEmpty(() => readFileSync('/proc/self/stat', 'utf8')));
-  // Where the system does not tell: it mostly is, while it has a terminal.
+  // Where the system does not report it: usually true while it has a terminal.
   return fields === undefined || fields[TERMINAL_GROUP_FIELD] === fields[GROUP_FIELD];
 }
 
-/** Where the fields of `/proc/PID/stat` are that come after the program's name (proc(5)). */
+/** Indexes of the fields of `/proc/PID/stat` after the program's name (proc(5)). */
 const STATE_FIELD = 0;
 const PARENT_FIELD = 1;
 const GROUP_FIELD = 2;
@@ -68,11 +69,11 @@ function startOfTaken(pid: number): string | undefined {
 }
 
 function fieldsOf(stat: string): readonly string[] | undefined {
-  // The name is in parentheses, and may have any character in it.
+  // The name is in parentheses, and may contain any character.
   return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** What the system says of a process that is gone, or hidden from this user. */
+/** Error codes of the system for a process that is gone, or hidden from this user. */
 const UNSEEN: Readonly<Record<string, 'ended' | 'hidden' | undefined>> = {
   ENOENT: 'ended',
   ESRCH: 'ended',
@@ -80,7 +81,7 @@ const UNSEEN: Readonly<Record<string, 'ended' | 'hidden' | undefined>> = {
   EPERM: 'hidden',
 };
 
-/** @throws Error when it is not known whether there is one. */
+/** @throws Error if it is unknown whether the process exists. */
 function listedFields(pid: string): readonly string[] | 'ended' | 'hidden' {
   try {
     return fieldsOf(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? 'ended';
@@ -91,7 +92,7 @@ function listedFields(pid: string): readonly string[] | 'ended' | 'hidden' {
   }
 }
 
-/** One that has ended and was not waited for yet does nothing any more. */
+/** A process that has ended and was not waited for yet does nothing any more. */
 function hasEnded(fields: readonly string[]): boolean {
   return ['Z', 'X', 'x'].includes(fields[STATE_FIELD] ?? '');
 }
@@ -124,7 +125,7 @@ function listByPs(): readonly ProcessRow[] | undefined {
   return text === '' ? undefined : rowsOfPs(text);
 }
 
-/** Of lines of `PID PPID PGID STAT`. */
+/** Parses lines of `PID PPID PGID STAT`. */
 export function rowsOfPs(text: string): readonly ProcessRow[] {
   return text.split('\n').flatMap((line) => {
     const [pid, parent, group, state] = line.trim().split(/\s+/);
