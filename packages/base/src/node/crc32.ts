@@ -15,7 +15,7 @@ function crcTable(): Uint32Array {
   return table;
 }
 
-/** The same checksum by a table, for runtimes whose zlib does not export it. */
+/** The same checksum computed with a table, for runtimes whose zlib does not export it. */
 export function crc32ByTable(data: Uint8Array, previous = 0): number {
   const lookup = crcTable();
   let crc = ~previous >>> 0;
@@ -24,12 +24,12 @@ export function crc32ByTable(data: Uint8Array, previous = 0): number {
 }
 
 /**
- * The native one begins anew when it is given no bytes at a null address, which is what an array over an empty
- * ArrayBuffer is: a checksum over several pieces would forget those before it.
+ * Node's function starts over when it is given no bytes at a null address, which is what an array over an empty
+ * ArrayBuffer is: a checksum over several pieces would forget the earlier ones.
  */
 function crc32Native(data: Uint8Array, previous = 0): number {
   return data.length === 0 ? previous : zlib.crc32(data, previous);
 }
 
-/** CRC-32 (ISO 3309), continued from `previous`. Node has it natively since 20.15 and 22.2. */
+/** CRC-32 (ISO 3309), continued from `previous`. Node has a native one since 20.15 and 22.2. */
 export const crc32: Crc32 = typeof zlib.crc32 === 'function' ? crc32Native : crc32ByTable;

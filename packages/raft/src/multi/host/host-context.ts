@@ -1,4 +1,4 @@
-/** What groups share on a node. */
+/** Shared by the groups of a node. */
 import type { Clock, Logger, Random } from '@remora/base';
 import type { RaftConfig } from '../../core/config.ts';
 import type { TraceEvent } from '../../core/trace.ts';
@@ -12,7 +12,7 @@ import type { Heartbeats } from './heartbeats/heartbeats.ts';
 import { type HostOptions, leaseLengthOf } from './options.ts';
 import type { HostStats } from './stats.ts';
 
-/** What a group needs of its host. */
+/** The host, as a group uses it. */
 export interface HostContext {
   readonly clock: Clock;
   readonly random: Random;
@@ -24,24 +24,24 @@ export interface HostContext {
   readonly entryReader: EntryReader;
   readonly heartbeats: Heartbeats;
   readonly leaseClock: LeaseClock;
-  /** Ticks of all groups. */
+  /** The tick time of all groups. */
   readonly time: TickTime;
   /** Whether one more group may campaign now. */
   admitsCampaign(group: GroupHandle): boolean;
   /** The group has something for the next turn. */
   markDirty(group: GroupHandle): void;
-  /** Entries of the group wait for some of its followers (core/thrifty-replication.ts). */
+  /** Entries of the group are held back from some of its followers (core/thrifty-replication.ts). */
   appendsWait(group: GroupHandle): void;
-  /** Its next due tick may have come nearer. */
+  /** The next due tick of the group may be earlier now. */
   schedule(group: GroupHandle): void;
   wantSnapshot(group: GroupHandle, to: ReplicaId): void;
-  /** A replica asks for votes that is no member of the group. */
+  /** A replica that is not a member of the group asks for votes. */
   stranger(group: GroupHandle, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }): void;
   readonly trace: ((groupId: GroupId, event: TraceEvent) => void) | undefined;
   fail(error: unknown): void;
 }
 
-/** What the core of a group is told. */
+/** Returns the configuration of a group's core. */
 export function coreConfig(host: HostContext, group: GroupHandle): RaftConfig {
   const { options, random, trace, time } = host;
   return {

@@ -39,18 +39,21 @@ export interface RaftHostOptions {
   readonly nodeId: NodeId;
   readonly clock: Clock;
   readonly random: Random;
-  /** Stays the caller's: the host does not close it. */
+  /** Owned by the caller: the host does not close it. */
   readonly log: GroupLog;
   readonly transport: Transport;
   readonly options?: Partial<HostOptions>;
   readonly logger?: Logger;
   /** A broken invariant (H5): the process must stop. */
   readonly onFatal: (error: unknown) => void;
-  /** A message came for a group or replica that is not here: perhaps it is to be created, perhaps it was removed. */
+  /**
+   * A message came for a group or replica that is not here: perhaps it is about to be created, perhaps it was removed.
+   */
   readonly onUnknownGroup?: (from: NodeId, message: GroupMessage) => void;
   /**
-   * A replica has heard no leader for `HostOptions.silenceTicks`: perhaps it was removed and nobody could tell it. Ask
-   * whoever knows the membership whether it still belongs; told again at each such time (design §5 ▸, traps 11).
+   * A replica has heard no leader for `HostOptions.silenceTicks`. It may have been removed without learning of it, so
+   * ask a node that knows the membership whether it still belongs. Called again after each such time (design §5 ▸,
+   * traps 11).
    */
   readonly onSilence?: (group: Group) => void;
   /**
@@ -58,8 +61,8 @@ export interface RaftHostOptions {
    */
   readonly onNonMember?: (group: Group, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }) => void;
   /**
-   * Is told every change of state and every message of every group, in order, to be checked against a model outside.
-   * Called from within the core: it must only take the event down.
+   * Receives every change of state and every message of every group, in order, for a check against an external model.
+   * Called from within the core: it must only record the event.
    */
   readonly trace?: (groupId: GroupId, event: TraceEvent) => void;
 }
@@ -67,13 +70,13 @@ export interface RaftHostOptions {
 /** A `RaftHost` with its counters. */
 export interface NodeRaftHost extends RaftHost {
   /**
-   * To be called when the log failed (`GroupLog` L3): nothing more of it becomes durable. The host ends, calls of
-   * `logDurable` reject with `error`, and `stop` does not wait for the log any more, also one that is under way.
+   * Must be called when the log failed (`GroupLog` L3): nothing more becomes durable. The host ends, calls of
+   * `logDurable` reject with `error`, and `stop`, even one in progress, no longer waits for the log.
    */
   logFailed(error: Error): void;
   stats(): Readonly<HostStats>;
   inFlight(): HostInFlight;
-  /** Its disk neither takes a write nor refuses it. */
+  /** The disk neither completes writes nor refuses them. */
   readonly logHangs: boolean;
 }
 
@@ -81,7 +84,7 @@ export function createRaftHost(options: RaftHostOptions): NodeRaftHost {
   return new Host(options);
 }
 
-/** How often it is looked whether the nodes of all members are connected to. */
+/** How often the host checks that it is connected to the nodes of all members. */
 const REACH_TICKS = 80;
 
 class Host implements NodeRaftHost {
@@ -101,7 +104,7 @@ class Host implements NodeRaftHost {
   readonly #leaseClock: LeaseClock;
   readonly #logWatch: LogWatch;
   #ticksSinceBeat = 0;
-  /** The first tick reaches for the others. */
+  /** The first tick connects to the others. */
   #ticksSinceReach = REACH_TICKS;
   #ticksSinceSilenceCheck = 0;
   readonly #wheel = new TickWheel();
@@ -109,7 +112,7 @@ class Host implements NodeRaftHost {
   readonly #turns: TurnLoop;
   #failed = false;
   #state: 'created' | 'running' | 'stopped' = 'created';
-  /** Batches given to the log and called back by it (H2). */
+  /** Batches passed to the log, and called back by it (H2). */
   #appended = 0;
   #durable = 0;
   readonly #durableWaiters: {
@@ -233,7 +236,7 @@ class Host implements NodeRaftHost {
     }
     await recorded();
     assert(!this.#groups.has(groupId), `group ${groupId} was created again while its log was being removed`);
-    // Records of this group that are under way lie before the removal in the log, whose calls keep their order.
+    // Records of this group in progress are before the removal in the log, which keeps the order of its calls.
     this.#given.log.removeGroup(groupId);
     this.#write([], []);
     await this.logDurable();
@@ -285,7 +288,7 @@ class Host implements NodeRaftHost {
     await Promise.all([...this.#groups.values()].map((runner) => runner.close('the node is stopping')));
     if (this.#failed) return;
     await this.logDurable().catch((error: unknown) => {
-      if (error !== this.#logFailure) throw error; // whoever reported it knows
+      if (error !== this.#logFailure) throw error; // the caller of `logFailed` knows it
     });
   }
 
@@ -312,7 +315,8 @@ class Host implements NodeRaftHost {
       this.#logWatch.moved();
       this.#guard(() => {
         for (const { owner, mark } of marks) owner.persisted(mark); // H2
-        // The acknowledgements of this are what a leader waits for; with more under way they go together.
+        // A leader waits for the acknowledgement of this batch. If further batches are in progress, their
+        // acknowledgements go together.
         if (this.#durable === this.#appended) this.#turns.hurry();
         durable?.();
       });
@@ -343,7 +347,7 @@ class Host implements NodeRaftHost {
     this.#ticksSinceBeat += count;
     if (this.#ticksSinceBeat < this.#options.heartbeatTicks) return;
     this.#ticksSinceBeat = 0;
-    this.#heartbeats.beat(now); // at once, not in a turn: however much groups have to do, authority does not wait
+    this.#heartbeats.beat(now); // at once, not in a turn: authority must not wait, however much work groups have
   }
 
   /** Leases are void after a pause that no tick covers (lease-clock.ts K2), so with leases each tick is made. */
@@ -355,8 +359,8 @@ class Host implements NodeRaftHost {
   }
 
   /**
-   * Followers have nothing to say to each other until their leader is gone. To connect only then would take as long as
-   * all the rest of an election.
+   * Followers do not communicate with each other until their leader is gone. Connecting only then would take as long as
+   * the rest of an election.
    */
   #reachPeers(ticks: number): void {
     const { transport } = this.#given;
@@ -369,7 +373,7 @@ class Host implements NodeRaftHost {
     for (const node of nodes) transport.reach(node);
   }
 
-  /** Looked at rarely, so that it costs nothing for each group and tick. */
+  /** Checked rarely, so that it adds no cost per group and tick. */
   #tellSilence(ticks: number): void {
     const { silenceTicks } = this.#options;
     this.#ticksSinceSilenceCheck += ticks;

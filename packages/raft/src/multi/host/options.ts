@@ -5,24 +5,29 @@ import { leaseLengthMs } from '../../core/lease.ts';
 export interface HostOptions {
   /** Length of one Raft tick, in milliseconds: one timer per node ticks all its groups. */
   readonly tickMs: number;
-  /** A follower that hears nothing for so long campaigns, after a further wait that is drawn. */
+  /** A follower that hears nothing for this long campaigns, after a further random wait. */
   readonly electionTicks: number;
   /** The longest that this further wait may be, in percent of `electionTicks` (`RaftConfig.electionSpreadTicks`). */
   readonly electionSpreadPercent: number;
   /** Interval of a leader's heartbeats; well below `electionTicks`. */
   readonly heartbeatTicks: number;
   /**
-   * Ticks made up for after a stall of the event loop. More are forgotten: a stalled node knows nothing of that time.
+   * Ticks that are made up for after a stall of the event loop. More are dropped: a stalled node knows nothing of that
+   * time.
    */
   readonly catchUpTicksMax: number;
   /**
-   * A replica that hears no leader for so long is told of (`RaftHostOptions.onSilence`), and again each time as long.
+   * A replica that hears no leader for this long is reported (`RaftHostOptions.onSilence`), again after each such time.
    */
   readonly silenceTicks: number;
-  /** A log in which nothing becomes durable for so long hangs: the groups that this node leads are handed over. */
+  /**
+   * If nothing becomes durable in the log for this long, the log hangs: the groups that this node leads are handed
+   * over.
+   */
   readonly logStallTicks: number;
   /**
-   * Groups of this node that campaign at a time; others wait. Above it elections would overtake each other's time-outs.
+   * Groups of this node that campaign at a time; others wait. With more, elections would run into each other's
+   * time-outs.
    */
   readonly campaignsMax: number;
   /** Ask before raising the term (dissertation §9.6). */
@@ -39,33 +44,33 @@ export interface HostOptions {
   readonly leaseDriftPercent: number;
   /** Bytes of entries in one append message. */
   readonly maxEntryBytesPerMessage: number;
-  /** Append messages under way to one follower. */
+  /** Append messages in flight to one follower. */
   readonly maxInflightMessages: number;
-  /** Bytes of entries under way to one follower. */
+  /** Bytes of entries in flight to one follower. */
   readonly maxInflightBytes: number;
   /**
-   * Interval at which it is looked whether entries still need not be sent to followers whose acknowledgement is not
-   * awaited (core/thrifty-replication.ts T3), in milliseconds. 0: entries go to all followers at once.
+   * Interval in milliseconds at which the host reconsiders entries that are held back from followers whose
+   * acknowledgement is not awaited (core/thrifty-replication.ts T3). 0: entries go to all followers at once.
    */
   readonly appendReviewMs: number;
-  /** Proposed and not yet committed bytes of a group; above it proposals are refused `queueFull`. */
+  /** Proposed and not yet committed bytes of a group; above it proposals are refused with `queueFull`. */
   readonly maxUncommittedBytes: number;
-  /** Committed and not yet applied bytes that a group keeps at hand for its state machine. */
+  /** Committed and not yet applied bytes that a group keeps in memory for its state machine. */
   readonly maxApplyingBytes: number;
   /**
-   * Memory for entries of all groups of the node. The oldest leave it first, and are read back from the log when a
-   * follower lags so far, or when much is applied late. Passed only by what is not durable yet.
+   * Memory for entries of all groups of the node. The oldest leave it first; they are read back from the log if a
+   * follower lags that far, or if many entries are applied late. Only entries that are not durable yet may exceed it.
    */
   readonly entryCacheBytes: number;
-  /** Reads of such entries under way at a time; others wait for their turn. */
+  /** Concurrent reads of such entries; others wait for their turn. */
   readonly entryReadsMax: number;
-  /** ReadIndex calls of one group that are not answered yet; above it they are refused `queueFull`. */
+  /** ReadIndex calls of one group that are not answered yet; above it they are refused with `queueFull`. */
   readonly pendingReadsMax: number;
   /** Entries given to one call of `StateMachine.apply`. */
   readonly applySliceEntries: number;
-  /** Time after which a loop turn lets other work run and goes on in the next one, in milliseconds. */
+  /** Time in milliseconds after which a loop turn lets other work run and continues in the next one. */
   readonly turnBudgetMs: number;
-  /** Entries kept behind a checkpoint for followers that lag; they need a snapshot otherwise. */
+  /** Entries kept behind a checkpoint for followers that lag; followers further behind need a snapshot. */
   readonly tailEntries: number;
   /** Bytes kept behind a checkpoint, whichever of the two limits is reached first. */
   readonly tailBytes: number;
@@ -75,25 +80,24 @@ export interface HostOptions {
   readonly caughtUpPercent: number;
   /** Snapshots that this node sends at a time. */
   readonly snapshotSendsMax: number;
-  /** Snapshots that this node receives at a time; further offers are declined and come again. */
+  /** Snapshots that this node receives at a time; further offers are refused and repeated. */
   readonly snapshotReceivesMax: number;
   /** Bytes of snapshots that this node sends per second, all together; 0 for no limit, otherwise at least 1 MiB. */
   readonly snapshotBytesPerSecondMax: number;
   /**
-   * The same while the node has other work (snapshots/work-meter.ts), and then for what it receives as well. What is
-   * copied passes through memory that a process has to collect again, which the slowest hundredth of other requests
-   * feels.
+   * The same while the node has other work (snapshots/work-meter.ts); it then also limits what the node receives.
+   * Copied data causes garbage collection, which would slow the slowest hundredth of other requests.
    */
   readonly snapshotBytesPerSecondBusy: number;
-  /** Longest wait for the next chunk of a snapshot, and for the state machine to give or to store one. */
+  /** Longest wait for the next chunk of a snapshot, and for the state machine to produce or store one. */
   readonly snapshotIdleTimeoutMs: number;
   /** An installation in which the state machine shows no progress for this long fails towards the sender. */
   readonly snapshotInstallTimeoutMs: number;
-  /** Longest time from taking a snapshot to its installation: the log behind it is kept for so long. */
+  /** Longest time from taking a snapshot to its installation: the log behind it is kept that long. */
   readonly snapshotSendTimeoutMs: number;
   /** Pause after a snapshot could not be sent. */
   readonly snapshotRetryMs: number;
-  /** Interval of the log lines that tell how far a long transfer is. */
+  /** Interval of the log lines with the progress of a long transfer. */
   readonly snapshotLogMs: number;
   /** How long after a snapshot the log behind it is kept, so that its receiver can catch up from there. */
   readonly snapshotHoldMs: number;

@@ -1,12 +1,14 @@
 import type { PersistMark } from '../../core/types.ts';
 import type { GroupAppend, GroupMessage, NodeId } from '../ports.ts';
 
-/** Who is told when a batch is durable. */
+/** Notified when a batch is durable. */
 export interface MarkOwner {
   persisted(mark: PersistMark): void;
 }
 
-/** What one loop turn sends and writes, gathered over all groups: one frame per node, one log append (design §5). */
+/**
+ * Gathers the messages and records of one loop turn over all groups: one frame per node, one log append (design §5).
+ */
 export class Outbox {
   readonly frames = new Map<NodeId, GroupMessage[]>();
   readonly appends: GroupAppend[] = [];

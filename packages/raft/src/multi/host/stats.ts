@@ -18,7 +18,7 @@ export interface HostStats {
   heartbeatRepliesReceived: number;
   /** Groups for which a peer's heartbeat was refused here. */
   heartbeatsRefused: number;
-  /** Messages for groups or replicas that are not here. */
+  /** Messages for groups or replicas that do not exist here. */
   messagesUnknown: number;
   /** Messages whose sender's replica lives on another node. */
   messagesMisplaced: number;
@@ -27,9 +27,9 @@ export interface HostStats {
   appendsDelayed: number;
   entriesProposed: number;
   entriesApplied: number;
-  /** Bytes that the entries in memory take now, of all groups. */
+  /** The current memory of entries, of all groups. */
   entryCacheBytes: number;
-  /** Reads of entries that had left memory, and the entries that came. */
+  /** Reads of entries that were no longer in memory, and the number of entries read. */
   entryReads: number;
   entriesReadBack: number;
   /** Proposals refused and appends of other leaders dropped because too much waited to be written to the log. */
@@ -42,27 +42,27 @@ export interface HostStats {
   snapshotsSendFailed: number;
   snapshotsReceived: number;
   snapshotsReceiveFailed: number;
-  /** Streams that went on with a snapshot being sent after a break. */
+  /** Streams that continued an outgoing snapshot after a break. */
   snapshotsResumed: number;
-  /** Times a receiver had no place and was to be asked again. */
+  /** Times that a receiver had no place and must be asked again. */
   snapshotsPutOff: number;
-  /** Bytes of snapshots sent; what is sent again after a break counts once. */
+  /** Bytes of snapshots sent; repetitions after a break count once. */
   snapshotBytesSent: number;
   /** Bytes of snapshots stored. */
   snapshotBytesReceived: number;
 }
 
-/** What a host has begun and not ended. All of it is 0 on a node at rest: what stays is leaked. */
+/** Work that a host has begun and not ended. Every count is 0 on a node at rest; otherwise something leaked. */
 export interface HostInFlight {
   /** ReadIndex calls that are not answered. */
   readonly reads: number;
-  /** Snapshots that followers need, that are sent, or that wait for a place at their receiver. */
+  /** Snapshots that followers need, that are being sent, or that wait for a place at their receiver. */
   readonly snapshotsOut: number;
-  /** Logs that are kept for a snapshot under way. */
+  /** Logs that are kept for a snapshot in progress. */
   readonly logHolds: number;
-  /** Places taken by snapshots that are received. */
+  /** Places taken by incoming snapshots. */
   readonly snapshotsIn: number;
-  /** Groups that take nothing else until their snapshot has ended. */
+  /** Groups that accept nothing else until their snapshot has ended. */
   readonly receiving: number;
   /** Callers that wait for the log to be durable. */
   readonly durableWaits: number;

@@ -1,9 +1,10 @@
 /**
- * Frames that reads went over lately, each with the places of its records: groups that lag together lie in the same
- * frames, which are then read from the file, checked and gone through once for all of them.
+ * Frames that were read lately, each with the places of its records. Groups that lag together have records in the same
+ * frames, which are then read, checked and searched once for all of them.
  *
- * K1. Only frames with records of several groups are kept. They take at most `bytesMax`; the longest unused go first.
- * K2. A frame does not change, and a segment's generation is not used again: what is kept is never out of date.
+ * K1. Only frames with records of several groups are kept. They take at most `bytesMax`; the least recently used go
+ *     first.
+ * K2. A frame does not change, and a segment's generation is not reused: cached frames are never out of date.
  */
 import type { GroupId } from '../ports.ts';
 import { RecordReader } from './record-codec.ts';
@@ -11,19 +12,19 @@ import { RecordReader } from './record-codec.ts';
 /** A frame that is known to be intact. */
 export interface IndexedFrame {
   readonly payload: Buffer;
-  /** Where in the segment the next frame begins. */
+  /** The offset of the next frame in the segment. */
   readonly end: number;
-  /** Where in the payload each group's records begin, in order. */
+  /** For each group, the places of its records in the payload, in order. */
   readonly records: ReadonlyMap<GroupId, readonly number[]>;
 }
 
-/** About what a frame takes beside its payload, and for each of its groups. */
+/** The approximate memory of a frame beside its payload, and of each of its groups. */
 const FRAME_OVERHEAD_BYTES = 512;
 const GROUP_OVERHEAD_BYTES = 128;
 
 export class FrameCache {
   readonly #bytesMax: number;
-  /** The longest unused first. */
+  /** The least recently used first. */
   readonly #frames = new Map<string, IndexedFrame>();
   #bytes = 0;
 
@@ -44,7 +45,7 @@ export class FrameCache {
     return frame;
   }
 
-  /** The frame with its records; it is kept if others may want it (K1). */
+  /** Returns the frame with its records; keeps it if others may want it (K1). */
   add(place: { readonly generation: number; readonly offset: number }, payload: Buffer, end: number): IndexedFrame {
     const records = recordsOf(payload);
     if (records.size < 2) return { payload, end, records };
@@ -60,7 +61,7 @@ export class FrameCache {
   }
 }
 
-/** A copy if the payload is a small part of a piece of the file, which it would keep in memory. */
+/** Copies the payload if it is a small part of a piece of the file, which it would keep in memory. */
 function alone(payload: Buffer): Buffer {
   return 2 * payload.length >= payload.buffer.byteLength ? payload : Buffer.from(payload);
 }

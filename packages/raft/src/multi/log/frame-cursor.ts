@@ -1,7 +1,7 @@
 /**
- * Goes through the frames of a segment from one of them on, reading in pieces what is not in the cache.
+ * Goes through the frames of a segment from a given one on, and reads in pieces what is not in the cache.
  *
- * C1. Only what is written and synced is looked at: up to the segment's `position`. There every frame must be intact.
+ * C1. Only written and synced data is read: up to the segment's `position`. There every frame must be intact.
  */
 import type { FrameCache, IndexedFrame } from './frame-cache.ts';
 import { FRAME_HEADER_BYTES, frameBytes, LogDamagedError, readFrame } from './log-format.ts';
@@ -24,7 +24,7 @@ export class FrameCursor {
     this.#pieceBytes = pieceBytes;
   }
 
-  /** Goes to the frame at `offset`; what was read of it already is not read again. */
+  /** Moves to the frame at `offset`; parts of it that were read already are not read again. */
   seek(offset: number): void {
     if (offset < this.#from || offset > this.#from + this.#buffer.length) this.#buffer = NOTHING;
     this.#at = offset;
@@ -51,7 +51,7 @@ export class FrameCursor {
     return this.#cache.add({ generation, offset }, frame.payload, this.#at);
   }
 
-  /** Has at least `bytes` from `#at` on in the buffer, as far as the segment goes. */
+  /** Ensures that the buffer has at least `bytes` from `#at` on, as far as the segment goes. */
   async #load(bytes: number): Promise<void> {
     const { file, position } = this.segment;
     const end = Math.min(this.#at + bytes, position);

@@ -1,16 +1,16 @@
-/** How a disk log is opened, and what it counts. */
+/** Options and counters of a disk log. */
 import type { Disk, Logger } from '@remora/base';
 
 export interface GroupLogOptions {
-  /** Size of a segment. Space is reclaimed in pieces of it; at least two are on disk. */
+  /** Size of a segment. Space is reclaimed by segments; at least two are on disk. */
   readonly segmentBytes?: number;
-  /** Most bytes gathered into one write; a single larger call is written alone. */
+  /** Most bytes of one combined write; a single larger call is written alone. */
   readonly writeBytesMax?: number;
   /** Bytes of entries that may wait for their write; above it the log is `full`. */
   readonly queueBytesMax?: number;
-  /** Memory for the last entries of all groups that are handed out when the log is opened. */
+  /** Memory for the last entries of all groups that are returned when the log is opened. */
   readonly recentBytes?: number;
-  /** Memory for parts of the log that were read lately: the groups that have entries there read them from here. */
+  /** Memory for recently read parts of the log: other groups with entries there read them from here. */
   readonly readCacheBytes?: number;
 }
 
@@ -30,10 +30,10 @@ export interface GroupLogStats {
   readonly segmentsReclaimed: number;
   /** Data waiting for its write. */
   readonly queuedBytes: number;
-  /** Calls of `read`, and the bytes of entries that they gave. */
+  /** Calls of `read`, and the bytes of entries that they returned. */
   readonly reads: number;
   readonly bytesRead: number;
-  /** Places of entries that the index holds, each for a piece of one group's entries in one segment. */
+  /** Places of entries in the index, each for a part of one group's entries in one segment. */
   readonly indexRuns: number;
 }
 
@@ -42,12 +42,12 @@ export interface OpenGroupLogOptions {
   readonly dir: string;
   readonly options?: GroupLogOptions;
   readonly logger: Logger;
-  /** Called once when the log cannot go on. The node must stop: what was not called back may be lost. */
+  /** Called once when the log cannot continue. The node must stop: appends without a callback may be lost. */
   readonly onFailure: (error: Error) => void;
 }
 
 export const SEGMENT_BYTES_DEFAULT = 16 << 20;
-/** The least that `segmentBytes` may be. */
+/** The minimum of `segmentBytes`. */
 export const SEGMENT_BYTES_MIN = 4096;
 export const WRITE_BYTES_MAX_DEFAULT = 4 << 20;
 export const QUEUE_BYTES_MAX_DEFAULT = 64 << 20;

@@ -34,9 +34,7 @@ import { Reclaimer } from './reclaimer.ts';
 import { FrameWriter, type LogRecord } from './record-codec.ts';
 import { type Segment, SegmentFiles } from './segment-files.ts';
 
-/**
- * Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used.
- */
+/** Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` if it must not be used. */
 export async function openGroupLog(request: OpenGroupLogOptions): Promise<{ stats(): GroupLogStats } & GroupLog> {
   const segmentBytes = request.options?.segmentBytes ?? SEGMENT_BYTES_DEFAULT;
   assert(
@@ -61,13 +59,13 @@ type Operation =
     }
   | { readonly type: 'compact'; readonly groupId: GroupId; readonly position: LogPosition }
   | { readonly type: 'remove'; readonly groupId: GroupId }
-  /** Records that are worked out when their turn comes; they get a frame of their own. */
+  /** Records that are built when their turn comes; they get a frame of their own. */
   | { readonly type: 'rewrite'; readonly build: () => readonly LogRecord[]; readonly done: () => void };
 
 type Effect = LogRecord | { readonly compact: GroupId; readonly position: LogPosition };
 
 interface FrameContent {
-  /** What the frame does to the index, in order. */
+  /** The changes that the frame makes to the index, in order. */
   readonly effects: readonly Effect[];
   readonly done: readonly (() => void)[];
 }
@@ -85,7 +83,7 @@ class DiskGroupLog implements GroupLog {
   readonly #writer = new FrameWriter();
   #recovered: ReadonlyMap<GroupId, RecoveredGroup>;
 
-  /** Oldest first; the last one is appended to. */
+  /** Oldest first; appends go to the last one. */
   readonly #segments: Segment[];
   #active: Segment;
   #next: Promise<Segment>;
@@ -93,7 +91,7 @@ class DiskGroupLog implements GroupLog {
 
   #queue: Operation[] = [];
   #queuedBytes = 0;
-  /** A frame is being written, or its call-backs run. */
+  /** A frame is being written, or its callbacks run. */
   #busy = false;
   #failed = false;
   #closed = false;
@@ -221,18 +219,18 @@ class DiskGroupLog implements GroupLog {
 
   #pump(): void {
     if (this.#busy || this.#failed) return;
-    this.#reclaimer.start(); // not only at rest: a busy log would never be
+    this.#reclaimer.start(); // not only at rest: a busy log would never reclaim
     const content = this.#gather();
     if (content !== undefined) {
       this.#busy = true;
       this.#write(content);
       return;
     }
-    this.#reclaimer.start(); // the compactions just followed may have made it possible
+    this.#reclaimer.start(); // the compactions just applied may have made it possible
     if (!this.#reclaimer.running) for (const resolve of this.#whenQuiet.splice(0)) resolve();
   }
 
-  /** Takes operations off the queue and encodes them; undefined when there is nothing to write. */
+  /** Takes operations off the queue and encodes them; returns undefined if there is nothing to write. */
   #gather(): FrameContent | undefined {
     this.#writer.begin();
     const effects: Effect[] = [];
@@ -269,7 +267,7 @@ class DiskGroupLog implements GroupLog {
   }
 
   #endsFrame(operation: Operation, effects: number): boolean {
-    // What a rewrite writes depends on the index, which must have followed everything before (X2).
+    // A rewrite depends on the index, which must include everything before it (X2).
     if (operation.type === 'rewrite') return effects > 0;
     return this.#writer.payloadBytes >= this.#writeBytesMax;
   }
@@ -322,7 +320,7 @@ class DiskGroupLog implements GroupLog {
     if (this.#failed) return;
     for (const resolve of this.#whenFrameDone.splice(0)) resolve();
     try {
-      // `#busy` still holds: what these append is gathered into one frame.
+      // `#busy` is still set: whatever these append is gathered into one frame.
       for (const done of content.done) done();
     } finally {
       this.#busy = false;
@@ -330,7 +328,7 @@ class DiskGroupLog implements GroupLog {
     }
   }
 
-  /** X2. `offset` is where the frame begins that the effect is written with. */
+  /** X2. `offset` is the start of the frame with the effect. */
   #follow(effect: Effect, offset: number): void {
     if ('compact' in effect) this.#index.compact(effect.compact, effect.position);
     else this.#index.place(placedRecord(effect), { segment: this.#active.generation, offset });

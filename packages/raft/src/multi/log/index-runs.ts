@@ -4,7 +4,7 @@ export class IndexRuns {
   readonly #last: number[] = [];
   readonly #value: number[] = [];
 
-  /** Gives `first..last` this number. */
+  /** Assigns this number to `first..last`. */
   set(first: number, last: number, value: number): void {
     const end = this.#last.length - 1;
     if (end < 0 || first > (this.#last[end] ?? 0)) {
@@ -37,7 +37,7 @@ export class IndexRuns {
     for (let i = 0; i < this.#first.length; i++) visit(this.#first[i] ?? 0, this.#last[i] ?? 0, this.#value[i] ?? 0);
   }
 
-  /** Forgets `first..last`; returns where runs of them belong. */
+  /** Forgets `first..last`; returns the position for runs of these indexes. */
   #clear(first: number, last: number): number {
     const from = this.#firstEndingAtOrAfter(first);
     let to = from;
@@ -72,7 +72,7 @@ export class IndexRuns {
     return this.#last[before] === first - 1 && this.#value[before] === value;
   }
 
-  /** Makes the run at `at` part of the one before it, if it goes on it. */
+  /** Joins the run at `at` with the one before it, if it continues that one. */
   #join(at: number): void {
     if (at < 1 || at >= this.#first.length) return;
     if (!this.#joins(at - 1, this.#first[at] ?? 0, this.#value[at] ?? 0)) return;

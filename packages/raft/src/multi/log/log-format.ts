@@ -15,14 +15,14 @@ import { assert, crc32 } from '@remora/base';
 export const LOG_FORMAT_VERSION = 1;
 export const SEGMENT_HEADER_BYTES = 64;
 export const FRAME_HEADER_BYTES = 32;
-/** Frames begin at multiples of this, which makes the search for an intact later one cheap. */
+/** Frames begin at multiples of this, which makes the search for a later intact frame cheap. */
 const FRAME_ALIGNMENT = 8;
 
 const SEGMENT_MAGIC = Buffer.from('REMORWAL', 'latin1');
 const FRAME_MAGIC = Buffer.from([0xf7, 0x52, 0x4d, 0xa1]);
 const UINT48_MAX = 2 ** 48 - 1;
 
-/** The log holds bytes that were once durable and are not any more. The node must not start from it. */
+/** The log has lost bytes that were durable once. The node must not start from it. */
 export class LogDamagedError extends Error {
   override readonly name = 'LogDamagedError';
   readonly file: string;
@@ -53,7 +53,7 @@ export class LogVersionError extends Error {
 
 export interface SegmentHeader {
   readonly generation: number;
-  /** The sequence of the first frame that may follow. */
+  /** The sequence number of the first possible frame. */
   readonly firstSequence: number;
 }
 
@@ -67,7 +67,7 @@ export function encodeSegmentHeader(header: SegmentHeader): Buffer {
   return out;
 }
 
-/** Undefined when these bytes are not a whole header. Throws for a header of a newer version. */
+/** Undefined if the bytes are not a complete header. Throws for a header of a newer version. */
 export function decodeSegmentHeader(file: string, bytes: Buffer): SegmentHeader | undefined {
   if (bytes.length < SEGMENT_HEADER_BYTES || !bytes.subarray(0, 8).equals(SEGMENT_MAGIC)) return undefined;
   const sum = bytes.readUInt32LE(SEGMENT_HEADER_BYTES - 4);
@@ -82,7 +82,7 @@ export interface FrameId {
   readonly sequence: number;
 }
 
-/** Writes the header of a frame into its first bytes, once its payload is there. */
+/** Writes the header of a frame into its first bytes, after its payload. */
 export function encodeFrameHeader(out: Buffer, id: FrameId, payload: { length: number; checksum: number }): void {
   assert(payload.length > 0 && payload.length < 2 ** 31, 'a frame holds between 1 byte and 2 GiB');
   assert(id.sequence <= UINT48_MAX && id.generation <= UINT48_MAX, 'sequences and generations fit 48 bits');
@@ -102,7 +102,7 @@ export interface Frame {
   readonly end: number;
 }
 
-/** The frame at `offset`; undefined when there is no whole one of this generation (F2). */
+/** The frame at `offset`; undefined if there is no complete one of this generation (F2). */
 export function readFrame(segment: Buffer, offset: number, generation: number): Frame | undefined {
   if (offset + FRAME_HEADER_BYTES > segment.length) return undefined;
   const header = segment.subarray(offset, offset + FRAME_HEADER_BYTES);
@@ -117,7 +117,7 @@ export function readFrame(segment: Buffer, offset: number, generation: number): 
   return { sequence: header.readUIntLE(8, 6), payload, end: start + length + framePadding(length) };
 }
 
-/** How long the frame at `offset` is by what its header says, whether or not that is intact. */
+/** The length of the frame at `offset` according to its header, whether or not that is intact. */
 export function frameBytes(segment: Buffer, offset: number): number {
   const length = offset + FRAME_HEADER_BYTES <= segment.length ? segment.readUInt32LE(offset + 4) : 0;
   return FRAME_HEADER_BYTES + length + framePadding(length);
@@ -129,14 +129,14 @@ export function framePayload(segment: Buffer, offset: number): Buffer {
   return segment.subarray(start, start + segment.readUInt32LE(offset + 4));
 }
 
-/** Zeros that follow a payload, so that the next frame is aligned. */
+/** The number of zeros after a payload, so that the next frame is aligned. */
 export function framePadding(payloadLength: number): number {
   return -payloadLength & (FRAME_ALIGNMENT - 1);
 }
 
 /**
- * Whether an intact frame with a sequence above `above` begins anywhere after `from`. Contents of entries may look
- * like frames of this very log, but only like earlier ones: their sequences are lower.
+ * Whether an intact frame with a sequence above `above` begins anywhere after `from`. Contents of entries may look like
+ * frames of this very log, but only like earlier ones, whose sequences are lower.
  */
 export function hasLaterFrame(segment: Buffer, from: number, place: { generation: number; above: number }): boolean {
   for (let at = segment.indexOf(FRAME_MAGIC, from); at >= 0; at = segment.indexOf(FRAME_MAGIC, at + 1)) {

@@ -1,30 +1,32 @@
 /**
- * What the log must keep: for each group, in which segments its live entries and its latest state lie.
+ * The index of what the log must keep: for each group, the segments with its live entries and its latest state.
  *
- * X1. An entry is live when its index is above the group's start and nothing later truncated it; its newest copy
- *     counts. A segment may go when no live entry and no group's latest state lies in it.
+ * X1. An entry is live if its index is above the group's start and no later record truncated it; its newest copy
+ *     counts. A segment may be removed when it holds no live entry and no group's latest state.
  * X2. The index follows the order of the records in the log: it is changed when a record is placed in a frame.
- * X3. The entries of a run come in order, and each before any other form of it, when the frames of its segment are gone
- *     through from the run's offset: records are put together in a run only if they followed each other so. Its first
- *     frame may hold an older form of them in an earlier record.
- * X4. How far a read must look is bounded by `RUN_SPAN_BYTES` unless the group has hardly anything there; how much
- *     memory the index takes is bounded by a run per `RUN_BYTES_MIN` of live entries, and one per group and segment.
+ * X3. Reading the frames of a segment from the run's offset on yields the entries of the run in order, each before any
+ *     other form of it: records are joined in a run only if they followed each other like that. The first frame may
+ *     contain an older form of them in an earlier record.
+ * X4. `RUN_SPAN_BYTES` bounds how much a read must search, unless the group has hardly any entries there. The memory of
+ *     the index is bounded by one run per `RUN_BYTES_MIN` of live entries, and one per group and segment.
  */
 import type { HardState, LogPosition } from '../../core/types.ts';
 import type { GroupId } from '../ports.ts';
 import type { LogRecord, RecordHead } from './record-codec.ts';
 
-/** A run that reaches over more of its segment ends, once it holds enough of its group to be worth its place. (X4) */
+/**
+ * A run that spans more of its segment than this ends, once it holds enough of its group to be worth its place (X4).
+ */
 const RUN_SPAN_BYTES = 256 * 1024;
 const RUN_BYTES_MIN = 1024;
 const RUN_BYTES_MAX = 64 * 1024;
-/** Bytes that an entry takes beside its data, roughly. */
+/** The approximate bytes of an entry beside its data. */
 const ENTRY_OVERHEAD_BYTES = 5;
 const NO_SEGMENT = -1;
 
-/** What the index needs to know of a record. */
+/** The part of a record that the index needs. */
 export interface PlacedRecord extends RecordHead {
-  /** Of its entries; 0 when there are none. */
+  /** The index of its first entry; 0 if it has none. */
   readonly first: number;
   readonly last: number;
   readonly bytes: number;
@@ -34,16 +36,16 @@ export interface PlacedRecord extends RecordHead {
 export interface FramePlace {
   /** The segment's generation. */
   readonly segment: number;
-  /** Where in it the frame begins. */
+  /** The offset of the frame in the segment. */
   readonly offset: number;
 }
 
-/** Where entries lie: `last` is the last one of which this is known to be the place (X3). */
+/** The place of entries: `last` is the last index for which this place is known to be right (X3). */
 export interface EntryPlace extends FramePlace {
   readonly last: number;
 }
 
-/** Indexes `first..last` have their newest copy in one segment, in its frames from `offset` on. */
+/** The newest copies of `first..last` are in one segment, in its frames from `offset` on. */
 interface Run {
   first: number;
   last: number;
@@ -57,7 +59,7 @@ interface GroupState {
   hardState: HardState | undefined;
   hardStateSegment: number;
   start: LogPosition;
-  /** Where `start` was last written; `NO_SEGMENT` while it is the origin and needs no record. */
+  /** The segment with the last record of `start`; `NO_SEGMENT` while it is the origin and needs no record. */
   startSegment: number;
   /** Sorted, disjoint. */
   runs: Run[];
@@ -142,7 +144,7 @@ export class LogIndex {
     return bytes;
   }
 
-  /** Records that say again what only `segment` says about groups as such. */
+  /** Records that repeat what only `segment` says about whole groups. */
   statesIn(segment: number): LogRecord[] {
     const records: LogRecord[] = [];
     for (const groupId of this.#members.get(segment) ?? []) {
@@ -223,7 +225,7 @@ export class LogIndex {
     else members.add(groupId);
   }
 
-  /** `follows`: it replaced nothing, so that it may go on a run that ends just before it (X3). */
+  /** `follows`: the record replaced nothing, so it may extend a run that ends just before it (X3). */
   #put(state: GroupState, run: Run, follows: boolean): void {
     if (run.first <= state.start.index) {
       if (run.last <= state.start.index) return;
@@ -248,7 +250,7 @@ export class LogIndex {
     );
   }
 
-  /** Forgets where `first..last` lie. False when nothing was known of any of them. */
+  /** Forgets the place of `first..last`. Returns false if no place of them was known. */
   #cut(state: GroupState, first: number, last: number): boolean {
     const tail = state.runs.at(-1);
     if (tail === undefined || tail.last < first) return false;
@@ -286,7 +288,7 @@ function goesOn(run: Run, next: Run): boolean {
   return run.bytes < (wide ? RUN_BYTES_MIN : RUN_BYTES_MAX);
 }
 
-/** What the index needs to know of a record that is about to be written. */
+/** The index's part of a record that is about to be written. */
 export function placedRecord(record: LogRecord): PlacedRecord {
   const { groupId, hardState, restartAt, compacted, removed, moved, entries } = record;
   let bytes = 0;
@@ -296,7 +298,7 @@ export function placedRecord(record: LogRecord): PlacedRecord {
   return { groupId, hardState, restartAt, compacted, removed, moved, first, last, bytes };
 }
 
-/** The share of a run's bytes that `first..last` of it take: at least 1 per entry, so that it is 0 for none only. */
+/** The share of a run's bytes that `first..last` takes: at least 1 per entry, so it is 0 only for no entries. */
 function part(run: Run, first: number, last: number): number {
   const count = last - first + 1;
   return Math.max(count, Math.round((run.bytes * count) / (run.last - run.first + 1)));

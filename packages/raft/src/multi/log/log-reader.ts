@@ -1,14 +1,14 @@
 /**
  * Reads entries of one group back from the segments (ports.ts, L4).
  *
- * D1. A segment that is being read is not taken away: it is pinned from the moment its place was looked up, and
- *     `released` waits for the pins. No new ones come once nothing live lies in it.
- * D2. The index is ahead of the disk (X2): an entry whose frame is being written is waited for, unless others that
- *     come before it are there.
- * D3. The index says where to look, and the records what is there. If it still says so after a search in vain, and
- *     after the frame that was being written, the log is damaged.
- * D4. One search goes through a segment at a time; the next finds what it went over in the cache (frame-cache.ts). So
- *     groups that lag together, as after a start, read the log once and not each for itself.
+ * D1. A segment that is being read is not removed: it is pinned from the look-up of its place on, and `released` waits
+ *     for the pins. There are no new pins once the segment has no live entries.
+ * D2. The index is ahead of the disk (X2): the reader waits for an entry whose frame is being written, unless entries
+ *     before it are available.
+ * D3. The index says where to look, and the records are the truth. If a search fails, and the index still names the
+ *     same place after the frame that was being written, the log is damaged.
+ * D4. One search at a time goes through a segment; the next one finds the frames in the cache (frame-cache.ts). So
+ *     groups that lag together, for example after a start, read the log once and not each for itself.
  */
 import { entryBytes, takeBytes } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
@@ -88,7 +88,7 @@ export class LogReader {
     }
   }
 
-  /** `search`, after those in the same segment that were asked for before (D1, D4). */
+  /** Runs `search` after earlier searches in the same segment (D1, D4). */
   async #searchInTurn(cursor: FrameCursor, found: Found, last: number): Promise<boolean> {
     const { segment } = cursor;
     segment.readers++;
@@ -107,7 +107,8 @@ export class LogReader {
 }
 
 /**
- * Looks through the frames from the cursor on for entries up to `last`. False when the one wanted next was not there.
+ * Searches the frames from the cursor on for entries up to `last`. Returns false if the next wanted entry was not
+ * there.
  */
 async function search(cursor: FrameCursor, found: Found, last: number): Promise<boolean> {
   const wanted = found.next;
@@ -119,7 +120,7 @@ async function search(cursor: FrameCursor, found: Found, last: number): Promise<
   return found.next > wanted;
 }
 
-/** How much is read from the file at a time: what is asked for lies among other groups' entries. */
+/** How much is read from the file at a time: the wanted entries lie among those of other groups. */
 function pieceBytes(maxBytes: number): number {
   return Math.min(PIECE_BYTES_MAX, Math.max(PIECE_BYTES_MIN, maxBytes));
 }
@@ -154,7 +155,7 @@ class Found {
     return this.#bytes >= this.#maxBytes;
   }
 
-  /** Takes what a frame has of the entries up to `last`. Its later records replace what its earlier ones said (X3). */
+  /** Takes a frame's entries up to `last`. Its later records replace its earlier ones (X3). */
   take({ payload, records }: IndexedFrame, last: number): void {
     const reader = new RecordReader(payload);
     for (const position of records.get(this.#groupId) ?? []) {

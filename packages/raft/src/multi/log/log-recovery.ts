@@ -29,7 +29,7 @@ import { listSegmentFiles, type Segment, type SegmentFileName, segmentPath, sync
 export interface RecoveredLog {
   readonly groups: Map<GroupId, RecoveredGroup>;
   readonly index: LogIndex;
-  /** Oldest first; none of them is appended to again. */
+  /** Oldest first; none of them receives further appends. */
   readonly segments: Segment[];
   readonly spares: readonly string[];
   readonly nextGeneration: number;
@@ -39,9 +39,9 @@ export interface RecoveredLog {
 export async function recoverLog(options: {
   readonly disk: Disk;
   readonly dir: string;
-  /** Spares of another size are deleted: the option changed since. */
+  /** Spares of another size are deleted: the option has changed since. */
   readonly segmentBytes: number;
-  /** Memory for the last entries. */
+  /** Memory limit for the last entries. */
   readonly recentBytes: number;
   readonly logger: Logger;
 }): Promise<RecoveredLog> {
@@ -105,13 +105,13 @@ async function usableSpares(
 class Recovery {
   readonly index = new LogIndex();
   readonly segments: Segment[] = [];
-  /** Files that hold no frame: prepared and never used, or torn in their first write. */
+  /** Files without a frame: prepared and never used, or torn in their first write. */
   readonly #unused: { readonly path: string; readonly file: DiskFile }[] = [];
   readonly #disk: Disk;
   readonly #dir: string;
   readonly #logger: Logger;
   readonly #replay = new Replay();
-  /** Where the last intact frame begins in its segment. */
+  /** The place of the last intact frame in its segment. */
   #lastFrameAt = 0;
   #nextSequence: number | undefined;
 
@@ -171,7 +171,7 @@ class Recovery {
     await this.#disk.syncDir(this.#dir);
   }
 
-  /** Applies the frames of a segment and returns where they end. */
+  /** Applies the frames of a segment and returns their end. */
   #readAll(path: string, bytes: Buffer, generation: number): number {
     let at = SEGMENT_HEADER_BYTES;
     for (;;) {
@@ -205,7 +205,7 @@ class Recovery {
     }
   }
 
-  /** V1, across segments: a segment is begun when all frames before it are durable. */
+  /** V1, across segments: a segment is begun only when all frames before it are durable. */
   #checkFollows(firstSequence: number): void {
     const unused = this.#unused[0];
     if (unused !== undefined) {
@@ -220,7 +220,9 @@ class Recovery {
     }
   }
 
-  /** A bad header is that of a file never used, or torn with its first frame, unless a second frame is there. */
+  /**
+   * A bad header belongs to a file that was never used, or was torn with its first frame, unless it has a second frame.
+   */
   #refuseLostHeader(path: string, bytes: Buffer, generation: number): void {
     const first = readFrame(bytes, SEGMENT_HEADER_BYTES, generation);
     const above = first?.sequence ?? this.#nextSequence ?? 0;

@@ -1,11 +1,11 @@
 /**
- * The last entries of the groups after a start, as many as shall be at hand: most of them are applied or sent next.
+ * The last entries of the groups after a start, as many as fit into memory: most of them are applied or sent next.
  *
- * N1. Frames are gone through from the newest to the oldest, and so are their records: of each index the first form
- *     met is the one that counts, and what is kept of a group is contiguous up to its last entry.
- * N2. What a group was before it restarted or was removed is not looked at.
- * N3. Memory: one segment at a time, and at most the limit, but for the record that reaches it. Not more of the log is
- *     gone through than twice the limit, or one segment.
+ * N1. Frames and their records are read from the newest to the oldest: the first form found of each index is the valid
+ *     one, and the entries kept of a group are contiguous up to its last entry.
+ * N2. Entries from before a group's restart or removal are ignored.
+ * N3. Memory: one segment at a time, and at most the limit, except for the record that reaches it. The search reads at
+ *     most twice the limit, or one segment.
  */
 import { ENTRY_MEMORY_BYTES } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
@@ -19,7 +19,7 @@ const SCAN_FACTOR = 2;
 
 interface Tail {
   readonly first: number;
-  /** The lowest index taken so far; one past the last entry at first. */
+  /** The lowest index taken so far; initially one past the last entry. */
   low: number;
   /** Newest first. */
   readonly pieces: (readonly Entry[])[];
@@ -42,7 +42,7 @@ export async function recentEntries(
 }
 
 class Recent {
-  /** Groups of which there may be more. */
+  /** Groups that may have more entries. */
   readonly #open = new Map<GroupId, Tail>();
   readonly #tails = new Map<GroupId, Tail>();
   #left: number;

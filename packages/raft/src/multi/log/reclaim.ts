@@ -1,4 +1,4 @@
-/** When the oldest segment is freed, and what must be copied out of it first (group-log.ts, W3). */
+/** Decides when the oldest segment is freed, and what must be copied out of it first (group-log.ts, W3). */
 import type { Entry } from '../../core/types.ts';
 import type { GroupId } from '../ports.ts';
 import type { LogIndex } from './log-index.ts';
@@ -6,18 +6,18 @@ import { readFrames } from './log-recovery.ts';
 import { decodeRecords, type LogRecord } from './record-codec.ts';
 import type { Segment } from './segment-files.ts';
 
-/** A segment whose live part is smaller is moved as soon as it is the oldest. */
+/** A segment with a smaller live share is moved as soon as it is the oldest. */
 const MOVE_FRACTION_MAX = 0.25;
-/** Otherwise it is moved when less than this part of the whole log is live: each byte copied frees one. */
+/** Otherwise it is moved if less than this share of the whole log is live: each copied byte frees one. */
 const LIVE_FRACTION_MIN = 0.5;
-/** Fewer segments are not worth moving anything. */
+/** With fewer segments, moving is not worthwhile. */
 const MOVE_SEGMENTS_MIN = 4;
 /** Live entries are moved in pieces, so that appends get their turn in between. */
 const MOVE_PIECE_BYTES = 256 * 1024;
 
 export interface LivePiece {
   readonly groupId: GroupId;
-  /** By index, perhaps with gaps. */
+  /** Ordered by index, perhaps with gaps. */
   readonly entries: readonly Entry[];
 }
 
@@ -35,7 +35,7 @@ export function isWorthReclaiming(segments: readonly Segment[], index: LogIndex)
 
 /** The live entries of a segment, in pieces of bounded size. */
 export async function readLiveEntries(head: Segment, index: LogIndex): Promise<LivePiece[]> {
-  // What the segment ends with: an entry that was overwritten within it must not be copied in its older form.
+  // The final contents of the segment: if an entry was overwritten within it, the older form must not be copied.
   const found = new Map<GroupId, Map<number, Entry>>();
   await readFrames(head, (frame) => {
     for (const { groupId, entries } of decodeRecords(frame.payload)) {
@@ -53,7 +53,10 @@ export async function readLiveEntries(head: Segment, index: LogIndex): Promise<L
   return [...found].flatMap(([groupId, entries]) => pieces(groupId, [...entries.values()]));
 }
 
-/** Records that move what is still live of a piece: since it was read, entries may have been truncated or compacted. */
+/**
+ * Records that move the part of a piece that is still live: entries may have been truncated or compacted since the
+ * read.
+ */
 export function movedRecords(piece: LivePiece, head: Segment, index: LogIndex): LogRecord[] {
   const records: { readonly groupId: GroupId; readonly entries: Entry[]; readonly moved: true }[] = [];
   for (const entry of piece.entries) {

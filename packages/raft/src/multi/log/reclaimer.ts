@@ -1,9 +1,9 @@
 /**
- * Frees the oldest segments, one after the other, while that is worth it (group-log.ts, W3).
+ * Frees the oldest segments, one after the other, while that is worthwhile (group-log.ts, W3).
  *
- * Y1. One run at a time, beside what is appended; it ends when nothing is worth freeing or the log has ended.
- * Y2. The copy of what is live in a segment, and of what it says about groups as such, is durable before its file is
- *     taken away, and so are reads of it that are under way.
+ * Y1. One run at a time, concurrent with appends; it ends when nothing is worth freeing or the log has ended.
+ * Y2. A segment's file is removed only after its live entries and its records about whole groups have been copied
+ *     durably, and after reads of it in progress have ended.
  */
 import { assert, type Logger } from '@remora/base';
 import type { LogIndex } from './log-index.ts';
@@ -13,7 +13,7 @@ import type { LogRecord } from './record-codec.ts';
 import type { Segment, SegmentFiles } from './segment-files.ts';
 
 export interface ReclaimerOptions {
-  /** Oldest first; the last one is appended to and stays. Those that were freed are taken out. */
+  /** Oldest first; appends go to the last one, which stays. Freed segments are taken out. */
   readonly segments: Segment[];
   readonly index: LogIndex;
   readonly reader: LogReader;
@@ -22,7 +22,7 @@ export interface ReclaimerOptions {
   /** The log was closed, or has failed. */
   readonly over: () => boolean;
   /**
-   * Writes records that are worked out when their turn comes. Resolves when they are durable; to false if they never
+   * Writes records that are built when their turn comes. Resolves to true when they are durable; to false if they never
    * will be.
    */
   readonly rewrite: (build: () => readonly LogRecord[]) => Promise<boolean>;
@@ -45,7 +45,7 @@ export class Reclaimer {
     return this.#running;
   }
 
-  /** Bytes of live entries copied. */
+  /** The bytes of live entries copied so far. */
   get bytesMoved(): number {
     return this.#bytesMoved;
   }
@@ -54,7 +54,7 @@ export class Reclaimer {
     return this.#segmentsReclaimed;
   }
 
-  /** Begins a run if there is something to free and none is under way (Y1). */
+  /** Begins a run if there is something to free and no run is in progress (Y1). */
   start(): void {
     if (this.#running || this.#head() === undefined) return;
     this.#running = true;
@@ -66,7 +66,7 @@ export class Reclaimer {
 
   async #run(): Promise<void> {
     const { segments, index, reader, files, logger, rewrite } = this.#log;
-    await Promise.resolve(); // who starts this must not be entered again from within
+    await Promise.resolve(); // the caller must not be re-entered from within this call
     for (let head = this.#head(); head !== undefined; head = this.#head()) {
       const { generation, path } = head;
       if (index.liveBytes(generation) > 0) await this.#moveEntries(head);
@@ -81,7 +81,7 @@ export class Reclaimer {
     }
   }
 
-  /** The segment to be freed next, if there is one. */
+  /** The segment to free next, if there is one. */
   #head(): Segment | undefined {
     const { segments, index, over } = this.#log;
     return !over() && segments.length > 1 && isWorthReclaiming(segments, index) ? segments[0] : undefined;

@@ -1,10 +1,10 @@
 /**
- * Records, as they lie one after another in a frame's payload: one per group and call.
+ * Records follow one another in a frame's payload: one per group and call.
  *
  *   flags, group, [hard state], [restart or compacted position], [first index, count, data bytes, entries]
  *
- * All numbers are varints of safe integers. An entry takes its type and "same term as the one before" in one byte,
- * then its term if it changed, its length and its bytes.
+ * All numbers are varints of safe integers. An entry has its type and "same term as the one before" in one byte, then
+ * its term if it changed, its length and its bytes.
  */
 import { assert, crc32 } from '@remora/base';
 import type { Entry, HardState, LogPosition } from '../../core/types.ts';
@@ -16,9 +16,9 @@ export interface LogRecord {
   readonly hardState?: HardState | undefined;
   /** The log restarts here: everything before this record is dropped. */
   readonly restartAt?: LogPosition | undefined;
-  /** Entries up to here may be gone. */
+  /** Entries up to here may be missing. */
   readonly compacted?: LogPosition | undefined;
-  /** The group is gone. */
+  /** The group was removed. */
   readonly removed?: boolean | undefined;
   readonly entries: readonly Entry[];
   /** The entries are copies from a reclaimed segment: they replace nothing and truncate nothing. */
@@ -35,19 +35,23 @@ const ENTRY_CONF = 1;
 const ENTRY_SAME_TERM = 2;
 
 const ZEROS = Buffer.alloc(8);
-/** Data of at least this size is handed to the disk where it is; smaller is copied, as a vector element costs more. */
+/**
+ * Data of at least this size is written from its own memory; smaller data is copied, because a vector element costs
+ * more.
+ */
 const BY_REFERENCE_BYTES = 4096;
 const BUFFER_BYTES = 256 * 1024;
 const VARINT_BYTES_MAX = 8;
 
 /**
- * Gathers records into the chunks of one frame. Used for one frame at a time: `begin` reuses the buffer of the last.
+ * Gathers records into the chunks of one frame. Used for one frame at a time: `begin` reuses the buffer of the last
+ * one.
  */
 export class FrameWriter {
   readonly #home = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   #buffer = this.#home;
   #at = 0;
-  /** Where the part of `#buffer` begins that is not in `#chunks` yet. */
+  /** Start of the part of `#buffer` that is not in `#chunks` yet. */
   #from = 0;
   #chunks: Uint8Array[] = [];
   #chunkBytes = 0;
@@ -140,7 +144,7 @@ export class FrameWriter {
     buffer[this.#at++] = left;
   }
 
-  /** Makes room. What is written stays where it is: chunks refer to it. */
+  /** Makes room. Written data stays where it is, because chunks refer to it. */
   #reserve(bytes: number): void {
     if (this.#at + bytes <= this.#buffer.length) return;
     this.#flush();
@@ -165,12 +169,12 @@ export function decodeRecords(payload: Buffer): LogRecord[] {
   return records;
 }
 
-/** What a record says beside its entries. */
+/** A record's content without its entries. */
 export type RecordHead = Omit<LogRecord, 'entries'>;
 
-/** What a record says of its entries, without their data. */
+/** A description of a record's entries, without their data. */
 export interface EntriesOutline {
-  /** 0 when there are none. */
+  /** 0 if there are no entries. */
   readonly first: number;
   readonly last: number;
   /** Bytes of data. */
@@ -179,11 +183,11 @@ export interface EntriesOutline {
   readonly runs: readonly number[];
 }
 
-/** Reads records one after another: of each first the head, then its entries in one of three ways. */
+/** Reads records one after another: first the head of each, then its entries in one of three ways. */
 export class RecordReader {
   readonly #bytes: Buffer;
   #at = 0;
-  /** Index, flags, term, place and length of each entry that is wanted of the record being read. */
+  /** Index, flags, term, place and length of each wanted entry of the record being read. */
   readonly #parts: number[] = [];
 
   constructor(bytes: Buffer) {
@@ -194,7 +198,7 @@ export class RecordReader {
     return this.#at >= this.#bytes.length;
   }
 
-  /** Where the next record begins; `seek` returns there. */
+  /** The start of the next record; `seek` returns there. */
   get position(): number {
     return this.#at;
   }
@@ -220,7 +224,7 @@ export class RecordReader {
     };
   }
 
-  /** The index of the record's first entry, without going on; 0 when there is none. */
+  /** The index of the record's first entry, without moving on; 0 if there is none. */
   peekFirst(): number {
     const at = this.#at;
     const first = this.#number() === 0 ? 0 : this.#number();
@@ -228,7 +232,7 @@ export class RecordReader {
     return first;
   }
 
-  /** Goes over the entries of the record without looking at them. */
+  /** Skips the entries of the record without decoding them. */
   skipEntries(): void {
     const count = this.#number();
     if (count > 0) this.#number();

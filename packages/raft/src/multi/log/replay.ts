@@ -48,9 +48,9 @@ export class Replay {
 class GroupReplay {
   #hardState = NO_HARD_STATE;
   #start = ORIGIN;
-  /** By index: twice the term, and one more for `conf`. */
+  /** By index: twice the term, plus one for `conf`. */
   readonly #entries = new IndexRuns();
-  /** The last index appended and not compacted since; 0 before there is one. */
+  /** The last index that was appended and not compacted since; 0 if there is none. */
   #newest = 0;
 
   apply(record: RecordHead, entries: EntriesOutline): void {

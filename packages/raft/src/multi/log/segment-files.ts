@@ -1,5 +1,5 @@
 /**
- * The files of the log: made ready ahead of need, and used again when their records are dead.
+ * The files of the log: prepared ahead of need, and reused when their records are dead.
  *
  * S1. A file has its new name durably before anything is written to it; its old name is gone durably before that.
  * S2. A spare keeps the generation of its last use in its name, so that generations are never given twice.
@@ -13,9 +13,9 @@ export interface Segment {
   readonly generation: number;
   readonly path: string;
   readonly file: DiskFile;
-  /** Where the next frame goes; 0 while not even the header is written. */
+  /** The offset of the next frame; 0 before the header is written. */
   position: number;
-  /** Reads under way: the file may not be taken away. */
+  /** Reads in progress: the file must not be removed. */
   readers: number;
 }
 
@@ -72,7 +72,7 @@ export class SegmentFiles {
     this.#nextGeneration = options.nextGeneration;
   }
 
-  /** A file of the full size under a new generation. What it holds is zeros or dead frames. */
+  /** Prepares a file of the full size under a new generation. It contains zeros or dead frames. */
   async prepare(): Promise<Segment> {
     const generation = this.#nextGeneration++;
     const path = segmentPath(this.#dir, generation);
@@ -90,7 +90,7 @@ export class SegmentFiles {
     return { generation, path, file, position: 0, readers: 0 };
   }
 
-  /** Takes a segment out of the log, durably. */
+  /** Removes a segment from the log, durably. */
   async retire(segment: Segment): Promise<void> {
     const reusable = this.#spares.length < SPARES_MAX && (await segment.file.size()) === this.#segmentBytes;
     await segment.file.close();

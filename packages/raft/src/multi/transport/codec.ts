@@ -1,5 +1,5 @@
 /**
- * The wire form of what nodes say to each other: Raft frames and snapshot headers.
+ * The wire form of messages between nodes: Raft frames and snapshot headers.
  *
  *   frame    0xc0 version | message…
  *   message  group, kind and flag (1 byte), from, to, term, then by kind:
@@ -10,10 +10,10 @@
  *
  * C1. A change of meaning, order or type of a position changes `WIRE_VERSION`; a test pins the encoding of one message
  *     of each kind.
- * C2. Decoding checks every shape: what comes out is a valid value or `WireError` is thrown. Nothing behind it
- *     checks again (conventions 5).
- * C3. An entry that leaves `decodeFrame` shares memory with at most `SHARED_BYTES` beside its own bytes, or twice its
- *     own: it never pins a frame that is much larger than itself (conventions 7).
+ * C2. Decoding checks every shape: the result is valid, or `WireError` is thrown. Later code does not check again
+ *     (conventions 5).
+ * C3. A decoded entry shares memory with at most `SHARED_BYTES` beside its own bytes, or twice its own: it never pins a
+ *     frame that is much larger than itself (conventions 7).
  */
 import { unreachable } from '@remora/base';
 import type { ConfState, Entry, LogPosition, Message, SnapshotMeta } from '../../core/types.ts';
@@ -50,7 +50,7 @@ const TYPE_CODES: Readonly<Record<Message['type'], number>> = {
   timeoutNow: 9,
 };
 
-/** A message's one yes or no, beside its type's code. */
+/** A message's one boolean, in the byte of its type's code. */
 const FLAG = 0x80;
 
 const ENTRY_CONF = 1;
@@ -60,7 +60,7 @@ const MESSAGE_HEAD_BYTES_MAX = 1 + 10 * VARINT_BYTES_MAX;
 const ENTRY_HEAD_BYTES_MAX = 1 + 2 * VARINT_BYTES_MAX;
 const ENTRY_BYTES_MIN = 2;
 
-/** Small entries that came together are copied out of their frame in pieces of this size (C3). */
+/** Small entries of one frame are copied out of it in pieces of this size (C3). */
 const SHARED_BYTES = 8 * 1024;
 /** A larger entry gets a copy of its own. */
 const SMALL_ENTRY_BYTES = 2 * 1024;
@@ -85,7 +85,7 @@ export function decodeFrame(frame: Uint8Array): GroupMessage[] {
   return messages;
 }
 
-/** What a message takes in a frame at most, and not much less: the measure for cutting and bounding frames. */
+/** An upper bound, not far above the actual size, of a message in a frame: used to divide and bound frames. */
 export function encodedBytesMax(message: Message): number {
   if (message.type === 'snapshot') {
     const { voters, votersOutgoing, learners, learnersNext } = message.snapshot.conf;
@@ -164,7 +164,7 @@ function writeMessage(out: WireWriter, groupId: number, message: Message): void 
   }
 }
 
-/** Index 0 stands for nothing told. */
+/** Index 0 stands for an absent position. */
 function writeCommitted(out: WireWriter, committed: LogPosition | undefined): void {
   out.varint(committed?.index ?? 0);
   out.varint(committed?.term ?? 0);
@@ -217,7 +217,7 @@ function writeMeta(out: WireWriter, { index, term, conf }: SnapshotMeta): void {
 
 class MessageReader extends WireReader {
   readonly #frame: Uint8Array;
-  /** The piece of the frame that small entries are taken from now, and where it begins in the frame. */
+  /** The current piece of the frame for small entries, and its start in the frame. */
   #piece: Uint8Array;
   #pieceFrom = 0;
 

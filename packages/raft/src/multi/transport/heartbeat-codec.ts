@@ -4,10 +4,11 @@
  *   heartbeat   0xc1 version 0 | boot | sequence | count | first id, then differences, all varints
  *   reply       0xc1 version 1 | boot | sequence | replier's boot | count | (id difference, reason, term)…, all varints
  *
- * W1. The first byte tells these frames from those of messages (codec.ts).
- * W2. Ids grow strictly, so dense ids cost one byte each. What decodes has valid shape, or `WireError` is thrown.
- * W3. A list of ids that did not change is neither encoded nor decoded again: it is the same array object on either
- *     side as before, by which the host sees that it did not change.
+ * W1. The first byte distinguishes these frames from message frames (codec.ts).
+ * W2. Ids grow strictly, so dense ids cost one byte each. A decoded frame has valid shape; otherwise `WireError` is
+ *     thrown.
+ * W3. A list of ids that did not change is neither encoded nor decoded again: on both sides it is the same array object
+ *     as before, which shows the host that it did not change.
  */
 import type { GroupId, Heartbeat, HeartbeatFrame, HeartbeatRefusal, HeartbeatReply } from '../ports.ts';
 import { VARINT_BYTES_MAX, WIRE_VERSION, WireError, WireReader, WireWriter } from './wire-bytes.ts';
@@ -24,7 +25,7 @@ export function isHeartbeatFrame(bytes: Uint8Array): boolean {
   return bytes[0] === MARK;
 }
 
-/** Encodes what one node says to one peer. */
+/** Encodes the heartbeats from one node to one peer. */
 export class HeartbeatEncoder {
   #groups: readonly GroupId[] | undefined;
   #encoded: Uint8Array = new Uint8Array(0);
@@ -46,7 +47,7 @@ export class HeartbeatEncoder {
   }
 }
 
-/** Decodes what one peer says. */
+/** Decodes the heartbeats from one peer. */
 export class HeartbeatDecoder {
   #encoded: Uint8Array = new Uint8Array(0);
   #groups: readonly GroupId[] | undefined;

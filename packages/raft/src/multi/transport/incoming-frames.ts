@@ -2,7 +2,7 @@ import type { NodeId, TransportHandlers } from '../ports.ts';
 import { decodeFrame } from './codec.ts';
 import { HeartbeatDecoder, isHeartbeatFrame } from './heartbeat-codec.ts';
 
-/** Decodes the frames of one peer, as they come in on one stream, and gives them to the node. */
+/** Decodes the frames that arrive on one peer's stream, and passes them to the node. */
 export class IncomingFrames {
   readonly handlers: TransportHandlers;
   readonly #from: NodeId;
@@ -13,7 +13,7 @@ export class IncomingFrames {
     this.handlers = handlers;
   }
 
-  /** Throws `WireError` for bytes that are no valid frame. */
+  /** Throws `WireError` for bytes that are not a valid frame. */
   take(frame: Uint8Array): void {
     if (isHeartbeatFrame(frame)) this.handlers.onHeartbeat(this.#from, this.#heartbeats.decode(frame));
     else this.handlers.onMessages(this.#from, decodeFrame(frame));

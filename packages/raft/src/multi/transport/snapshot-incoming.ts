@@ -1,15 +1,14 @@
 /**
- * Takes snapshots from other nodes: the transfers of one node, each over one stream after another.
+ * Receives snapshots from other nodes: the transfers of one node, each over one stream after another.
  *
  * I1. Each chunk goes into the receiver once and in order, `finish` once; calls of one receiver do not overlap.
- * I2. A transfer listens to one stream, the one with the highest number; it ends the older one, and refuses one that
- *     comes late.
- * I3. A stream that ends leaves its transfer open for `resumeMs`; then the receiver is aborted. Not while it installs:
- *     from then on nothing stops it, and the outcome is kept for a stream that asks for it.
- * I4. What is received and not stored is at most the window, per transfer. How many transfers there are is for the
- *     handlers to bound, by refusing; outcomes kept are bounded in number and time.
+ * I2. A transfer listens to one stream, the one with the highest number; it ends the older one, and refuses a late one.
+ * I3. After its stream ends, a transfer stays open for `resumeMs`; then the receiver is aborted. This does not apply
+ *     while it installs: nothing stops the installation, and the outcome is kept for a stream that asks for it.
+ * I4. Per transfer, at most the window is received and not stored. The handlers bound the number of transfers by
+ *     refusing; kept outcomes are bounded in number and time.
  * I5. A node sends one snapshot at a time to a replica (snapshot-sender.ts S1), so a new transfer means that the older
- *     one will not go on.
+ *     one does not continue.
  */
 import { assert, type Clock, type Timer, unreachable } from '@remora/base';
 import type { NodeId, SnapshotHeader, SnapshotReceiver, TransportHandlers } from '../ports.ts';
@@ -26,11 +25,11 @@ import { WireError } from './wire-bytes.ts';
 /** The receiving end of one stream. */
 export interface IncomingLink {
   send(message: Buffer): void;
-  /** Ends the stream, after what was sent. */
+  /** Ends the stream after everything sent has left. */
   end(reason: string): void;
 }
 
-/** What a transport tells of a stream. */
+/** Receives a stream's events from the transport. */
 export interface IncomingStream {
   message(bytes: Uint8Array): void;
   /** The stream is over. */
@@ -46,7 +45,7 @@ export interface IncomingContext {
 
 /** Outcomes kept for streams that ask for them (I4). */
 const OUTCOMES_MAX = 256;
-/** Times `resumeMs` that an outcome is kept: longer than any sender tries. */
+/** How long an outcome is kept, in multiples of `resumeMs`: longer than any sender tries. */
 const OUTCOME_KEPT_RESUMES = 4;
 
 export class IncomingSnapshots {
@@ -157,14 +156,14 @@ class Transfer {
   readonly #header: SnapshotHeader;
   readonly #over: (keepOutcome: boolean) => void;
   #state: State = { at: 'opening' };
-  /** The stream that counts (I2). */
+  /** The current stream (I2). */
   #link: IncomingLink | undefined;
   #attempt = 0;
-  /** Received and not stored yet; the first may be with the receiver. */
+  /** Received and not stored yet; the receiver may be storing the first one. */
   #queue: Uint8Array[] = [];
   #received = 0;
   #stored = 0;
-  /** How many chunks there are, once the sender has told. */
+  /** The number of chunks, once the sender has sent it. */
   #count: number | undefined;
   #storing = false;
   #hold: Timer | undefined;
@@ -179,7 +178,7 @@ class Transfer {
     void this.#begin();
   }
 
-  /** Whether it is under way, not yet installing, from that node to that replica. */
+  /** Whether it is a transfer from that node to that replica that is in progress and not yet installing. */
   isFor(from: NodeId, { groupId, to }: SnapshotHeader): boolean {
     const open = this.#state.at === 'opening' || this.#state.at === 'receiving';
     return open && this.#from === from && this.#header.groupId === groupId && this.#header.to === to;
@@ -226,7 +225,7 @@ class Transfer {
     }
   }
 
-  /** Gives the transfer up, unless it installs already (I3). */
+  /** Ends the transfer, unless it is installing already (I3). */
   fail(refusal: SnapshotRefusal, reason: string): void {
     const state = this.#state;
     if (state.at !== 'opening' && state.at !== 'receiving') return;
@@ -265,7 +264,7 @@ class Transfer {
     void this.#store();
   }
 
-  /** Hands on what is there; one at a time runs (I1). */
+  /** Passes queued chunks on; one call runs at a time (I1). */
   async #store(): Promise<void> {
     if (this.#storing) return;
     this.#storing = true;
@@ -291,7 +290,7 @@ class Transfer {
     }
   }
 
-  /** The receiver failed by itself. */
+  /** The receiver itself failed. */
   #failed(error: unknown): void {
     if (this.#state.at === 'receiving') this.fail('failed', reasonOf(error));
     else if (this.#state.at === 'installing') this.#end({ at: 'failed', refusal: 'failed', reason: reasonOf(error) });
@@ -304,13 +303,13 @@ class Transfer {
     for (const bytes of this.#queue) this.#context.traffic.receiveBuffered -= bytes.length;
     this.#queue = [];
     this.#answerOpening();
-    // An offer that was not taken up has no later streams (snapshot-outgoing.ts O3).
+    // There are no later streams for a refused offer (snapshot-outgoing.ts O3).
     this.#over(outcome.at === 'installed' || outcome.refusal === 'failed');
   }
 
   // ---------------------------------------------------------------------------------------------- answers
 
-  /** Tells a stream where the transfer stands; nothing while it is being opened. */
+  /** Tells a stream the state of the transfer; nothing while it is being opened. */
   #answerOpening(): void {
     const { windowChunks } = this.#context.options;
     const state = this.#state;
@@ -336,7 +335,7 @@ class Transfer {
     this.#link?.send(encodeReceiverMessage(message));
   }
 
-  /** Shows the sender that the receiver is alive while it owes an answer. */
+  /** Shows the sender that the receiver is alive while an answer is pending. */
   #showWork(): void {
     const { clock, options } = this.#context;
     this.#working = clock.setTimer(options.workingMs, () => {

@@ -1,42 +1,40 @@
 /**
- * What the two ends of a snapshot's stream say to each other.
+ * The messages between the two ends of a snapshot's stream.
  *
- * M1. Every message is its kind (one byte), fixed-width numbers, then its body. Decoding checks shape and length; what
- *     comes out is valid, or `WireError` is thrown.
- * M2. A decoded chunk is a part of its message: whoever keeps it longer than the message copies it.
+ * M1. Every message is its kind (one byte), fixed-width numbers, then its body. Decoding checks shape and length; the
+ *     result is valid, or `WireError` is thrown.
+ * M2. A decoded chunk is a view of its message: to keep it longer than the message, copy it.
  */
 import type { SnapshotHeader } from '../ports.ts';
 import { decodeSnapshotHeader, encodeSnapshotHeader } from './codec.ts';
 import { WireError } from './wire-bytes.ts';
 
-/** From the node that has the snapshot. */
+/** Messages from the node that has the snapshot. */
 export type SenderMessage =
-  /**
-   * First on every stream. `attempt` counts the streams of a transfer from 1; above 1 it goes on with what was begun.
-   */
+  /** First on every stream. `attempt` counts the streams of a transfer from 1; above 1 it continues the transfer. */
   | { readonly type: 'open'; readonly id: string; readonly attempt: number; readonly header: SnapshotHeader }
   /** Chunks are numbered from 0. */
   | { readonly type: 'chunk'; readonly number: number; readonly bytes: Uint8Array }
-  /** There are `count` chunks, all sent. */
+  /** All `count` chunks were sent. */
   | { readonly type: 'finish'; readonly count: number }
   | { readonly type: 'abort'; readonly reason: string };
 
 /**
- * Why a receiver does not go on:
+ * Why a receiver refuses:
  *  - `busy`: not now; the same snapshot may be offered again later.
- *  - `declined`: it is not wanted.
- *  - `unknown`: a transfer that was begun is not known (any more).
+ *  - `declined`: the snapshot is not wanted.
+ *  - `unknown`: the transfer is not known (any more).
  *  - `failed`: storing or installing went wrong.
  */
 export type SnapshotRefusal = 'busy' | 'declined' | 'unknown' | 'failed';
 
-/** From the node that takes the snapshot. */
+/** Messages from the node that receives the snapshot. */
 export type ReceiverMessage =
-  /** Answer to `open`: the next chunk wanted, how many are stored, and how many may be sent and not stored. */
+  /** Answer to `open`: the next chunk wanted, how many are stored, and how many unstored chunks may be sent. */
   | { readonly type: 'ready'; readonly wanted: number; readonly stored: number; readonly window: number }
   /** The first `stored` chunks are stored. */
   | { readonly type: 'stored'; readonly stored: number }
-  /** Still at it: opening, storing a chunk or installing takes its time. */
+  /** Sent periodically while opening, storing a chunk or installing takes time. */
   | { readonly type: 'working' }
   | { readonly type: 'installed' }
   | { readonly type: 'refused'; readonly refusal: SnapshotRefusal; readonly reason: string };
@@ -61,7 +59,7 @@ const NUMBER_BYTES = 6;
 const ATTEMPT_BYTES = 4;
 /** Bytes of a chunk's message before the chunk. */
 export const CHUNK_HEAD_BYTES = 1 + NUMBER_BYTES;
-/** A reason travels for people to read; more of it helps nobody. */
+/** The limit for a reason, which is for people to read. */
 const REASON_BYTES_MAX = 1024;
 
 export function encodeSenderMessage(message: SenderMessage): Buffer {

@@ -2,13 +2,14 @@
  * Sends one snapshot over one stream after another, until the receiver has installed it.
  *
  * O1. One stream at a time. Each names the transfer and its own number, so that the receiver knows the newest.
- * O2. The source is read once, in order, and not before the receiver has accepted: an offer that is refused as `busy`
- *     can be made again with the same source. What the receiver has not stored is kept (snapshot-chunks.ts W1).
- * O3. A stream that breaks is followed by another, after a pause, for at most `resumeMs` without progress; only before
- *     the receiver has accepted does a break end the transfer. What the receiver says ends it at once.
- * O4. Whether storing and installing make progress is the receiver's to judge. The sender gives up a receiver that owes
- *     an answer and says nothing at all for `silenceMs`.
- * O5. It ends once. If it fails while the receiver may hold a part, the receiver is told, as far as it can be reached.
+ * O2. The source is read once, in order, and not before the receiver has accepted: an offer that was refused as `busy`
+ *     can be repeated with the same source. Chunks that the receiver has not stored are kept (snapshot-chunks.ts W1).
+ * O3. After a stream breaks, another follows after a pause, for at most `resumeMs` without progress. Only before the
+ *     receiver has accepted does a break end the transfer. A refusal by the receiver ends it at once.
+ * O4. The receiver judges whether storing and installing make progress. The sender gives up only if an answer is
+ *     pending and the receiver sends nothing at all for `silenceMs`.
+ * O5. A transfer ends once. If it fails while the receiver may hold a part, the sender notifies the receiver if it can
+ *     be reached.
  */
 import { assert, type Clock, type Random, ServiceError, sleep, unreachable } from '@remora/base';
 import type { SnapshotHeader } from '../ports.ts';
@@ -22,7 +23,7 @@ import {
 import { reasonOf, type SnapshotTraffic, type SnapshotTransferOptions, snapshotBusy } from './snapshot-transfer.ts';
 import { WireError } from './wire-bytes.ts';
 
-/** One stream towards the receiver. */
+/** One stream to the receiver. */
 export interface SnapshotLink {
   send(message: Buffer): void;
   /** Ends the stream. `last` is still delivered if the stream allows it. */
@@ -31,7 +32,7 @@ export interface SnapshotLink {
 
 export interface SnapshotLinkEvents {
   message(bytes: Uint8Array): void;
-  /** The stream is over. With `final` another one would not help. */
+  /** The stream is over. `final`: another one would not help. */
   broken(reason: string, final?: boolean): void;
 }
 
@@ -48,17 +49,17 @@ export interface OutgoingSnapshot {
   readonly header: SnapshotHeader;
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly signal: AbortSignal;
-  /** Called for each stream that goes on after a break. */
+  /** Called for each stream that continues after a break. */
   readonly resumed?: (() => void) | undefined;
 }
 
-/** Resolves once the snapshot is installed; rejects with `RESOURCE_EXHAUSTED` when it may be offered again (O2). */
+/** Resolves once the snapshot is installed; rejects with `RESOURCE_EXHAUSTED` if it may be offered again (O2). */
 export async function sendOverLinks(context: OutgoingContext, snapshot: OutgoingSnapshot): Promise<void> {
   snapshot.signal.throwIfAborted();
   await new Outgoing(context, snapshot).run();
 }
 
-/** The stream broke; what follows is up to O3. */
+/** The stream broke; O3 decides what follows. */
 class LinkBroken extends Error {}
 
 class Outgoing {
@@ -67,19 +68,19 @@ class Outgoing {
   readonly #id: string;
   readonly #window: ChunkWindow;
   #source: AsyncIterator<Uint8Array> | undefined;
-  /** What the source gave and no stream has carried; undefined while it is being asked, or was not. */
+  /** A chunk from the source that no stream has carried yet; undefined while the source is being read, or was not. */
   #pulled: IteratorResult<Uint8Array> | undefined;
   #pulling = false;
   #link: SnapshotLink | undefined;
   /** Why the current stream is over. */
   #broken: string | undefined;
   #failure: unknown;
-  /** The receiver's answer to the opening of the current stream: the next chunk that it wants. */
+  /** The receiver's answer to the opening of the current stream: the next wanted chunk. */
   #wanted: number | undefined;
   #accepted = false;
   #installed = false;
   #heardMs = 0;
-  /** When the stream broke after which there was no progress yet. */
+  /** When the stream broke, if there was no progress since. */
   #brokenSinceMs: number | undefined;
   #failures = 0;
   #wake: (() => void) | undefined;
@@ -105,7 +106,7 @@ class Outgoing {
       signal.removeEventListener('abort', onAbort);
       this.#link = undefined;
       this.#count(() => this.#window.release(this.#window.taken));
-      // Not awaited: a source that hangs must not hold the end of the transfer.
+      // Not awaited: a source that hangs must not delay the end of the transfer.
       void this.#source?.return?.().catch(() => undefined);
     }
   }
@@ -124,7 +125,7 @@ class Outgoing {
     }
   }
 
-  /** O3. Throws when no further stream is to be tried. */
+  /** O3. Throws if no further stream should be tried. */
   #judge(broken: LinkBroken): void {
     if (!this.#accepted) throw new Error(broken.message);
     const now = this.#context.clock.monotonicMs();
@@ -192,7 +193,10 @@ class Outgoing {
 
   // ---------------------------------------------------------------------------------------------- source
 
-  /** The next chunk; undefined at the end. A break of the stream leaves the source being asked, for the next stream. */
+  /**
+   * Returns the next chunk; undefined at the end. If the stream breaks, the pending read of the source serves the next
+   * stream.
+   */
   async #pull(): Promise<Uint8Array | undefined> {
     const { chunks } = this.#snapshot;
     this.#source ??= splitChunks(chunks, this.#context.options.chunkBytes)[Symbol.asyncIterator](); // O2
@@ -209,7 +213,7 @@ class Outgoing {
     }
     await this.#until(() => this.#pulled !== undefined);
     const pulled = this.#pulled;
-    if (pulled?.done === true) return undefined; // it stays: the end is told on every stream
+    if (pulled?.done === true) return undefined; // it stays: every stream announces the end
     this.#pulled = undefined;
     return pulled?.value;
   }
@@ -233,7 +237,7 @@ class Outgoing {
         this.#accepted = true;
         this.#window.grant(message.window);
         this.#stored(message.stored);
-        this.#window.from(message.wanted); // must be at hand
+        this.#window.from(message.wanted); // checks that the window holds it
         this.#wanted = message.wanted;
         return;
       case 'stored':
@@ -257,7 +261,7 @@ class Outgoing {
     });
   }
 
-  /** Keeps the count of buffered bytes over a change of the window. */
+  /** Updates the count of buffered bytes after a change of the window. */
   #count(change: () => void): void {
     const { traffic } = this.#context;
     const before = this.#window.bytes;
@@ -273,7 +277,7 @@ class Outgoing {
 
   // ---------------------------------------------------------------------------------------------- waiting
 
-  /** Waits for something that the receiver owes (O4). */
+  /** Waits for a pending answer of the receiver (O4). */
   async #owed(met: () => boolean): Promise<void> {
     const { clock, options } = this.#context;
     const sinceMs = clock.monotonicMs();

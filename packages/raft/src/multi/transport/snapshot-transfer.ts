@@ -1,22 +1,22 @@
 /**
- * What both ends of a snapshot's transfer share: options, counters, and the errors that the sending host branches on.
+ * Shared by both ends of a snapshot's transfer: options, counters, and the errors that the sending host distinguishes.
  */
 import { assert, ServiceError } from '@remora/base';
 
 /** How snapshots travel between nodes. */
 export interface SnapshotTransferOptions {
   /**
-   * Bytes per chunk, at most 256 KiB. Larger ones cost less CPU for the same bytes, about half as much at 256 KiB, but
-   * keep other groups' messages waiting for longer.
+   * Bytes per chunk, at most 256 KiB. Larger chunks cost less CPU for the same bytes, about half as much at 256 KiB,
+   * but delay other groups' messages for longer.
    */
   readonly chunkBytes: number;
-  /** Chunks sent and not yet stored; the smaller of the two nodes' limits counts. */
+  /** Chunks sent and not yet stored; the smaller of the two nodes' limits applies. */
   readonly windowChunks: number;
-  /** A receiver that owes an answer and says nothing for this long is given up. */
+  /** The sender gives up a receiver that sends nothing for this long while an answer is pending. */
   readonly silenceMs: number;
-  /** While storing or installing takes its time, the receiver says at this interval that it is at it. */
+  /** While storing or installing takes time, the receiver reports at this interval that it is still working. */
   readonly workingMs: number;
-  /** How long a broken transfer is kept: the sender dials again, the receiver keeps what it has. */
+  /** How long a broken transfer is kept: the sender dials again, the receiver keeps its data. */
   readonly resumeMs: number;
   /** Pause before dialling again; doubles with each failure up to `backoffMaxMs`, less a random part. */
   readonly backoffMinMs: number;
@@ -49,15 +49,15 @@ export function snapshotTransferOptions(given: Partial<SnapshotTransferOptions> 
 
 /** Counters of one node's snapshot transfers since its start. */
 export interface SnapshotTraffic {
-  /** Bytes of chunks sent, those sent again included. */
+  /** Bytes of sent chunks, including repetitions. */
   sentBytes: number;
   receivedBytes: number;
-  /** Streams that went on with a transfer after a break, by the sender's count. */
+  /** Streams that continued a transfer after a break, counted by the sender. */
   resumed: number;
-  /** Bytes kept for sending again, over all transfers: now, and the most there were. */
+  /** Bytes kept for sending again, over all transfers: now, and the maximum so far. */
   sendBuffered: number;
   sendBufferedMost: number;
-  /** Bytes received and not stored yet, over all transfers: now, and the most there were. */
+  /** Bytes received and not stored yet, over all transfers: now, and the maximum so far. */
   receiveBuffered: number;
   receiveBufferedMost: number;
 }
@@ -74,9 +74,7 @@ export function newTraffic(): SnapshotTraffic {
   };
 }
 
-/**
- * The receiver has no place for a snapshot now. Nothing was taken from its source: the same one may be offered again.
- */
+/** The receiver has no place for a snapshot now. Its source was not read: the same snapshot may be offered again. */
 export function snapshotBusy(reason: string): ServiceError {
   return new ServiceError('RESOURCE_EXHAUSTED', reason);
 }

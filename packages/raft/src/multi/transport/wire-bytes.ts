@@ -7,7 +7,10 @@
  */
 import { assert } from '@remora/base';
 
-/** Of frames, heartbeats and snapshot streams. 2: merged heartbeats. 3: messages in bytes instead of msgpack. */
+/**
+ * The version of frames, heartbeats and snapshot streams. 2: merged heartbeats. 3: messages in bytes instead of
+ * msgpack.
+ */
 export const WIRE_VERSION = 3;
 
 /** Bytes from a peer that are not a valid frame. The stream they came on is closed. */
@@ -17,7 +20,7 @@ export class WireError extends Error {
 
 export const VARINT_BYTES_MAX = 8;
 
-/** Writes into one buffer of a size that is known to suffice. */
+/** Writes into one buffer of sufficient size. */
 export class WireWriter {
   readonly #buffer: Buffer;
   #at = 0;
@@ -106,14 +109,17 @@ export class WireReader {
     return values;
   }
 
-  /** How many items follow, of at least `bytesEach`: never more than there are bytes for (B2). */
+  /**
+   * Reads the number of items that follow, each of at least `bytesEach`: never more than the remaining bytes allow
+   * (B2).
+   */
   count(bytesEach: number): number {
     const count = this.varint();
     if (count * bytesEach > this.#bytes.length - this.#at) throw new WireError('truncated list');
     return count;
   }
 
-  /** Goes past `length` bytes and returns where they begin. */
+  /** Skips `length` bytes and returns where they begin. */
   skip(length: number): number {
     const from = this.#at;
     if (length > this.#bytes.length - from) throw new WireError('truncated bytes');

@@ -13,7 +13,7 @@
  */
 import type { Role } from '../../../core/types.ts';
 
-/** A group, as far as its campaign is concerned. */
+/** A group, as its campaigns see it. */
 export interface Campaigner {
   readonly role: Role;
 }
@@ -22,9 +22,9 @@ export class Campaigns {
   readonly #most: number;
   readonly #mostAgain: number;
   readonly #lastsTicks: number;
-  /** Campaigns under way. */
+  /** The campaigns in progress. */
   readonly #begun = new Map<Campaigner, { readonly tick: number; readonly again: boolean }>();
-  /** Of those, how many are not the first of their group (C4). */
+  /** The number of those that are not the first of their group (C4). */
   #again = 0;
   #sweptAt = -1;
 
@@ -37,7 +37,7 @@ export class Campaigns {
   /** Whether `campaigner` may begin at `tick`. */
   admit(campaigner: Campaigner, tick: number): boolean {
     const again = campaigner.role !== 'follower';
-    this.#end(campaigner); // the last time came to nothing
+    this.#end(campaigner); // the last campaign failed
     if (this.#isFull(again)) this.#sweep(tick);
     if (this.#isFull(again)) return false;
     this.#begun.set(campaigner, { tick, again });
@@ -55,7 +55,7 @@ export class Campaigns {
     this.#begun.delete(campaigner);
   }
 
-  /** Once per tick at most: what ended since then is seen with the next. */
+  /** Runs at most once per tick: campaigns that ended since are noticed with the next. */
   #sweep(tick: number): void {
     if (this.#sweptAt === tick) return;
     this.#sweptAt = tick;

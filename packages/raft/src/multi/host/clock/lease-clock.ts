@@ -14,7 +14,7 @@ const WALL_AHEAD_MS_MAX = 10;
 
 export interface LeaseClockOptions {
   readonly clock: Clock;
-  /** Longest time between ticks that is no stall. */
+  /** The longest time between ticks that is not a stall. */
   readonly stallMs: number;
   /** Leases count only from heartbeats sent after this moment. */
   readonly voided: (nowMs: number) => void;

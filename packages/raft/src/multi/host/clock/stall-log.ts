@@ -3,13 +3,13 @@ import type { Clock, Logger, Timer } from '@remora/base';
 const SUMMARY_MS = 60_000;
 
 /**
- * Says in the log that the event loop stalls: the first time at once, and while that goes on, once a minute how often
- * it did and how long at worst. A node that has no time would otherwise spend it on saying so.
+ * Logs stalls of the event loop: the first one at once, then once a minute the number and the longest of them.
+ * Otherwise a node without time would spend it on logging.
  */
 export class StallLog {
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** Runs while stalls are gathered. */
+  /** Runs while stalls are counted. */
   #timer: Timer | undefined;
   #stalls = 0;
   #worstMs = 0;
@@ -32,7 +32,7 @@ export class StallLog {
     }
   }
 
-  /** What was gathered is said now. */
+  /** Logs what was counted so far. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -46,7 +46,7 @@ export class StallLog {
     });
   }
 
-  /** False when there is nothing to say. */
+  /** Returns false if there is nothing to log. */
   #tell(): boolean {
     if (this.#stalls === 0) return false;
     const [stalls, worstMs] = [this.#stalls, Math.round(this.#worstMs)];

@@ -9,11 +9,11 @@
 
 /** A group, as the wheel sees it. */
 export interface TickMember {
-  /** Managed by the wheel: where it stands; `NOWHERE` when it does not. */
+  /** Managed by the wheel: its tick; `NOWHERE` if it has none. */
   place: number;
   /** The next tick at which it may have something to do. */
   readonly dueTick: number;
-  /** That tick has come. */
+  /** The tick has come. */
   elapsed(): void;
 }
 
@@ -40,7 +40,7 @@ export class TickWheel {
     return most;
   }
 
-  /** Tick `tick`, the next one, has come: groups that are due do what they have to do. */
+  /** The next tick, `tick`, has come: calls the groups that are due. */
   advance(tick: number): void {
     this.#tick = tick;
     const slot = this.#slots[tick % SIZE] ?? [];

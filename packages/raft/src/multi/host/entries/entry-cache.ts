@@ -11,7 +11,7 @@
 
 /** One group's log in memory, as the core shows it. */
 export interface CachedLog {
-  /** Bytes that its entries take. */
+  /** The memory of its entries, in bytes. */
   readonly entryMemoryBytes: number;
   /** Entries behind this index are in memory. */
   readonly entryWindowStart: number;
@@ -22,15 +22,15 @@ export interface CachedLog {
 /** Entries that one group appended about the same time; it grows while it is the group's newest. */
 interface Extent {
   readonly share: CacheShare;
-  /** What all groups had appended when it began. */
+  /** The bytes that all groups had appended when it began. */
   readonly begunAt: number;
   upTo: number;
 }
 
-/** How coarse the order of time is: this part of the limit, but within a group no more than so many bytes. */
+/** The precision of the order of time: this fraction of the limit, but at most this many bytes within a group. */
 const EXTENT_FRACTION = 1 / 8;
 const EXTENT_BYTES_MAX = 64 * 1024;
-/** More extents that cannot go yet are not tried at a time. */
+/** At most this many extents that cannot leave yet are examined at a time. */
 const BLOCKED_MAX = 16;
 const SWEEP_MIN = 1024;
 
@@ -62,7 +62,7 @@ export class EntryCache {
     return this.#extents.length - this.#head;
   }
 
-  /** Takes a group in. Tell it by `CacheShare.update` whenever its entries in memory may be others. */
+  /** Adds a group. Call `CacheShare.update` whenever its entries in memory may have changed. */
   join(log: CachedLog): CacheShare {
     const share = new CacheShare(this, log);
     share.update();

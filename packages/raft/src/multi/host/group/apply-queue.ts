@@ -24,7 +24,7 @@ export interface ApplyOwner {
   confAfter(slice: readonly Entry[]): ConfState;
   /** Entries up to the last of `slice` are applied, and the membership is `conf`. */
   applied(slice: readonly Entry[], conf: ConfState): void;
-  /** The state machine answered a call that took longer: there may be more to do. */
+  /** The state machine completed a call that took longer: there may be more to do. */
   resumed(): void;
   failed(error: unknown): void;
 }
@@ -48,7 +48,7 @@ export class ApplyQueue {
     this.#sliceEntries = sliceEntries;
   }
 
-  /** What the state machine was last told. */
+  /** The last change of role that the state machine received. */
   get told(): RoleChange | undefined {
     return this.#told;
   }
@@ -66,7 +66,7 @@ export class ApplyQueue {
     this.#roleChange = change;
   }
 
-  /** Applies one slice. True when there is more that can go on at once. */
+  /** Applies one slice. Returns true if there is more that can continue at once. */
   step(): boolean {
     if (this.#busy !== undefined || this.#paused || this.#closed || this.#failed) return false;
     this.#tellRole();
@@ -85,25 +85,25 @@ export class ApplyQueue {
     return false;
   }
 
-  /** Holds back further calls; resolves when none is under way (A1). */
+  /** Prevents further calls; resolves when none is in progress (A1). */
   async pause(): Promise<void> {
     this.#paused = true;
     await this.#busy;
   }
 
-  /** Goes on behind `position`, which is where the state machine is now. */
+  /** Continues behind `position`, the state machine's position now. */
   unpause(position: LogPosition): void {
     this.#paused = false;
     while (this.#head < this.#queue.length && (this.#queue[this.#head]?.index ?? 0) <= position.index) this.#head++;
   }
 
-  /** Resolves when no call is under way. */
+  /** Resolves when no call is in progress. */
   async idle(): Promise<void> {
     while (this.#busy !== undefined) await this.#busy;
   }
 
   /**
-   * Runs `work` while no call is under way, at once if it can be: after a wait for `idle` a turn might have begun the
+   * Runs `work` while no call is in progress, at once if possible: after a wait for `idle` a turn might have begun the
    * next call already.
    */
   async whenIdle<T>(work: () => T): Promise<T> {
@@ -146,7 +146,7 @@ export class ApplyQueue {
     if (end === this.#head && end < limit) end++; // A3
     const slice = this.#head === 0 && end === this.#queue.length ? this.#queue : this.#queue.slice(this.#head, end);
     this.#head = end;
-    // Not only once it is empty: who applies more slowly than is committed is never done.
+    // Not only once it is empty: a group that applies more slowly than it commits never empties it.
     if (2 * end >= this.#queue.length) {
       this.#queue = this.#queue.slice(end);
       this.#head = 0;

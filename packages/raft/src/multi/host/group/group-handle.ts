@@ -7,7 +7,7 @@ import type { OutgoingSnapshot } from '../snapshots/snapshots-in-flight.ts';
 import type { TurnMember } from '../turns.ts';
 import type { WaitingGroup } from '../waiting-appends.ts';
 
-/** Where the host takes the snapshots that it sends for a group. */
+/** The source of the snapshots that the host sends for a group. */
 interface OutgoingSnapshotSource {
   /** Resolves with a picture of the state machine; undefined when this replica no longer leads, or `to` has left. */
   take(to: ReplicaId): Promise<OutgoingSnapshot | undefined>;
@@ -15,7 +15,7 @@ interface OutgoingSnapshotSource {
   sent(to: ReplicaId, outgoing: OutgoingSnapshot, ok: boolean): void;
 }
 
-/** A group as the parts of its host see it; `GroupRunner` implements it. */
+/** A group, as the parts of its host use it; `GroupRunner` implements it. */
 export interface GroupHandle extends Group, TickMember, TurnMember, WaitingGroup {
   readonly logger: Logger;
   readonly snapshots: OutgoingSnapshotSource;

@@ -55,7 +55,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
   readonly snapshots: GroupSnapshots;
   /** Managed by the host: whether the group waits for the next turn. */
   dirty = false;
-  /** Managed by the host: at which tick it is looked at next. */
+  /** Managed by the host: the tick at which it is examined next. */
   place = NOWHERE;
   readonly #host: HostContext;
   readonly #stateMachine: StateMachine;
@@ -78,7 +78,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     this.replicaId = replicaId;
     this.logger = host.logger.child({ group: groupId, replica: replicaId });
     this.#host = host;
-    // Not what was recovered: that would stay in memory for ever.
+    // Not the recovered state: that would stay in memory for ever.
     const { stateMachine, locate, firstWaitTicks, firstRetryTicks, firstLeader } = options;
     this.#stateMachine = stateMachine;
     this.#places = new ReplicaPlaces(locate);
@@ -179,7 +179,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     return this.#core.forceAlone(context);
   }
 
-  /** What keeps this node from taking proposals now, whatever the core says. */
+  /** Why this node accepts no proposals now, independently of the core. */
   #refused(): Refused | undefined {
     if (this.#closed) return NOT_LEADER;
     if (!this.#host.log.full || this.#core.role !== 'leader') return undefined;
@@ -222,7 +222,8 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
   checkpointed(position: LogPosition): void {
     if (this.#closed) return;
     this.#tail.checkpointed(position);
-    // The state machine is ahead of what the group was told, as an installation or a long apply ends: nothing goes yet.
+    // The state machine is ahead of what the group knows while an installation or a long apply ends: nothing is
+    // compacted yet.
     if (position.index > this.#applied.index) return;
     const compactTo = this.#tail.takeCompaction(this.#host.clock.monotonicMs());
     if (compactTo === undefined) return;
@@ -287,7 +288,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     return (type === 'preVote' || type === 'vote') && conf.voters.length > 0 && !isMember(conf, from);
   }
 
-  /** Whether `replica` lives at `node` (G2). */
+  /** Whether `replica` is on `node` (G2). */
   comesFrom(replica: ReplicaId, node: NodeId): boolean {
     return this.#places.comesFrom(replica, node);
   }
@@ -348,7 +349,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
 
   // ---------------------------------------------------------------------------------------------- turn
 
-  /** Takes what the core has to send and to write (G1). */
+  /** Takes the core's messages and log records (G1). */
   collect(outbox: Outbox): void {
     this.#reads.startRound((context) => this.#core.readIndex(context));
     const ready = this.#core.hasReady() ? this.#core.ready() : undefined;
@@ -370,7 +371,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     if (ready.persist !== undefined) this.#cached.update();
   }
 
-  /** Applies one slice of what is committed. True when there is more that can go on at once. */
+  /** Applies one slice of the committed entries. Returns true if there is more that can continue at once. */
   apply(): boolean {
     if (this.#closed) return false;
     const more = this.#apply.step();
@@ -438,7 +439,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
   }
 
   /**
-   * Lets go of everything. Resolves when the state machine is no longer being called, nor a snapshot installed in it.
+   * Releases everything. Resolves when the state machine gets no more calls, and no snapshot is being installed in it.
    */
   async close(reason: string): Promise<void> {
     this.#closed = true;

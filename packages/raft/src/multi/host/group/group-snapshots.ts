@@ -23,7 +23,7 @@ export interface GroupSnapshotsOptions {
   readonly tail: LogTail;
   readonly cached: CacheShare;
   readonly applied: () => LogPosition;
-  /** The state machine is at this position now, by an installation. */
+  /** An installation has moved the state machine to this position. */
   readonly restarted: (position: LogPosition) => void;
   /** The core has something for the next turn. */
   readonly changed: () => void;
@@ -41,7 +41,7 @@ export class GroupSnapshots {
 
   // ---------------------------------------------------------------------------------------------- out
 
-  /** Resolves with a picture of the state machine (N2); undefined when this is not the leader any more. */
+  /** Resolves with a picture of the state machine (N2); undefined if this replica no longer leads. */
   take(to: ReplicaId): Promise<OutgoingSnapshot | undefined> {
     const { apply, core, stateMachine, tail } = this.#group;
     return apply.whenIdle(() => {
@@ -67,7 +67,7 @@ export class GroupSnapshots {
     return this.#receiving !== undefined;
   }
 
-  /** Whether the offer is wanted; if so, nothing is applied from now on (N1, N3). */
+  /** Returns whether the offer is wanted; if so, nothing is applied from now on (N1, N3). */
   accept(header: SnapshotHeader, abort: (reason: string) => void): boolean {
     if (this.#closed || this.#receiving !== undefined) return false;
     const accepted = this.#group.core.acceptsSnapshot(header.from, header.term, header.meta);
@@ -80,7 +80,7 @@ export class GroupSnapshots {
     return this.#group.apply.pause();
   }
 
-  /** Begins the installation, in a state machine that is not called for anything else meanwhile. */
+  /** Begins the installation; the state machine gets no other calls meanwhile. */
   install(meta: SnapshotHeader['meta']): SnapshotReceiver {
     return this.#group.stateMachine.install(meta);
   }
@@ -122,7 +122,7 @@ export class GroupSnapshots {
     this.#outgoing.membership(conf);
   }
 
-  /** Gives up all of them. Resolves when none is being installed any more. */
+  /** Ends all of them. Resolves when none is being installed any more. */
   close(reason: string): Promise<void> {
     this.#closed = true;
     this.#outgoing.giveUp(reason);

@@ -18,7 +18,7 @@ const STEPS_MAX = 1024;
 /** A claim on the log from `index` on. */
 export interface TailHold {
   readonly index: number;
-  /** Monotonic milliseconds at which it ends by itself; absent while a snapshot is under way. */
+  /** Monotonic milliseconds at which it ends automatically; absent while a snapshot is in progress. */
   untilMs: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export class LogTail {
     this.#compacted = start.index;
   }
 
-  /** The log goes on up to `position`, with `bytes` of entries since the position before. */
+  /** The log extends to `position`, with `bytes` of entries since the previous position. */
   advance(position: LogPosition, bytes: number): void {
     const last = this.#last;
     last.index = position.index;
@@ -58,12 +58,12 @@ export class LogTail {
     }
   }
 
-  /** Positions that are remembered now. */
+  /** The number of remembered positions. */
   get steps(): number {
     return this.#steps.length;
   }
 
-  /** What a log holds at start, up to what is applied; its bytes are taken to be spread evenly. */
+  /** The log's contents at the start, up to the applied index; its bytes are assumed to be spread evenly. */
   recovered({ terms, lastIndex, bytes }: LogOutline, applied: number): void {
     const from = this.#last.index;
     const perEntry = bytes / Math.max(1, lastIndex - from);
@@ -105,7 +105,7 @@ export class LogTail {
     return hold;
   }
 
-  /** The furthest position up to which the log may go now; undefined when there is nothing to gain. */
+  /** The furthest position up to which the log may be compacted now; undefined if that would gain nothing. */
   takeCompaction(nowMs: number): LogPosition | undefined {
     const found = this.#furthest(Math.min(this.#checkpoint.index, this.#heldFrom(nowMs)));
     if (found === undefined || found.index <= this.#compacted) return undefined;
@@ -114,7 +114,7 @@ export class LogTail {
     return { index: found.index, term: found.term };
   }
 
-  /** The newest position up to `limit` behind which the tail is whole. */
+  /** The newest position up to `limit` that leaves the whole tail behind it. */
   #furthest(limit: number): LogPosition | undefined {
     const end: Step = { ...this.#checkpoint, bytes: this.#bytesAt(this.#checkpoint.index) };
     const fits = (step: Step) => step.index <= limit && this.#outsideTail(step, end);

@@ -29,7 +29,7 @@ export class ReadQueue {
     return this.#pending;
   }
 
-  /** False when the queue is full: the caller answers `queueFull` itself. */
+  /** Returns false if the queue is full: the caller answers `queueFull` itself. */
   add(done: ReadDone): boolean {
     if (this.#pending >= this.#pendingMax) return false;
     this.#pending++;
@@ -37,7 +37,7 @@ export class ReadQueue {
     return true;
   }
 
-  /** A read under a lease: answered once `index` is applied, which may be now. False when the queue is full. */
+  /** A read under a lease: answered once `index` is applied, which may be now. Returns false if the queue is full. */
   addLeased(index: number, applied: number, done: ReadDone): boolean {
     if (index <= applied) {
       done(undefined);
@@ -49,7 +49,7 @@ export class ReadQueue {
     return true;
   }
 
-  /** Starts a round for the calls that wait for one. `begin` says why there can be none. */
+  /** Starts a round for the waiting calls. `begin` returns the reason if there can be none. */
   startRound(begin: (context: number) => Refusal | undefined): void {
     if (this.#queued.length === 0) return;
     const calls = this.#queued;
@@ -90,7 +90,7 @@ export class ReadQueue {
     }
   }
 
-  /** The group goes away: nothing will be answered any more. */
+  /** The group is closed: nothing is answered any more. */
   dropAll(): void {
     const calls = [
       ...this.#confirmed.flatMap((item) => item.calls),

@@ -18,13 +18,13 @@ export interface StartState {
   readonly hardState: HardState;
   readonly start: LogPosition;
   readonly outline: LogOutline;
-  /** The last entries of it. */
+  /** The last entries of the log. */
   readonly entries: readonly Entry[];
-  /** The log must be told to restart here before it takes another entry. */
+  /** The log must restart here before it accepts another entry. */
   readonly restartAt?: LogPosition;
 }
 
-/** The state machine does not hold what the log let go because of it. The node must not go on with it. */
+/** The state machine lacks data that the log dropped because the state machine had it. The node must stop. */
 export class StateLostError extends Error {
   override readonly name = 'StateLostError';
 
@@ -37,7 +37,7 @@ export class StateLostError extends Error {
   }
 }
 
-/** Throws a `StateLostError` when the log does not reach back to what is applied, or contradicts it. */
+/** Throws a `StateLostError` if the log does not reach back to the applied position, or contradicts it. */
 export function startState(given: {
   readonly groupId: GroupId;
   readonly applied: LogPosition;
@@ -53,7 +53,7 @@ export function startState(given: {
   const { start, outline, entries } = recovered;
   checkReach(groupId, applied, start);
   if (termAt(recovered, applied.index) !== applied.term) {
-    // The log ends before `applied`, or what it holds there is an unacknowledged branch that a snapshot replaced.
+    // The log ends before `applied`, or has an unacknowledged branch there that a snapshot replaced.
     return { hardState: raise(recovered.hardState, applied), ...emptyAfter(applied), restartAt: applied };
   }
   const commit = Math.min(Math.max(recovered.hardState.commit, applied.index), outline.lastIndex);
@@ -85,8 +85,8 @@ function termAt({ start, outline }: RecoveredGroup, index: number): number | und
 }
 
 /**
- * The applied term can be above the durable one: the term came with the snapshot. No vote was given in it then, as a
- * vote needs its term on disk first.
+ * The applied term can be above the durable one: the term came with the snapshot. The replica did not vote in it,
+ * because a vote requires its term on disk first.
  */
 function raise(hardState: HardState, applied: LogPosition): HardState {
   return hardState.term >= applied.term

@@ -1,6 +1,6 @@
 /**
- * At which nodes the replicas of a group live: from its descriptor, and until that names them, from what they sent.
- * A replica never moves.
+ * The nodes of a group's replicas: from its descriptor or, until that names them, from their messages. A replica never
+ * moves.
  */
 import type { ReplicaId } from '../../../core/types.ts';
 import type { ReplicaLocator } from '../../host-api.ts';
@@ -19,7 +19,7 @@ export class ReplicaPlaces {
     this.#described = described;
   }
 
-  /** Whether `replica` lives at `node`. One that nothing is known of yet is taken at its node's word. */
+  /** Whether `replica` is on `node`. An unknown replica is accepted from any node. */
   comesFrom(replica: ReplicaId, node: NodeId): boolean {
     const known = this.#described(replica);
     if (known !== undefined) return known === node;
@@ -35,7 +35,7 @@ export class ReplicaPlaces {
     return this.#described(replica) ?? this.#heard.get(replica);
   }
 
-  /** `locate` for who asks for the same replica again and again, without asking the descriptor each time. */
+  /** `locate` with a cache for repeated questions about the same replica. */
   nodeOf(replica: ReplicaId): NodeId | undefined {
     if (this.#last?.replica === replica) return this.#last.node;
     const node = this.locate(replica);

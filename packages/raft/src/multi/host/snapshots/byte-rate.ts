@@ -1,30 +1,30 @@
 /**
- * A limit on the bytes per second of several senders together. It may change at any time; what is granted is paid at
- * the rate of that moment.
+ * A limit on the bytes per second of several senders together. It may change at any time; a grant is paid at the rate
+ * of that moment.
  *
  * B1. Over any time the bytes taken are at most the rate times that time, one burst, and one grant per sender.
- * B2. Senders that wait share the rate equally by bytes: grants are of one size and go round in turn, and a sender that
- *     moves less at a time draws on its grant for longer. One that was idle saves nothing up beyond its grant.
- * B3. Each sender has one request at a time, so what waits is bounded by the number of senders.
+ * B2. Waiting senders share the rate equally by bytes: grants have one size and go round in turn, and a sender that
+ *     moves less at a time uses its grant for longer. An idle sender saves nothing beyond its grant.
+ * B3. Each sender has one request at a time, so the number of senders bounds the waiting requests.
  */
 import { assert, type Clock, type Timer } from '@remora/base';
 
 const GRANT_BYTES = 64 * 1024;
-/** What was not used is forgotten beyond this time. */
+/** Unused rate is forgotten after this time. */
 const BURST_MS = 10;
 
-/** One sender's part of a limit. */
+/** One sender's share of a limit. */
 export interface ByteShare {
   /** Resolves when `bytes` may be sent; rejects with the signal's reason. */
   take(bytes: number, signal: AbortSignal): Promise<void>;
-  /** The sender is done: what is left of its grant goes back. */
+  /** The sender is done: the rest of its grant is returned. */
   done(): void;
 }
 
 export class ByteRate {
   readonly #clock: Clock;
   readonly #bytesPerSecond: () => number;
-  /** In the order in which they asked; told what the grant costs, in milliseconds. */
+  /** In the order of their requests; each receives the cost of its grant, in milliseconds. */
   readonly #waiting = new Set<(costMs: number) => void>();
   /** When everything granted so far is paid for. */
   #paidAtMs = 0;
@@ -60,7 +60,7 @@ export class ByteRate {
     };
   }
 
-  /** Resolves with what it costs, in milliseconds. */
+  /** Resolves with the cost, in milliseconds. */
   #grant(signal: AbortSignal): Promise<number> {
     return new Promise((resolve, reject) => {
       const granted = (costMs: number) => {

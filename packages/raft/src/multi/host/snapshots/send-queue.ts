@@ -1,10 +1,10 @@
 /**
- * Snapshots that wait for being sent, by the node they go to.
+ * The queue of snapshots to send, by receiving node.
  *
  * Q1. Nodes take turns, and within a node the order is first come, first served: a node that needs a thousand snapshots
- *     does not keep another from its one.
- * Q2. One entry per key; the queue is bounded by the replicas that the node's groups have elsewhere.
- * Q3. A node that is put off is passed over until its time.
+ *     does not delay another that needs one.
+ * Q2. One entry per key; the queue is bounded by the number of replicas on other nodes in the node's groups.
+ * Q3. A node that was put off is skipped until its time.
  */
 import type { NodeId } from '../../ports.ts';
 
@@ -17,7 +17,7 @@ export class SendQueue<T> {
   /** In the order of their turns. */
   readonly #nodes = new Map<NodeId, NodeQueue<T>>();
 
-  /** Adds an entry, at the end of its node's queue or at its front; one of the same key keeps its place. */
+  /** Adds an entry at the end of its node's queue or at its front; an entry with the same key keeps its place. */
   put(node: NodeId, key: string, item: T, place: 'front' | 'back' = 'back'): void {
     const queue = this.#nodes.get(node) ?? { waiting: new Map<string, T>(), notBeforeMs: 0 };
     this.#nodes.set(node, queue);
@@ -39,13 +39,13 @@ export class SendQueue<T> {
     this.#nodes.get(node)?.waiting.delete(key);
   }
 
-  /** Passes the node over until then (Q3). */
+  /** Skips the node until then (Q3). */
   putOff(node: NodeId, untilMs: number): void {
     const queue = this.#nodes.get(node);
     if (queue !== undefined) queue.notBeforeMs = untilMs;
   }
 
-  /** Takes the next entry that is `free`; its node's turn is over then (Q1). */
+  /** Takes the next entry that is `free`; that ends the turn of its node (Q1). */
   next(nowMs: number, free: (key: string) => boolean): T | undefined {
     for (const [node, queue] of this.#nodes) {
       if (queue.waiting.size === 0 && queue.notBeforeMs <= nowMs) this.#nodes.delete(node);

@@ -1,10 +1,10 @@
 /**
- * Which snapshots a node takes.
+ * Decides which snapshots a node accepts.
  *
- * J1. At most `snapshotReceivesMax` at a time. One that has no place, or whose group is still busy with another, is
- *     answered so that it comes again; one that is not wanted is not.
- * J2. A place is given back once for each that was taken: when the snapshot ends, or before, when the state machine is
- *     stuck (snapshot-receiver.ts R5).
+ * J1. At most `snapshotReceivesMax` at a time. If there is no place, or the group is still busy with another snapshot,
+ *     the refusal asks the sender to retry; an unwanted snapshot is declined.
+ * J2. Each place is returned once: when the snapshot ends, or earlier, when the state machine is stuck
+ *     (snapshot-receiver.ts R5).
  */
 import type { Clock } from '@remora/base';
 import type { GroupId, NodeId, SnapshotHeader, SnapshotReceiver } from '../../ports.ts';
@@ -19,10 +19,10 @@ export interface SnapshotIntakeOptions {
   readonly clock: Clock;
   readonly options: HostOptions;
   readonly stats: HostStats;
-  /** What is received may take so many bytes per second now, all together. */
+  /** The current limit of bytes per second for everything received. */
   readonly rate: ByteRate;
   readonly fail: (error: unknown) => void;
-  /** The group's replica here; undefined when there is none or the node does not run. */
+  /** The local replica of the group; undefined if there is none or the node does not run. */
   readonly find: (groupId: GroupId) => GroupRunner | undefined;
 }
 
@@ -38,7 +38,7 @@ export class SnapshotIntake {
     return this.#receiving;
   }
 
-  /** Rejects with `RESOURCE_EXHAUSTED` when it may be offered again (J1). */
+  /** Rejects with `RESOURCE_EXHAUSTED` if it may be offered again (J1). */
   async receive(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver> {
     const { options, stats } = this.#host;
     const runner = this.#host.find(header.groupId);

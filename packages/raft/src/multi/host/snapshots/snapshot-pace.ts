@@ -1,22 +1,22 @@
 /**
- * The pace of a snapshot under way: limits on waiting, the byte rate, and lines for operators when it takes long.
+ * The pace of a snapshot in progress: limits on waiting, the byte rate, and log lines if it takes long.
  *
- * A1. A snapshot is background work: it gets one piece for each turn of the event loop, whatever the rate allows.
- *     So a busy node, whose turns are long, gives way by itself, and nothing waits for more than one piece of each
- *     snapshot that is being sent.
+ * A1. A snapshot is background work: it gets one piece for each turn of the event loop, whatever the rate allows. So a
+ *     busy node, whose turns are long, slows it down automatically, and nothing waits for more than one piece of each
+ *     outgoing snapshot.
  */
 import type { Clock, Logger } from '@remora/base';
 import type { ByteShare } from './byte-rate.ts';
 
-/** Bytes asked of the rate and sent at a time; larger chunks are cut (A1). */
+/** Bytes sent at a time, and requested from the rate at a time; larger chunks are cut (A1). */
 const PIECE_BYTES_MAX = 64 * 1024;
 
-/** What was waited for did not come in time. */
+/** The awaited result did not come in time. */
 export class TooLateError extends Error {
   override readonly name = 'TooLateError';
 }
 
-/** What `work` resolves with; rejects with a `TooLateError` when that takes longer. */
+/** Returns the result of `work`; rejects with a `TooLateError` if that takes longer. */
 export async function within<T>(clock: Clock, limitMs: number, work: Promise<T>, reason: string): Promise<T> {
   let cancel: () => void = () => undefined;
   const late = new Promise<never>((_, reject) => {
@@ -36,11 +36,11 @@ export interface Pace {
   readonly signal: AbortSignal;
   /** Longest wait for the next chunk. */
   readonly idleTimeoutMs: number;
-  /** Bytes are on their way. */
+  /** Reports sent bytes. */
   readonly sent: (bytes: number) => void;
 }
 
-/** The chunks of a snapshot at the pace that the node's limit allows. */
+/** Yields the chunks of a snapshot at the pace that the node's limit allows. */
 export async function* pacedChunks(chunks: AsyncIterable<Uint8Array>, pace: Pace): AsyncIterable<Uint8Array> {
   const { clock, share, signal, idleTimeoutMs, sent } = pace;
   const source = chunks[Symbol.asyncIterator]();
@@ -63,14 +63,14 @@ export async function* pacedChunks(chunks: AsyncIterable<Uint8Array>, pace: Pace
   }
 }
 
-/** Says at intervals how far a long transfer is. */
+/** Logs the progress of a long transfer at intervals. */
 export class ProgressLog {
   readonly #clock: Clock;
   readonly #logger: Pick<Logger, 'info'>;
   readonly #what: string;
   readonly #fields: Readonly<Record<string, unknown>>;
   readonly #intervalMs: number;
-  /** About how many bytes there are, if known. */
+  /** The approximate total of bytes, if known. */
   readonly #total: number | undefined;
   readonly #startMs: number;
   #saidMs: number;
@@ -110,7 +110,7 @@ export class ProgressLog {
         ...this.#fields,
         bytes: this.#bytes,
         bytesPerSecond: Math.round(this.#bytes / seconds),
-        // What is known of the total is about right: a transfer that goes on is not at its end.
+        // The known total is approximate: a transfer in progress is not at its end.
         ...(total > 0 && { percent: Math.min(99, Math.floor((100 * this.#bytes) / total)) }),
       },
       this.#what,

@@ -1,6 +1,6 @@
 /**
- * How fast a node copies snapshots: each way has one limit for all of them, which is lower while the node has other
- * work. The receiver keeps one of its own, as it may be busy with groups of which the sender knows nothing.
+ * How fast a node copies snapshots: each direction has one limit for all of them, which is lower while the node has
+ * other work. The receiver has a limit of its own, because it may be busy with groups that the sender does not know.
  */
 import type { Clock } from '@remora/base';
 import type { HostOptions } from '../options.ts';
@@ -27,7 +27,7 @@ export function snapshotRates(given: {
   };
 }
 
-/** 0 is no limit. */
+/** 0 means no limit. */
 function lower(a: number, b: number): number {
   return a === 0 || b === 0 ? Math.max(a, b) : Math.min(a, b);
 }

@@ -2,17 +2,16 @@
  * Receives one snapshot into a group's state machine.
  *
  * R1. Serial: one per group at a time, and the state machine's calls do not overlap (traps 9). An abort waits for the
- *     call under way.
+ *     call in progress.
  * R2. It ends in exactly one of `installed` and `installFailed`.
  * R3. Order of durability: the state machine's `finish` first, then the log's restart. A crash in between leaves the
- *     state machine ahead of the log, which the start mends (see recovery.ts).
- * R4. Once `finish` has begun nothing stops it; a failure of it that is no broken invariant leaves the state machine as
- *     it was.
- * R5. A call of the state machine that takes too long gives back the node's place and fails towards the sender, but the
- *     group stays with this snapshot until the call ends (R1, R4): an installation that was only slow still counts.
- *     Opening and storing a chunk have `snapshotIdleTimeoutMs`; installing has `snapshotInstallTimeoutMs`, which begins
- *     anew whenever the state machine shows progress.
- * R6. A node that is busy takes chunks no faster than its own limit allows, whatever the sender's is. The wait is no
+ *     state machine ahead of the log, which the next start repairs (see recovery.ts).
+ * R4. Once `finish` has begun nothing stops it; if it fails without a broken invariant, the state machine is as before.
+ * R5. If a call of the state machine takes too long, the node's place is returned and the transfer fails at the sender.
+ *     But the group stays with this snapshot until the call ends (R1, R4): an installation that was only slow still
+ *     counts. Opening and storing a chunk have `snapshotIdleTimeoutMs`; installing has `snapshotInstallTimeoutMs`,
+ *     which restarts whenever the state machine shows progress.
+ * R6. A busy node accepts chunks no faster than its own limit allows, whatever the sender's limit. The wait is not a
  *     call of the state machine, and an abort ends it.
  */
 import { type Clock, InvariantError, type Timer } from '@remora/base';
@@ -26,11 +25,11 @@ type State = 'receiving' | 'installing' | 'ended';
 
 export interface ReceiveContext {
   readonly clock: Clock;
-  /** Its part of what the node may receive: what waits here stays within the sender's window (R6). */
+  /** Its share of the node's receiving rate: the sender's window bounds what waits here (R6). */
   readonly share: ByteShare;
   readonly options: Pick<HostOptions, 'snapshotIdleTimeoutMs' | 'snapshotInstallTimeoutMs' | 'snapshotLogMs'>;
   readonly fail: (error: unknown) => void;
-  /** Called once, when the node may take another one: at the end at the latest (R5). */
+  /** Called once, when the node may accept another snapshot: at the end at the latest (R5). */
   readonly freed: () => void;
   readonly stored: (bytes: number) => void;
   /** Called once, when it is over. */
@@ -50,7 +49,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
   #last: Promise<void> = Promise.resolve();
   #idle: Timer | undefined;
 
-  /** Undefined when the group does not want the snapshot. */
+  /** Returns undefined if the group does not want the snapshot. */
   static async begin(
     context: ReceiveContext,
     runner: GroupRunner,
@@ -121,7 +120,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
     }
   }
 
-  /** The installation shows no progress: it goes on, and nobody waits for it (R5). */
+  /** The installation shows no progress: it continues, but the sender no longer waits for it (R5). */
   #stuck(): Error {
     this.#runner.logger.error({ index: this.#header.meta.index }, 'installing a snapshot makes no progress');
     this.#free();
@@ -161,7 +160,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
     if (error instanceof InvariantError) this.#context.fail(error);
   }
 
-  /** One call at a time; a failure aborts the whole. */
+  /** One call at a time; a failure aborts the whole snapshot. */
   async #call(work: () => Promise<void>): Promise<void> {
     await this.#last;
     this.#throwIfAborted();

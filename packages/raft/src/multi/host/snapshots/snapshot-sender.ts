@@ -1,15 +1,15 @@
 /**
- * Sends snapshots to followers that the log cannot help any more: a bounded number at a time over all groups, at a
- * bounded rate.
+ * Sends snapshots to followers that need entries which the log no longer has: a bounded number at a time over all
+ * groups, at a bounded rate.
  *
  * S1. One snapshot per (group, follower) at a time; each ends in exactly one report to the core, or in the end of the
  *     leadership that wanted it.
- * S2. While it is under way, and for a while after, the leader's log behind it is kept (traps 3).
- * S3. A receiver that has no place now is asked again after a pause, with the same picture of the state machine: that
- *     one waits without holding a place here. At most `snapshotSendsMax` pictures wait so; one more is let go, and
- *     taken anew when its turn comes. Meanwhile other nodes get theirs.
- * S4. Nothing holds a place for ever: the state machine has `snapshotIdleTimeoutMs` for each chunk, the receiver must
- *     not fall silent (snapshot-outgoing.ts O4), and the whole has `snapshotSendTimeoutMs`.
+ * S2. While it is in progress, and for a while after, the leader's log behind it is kept (traps 3).
+ * S3. A receiver without a free place is asked again after a pause, with the same picture of the state machine, which
+ *     waits without occupying a place here. At most `snapshotSendsMax` pictures wait; a further one is released, and
+ *     taken again when its turn comes. Meanwhile other nodes get their snapshots.
+ * S4. No snapshot occupies a place for ever: the state machine has `snapshotIdleTimeoutMs` for each chunk, the receiver
+ *     must not fall silent (snapshot-outgoing.ts O4), and the whole transfer has `snapshotSendTimeoutMs`.
  */
 import { type Clock, joinSignals, sleep } from '@remora/base';
 import type { ReplicaId } from '../../../core/types.ts';
@@ -28,16 +28,16 @@ export interface SnapshotSenderOptions {
   readonly transport: Transport;
   readonly options: HostOptions;
   readonly stats: HostStats;
-  /** What is sent may take so many bytes per second now, all together. */
+  /** The current limit of bytes per second for everything sent. */
   readonly rate: ByteRate;
   readonly fail: (error: unknown) => void;
 }
 
-/** A picture of a state machine, and until when it may be sent. */
+/** A picture of a state machine, and its time limit for being sent. */
 interface Picture {
   readonly outgoing: OutgoingSnapshot;
   readonly dueMs: number;
-  /** Set while it waits (S3): lets go of it. */
+  /** Set while the picture waits (S3): releases it. */
   unpark: (() => void) | undefined;
 }
 
@@ -49,7 +49,7 @@ interface Wanted {
   readonly picture: Picture | undefined;
 }
 
-/** Stands for the node of a replica that nobody has located. */
+/** Stands for the node of a replica that is not located. */
 const NOWHERE: NodeId = 0;
 
 export class SnapshotSender {
@@ -72,7 +72,7 @@ export class SnapshotSender {
     this.#startMore();
   }
 
-  /** Those that wait for their turn, or for a place at the receiver, included. */
+  /** Includes those that wait for their turn, or for a place at the receiver. */
   get inFlight(): number {
     return this.#queue.size + this.#running.size + this.#parked.size;
   }
@@ -126,7 +126,7 @@ export class SnapshotSender {
     group.snapshots.sent(to, outgoing, true);
   }
 
-  /** The picture that waited (S3), or a new one; undefined when there is none to send now. */
+  /** Returns the waiting picture (S3), or a new one; undefined if there is none to send now. */
   async #pictureFor(wanted: Wanted): Promise<Picture | undefined> {
     const { clock, options } = this.#host;
     const { group, picture } = wanted;
@@ -142,12 +142,12 @@ export class SnapshotSender {
     } catch (error) {
       if (!(error instanceof TooLateError)) throw error;
       void taking.then((late) => late !== undefined && this.#letGo(late), this.#host.fail);
-      this.#again(wanted); // S4: its place is for others meanwhile
+      this.#again(wanted); // S4: others use its place meanwhile
       return undefined;
     }
   }
 
-  /** Resolves with the bytes sent. */
+  /** Resolves with the number of bytes sent. */
   async #send({ group, to, node }: Wanted, { outgoing, dueMs }: Picture): Promise<number> {
     const { clock, options, transport, stats } = this.#host;
     if (node === NOWHERE) throw new Error(`the node of replica ${to} is unknown`);
@@ -218,7 +218,7 @@ export class SnapshotSender {
     }
   }
 
-  /** Waits for another turn, with a new picture then. */
+  /** Waits for another turn, and then takes a new picture. */
   #again(wanted: Wanted): void {
     this.#queue.put(wanted.node, wanted.key, { ...wanted, picture: undefined });
     this.#putOffNode(wanted.node);
@@ -235,7 +235,9 @@ export class SnapshotSender {
     outgoing.snapshot.release();
   }
 
-  /** Tells the core after a pause, which holds no place; not at all when leadership or the node ends before. */
+  /**
+   * Reports to the core after a pause that occupies no place; does not report if leadership or the node ends before.
+   */
   #reportLater({ group, to }: Wanted, outgoing: OutgoingSnapshot): void {
     const { clock, options } = this.#host;
     const { signal, letGo } = joinSignals([outgoing.signal, this.#stopped.signal]);

@@ -1,9 +1,10 @@
 /**
- * The snapshots that one group sends and receives, and what ends them early.
+ * The snapshots that one group sends and receives, and the events that end them early.
  *
- * U1. One that is sent ends with the leadership that wanted it, with the group, and with the membership of its receiver
- *     (traps 3).
- * U2. One that is received ends when a newer term begins: its sender leads no more, and the new leader offers its own.
+ * U1. An outgoing snapshot ends with the leadership that wanted it, with the group, and with the membership of its
+ *     receiver (traps 3).
+ * U2. An incoming snapshot ends when a newer term begins: its sender no longer leads, and the new leader offers its
+ *     own.
  */
 import { type JoinedSignal, joinSignals } from '@remora/base';
 import { isMember } from '../../../core/membership/membership.ts';
@@ -23,9 +24,9 @@ interface Sending extends JoinedSignal {
   readonly membership: AbortController;
 }
 
-/** Those that are sent. (U1) */
+/** The outgoing snapshots (U1). */
 export class OutgoingSnapshots {
-  /** Made when the first begins. */
+  /** Created with the first snapshot. */
   #leading: AbortController | undefined;
   readonly #sending = new Map<ReplicaId, Sending>();
 
@@ -33,12 +34,12 @@ export class OutgoingSnapshots {
     const membership = new AbortController();
     this.#leading ??= new AbortController();
     const { signal, letGo } = joinSignals([this.#leading.signal, membership.signal]);
-    this.#sending.get(to)?.letGo(); // Given up before it was sent: a receiver is sent one at a time.
+    this.#sending.get(to)?.letGo(); // Cancelled before it was sent: a receiver gets one at a time.
     this.#sending.set(to, { membership, signal, letGo });
     return signal;
   }
 
-  /** The one that began with `signal` is over. */
+  /** The snapshot that began with `signal` is over. */
   ended(to: ReplicaId, signal: AbortSignal): void {
     const sending = this.#sending.get(to);
     if (sending?.signal !== signal) return;
@@ -52,14 +53,14 @@ export class OutgoingSnapshots {
     }
   }
 
-  /** The leadership is lost, or the group ends. */
+  /** Leadership is lost, or the group ends. */
   giveUp(reason: string): void {
     this.#leading?.abort(new Error(reason));
     this.#leading = undefined;
   }
 }
 
-/** One that is received. (U2) */
+/** The incoming snapshot (U2). */
 export class Reception {
   readonly abort: (reason: string) => void;
   /** Resolves when the state machine is done with it. */

@@ -1,10 +1,10 @@
 /**
- * Whether a node has other work than copying snapshots, by the counters of its host: nothing is counted for it on the
- * way of a request, and nothing at all is done while no snapshot is under way.
+ * Detects whether a node has other work than copying snapshots, by the counters of its host. This adds no counting to
+ * requests, and does nothing while no snapshot is in progress.
  *
- * W1. Busy: at least `WORK_MIN` reads and writes of the log within one window. Fewer are the housekeeping of groups
- *     that nobody uses, however many there are of those.
- * W2. What has not been looked at for longer than two windows is not known, and counts as busy.
+ * W1. Busy: at least `WORK_MIN` reads and writes of the log within one window. Fewer are the housekeeping of unused
+ *     groups, however many groups there are.
+ * W2. If the last look is older than two windows, the state is unknown, and counts as busy.
  */
 import type { Clock } from '@remora/base';
 import type { HostStats } from '../stats.ts';
@@ -39,7 +39,7 @@ export class WorkMeter {
     return this.#busy;
   }
 
-  /** Followers write what others lead, so theirs counts as well. */
+  /** Followers write the entries of other leaders, so their writes count as well. */
   #work(): number {
     const { appends, readsStarted, readsLeased } = this.#stats;
     return appends + readsStarted + readsLeased;

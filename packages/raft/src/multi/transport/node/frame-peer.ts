@@ -1,10 +1,10 @@
 /**
  * The outgoing stream of Raft frames to one peer.
  *
- * P1. One connection, one stream, and one attempt at a time. Each attempt dials afresh and asks for the address anew.
- * P2. Nothing waits without bound: frames for a peer that is down are dropped, those for one that is being dialled or
- *     is slow are kept up to `queueBytesMax`, beyond that dropped. Raft sends again what matters.
- * P3. Whenever frames may have been lost after the peer was thought reachable, `lost` is called, once per occasion.
+ * P1. One connection, one stream, and one attempt at a time. Each attempt dials afresh and resolves the address again.
+ * P2. Every queue is bounded. Frames for a peer that is down are dropped. Frames for a peer that is being dialled or is
+ *     slow are kept up to `queueBytesMax`, and dropped beyond that. Raft repeats what matters.
+ * P3. Whenever frames may have been lost after the peer was believed reachable, `lost` is called, once per occasion.
  */
 import {
   type Clock,
@@ -30,14 +30,14 @@ import {
 } from './handshake.ts';
 import { streamOptions, type TransportOptions } from './transport-options.ts';
 
-/** What was given to streams, over all peers. */
+/** Bytes and frames passed to streams, over all peers. */
 export interface FrameTraffic {
   frames: number;
   bytes: number;
-  /** Of these, merged heartbeats and their replies. */
+  /** The part of these that are merged heartbeats and their replies. */
   heartbeatFrames: number;
   heartbeatBytes: number;
-  /** Frames that met a full queue. */
+  /** Frames dropped because a queue was full. */
   dropped: number;
 }
 
@@ -96,18 +96,18 @@ export class FramePeer {
     traffic.heartbeatBytes += bytes;
   }
 
-  /** Dials if nobody has yet, so that the first frame need not wait for that. */
+  /** Dials if there is no connection yet, so that the first frame need not wait for that. */
   reach(): void {
     this.#reachable();
   }
 
-  /** Dials if nobody has yet; false while frames are dropped (P2). */
+  /** Dials if there is no connection yet; returns false while frames are dropped (P2). */
   #reachable(): boolean {
     if (this.#state.at === 'idle') this.#dial();
     return this.#state.at === 'open' || this.#state.at === 'dialling';
   }
 
-  /** The peer has shown that it is alive: do not wait out the pause. */
+  /** The peer has shown that it is alive: ends the pause. */
   nudge(): void {
     if (this.#state.at !== 'waiting') return;
     this.#state.timer.cancel();
@@ -131,7 +131,7 @@ export class FramePeer {
     if (address === undefined) return this.#pause(this.#backoffMs());
     const stream = dialFrames(address, helloOf(local, FRAMES_SERVICE), streamOptions(options, clock), {
       onHello: (hello) => this.#answered(stream, hello),
-      onFrame: () => undefined, // nothing is sent this way
+      onFrame: () => undefined, // peers send nothing in this direction
       onDrain: () => undefined,
       onEnd: (end) => this.#ended(stream, end),
     });
@@ -155,7 +155,7 @@ export class FramePeer {
 
   #ended(stream: FrameStream, end: StreamEnd): void {
     const refusal = refusalOf(end);
-    // A peer that is stopping, or has a newer stream of ours, does not refuse us.
+    // A peer that is stopping, or has a newer stream from this node, does not refuse it.
     if (refusal === undefined || refusal.code === 'UNAVAILABLE') return this.#broken(stream, end.message);
     if (!this.#isCurrent(stream)) return;
     this.#broken(stream, refusal.message, this.#context.options.refusedBackoffMs);
@@ -182,7 +182,7 @@ export class FramePeer {
   #pause(delayMs: number): void {
     this.#failures++;
     const timer = this.#context.clock.setTimer(delayMs, () => {
-      this.#state = { at: 'idle' }; // the next frame dials: a peer that nobody talks to costs nothing
+      this.#state = { at: 'idle' }; // the next frame dials: an unused peer costs nothing
     });
     this.#state = { at: 'waiting', timer };
   }
@@ -196,7 +196,7 @@ export class FramePeer {
 
   // ---------------------------------------------------------------------------------------------- frames
 
-  /** The frame's size; 0 when it was dropped. */
+  /** Returns the frame's size; 0 if it was dropped. */
   #sendFrame(encode: () => Buffer): number {
     const { options, traffic } = this.#context;
     const state = this.#state;
@@ -237,7 +237,7 @@ function release({ stream, timer }: { readonly stream: FrameStream; readonly tim
   stream.destroy();
 }
 
-/** Cuts what one turn sends into frames of bounded size; nearly always it is one. */
+/** Divides a turn's messages into frames of bounded size; nearly always it is one. */
 function cutFrames(messages: readonly GroupMessage[], bytesMax: number): readonly (readonly GroupMessage[])[] {
   const frames: GroupMessage[][] = [];
   let frame: GroupMessage[] = [];

@@ -11,7 +11,7 @@ import { type ErrorCode, type Hello, SERVICE, type StreamEnd } from '@remora/bas
 import type { NodeId } from '../../ports.ts';
 import { WIRE_VERSION } from '../wire-bytes.ts';
 
-/** A node as it names itself. The incarnation changes when its data directory is made anew. */
+/** The identity of a node. The incarnation changes when its data directory is created again. */
 export interface PeerIdentity {
   readonly clusterId: string;
   readonly nodeId: NodeId;
@@ -23,19 +23,19 @@ export interface PeerRefusal {
   readonly message: string;
 }
 
-/** What a stream between nodes is for. */
+/** The purposes of streams between nodes. */
 export const FRAMES_SERVICE = 'raft.frames';
 export const SNAPSHOT_SERVICE = 'raft.snapshot';
 
-/** The hello of a node: to begin a stream for `service`, or to answer one. */
+/** Returns the hello of a node, to begin a stream for `service` or to answer one. */
 export function helloOf({ clusterId, nodeId, incarnation }: PeerIdentity, service: string): Hello {
   return { [SERVICE]: service, version: String(WIRE_VERSION), cluster: clusterId, node: String(nodeId), incarnation };
 }
 
-/** What a node knows of its peers: why `peer` may not be the node that it claims to be. */
+/** Checks a peer's identity: returns why `peer` may not be the node that it claims to be. */
 export type VerifyPeer = (peer: PeerIdentity) => PeerRefusal | undefined;
 
-/** The peer behind `hello`, or why it is not welcome (K1). */
+/** Returns the peer that sent `hello`, or why it is refused (K1). */
 export function checkPeer(
   hello: Hello,
   local: PeerIdentity,
@@ -66,7 +66,9 @@ export function checkPeer(
   return refusal === undefined ? { peer } : { refusal };
 }
 
-/** The same of the peer that answers where `node` was dialled: nothing is asked about another one (K1). */
+/**
+ * The same for the peer that answers where `node` was dialled; any other node is refused without further checks (K1).
+ */
 export function checkAnswer(
   hello: Hello,
   local: PeerIdentity,
@@ -80,7 +82,7 @@ export function checkAnswer(
   return 'refusal' in checked ? checked.refusal : undefined;
 }
 
-/** The refusal in the end of a stream, if that is what ended it. */
+/** Returns the refusal that ended a stream, if a refusal did. */
 export function refusalOf({ code, message }: StreamEnd): PeerRefusal | undefined {
   return code === undefined ? undefined : { code, message };
 }

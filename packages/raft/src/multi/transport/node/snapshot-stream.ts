@@ -1,6 +1,6 @@
 /**
  * Snapshots between nodes: each stream of a transfer has a connection of its own, so that bulk data never delays Raft
- * messages, and nothing is said on it before the other side has named itself (handshake.ts K1).
+ * messages. Nothing is sent on it before the peer's hello (handshake.ts K1).
  */
 import { dialFrames, type FrameStream, type Hello, type StreamEnd, type Timer } from '@remora/base';
 import type { NodeId } from '../../ports.ts';
@@ -23,7 +23,7 @@ class StreamSnapshotLink implements SnapshotLink {
   readonly #events: SnapshotLinkEvents;
   readonly #stream: FrameStream;
   readonly #timer: Timer;
-  /** Messages for a peer that has not named itself yet: the opening, and perhaps an abort. */
+  /** Messages for a peer whose hello has not arrived yet: the opening, and perhaps an abort. */
   #waiting: Buffer[] | undefined = [];
 
   constructor(context: PeerContext, node: NodeId, address: string, events: SnapshotLinkEvents) {
@@ -63,7 +63,7 @@ class StreamSnapshotLink implements SnapshotLink {
   #ended(end: StreamEnd): void {
     this.#timer.cancel();
     const refusal = refusalOf(end);
-    // A peer that is stopping does not refuse us; it may be back in time.
+    // A peer that is stopping does not refuse; it may return in time.
     this.#events.broken(end.message, refusal !== undefined && refusal.code !== 'UNAVAILABLE');
   }
 
@@ -74,7 +74,7 @@ class StreamSnapshotLink implements SnapshotLink {
   }
 }
 
-/** Hands a verified peer's stream to the node's transfers; `over` is called when the stream is. */
+/** Passes a verified peer's stream to the node's transfers; `over` is called when the stream ends. */
 export function receiveSnapshotStream(
   stream: FrameStream,
   from: NodeId,
@@ -91,7 +91,7 @@ export function receiveSnapshotStream(
     },
   });
   stream.handle({
-    // What is not taken yet is bounded by the window (snapshot-incoming.ts I4).
+    // The window bounds the data that is not taken yet (snapshot-incoming.ts I4).
     onFrame: (message) => incoming.message(message),
     onDrain: () => undefined,
     onEnd: () => {

@@ -1,9 +1,9 @@
 /**
  * `Transport` over sockets: for each pair of nodes and direction one stream of Raft frames, and one stream per
- * snapshot. A node dials the peers it has something to say to; its own port takes what they say.
+ * snapshot. A node dials the peers that it sends to; its own port receives their messages.
  *
- * X1. What a peer sends is given on only after the handshake (handshake.ts K1), and only from its newest stream.
- * X2. Bytes that are no valid frame end the stream they came on, with a reason that says so, and nothing else.
+ * X1. Messages of a peer are delivered only after the handshake (handshake.ts K1), and only from its newest stream.
+ * X2. Bytes that are not a valid frame end the stream they came on, with that reason, and nothing else.
  */
 import {
   assert,
@@ -45,22 +45,22 @@ import { type GivenTransportOptions, transportOptions } from './transport-option
 
 export interface SocketTransportConfig {
   readonly local: PeerIdentity;
-  /** `host:port` of a node as known now; undefined when it is not. Asked anew for each attempt to connect. */
+  /** Returns the current `host:port` of a node; undefined if it is unknown. Called for each attempt to connect. */
   readonly resolveAddress: (node: NodeId) => string | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly options?: GivenTransportOptions;
   readonly logger?: Logger;
   /**
-   * What this node knows of its peers, asked of those that call it and of those that answer it. A refusal of
-   * `UNAVAILABLE` is for a peer that is not known yet: it tries again.
+   * Verifies peers that call this node and peers that answer it. A refusal of `UNAVAILABLE` is for a peer that is not
+   * known yet: it tries again.
    */
   readonly verifyPeer: VerifyPeer;
-  /** The same of peers that answer; `verifyPeer` unless given. */
+  /** The same for peers that answer; `verifyPeer` by default. */
   readonly verifyAnswer?: VerifyPeer;
-  /** A peer that has reached this node is welcome. */
+  /** Called when a verified peer has reached this node. */
   readonly onPeerVerified?: (peer: PeerIdentity) => void;
-  /** A peer refused this node; it goes on refusing it, at every attempt. */
+  /** A peer refused this node. It will refuse every further attempt. */
   readonly onRefused?: (node: NodeId, refusal: PeerRefusal) => void;
 }
 
@@ -84,7 +84,7 @@ export function createSocketTransport(config: SocketTransportConfig): SocketTran
   };
 }
 
-/** A verified caller, and who takes what it says. */
+/** A verified caller, and the receiver of its messages. */
 interface Welcome {
   readonly peer: PeerIdentity;
   readonly handlers: TransportHandlers;
@@ -205,7 +205,7 @@ class SocketNode implements Transport {
     const older = this.#incoming.get(peer.nodeId);
     this.#incoming.set(peer.nodeId, stream);
     older?.end({ code: 'UNAVAILABLE', message: 'replaced by a newer stream' });
-    // A stream from it shows that it is up: do not wait before dialling it.
+    // The peer's stream shows that it is up: dial it without waiting.
     this.#peers.get(peer.nodeId)?.nudge();
     const frames = new IncomingFrames(peer.nodeId, handlers);
     stream.handle({
@@ -236,7 +236,7 @@ class SocketNode implements Transport {
     receiveSnapshotStream(stream, welcome.peer.nodeId, welcome.transfers, () => this.#snapshotsIn.delete(stream));
   }
 
-  /** Checks who calls, and answers with our own name; undefined when the caller was sent away. */
+  /** Verifies the caller, and answers with this node's hello; undefined if the caller was rejected. */
   #welcome(hello: Hello, stream: FrameStream, service: string): Welcome | undefined {
     const handlers = this.#handlers;
     const transfers = this.#transfers;

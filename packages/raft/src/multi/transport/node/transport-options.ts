@@ -5,23 +5,23 @@ import {
   snapshotTransferOptions,
 } from '../snapshot-transfer.ts';
 
-/** How nodes talk to each other over sockets. */
+/** How nodes communicate over sockets. */
 export interface TransportOptions {
-  /** From dialling until the peer has answered the handshake. */
+  /** The time limit from dialling until the peer has answered the handshake. */
   readonly connectTimeoutMs: number;
   /** Pause after a connection broke; doubles with each failure up to `backoffMaxMs`, less a random part. */
   readonly backoffMinMs: number;
-  /** Bounds how long a restarted peer stays unnoticed, when it does not dial by itself. */
+  /** Bounds how long a restarted peer remains unnoticed, if it does not dial itself. */
   readonly backoffMaxMs: number;
-  /** Pause after a peer refused us, or answered as somebody else. */
+  /** Pause after a peer refused this node, or answered with another identity. */
   readonly refusedBackoffMs: number;
-  /** Bytes handed to a peer's stream and not yet taken by the socket; frames above it are dropped. */
+  /** Bytes passed to a peer's stream and not yet taken by the socket; frames above it are dropped. */
   readonly queueBytesMax: number;
-  /** A frame is cut after the message that brings it to this size. */
+  /** A frame is closed after the message that brings it to this size. */
   readonly frameBytesMax: number;
-  /** Largest message that is taken from or given to a stream. Above the largest entry. */
+  /** Largest message sent or accepted on a stream. Above the largest entry. */
   readonly messageBytesMax: number;
-  /** A connection that was silent for so long is probed, and closed if the answer takes longer than the timeout. */
+  /** A connection that was silent for this long is probed, and closed if the answer takes longer than the timeout. */
   readonly keepaliveMs: number;
   readonly keepaliveTimeoutMs: number;
   /** How snapshots travel. */
@@ -41,7 +41,7 @@ export const TRANSPORT_DEFAULTS: TransportOptions = Object.freeze({
   snapshots: SNAPSHOT_TRANSFER_DEFAULTS,
 });
 
-/** What may be given: defaults stand in for what is missing. */
+/** Partial options: defaults replace missing ones. */
 export type GivenTransportOptions = Partial<Omit<TransportOptions, 'snapshots'>> & {
   readonly snapshots?: Partial<SnapshotTransferOptions>;
 };
@@ -59,7 +59,7 @@ export function transportOptions(given: GivenTransportOptions = {}): TransportOp
   return Object.freeze(options);
 }
 
-/** Of the streams that carry it. */
+/** The options of the underlying streams. */
 export function streamOptions(options: TransportOptions, clock: Clock): FrameStreamOptions {
   const { messageBytesMax, keepaliveMs, keepaliveTimeoutMs } = options;
   return { clock, frameBytesMax: messageBytesMax, probeMs: keepaliveMs, probeTimeoutMs: keepaliveTimeoutMs };
