@@ -1,15 +1,15 @@
 /**
- * Bytes in flight, each with the index that they reach, oldest first: what was sent, proposed or handed out, and is not
- * yet acknowledged, committed or applied. The sum is known without the entries, which may have left memory.
+ * Bytes in flight, each with the last index that they cover, oldest first: data that was sent, proposed or handed out,
+ * and is not yet acknowledged, committed or applied. The sum is known without the entries, which may have left memory.
  */
 
-/** Fewer marks that are done with are not worth moving the others. */
+/** With fewer completed marks, moving the others is not worthwhile. */
 const TRIM_MIN = 64;
-/** Room for so many marks is kept when all are done with: every group has several lists. */
+/** Space for this many marks is kept when all are completed: every group has several lists. */
 const KEPT_MAX = 32;
 
 export class ByteMarks {
-  /** Marks are at places `#head` to `#end`; behind them is room that was used before. */
+  /** Marks are at places `#head` to `#end`; the places behind them are unused. */
   #last: number[] = [];
   #sizes: number[] = [];
   #head = 0;
@@ -24,7 +24,7 @@ export class ByteMarks {
     return this.#bytes;
   }
 
-  /** `bytes` more are under way, up to index `last`. */
+  /** `bytes` more are in flight, up to index `last`. */
   add(last: number, bytes: number): void {
     this.#last[this.#end] = last;
     this.#sizes[this.#end] = bytes;
@@ -32,7 +32,7 @@ export class ByteMarks {
     this.#bytes += bytes;
   }
 
-  /** What reaches up to `index` is done. */
+  /** Everything up to `index` is completed. */
   freeTo(index: number): void {
     while (this.#head < this.#end && (this.#last[this.#head] ?? 0) <= index) {
       this.#bytes -= this.#sizes[this.#head] ?? 0;

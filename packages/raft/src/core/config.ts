@@ -19,8 +19,8 @@ export interface RaftConfig {
   readonly electionTicks: number;
   /**
    * Each wait is drawn from [electionTicks, electionTicks + electionSpreadTicks), so that followers rarely campaign
-   * together (dissertation §3.4). Default `electionTicks`. The first to campaign waits for part of the spread, so a
-   * narrow one elects sooner, and costs a further wait where two campaign within the time of one election.
+   * together (dissertation §3.4). Default `electionTicks`. The first campaign begins after a part of the spread. So a
+   * narrow spread elects sooner, but costs a further wait if two replicas campaign within the time of one election.
    */
   readonly electionSpreadTicks?: number;
   /** A leader's heartbeat interval; below `electionTicks`. */
@@ -59,8 +59,8 @@ export interface RaftConfig {
    */
   readonly time?: TickTime;
   /**
-   * Asked before each campaign that a wait for a leader leads to; false puts it off for `heartbeatTicks`. For hosts
-   * that limit how many of their groups campaign at a time.
+   * Called before each campaign that follows a wait for a leader; false delays it by `heartbeatTicks`. For hosts that
+   * limit how many of their groups campaign at a time.
    */
   readonly admitsCampaign?: () => boolean;
   /** Length of the leader's lease in milliseconds (`leaseLengthMs`); default 0: none. */
@@ -76,8 +76,8 @@ export interface RaftInitial {
   /** The configuration as of `applied`. */
   readonly conf: ConfState;
   /**
-   * The position before the log's first entry: what was compacted or came by snapshot; (0, 0) for one with its
-   * beginning.
+   * The position before the log's first entry: the last compacted position or that of a snapshot; (0, 0) for a complete
+   * log.
    */
   readonly start: LogPosition;
   /** The last entries of the log, those to keep in memory: all of them unless there is an `outline`. */
@@ -92,23 +92,23 @@ export interface RaftInitial {
    */
   readonly restarted: boolean;
   /**
-   * The log has no record yet of `hardState` and `start`, though both would be found again after a crash: they go out
-   * with the first mark, and nothing is promised in that term before it is persisted (persist-gate.ts H1).
+   * The log has no record of `hardState` and `start` yet, though both would be found again after a crash. They are
+   * handed out with the first mark, and nothing is promised in that term before it is persisted (persist-gate.ts H1).
    */
   readonly unpersisted?: boolean | undefined;
   /**
-   * The first wait for a leader, in place of one that is drawn: short where there can be none yet, and apart for each
-   * member of a new group, so that they do not split their votes. Later waits are drawn.
+   * The first wait for a leader, instead of a random one. It is short where there can be no leader yet, and differs
+   * between the members of a new group, so that they do not split their votes. Later waits are random.
    */
   readonly firstWaitTicks?: number | undefined;
   /**
-   * For a new group whose members come to be at about the same time, in one term: while there was no leader, this
-   * replica asks for pre-votes again after so many ticks, for an election time-out. Absent: when the next wait is over.
+   * For a new group whose members are created at about the same time, in one term: while there was no leader, this
+   * replica asks for pre-votes again after this many ticks, for an election time-out. Absent: when the next wait is
+   * over.
    */
   readonly firstRetryTicks?: number | undefined;
   /**
-   * For a new group that begins with a leader, whom nobody elects (roles.ts R3). Of no account to a replica that ran
-   * before.
+   * For a new group that begins with a leader that was not elected (roles.ts R3). Ignored by a replica that ran before.
    */
   readonly firstLeader?: ReplicaId | undefined;
 }
@@ -124,9 +124,9 @@ export interface ProgressStatus {
   /** The next index to send. */
   readonly next: number;
   readonly state: ProgressState;
-  /** Heard from since the last quorum check: of one that answers it is not so for a moment after each. */
+  /** Heard from since the last quorum check: briefly false after each check even if the replica answers. */
   readonly active: boolean;
-  /** Heard from since that check or the one before: within two election timeouts. */
+  /** Heard from since the last check or the one before: within two election timeouts. */
   readonly heardLately: boolean;
   /** The replica has acknowledged an append in this term, so merged heartbeats may include it (design §5). */
   readonly steady: boolean;
@@ -134,8 +134,8 @@ export interface ProgressStatus {
   readonly lagEntries: number;
   readonly lagBytes: number;
   /**
-   * It is alive, takes entries as they come, and lags little (`caughtUpEntries`, `caughtUpPercent`): a learner may be
-   * promoted. That is asked for by whoever added it; the core promotes nobody.
+   * The replica is alive, accepts entries as they come, and lags little (`caughtUpEntries`, `caughtUpPercent`): a
+   * learner may be promoted. The core promotes no learner; the component that added it requests that.
    */
   readonly caughtUp: boolean;
 }
@@ -161,8 +161,8 @@ export interface RaftStatus {
   /** Target of the leadership transfer in progress; 0 if none. */
   readonly transferee: ReplicaId;
   /**
-   * Of a leader: a membership change may be in its log and not applied; no other is taken. Also true until a new leader
-   * has applied what it found.
+   * For a leader: its log may contain a membership change that is not applied, so no other is accepted. Also true until
+   * a new leader has applied the entries that it found.
    */
   readonly changePending: boolean;
   /** A leader's view of the others; empty otherwise. */

@@ -40,7 +40,7 @@ export function tickElection(s: CoreState): void {
   if (s.time.ticks - s.electionSince < s.electionTimeout) return;
   if (!s.promotable) return;
   if (s.config.admitsCampaign?.() === false) {
-    s.electionSince = s.time.ticks - s.electionTimeout + s.config.heartbeatTicks; // asks again in a while
+    s.electionSince = s.time.ticks - s.electionTimeout + s.config.heartbeatTicks; // repeats soon
     return;
   }
   trace(s, 'timeout');
@@ -73,7 +73,7 @@ function campaign(s: CoreState, force: boolean): void {
 export function handlePreVote(s: CoreState, m: PreVoteRequest): void {
   const free = m.term > s.term && !s.inLease;
   const grant = free && s.log.isUpToDate(m.lastIndex, m.lastTerm);
-  // A grant names the term asked for, a refusal the own term, so that who is behind learns of it (E4).
+  // A grant names the requested term, a refusal the replica's own term, so that a sender that lags learns of it (E4).
   if (grant) s.send({ type: 'preVoteResponse', from: s.id, to: m.from, term: m.term, reject: false });
   else refuse(s, m);
   if (free && !grant) s.shortenElectionWait(); // E7
@@ -90,11 +90,11 @@ function whatIsCommitted(s: CoreState): { readonly committed?: LogPosition } {
   return s.commit === 0 || term === undefined ? {} : { committed: { index: s.commit, term } };
 }
 
-/** Somebody else knows this entry to be committed. (E6) */
+/** Another replica knows this entry to be committed. (E6) */
 export function learnCommit(s: CoreState, { index, term }: LogPosition): void {
   if (s.role === 'leader' || s.installing !== undefined || !s.log.matches(index, term)) return;
   s.commitTo(index);
-  // Whose votes count may be about to change.
+  // The set of voters may be about to change.
   if (s.role !== 'follower' && !s.promotable) becomeFollower(s, s.term, NO_REPLICA);
 }
 
@@ -113,7 +113,7 @@ function settlePreVote(s: CoreState): void {
 
 /** A request of this term: a newer one was adopted before, an older one answered. */
 export function handleVote(s: CoreState, m: VoteRequest): void {
-  const bound = s.inLease && !m.force; // E3: also if the term came from somebody else than the candidate
+  const bound = s.inLease && !m.force; // E3: also if the term came from another replica than the candidate
   const free = !bound && (s.vote === m.from || (s.vote === NO_REPLICA && s.leader === NO_REPLICA));
   if (!free || !s.log.isUpToDate(m.lastIndex, m.lastTerm)) {
     refuse(s, m);
@@ -138,7 +138,7 @@ export function handleVoteResponse(s: CoreState, m: VoteResponse): void {
   else if (result === 'lost') becomeFollower(s, s.term, NO_REPLICA);
 }
 
-/** The leader hands over: no pre-vote, and nobody sticks to it (dissertation §3.10). */
+/** The leader hands over: there is no pre-vote, and voters do not stick to the leader (dissertation §3.10). */
 export function handleTimeoutNow(s: CoreState, m: TimeoutNow): void {
   if (s.role !== 'follower' || s.leader !== m.from || !s.promotable) return;
   campaign(s, true);

@@ -17,7 +17,7 @@ import type { CoreState } from './state.ts';
 import type { Entry, EntryRead, ReplicaId } from './types.ts';
 
 /**
- * Reads of so many times the size of one are handed out to be applied, or under way, at most: one is read while one is
+ * The largest number of reads whose entries are in progress or handed out to be applied: one is read while one is
  * applied.
  */
 const APPLY_READS_MAX = 2;
@@ -35,9 +35,7 @@ export function wantEntries(
   s.entryReads.begin(read, s.log.truncations);
 }
 
-/**
- * Takes the answer to a read. Returns the entries that may be used, from `read.from` on; undefined when none may be.
- */
+/** Takes the answer to a read. Returns the entries that may be used, from `read.from` on; undefined if none may be. */
 export function takeRead(s: CoreState, read: EntryRead, entries: readonly Entry[]): readonly Entry[] | undefined {
   const inFlight = s.entryReads.end(read);
   if (inFlight === undefined) return undefined;
@@ -57,7 +55,7 @@ function isHeld(s: CoreState, read: EntryRead, entries: readonly Entry[]): boole
   return index > read.from;
 }
 
-/** Whether entries to be applied next are on disk only, and not too many are at hand already. */
+/** Whether the entries to be applied next are on disk only, and not too many are in memory already. */
 export function wantsApplyRead(s: CoreState): boolean {
   return (
     s.delivered < s.commit &&
@@ -69,7 +67,7 @@ export function wantsApplyRead(s: CoreState): boolean {
   );
 }
 
-/** Committed entries that can be handed out now, in order; empty when they must be read first. */
+/** Committed entries that can be handed out now, in order; empty if they must be read first. */
 export function nextCommitted(s: CoreState): readonly Entry[] {
   const { loaded } = s.entryReads;
   s.entryReads.loaded = undefined;
@@ -77,12 +75,12 @@ export function nextCommitted(s: CoreState): readonly Entry[] {
   return s.log.slice(s.delivered + 1, s.commit, s.config.maxApplyingBytes - s.applying.bytes);
 }
 
-/** Entries read back to be applied have come: they go out with the next `Ready`. */
+/** Entries were read back for apply: they are handed out with the next `Ready`. */
 export function keepLoaded(s: CoreState, entries: readonly Entry[]): void {
   if (s.installing === undefined && entries.length > 0) s.entryReads.loaded = entries;
 }
 
-/** Counts entries as handed out to be applied. */
+/** Counts entries as handed out for apply. */
 export function countApplying(s: CoreState, entries: readonly Entry[]): void {
   for (const entry of entries) s.applying.add(entry.index, entryBytes(entry));
 }

@@ -85,7 +85,7 @@ export function handleSnapshot(s: CoreState, m: InstallSnapshot): void {
   if (s.installing === undefined) alreadyHeld(s, m.from, m.snapshot);
 }
 
-/** Whether the host shall receive this snapshot (`RaftCore.acceptsSnapshot`). The term is current. */
+/** Whether the host should receive this snapshot (`RaftCore.acceptsSnapshot`). The term is current. */
 export function offerSnapshot(s: CoreState, from: ReplicaId, meta: SnapshotMeta): boolean {
   if (s.role === 'leader') return false;
   followLeader(s, from);

@@ -55,7 +55,7 @@ export function tickLeader(s: CoreState): void {
   }
   const sinceBeat = s.time.ticks - s.heartbeatSince;
   if (sinceBeat >= heartbeatTicks) {
-    // Intervals at which there was nothing to do may have passed uncounted; their rhythm goes on.
+    // Intervals without work may have passed uncounted; their rhythm continues.
     s.heartbeatSince = s.time.ticks - (sinceBeat % heartbeatTicks);
     if (s.heartbeatSince === s.time.ticks) beat(s);
   }
@@ -85,7 +85,10 @@ function isQuiet(s: CoreState): boolean {
   );
 }
 
-/** Heartbeats to those whose are not merged with other groups' (design §5), or to all while reads need a round. */
+/**
+ * Sends heartbeats to followers whose heartbeats are not merged with other groups' (design §5), or to all while reads
+ * need a round.
+ */
 function beat(s: CoreState): void {
   const toAll = s.reads.active;
   let round: number | undefined;
@@ -102,7 +105,7 @@ function beat(s: CoreState): void {
   }
 }
 
-/** L4: a whole interval has passed and the answer that would move this follower on has not come. */
+/** L4: a whole interval has passed without the answer that would resume replication to this follower. */
 function needsStirring(pr: Progress): boolean {
   if (pr.state === 'snapshot') return false;
   if (pr.state === 'probe') return pr.paused;
@@ -114,7 +117,7 @@ function sendHeartbeat(s: CoreState, pr: Progress, readContext: number): void {
   s.send({ type: 'heartbeat', from: s.id, to: pr.id, term: s.term, commit, readContext });
 }
 
-/** A number for heartbeats that are sent now. */
+/** Returns a number for the heartbeats that are sent now. */
 function beginRound(s: CoreState): number {
   const round = ++s.reads.round;
   const { now } = s.time;
@@ -125,7 +128,7 @@ function beginRound(s: CoreState): number {
   return round;
 }
 
-/** Begins a ReadIndex round for all reads that wait, or confirms them here when the leader is its own quorum. */
+/** Begins a ReadIndex round for all waiting reads, or confirms them here if the leader is its own quorum. */
 export function startReads(s: CoreState): void {
   s.reads.begin(s.commit);
   const round = beginRound(s);
@@ -138,8 +141,8 @@ export function confirmReads(s: CoreState): void {
 }
 
 /**
- * Sends every follower what it lacks, as far as the limits allow, but for those whose entries wait
- * (thrifty-replication.ts). Called once per `Ready`: a turn's entries batch.
+ * Sends every follower the entries that it lacks, as far as the limits allow, except followers whose entries are held
+ * back (thrifty-replication.ts). Called once per `Ready`, so that a turn's entries form a batch.
  */
 export function sendAppends(s: CoreState): void {
   s.sendDirty = false;
@@ -147,10 +150,10 @@ export function sendAppends(s: CoreState): void {
   for (const pr of s.peers) if (!waits(s, pr)) while (sendEntries(s, pr));
 }
 
-/** Sends one message of entries; false when there is nothing to send now. */
+/** Sends one message of entries; returns false if there is nothing to send now. */
 function sendEntries(s: CoreState, pr: Progress): boolean {
   if (pr.blocked || pr.next > s.log.lastIndex) {
-    // A probe asks even without entries: only its answer tells what the follower holds.
+    // A probe is sent even without entries: only its answer shows what the follower has.
     if (pr.state === 'probe' && !pr.paused) sendProbe(s, pr);
     return false;
   }
@@ -164,7 +167,7 @@ function sendEntries(s: CoreState, pr: Progress): boolean {
   return true;
 }
 
-/** Entries read back for a follower have come. What it waits for by now is looked at with the next `Ready`. */
+/** Entries were read back for a follower. The next `Ready` decides what it needs by now. */
 export function sendRead(s: CoreState, to: ReplicaId, entries: readonly Entry[]): void {
   if (s.role !== 'leader') return;
   s.sendDirty = true;
@@ -205,10 +208,10 @@ function sendAppend(s: CoreState, pr: Progress, prevTerm: number, entries: reado
   });
 }
 
-/** The log cannot help the follower. One that is silent would get nothing out of a snapshot yet. */
+/** The log no longer has the entries that the follower needs. A silent follower could not use a snapshot yet. */
 function wantSnapshot(s: CoreState, pr: Progress): false {
   if (!pr.active) {
-    pr.becomeProbe(pr.match + 1); // L4 stirs it up
+    pr.becomeProbe(pr.match + 1); // L4 resumes it
     pr.paused = true;
     return false;
   }
@@ -230,7 +233,7 @@ export function handleAppendResponse(s: CoreState, m: AppendResponse): void {
 }
 
 function handleRejection(s: CoreState, pr: Progress, m: AppendResponse): void {
-  // The hint is the follower's; what it names may in turn be beyond what this log has of that term.
+  // The hint names a position of the follower's log; this log may have less of that term.
   const hint = m.hintTerm > 0 ? s.log.findConflictByTerm(m.hintIndex, m.hintTerm).index : m.hintIndex;
   if (!pr.reject(m.index, hint)) return;
   s.sendDirty = true;
@@ -259,7 +262,7 @@ export function handleHeartbeatResponse(s: CoreState, m: HeartbeatResponse): voi
     pr.paused = false;
     s.sendDirty = true;
   } else if (pr.state === 'replicate' && !pr.acked && pr.match < pr.next - 1) {
-    sendEmptyAppend(s, pr); // lost on the way? The answer frees the window or starts probing.
+    sendEmptyAppend(s, pr); // perhaps lost: the answer frees the window or starts probing
     pr.acked = true; // once per interval is enough
   }
   const sent = pr.steadyEpoch > 0 ? s.roundTimes?.of(m.readContext) : undefined;
@@ -270,12 +273,12 @@ export function handleHeartbeatResponse(s: CoreState, m: HeartbeatResponse): voi
   }
 }
 
-/** Appends one entry as the leader, or says why not. It goes out with the next `Ready`. */
+/** Appends one entry as the leader, or returns why not. It is sent with the next `Ready`. */
 export function propose(s: CoreState, type: Entry['type'], data: Uint8Array): LogPosition | Refused {
   if (s.role !== 'leader') return { refused: 'notLeader' };
   if (s.transferee !== NO_REPLICA) return { refused: 'transferring' };
   const bytes = data.length + ENTRY_OVERHEAD_BYTES;
-  // One proposal always fits, however large: else it could never be made.
+  // A single proposal is always accepted, however large: otherwise it could never be made.
   if (s.uncommitted.bytes > 0 && s.uncommitted.bytes + bytes > s.config.maxUncommittedBytes) {
     return { refused: 'queueFull' };
   }
@@ -302,7 +305,7 @@ export function tellCommits(s: CoreState): void {
   for (const pr of s.peers) if (pr.state === 'replicate' && pr.commit < s.commit) tellCommit(s, pr);
 }
 
-/** Sends what is committed, as far as the follower can take it. */
+/** Sends the commit index, as far as the follower can use it. */
 export function tellCommit(s: CoreState, pr: Progress): void {
   if (pr.state === 'replicate') sendEmptyAppend(s, pr);
   else sendHeartbeat(s, pr, 0);
@@ -339,7 +342,7 @@ export function reportUnreachable(s: CoreState, id: ReplicaId): void {
 }
 
 /**
- * A merged heartbeat was answered that named this group and was sent in the stretch of steadiness `epoch`: the follower
+ * A merged heartbeat was answered that named this group and was sent in the period of steadiness `epoch`: the follower
  * follows (counts for CheckQuorum, and from `sent` on for the lease).
  */
 export function heartbeatAnswered(s: CoreState, id: ReplicaId, epoch: number, sent: Moment | undefined): void {
@@ -349,7 +352,7 @@ export function heartbeatAnswered(s: CoreState, id: ReplicaId, epoch: number, se
   if (sent !== undefined && s.config.leaseMs !== undefined) pr.heard(sent);
 }
 
-/** A merged heartbeat was refused: a full one goes out, whose answer says all that there is to say. */
+/** A merged heartbeat was refused: a full heartbeat is sent, whose answer contains everything. */
 export function heartbeatRefused(s: CoreState, id: ReplicaId, epoch: number): void {
   const pr = s.progress.get(id);
   if (pr === undefined || pr.steadyEpoch !== epoch) return;
@@ -370,5 +373,5 @@ export function reportSnapshot(s: CoreState, id: ReplicaId, result: { ok: boolea
   const pr = s.progress.get(id);
   if (pr === undefined || pr.state !== 'snapshot') return;
   pr.becomeProbe(result.ok ? result.index + 1 : pr.match + 1);
-  pr.paused = true; // its acknowledgement, or the next heartbeat, goes on from here
+  pr.paused = true; // its acknowledgement, or the next heartbeat, resumes it
 }

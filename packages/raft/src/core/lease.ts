@@ -33,7 +33,7 @@ export function leaseLengthMs(given: {
   readonly tickMs: number;
   /** Ticks that a follower may make up for at once. */
   readonly aheadTicksMax: number;
-  /** By how much the rates of two clocks may differ, in percent. */
+  /** The largest difference between the rates of two clocks, in percent. */
   readonly driftPercent: number;
 }): number {
   const ticks = Math.max(0, given.electionTicks - given.aheadTicksMax - 1);

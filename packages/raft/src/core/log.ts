@@ -16,18 +16,16 @@ import { assert } from '@remora/base';
 import { TermRuns } from './term-runs.ts';
 import type { Entry, LogOutline, LogPosition } from './types.ts';
 
-/** What an entry counts beside its data against every limit in bytes, so that empty entries are not free. */
+/** The size added to an entry's data in every limit in bytes, so that empty entries are not free. */
 export const ENTRY_OVERHEAD_BYTES = 16;
-/**
- * What an entry takes in memory beside its data: its object, and that of its data (measured with Node 20: 150 to 200).
- */
+/** An entry's memory beside its data: its object, and that of its data (measured with Node 20: 150 to 200). */
 export const ENTRY_MEMORY_BYTES = 192;
 
 export function entryBytes(entry: Entry): number {
   return entry.data.length + ENTRY_OVERHEAD_BYTES;
 }
 
-/** As many of `entries` as fit into `maxBytes`, and at least one. */
+/** Returns as many of `entries` as fit into `maxBytes`, and at least one. */
 export function takeBytes(entries: readonly Entry[], maxBytes: number): readonly Entry[] {
   let bytes = 0;
   const end = entries.findIndex((entry, i) => {
@@ -37,7 +35,7 @@ export function takeBytes(entries: readonly Entry[], maxBytes: number): readonly
   return end === -1 ? entries : entries.slice(0, end);
 }
 
-/** The outline of a log that holds just these entries, which must be contiguous. */
+/** The outline of a log with exactly these entries, which must be contiguous. */
 export function outlineOf(start: LogPosition, entries: readonly Entry[]): LogOutline {
   const terms: LogPosition[] = [];
   const confs: number[] = [];
@@ -51,15 +49,15 @@ export function outlineOf(start: LogPosition, entries: readonly Entry[]): LogOut
 }
 
 const NO_ENTRIES: readonly Entry[] = [];
-/** Stands in the array where an entry has left the window. */
+/** Replaces an entry that has left the window. */
 const GONE: Entry = { index: 0, term: 0, type: 'normal', data: new Uint8Array(0) };
-/** A shorter dead part of the array is not worth moving the rest. */
+/** With a shorter dead part of the array, moving the rest is not worthwhile. */
 const TRIM_MIN = 256;
 
 export class RaftLog {
   #startIndex: number;
   #startTerm: number;
-  /** Of the entries from `start` on. */
+  /** The terms of the entries from `start` on. */
   readonly #terms: TermRuns;
   /** Indexes of the `conf` entries from `start` on, ascending. */
   readonly #confs: number[];
@@ -67,20 +65,20 @@ export class RaftLog {
   #entries: Entry[];
   #base: number;
   #windowStart: number;
-  /** `entryBytes` of the window, and, roughly, of what is before it. */
+  /** `entryBytes` of the window, and an estimate for the entries before it. */
   #windowBytes = 0;
   #bytesBefore = 0;
   /** Everything up to here is durable. */
   #stable: number;
   /** Everything up to here was handed out to be persisted. */
   #handedOut: number;
-  /** Per mark under way, oldest first: the last index that is durable once it is persisted (G2). */
+  /** For each open mark, oldest first: the last index that is durable once the mark is persisted (G2). */
   readonly #marks: number[] = [];
   #truncations = 0;
-  /** The last run of entries cut for a message: followers at one place share one array. */
+  /** The last run of entries cut for a message: followers at the same position share one array. */
   #run: { readonly from: number; readonly entries: readonly Entry[] } = { from: 0, entries: NO_ENTRIES };
 
-  /** `entries` are the last ones of the log that `outline` describes; without one they are all. */
+  /** `entries` are the last ones of the log that `outline` describes; without an outline they are all. */
   constructor(start: LogPosition, entries: readonly Entry[], outline: LogOutline = outlineOf(start, entries)) {
     this.#startIndex = start.index;
     this.#startTerm = start.term;
@@ -130,12 +128,12 @@ export class RaftLog {
   get windowStart(): number {
     return this.#windowStart;
   }
-  /** Bytes that the entries in memory take. */
+  /** The memory of the entries in the window, in bytes. */
   get memoryBytes(): number {
     const count = this.lastIndex - this.#windowStart;
     return this.#windowBytes + count * (ENTRY_MEMORY_BYTES - ENTRY_OVERHEAD_BYTES);
   }
-  /** Grows whenever entries are taken away at the end: what was read from disk before may be of another branch. */
+  /** Grows whenever entries at the end are truncated: entries read from disk before may be of another branch. */
   get truncations(): number {
     return this.#truncations;
   }
@@ -179,8 +177,8 @@ export class RaftLog {
   }
 
   /**
-   * Takes over entries that follow a position known to match: skips those already held, truncates at the first
-   * conflict. `commit` guards what must never be truncated.
+   * Takes over entries that follow a matching position: skips those already present, truncates at the first conflict.
+   * `commit` protects what must never be truncated.
    */
   accept(entries: readonly Entry[], commit: number): void {
     let skip = 0;
@@ -213,7 +211,7 @@ export class RaftLog {
     this.#clipDurable(last);
   }
 
-  /** Of what is before the window only `after + 1 .. last` is left. */
+  /** Only `after + 1 .. last` is left of the entries before the window. */
   #scaleBytesBefore(after: number, last: number): void {
     const before = this.#windowStart - this.#startIndex;
     if (before > 0) this.#bytesBefore = (this.#bytesBefore * Math.max(0, last - after)) / before;
@@ -283,7 +281,7 @@ export class RaftLog {
     return bytes;
   }
 
-  /** Opens the next mark: hands out everything not yet handed out for persistence. */
+  /** Opens the next mark: hands out everything not yet handed out to be persisted. */
   openMark(): readonly Entry[] {
     const entries = this.hasUnpersisted ? this.#entries.slice(this.#handedOut - this.#base) : NO_ENTRIES;
     this.#handedOut = this.lastIndex;
@@ -291,20 +289,20 @@ export class RaftLog {
     return entries;
   }
 
-  /** The oldest mark under way is durable. */
+  /** The oldest open mark is durable. */
   closeMark(): void {
     const last = this.#marks.shift();
     assert(last !== undefined, 'G: only marks under way are reported');
     this.#stable = Math.max(this.#stable, last); // G2: already clipped
   }
 
-  /** Lets go of the entries up to `index`, as far as they are durable; their terms stay known (G4). */
+  /** Drops the entries up to `index` from memory, as far as they are durable; their terms stay known (G4). */
   evictTo(index: number): void {
     const last = Math.min(index, this.#stable);
     if (last > this.#windowStart) this.#bytesBefore += this.#leaveWindow(last);
   }
 
-  /** Takes the entries up to `last` out of the window and returns their bytes. */
+  /** Takes the entries up to `last` out of the window and returns their number of bytes. */
   #leaveWindow(last: number): number {
     let bytes = 0;
     const end = last - this.#base;
@@ -344,7 +342,7 @@ export class RaftLog {
     this.#startTerm = term;
   }
 
-  /** Forgets everything and begins again after `start`, which is durable outside the log. */
+  /** Forgets everything and starts again after `start`, which is durable outside the log. */
   restart(start: LogPosition): void {
     this.#emptyWindow(start.index);
     this.#bytesBefore = 0;

@@ -27,20 +27,20 @@ export class PersistGate {
   }
 
   /**
-   * Holds `message`; false when nothing that it depends on is unpersisted, so that it may leave at once. `dirty`:
+   * Holds `message`; returns false if nothing that it depends on is unpersisted, so that it may leave at once. `dirty`:
    * there is something that the next mark will cover.
    */
   hold(message: Message, dirty: boolean): boolean {
     const after = dirty ? this.#opened + 1 : this.#opened;
     if (after <= this.#closed) return false;
     const last = this.#held.at(-1);
-    // Acknowledgements are cumulative: of those that wait for one mark, the last says it all.
+    // Acknowledgements are cumulative: among those that wait for one mark, the last one is sufficient.
     if (last !== undefined && last.after === after && supersedes(message, last.message)) this.#held.pop();
     this.#held.push({ after, message });
     return true;
   }
 
-  /** Closes the oldest mark and returns what it releases, in order. */
+  /** Closes the oldest mark and returns the messages that it releases, in order. */
   close(sequence: number): readonly Message[] {
     assert(sequence === this.#closed + 1 && sequence <= this.#opened, 'H2: marks are reported in order, each once');
     this.#closed = sequence;

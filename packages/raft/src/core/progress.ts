@@ -20,23 +20,24 @@ export class Progress {
   match = 0;
   next: number;
   state: ProgressState = 'probe';
-  /** In `probe`: a message is under way, wait for its answer or for the next heartbeat. */
+  /** In `probe`: a message is in flight; wait for its answer or for the next heartbeat. */
   paused = false;
   /** Heard from since the last quorum check. */
   active = false;
-  /** The same, as it was at that check: whoever was heard then and not yet again is not silent. */
+  /** `active` as it was at that check: a replica that was heard then and not yet again is not silent. */
   activeBefore = false;
   /**
-   * Above 0 while it is steady: it has acknowledged an append in this term, and nothing since says that it may have
-   * stopped following. The number names this stretch of steadiness, over all terms of this process (design §5).
+   * Above 0 while the replica is steady: it has acknowledged an append in this term, and nothing since indicates that
+   * it may have stopped following. The number identifies this period of steadiness, over all terms of this process
+   * (design §5).
    */
   steadyEpoch = 0;
   /** The host sends its heartbeats, merged with those of other groups; ends with the steadiness. */
   merged = false;
-  /** The commit index it last echoed, and the one it should have echoed by the next heartbeat. */
+  /** The commit index that the replica last echoed, and the one that it should have echoed by the next heartbeat. */
   commit = 0;
   commitTarget = 0;
-  /** Something was acknowledged since the last heartbeat interval: nothing needs to be stirred up. */
+  /** Something was acknowledged since the last heartbeat interval: replication needs no resumption. */
   acked = false;
   /** The last ReadIndex round it answered. */
   round = 0;
@@ -52,7 +53,7 @@ export class Progress {
     this.#limits = limits;
   }
 
-  /** Whether it was heard from lately: since one quorum check or the one before. */
+  /** Whether the replica was heard from since the last quorum check or the one before. */
   get heardLately(): boolean {
     return this.active || this.activeBefore;
   }
@@ -100,7 +101,7 @@ export class Progress {
     }
   }
 
-  /** Everything up to `index` is durable there. True when that is news. */
+  /** Everything up to `index` is durable there. Returns true if that is new. */
   acknowledge(index: number): boolean {
     this.#inflight.freeTo(index);
     if (index <= this.match) return false;
@@ -110,8 +111,8 @@ export class Progress {
   }
 
   /**
-   * The append after `rejected` did not match; it can at best match at `hint`. False when the answer is to an older
-   * message and says nothing new.
+   * The append after `rejected` did not match; it can match at `hint` at best. Returns false if the answer is to an
+   * older message and contains nothing new.
    */
   reject(rejected: number, hint: number): boolean {
     if (this.state === 'replicate') {

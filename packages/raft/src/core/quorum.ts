@@ -10,14 +10,14 @@ import type { ConfState, ReplicaId } from './types.ts';
 
 export type VoteResult = 'won' | 'lost' | 'pending';
 
-/** The largest number that a quorum has reached, where `reached` says what each voter has. */
+/** The largest number that a quorum has reached; `reached` returns each voter's number. */
 export function quorumIndex(conf: ConfState, reached: (id: ReplicaId) => number): number {
   const incoming = majorityIndex(conf.voters, reached);
   if (conf.votersOutgoing.length === 0) return incoming;
   return Math.min(incoming, majorityIndex(conf.votersOutgoing, reached));
 }
 
-/** How a vote stands: `votes` holds the answers so far. */
+/** The state of a vote: `votes` holds the answers so far. */
 export function voteResult(conf: ConfState, votes: ReadonlyMap<ReplicaId, boolean>): VoteResult {
   const incoming = majorityVote(conf.voters, votes);
   if (conf.votersOutgoing.length === 0) return incoming;
@@ -26,12 +26,12 @@ export function voteResult(conf: ConfState, votes: ReadonlyMap<ReplicaId, boolea
   return incoming === 'won' && outgoing === 'won' ? 'won' : 'pending';
 }
 
-/** Whether those for whom `holds` is true form a quorum. */
+/** Whether the replicas for which `holds` is true form a quorum. */
 export function isQuorum(conf: ConfState, holds: (id: ReplicaId) => boolean): boolean {
   return isMajority(conf.voters, holds) && (conf.votersOutgoing.length === 0 || isMajority(conf.votersOutgoing, holds));
 }
 
-/** Reused between calls: the core is synchronous, and this is on the path of every acknowledgement. */
+/** Reused between calls: the core is synchronous, and every acknowledgement comes through here. */
 const scratch: number[] = [];
 
 function majorityIndex(voters: readonly ReplicaId[], reached: (id: ReplicaId) => number): number {

@@ -114,12 +114,12 @@ export class RaftCore {
     if (++time.ticks >= dueTick) this.elapsed();
   }
 
-  /** The next tick at which there may be something to do, in the ticks of `RaftConfig.time`. It can move either way. */
+  /** The next tick at which there may be work, in the ticks of `RaftConfig.time`. It can move either way. */
   get dueTick(): number {
     return this.#s.dueTick;
   }
 
-  /** `dueTick` has come; on a shared time the host calls this in place of `tick`. Calling it early does no harm. */
+  /** `dueTick` has come; on a shared time the host calls this instead of `tick`. Calling it early does no harm. */
   elapsed(): void {
     const s = this.#s;
     if (s.role === 'leader') {
@@ -152,9 +152,9 @@ export class RaftCore {
 
   /**
    * Appends a membership change, as an entry of type `conf`. It takes effect when it is applied: decode its data then
-   * (`decodeConfChange`), compute the next configuration (`changeConf`) and report it by `applyConf`. One at a time,
-   * and only once an entry of the own term is committed (traps 1, 2).
-   * Refusals: those of `propose`, `noOwnTermCommit`, `confPending`, `confInvalid`.
+   * (`decodeConfChange`), compute the next configuration (`changeConf`) and report it with `applyConf`. One at a time,
+   * and only once an entry of the leader's own term is committed (traps 1, 2). Refusals: those of `propose`,
+   * `noOwnTermCommit`, `confPending`, `confInvalid`.
    */
   proposeConf(change: ConfChange): LogPosition | Refused {
     this.#s.dueTick = 0;
@@ -170,9 +170,9 @@ export class RaftCore {
   }
 
   /**
-   * The state machine has applied a `conf` entry: from now on this is the configuration. Call it before `appliedTo`
-   * of that entry. A leader that is a voter no more steps down; one that finds itself in a joint configuration that
-   * is to be left automatically appends the leave.
+   * The state machine has applied a `conf` entry: from now on this is the configuration. Call it before `appliedTo` of
+   * that entry. A leader that is no longer a voter steps down; a leader in a joint configuration with automatic leave
+   * appends the leave.
    */
   applyConf(conf: ConfState): void {
     this.#s.dueTick = 0;
@@ -217,14 +217,15 @@ export class RaftCore {
     tellCommits(this.#s);
   }
 
-  /** Entries wait for some followers (`RaftConfig.entriesMayWait`). */
+  /** Entries are held back from some followers (`RaftConfig.entriesMayWait`). */
   get appendsWait(): boolean {
     return this.#s.thrift.waiting;
   }
 
   /**
-   * To be called at an interval while `appendsWait`: what waits goes out with the next `Ready` if nothing has come
-   * behind it since the last call, or if what was there then is not committed. False if nothing waits any more.
+   * Call this at an interval while `appendsWait`. Entries held back go out with the next `Ready` if no entries followed
+   * since the last call, or if those of the last call are not committed. Returns false if nothing is held back any
+   * more.
    */
   reviewAppends(): boolean {
     return reviewWaiting(this.#s);
@@ -246,9 +247,9 @@ export class RaftCore {
   }
 
   /**
-   * What `Ready.entriesWanted` asked for: contiguous from `read.from`, at least one, perhaps not up to `read.to`.
-   * Empty, or entries of another term, when the log was truncated or compacted meanwhile. Throws `InvariantError` when
-   * it was not: then durable entries are lost.
+   * The answer to `Ready.entriesWanted`: contiguous from `read.from`, at least one, perhaps not up to `read.to`. Empty,
+   * or entries of another term, if the log was truncated or compacted meanwhile. Throws `InvariantError` if it was not:
+   * then durable entries are lost.
    */
   entriesRead(read: EntryRead, entries: readonly Entry[]): void {
     const s = this.#s;
@@ -259,14 +260,14 @@ export class RaftCore {
   }
 
   /**
-   * Lets go of entries in memory up to `index`, as far as they are durable. They are asked for by
-   * `Ready.entriesWanted` when they are needed again.
+   * Drops entries up to `index` from memory, as far as they are durable. `Ready.entriesWanted` requests them when they
+   * are needed again.
    */
   evictTo(index: number): void {
     this.#s.log.evictTo(index);
   }
 
-  /** Bytes that the entries in memory take. */
+  /** The memory of the entries in the window, in bytes. */
   get entryMemoryBytes(): number {
     return this.#s.log.memoryBytes;
   }
@@ -281,8 +282,8 @@ export class RaftCore {
   }
 
   /**
-   * What was handed out under `mark` is durable. Marks are reported in order, each once. Releases what waited for it
-   * (votes, vote requests, acknowledgements) and counts the leader's own log: take `ready` afterwards.
+   * Everything handed out under `mark` is durable. Marks are reported in order, each once. Releases the messages that
+   * waited for it (votes, vote requests, acknowledgements) and counts the leader's own log: call `ready` afterwards.
    */
   persisted(mark: PersistMark): void {
     const s = this.#s;
@@ -336,9 +337,9 @@ export class RaftCore {
   }
 
   /**
-   * A leader offers a snapshot. True: receive it, then call `installed`, or `installFailed` if it broke off. Until
-   * then this replica neither takes appends nor hands out committed entries nor campaigns, and further offers are
-   * declined. False: not needed or not legitimate; an answer for the leader may be in the next `Ready`.
+   * A leader offers a snapshot. True: receive it, then call `installed`, or `installFailed` if it broke off. Until then
+   * this replica does not accept appends, hand out committed entries or campaign, and further offers are declined.
+   * False: not needed or not legitimate; an answer for the leader may be in the next `Ready`.
    */
   acceptsSnapshot(from: ReplicaId, term: number, meta: SnapshotMeta): boolean {
     const s = this.#s;
@@ -375,7 +376,8 @@ export class RaftCore {
 
   /**
    * The followers that may be in merged heartbeats: each has acknowledged an append in this leader's current term, and
-   * nothing since says that it may have stopped following. `epoch` names that stretch of steadiness (design §5 ▸).
+   * nothing since indicates that it may have stopped following. `epoch` identifies that period of steadiness (design §5
+   * ▸).
    */
   steadyFollowers(): readonly { readonly replica: ReplicaId; readonly epoch: number }[] {
     return this.#s.peers
@@ -391,8 +393,8 @@ export class RaftCore {
   }
 
   /**
-   * A merged heartbeat of the node where `from` lives names this group. True when `from` leads this replica's current
-   * term: the replica keeps waiting. False: the sender must be told, and calls `heartbeatRefusedBy`.
+   * A merged heartbeat of `from`'s node names this group. True if `from` leads this replica's current term: the replica
+   * keeps waiting. False: report that to the sender, which calls `heartbeatRefusedBy`.
    */
   heartbeatFrom(from: ReplicaId): boolean {
     const s = this.#s;
@@ -422,7 +424,7 @@ export class RaftCore {
     return leaseHolds(this.#s, now);
   }
 
-  /** The node stood still, or its clocks are not trusted: only heartbeats sent after `nowMs` count for a lease. */
+  /** The node stood still, or its clocks are not reliable: only heartbeats sent after `nowMs` count for a lease. */
   voidLease(nowMs: number): void {
     this.#s.leaseVoidMs = Math.max(this.#s.leaseVoidMs, nowMs);
   }

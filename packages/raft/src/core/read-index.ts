@@ -10,7 +10,9 @@
  */
 import type { ReadState } from './types.ts';
 
-/** Reads under way in one group; more are refused `queueFull`. The host batches reads, so this is hardly reached. */
+/**
+ * Reads in progress in one group; more are refused with `queueFull`. The host batches reads, so this is hardly reached.
+ */
 const READS_MAX = 1024;
 
 interface PendingRead extends ReadState {
@@ -27,7 +29,7 @@ export class ReadQueue {
   get full(): boolean {
     return this.#waiting.length + this.#pending.length >= READS_MAX;
   }
-  /** Rounds are under way: heartbeats should confirm them. */
+  /** Rounds are in progress: heartbeats should confirm them. */
   get active(): boolean {
     return this.#pending.length > 0;
   }
@@ -35,7 +37,7 @@ export class ReadQueue {
     return this.#waiting.length > 0;
   }
 
-  /** Contexts must grow, so that no caller mistakes one read's answer for another's. */
+  /** Contexts must grow, so that callers cannot confuse the answers of two reads. */
   accepts(context: number): boolean {
     return Number.isSafeInteger(context) && context > this.#lastContext;
   }
@@ -46,7 +48,7 @@ export class ReadQueue {
     this.#waiting.push(context);
   }
 
-  /** Gives all waiting reads this index, to be confirmed by the next round. */
+  /** Assigns this index to all waiting reads; the next round confirms it. */
   begin(index: number): void {
     for (const context of this.#waiting) this.#pending.push({ context, index, round: this.round + 1 });
     this.#waiting.length = 0;

@@ -10,14 +10,14 @@ import { type Entry, NO_REPLICA, type PersistMark, type Ready, type ReplicaId, t
 
 const NO_ENTRIES: readonly Entry[] = [];
 
-/** Puts the `Ready`s of one core together. */
+/** Builds the `Ready`s of one core. */
 export class Readies {
   readonly #s: CoreState;
   #toldRole: Role = 'follower';
   #toldTerm: number;
   #toldLeader: ReplicaId = NO_REPLICA;
 
-  /** `durableTerm` is what the host knows at start. */
+  /** `durableTerm` is the term that the host knows at the start. */
   constructor(s: CoreState, durableTerm: number) {
     this.#s = s;
     this.#toldTerm = durableTerm;
@@ -40,7 +40,7 @@ export class Readies {
     );
   }
 
-  /** Takes everything there is to do. Each thing is handed out once. */
+  /** Takes all pending work. Each item is handed out once. */
   take(): Ready {
     const s = this.#s;
     if (s.sendDirty) sendAppends(s);
@@ -68,7 +68,7 @@ export class Readies {
     const s = this.#s;
     const mark: PersistMark = { sequence: s.gate.open() };
     const entries = s.log.openMark();
-    // The commit index alone is not worth an fsync: it rides along.
+    // The commit index alone does not justify an fsync: it is written along with other changes.
     const hard = s.hardDirty || s.commit !== s.persistedCommit;
     const snapshot = s.restartAt;
     s.hardDirty = false;

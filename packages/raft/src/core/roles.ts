@@ -11,7 +11,7 @@
  * R2. A leader first appends an empty entry: nothing older commits before it (dissertation §3.6.2, §6.4).
  * R3. A group may start with a leader. Then all its members start in the same term, above 0, at the same position, and
  *     with a vote for that leader in this term. Candidates raise the term, so nobody campaigns in it, and at most one
- *     replica leads in it: the one that is told to, once, before it has ever run. The creator of the group ensures
+ *     replica leads in it: the one that its host names, once, before it has ever run. The creator of the group ensures
  *     this. After a restart that replica is a follower like any other.
  */
 import { assert } from '@remora/base';
@@ -31,7 +31,7 @@ export function becomeFollower(s: CoreState, term: number, leader: ReplicaId): v
   trace(s, 'becomeFollower');
 }
 
-/** Asks around without raising the term: nothing durable changes (dissertation §9.6). */
+/** Asks the voters without raising the term: nothing durable changes (dissertation §9.6). */
 export function becomePreCandidate(s: CoreState): void {
   s.votes.clear();
   s.role = 'preCandidate';
@@ -53,7 +53,7 @@ export function becomeLeader(s: CoreState): void {
   lead(s);
 }
 
-/** A new group begins with this leader (R3), which hears of each member as soon as it is there. */
+/** A new group begins with this leader (R3), which contacts each member as soon as the member exists. */
 export function beginUnder(s: CoreState, leader: ReplicaId): void {
   assert(s.term > 0 && s.vote === NO_REPLICA, 'R3: the members begin in a term in which nobody has voted otherwise');
   s.vote = leader;
@@ -83,7 +83,9 @@ export function appendOwn(s: CoreState, type: Entry['type'], data: Uint8Array): 
   return entry;
 }
 
-/** Brings the leader's list of followers in line with the configuration. Members added later get time to answer. */
+/**
+ * Updates the leader's list of followers after a change of the configuration. Members added later get time to answer.
+ */
 export function syncProgress(s: CoreState, added: boolean): void {
   const limits = { messages: s.config.maxInflightMessages, bytes: s.config.maxInflightBytes };
   const members = new Set(membersOf(s.conf));
@@ -127,7 +129,7 @@ function reset(s: CoreState, term: number): void {
   s.transferee = NO_REPLICA;
   s.handedOver = false;
   s.reads.drop(s.readsDropped);
-  // What was asked for in this leadership is reported to it or to nobody; the next one asks anew.
+  // A snapshot is reported to the leadership that wanted it or not at all; the next leadership asks again.
   s.snapshotsInFlight.clear();
   s.snapshotsWanted = [];
 }

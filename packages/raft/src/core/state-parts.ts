@@ -1,23 +1,23 @@
-/** Parts of a replica's state that keep data only. The rules for their use stand in the files that use them. */
+/** Parts of a replica's state that only hold data. The files that use them state the rules. */
 import type { Entry, EntryRead, Moment, ReplicaId } from './types.ts';
 
 export const NOBODY: readonly ReplicaId[] = [];
 export const NO_TRIAL = Number.MAX_SAFE_INTEGER;
 
-/** Rounds of heartbeats whose send times are remembered; an answer to an older one counts for no lease. */
+/** Rounds of heartbeats whose send times are remembered; answers to older ones do not count for a lease. */
 const ROUNDS_MAX = 16;
 
 interface InFlight {
   readonly read: EntryRead;
-  /** The log when it was asked for (B4). */
+  /** The log's truncations at the time of the request (B4). */
   readonly truncations: number;
 }
 
 /** Entries that left memory and are being read back (rules B1 to B4 of entry-reads.ts). */
 export class EntryReads {
-  /** Asked for with the next `Ready`. */
+  /** Requested with the next `Ready`. */
   wanted: EntryRead[] = [];
-  /** Read back, and to be applied next. */
+  /** Read back, to be applied next. */
   loaded: readonly Entry[] | undefined;
   readonly #inFlight = new Map<ReplicaId, InFlight>();
 
@@ -30,7 +30,7 @@ export class EntryReads {
     this.#inFlight.set(read.reader, { read, truncations });
   }
 
-  /** What was asked for by `read`; undefined when nothing was. */
+  /** Returns what `read` had requested; undefined if nothing was. */
   end(read: EntryRead): InFlight | undefined {
     const inFlight = this.#inFlight.get(read.reader);
     if (inFlight?.read !== read) return undefined;
@@ -65,13 +65,13 @@ export class ThriftyReplication {
   trialIndex = NO_TRIAL;
   /** T1. */
   countedOn = NOBODY;
-  /** For entries up to here it was decided who gets them at once. */
+  /** Up to here it was decided which followers get the entries at once. */
   decidedTo = 0;
-  /** What was decided for the last of them. */
+  /** The decision for the last of them. */
   mayWait = false;
-  /** Entries wait for some follower. */
+  /** Some follower's entries are held back. */
   waiting = false;
-  /** What waited is about to leave, with whatever comes behind it meanwhile (T3). */
+  /** The entries held back are about to leave, together with any that follow meanwhile (T3). */
   released = false;
   /** The end of the log at the last review (T3). */
   reviewedTo = 0;

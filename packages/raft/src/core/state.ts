@@ -47,49 +47,51 @@ export class CoreState {
   leader: ReplicaId = NO_REPLICA;
   conf: ConfState;
   commit: number;
-  /** Committed entries up to here were handed out, and applied up to there. */
+  /** Committed entries up to `delivered` were handed out, and up to `applied` applied. */
   delivered: number;
   applied: number;
-  /** What was handed out and is not applied. */
+  /** Entries handed out and not applied. */
   readonly applying = new ByteMarks();
 
-  /** Ticks so far, perhaps those of the whole host. Sends are taken to be as early as the last one (lease.ts E1). */
+  /**
+   * Ticks so far, perhaps those of the whole host. Messages are assumed to be sent as early as the last tick (lease.ts
+   * E1).
+   */
   readonly time: TickTime;
-  /** When a leader was last heard, or this replica was one. */
+  /** When a leader was last heard, or this replica was the leader. */
   heardTick: number;
   /** The ticks at which waits began (S4). */
   electionSince = 0;
   heartbeatSince = 0;
   transferSince = 0;
-  /** The next tick at which there may be something to do (S4). */
+  /** The next tick at which there may be work (S4). */
   dueTick = 0;
   /** This wait's length (`RaftConfig.electionSpreadTicks`). */
   electionTimeout = 0;
   readonly firstRetryTicks: number | undefined;
   readonly firstTerm: number;
-  /** Until then it asks again soon, if it does. */
+  /** Until this tick, pre-votes are repeated soon, if `firstRetryTicks` is set. */
   readonly firstTriesUntil: number;
   /**
    * The tick up to which unforced votes are refused: a full election timeout since a leader was heard, whatever term
-   * was learned since, and since a restart, which forgets whom it heard (design §4 ▸). Leases are built on it
-   * (lease.ts).
+   * was learned since, and since a restart, which forgets the leader (design §4 ▸). Leases are built on it (lease.ts).
    */
   guardUntil: number;
-  /** Answers in the (pre-)election under way. */
+  /** Answers in the (pre-)election in progress. */
   readonly votes = new Map<ReplicaId, boolean>();
 
   /** Leader only: the others, by id and as a list. */
   readonly progress = new Map<ReplicaId, Progress>();
   peers: readonly Progress[] = [];
-  /** Counts changes of who is steady; the source of `Progress.steadyEpoch`. */
+  /** Counts changes of the set of steady followers; the source of `Progress.steadyEpoch`. */
   steadyVersion = 0;
   /** Leader only: an entry of the own term is committed. */
   leaderReady = false;
-  /** Leader only: what was proposed here and is not committed. */
+  /** Leader only: proposals that are not committed. */
   readonly uncommitted = new ByteMarks();
-  /** Leader only: there may be entries to send; `ready` looks. */
+  /** Leader only: there may be entries to send; `ready` checks. */
   sendDirty = false;
-  /** Leader only: who gets entries at once. */
+  /** Leader only: decides which followers get entries at once. */
   thrift = new ThriftyReplication();
   transferee: ReplicaId = NO_REPLICA;
   /** Leader only: TimeoutNow was sent in this term (lease.ts E5). */
@@ -106,9 +108,9 @@ export class CoreState {
 
   /** The snapshot that the host is receiving for this replica. */
   installing: SnapshotMeta | undefined;
-  /** The log restarted here; goes out with the next mark. */
+  /** The log restarted here; handed out with the next mark. */
   restartAt: SnapshotMeta | undefined;
-  /** Followers whose snapshot was asked for in this leadership and not reported yet: one at a time each. */
+  /** Followers whose snapshot was requested in this leadership and not reported yet: one at a time each. */
   readonly snapshotsInFlight = new Set<ReplicaId>();
 
   outbox: Message[] = [];
@@ -135,7 +137,7 @@ export class CoreState {
     this.checkQuorum = config.checkQuorum ?? true;
     this.log = new RaftLog(start, entries, initial.outline);
     assert(applied >= start.index && applied <= this.log.lastIndex, 'S1: what is applied is within the log');
-    // A snapshot may have become durable before the term it came with.
+    // A snapshot may have become durable before the term that came with it.
     this.term = Math.max(hardState.term, this.log.lastTerm);
     this.vote = this.term === hardState.term ? hardState.vote : NO_REPLICA;
     this.hardDirty = this.term !== hardState.term || initial.unpersisted === true;
@@ -146,7 +148,7 @@ export class CoreState {
     this.delivered = applied;
     this.guardUntil = initial.restarted ? this.time.ticks + config.electionTicks : 0;
     this.resetElectionTimer();
-    // What a restarted replica promised before binds its own campaign as well.
+    // A restarted replica's earlier promise also binds its own campaign.
     if (initial.firstWaitTicks !== undefined && !initial.restarted) this.electionTimeout = initial.firstWaitTicks;
     this.firstTerm = this.term;
     this.firstRetryTicks = initial.restarted ? undefined : initial.firstRetryTicks;
@@ -161,22 +163,21 @@ export class CoreState {
   }
 
   /**
-   * What is left of a follower's wait becomes a quarter of that. A wait that begins anew, as a leader is heard, is
-   * whole.
+   * The rest of a follower's wait is reduced to a quarter. A new wait, after a leader was heard, has the full length.
    */
   shortenElectionWait(): void {
     const left = this.electionSince + this.electionTimeout - this.time.ticks;
     if (this.role === 'follower' && left > 0) this.electionSince -= Math.ceil((3 * left) / 4);
   }
 
-  /** Nobody can have led yet: the others are about to come, and are asked again soon. */
+  /** No leader is possible yet: the other replicas are about to be created, and are asked again soon. */
   hurryFirstElection(): void {
     if (this.firstRetryTicks === undefined || this.term > this.firstTerm) return;
     if (this.time.ticks >= this.firstTriesUntil) return;
     this.electionTimeout = this.firstRetryTicks;
   }
 
-  /** Sends at once (S3), or what an fsync has released. */
+  /** Sends at once (S3), or sends what an fsync has released. */
   send(message: Message): void {
     trace(this, 'send', message);
     this.outbox.push(message);
@@ -187,12 +188,12 @@ export class CoreState {
     if (!this.gate.hold(message, this.dirty)) this.send(message);
   }
 
-  /** Something waits to be handed out for persistence. */
+  /** Something waits to be handed out to be persisted. */
   get dirty(): boolean {
     return this.hardDirty || this.restartAt !== undefined || this.log.hasUnpersisted;
   }
 
-  /** A quorum may be alive behind a leader: unforced votes are refused (dissertation §4.2.3, design §4). */
+  /** A leader may have a live quorum: unforced votes are refused (dissertation §4.2.3, design §4). */
   get inLease(): boolean {
     return this.checkQuorum && (this.role === 'leader' || this.time.ticks < this.guardUntil);
   }
@@ -211,7 +212,7 @@ export class CoreState {
   /** The leader was heard: wait for it, and refuse to replace it, for a full election timeout. */
   heardLeader(): void {
     this.electionSince = this.time.ticks;
-    // A first wait may be shorter, and would break what is promised to the leader (lease.ts E2).
+    // A first wait may be shorter, and would break the promise to the leader (lease.ts E2).
     if (this.electionTimeout < this.config.electionTicks) this.resetElectionTimer();
     this.heardTick = this.time.ticks;
     this.guardUntil = this.time.ticks + this.config.electionTicks;
@@ -224,7 +225,7 @@ export class CoreState {
     trace(this, 'commit');
   }
 
-  /** What `id` is known to hold durably; for quorums of replication. */
+  /** The index up to which `id` is known to hold entries durably; for quorums of replication. */
   readonly matchOf = (id: ReplicaId): number =>
     id === this.id ? this.log.stableIndex : (this.progress.get(id)?.match ?? 0);
 

@@ -30,8 +30,8 @@ const CAUGHT_UP_ENTRIES = 500;
 const CAUGHT_UP_PERCENT = 5;
 
 /**
- * Measured, not guessed (traps 3): one that was never heard from, or that needs a snapshot, lags little only on paper,
- * and so does one whose acknowledgements are of some earlier time.
+ * Measured, not guessed (traps 3): a replica that was never heard from, that needs a snapshot, or whose
+ * acknowledgements are old, only seems to lag little.
  */
 function isCaughtUp(s: CoreState, pr: Progress): boolean {
   if (pr.state !== 'replicate' || !pr.heardLately) return false;

@@ -32,7 +32,7 @@ export function stepMessage(s: CoreState, m: Message): void {
   dispatch(s, m);
 }
 
-/** A message of a newer term. False when it shall not even be looked at. (C1) */
+/** Handles a message of a newer term. Returns false if it must be ignored. (C1) */
 function adoptTerm(s: CoreState, m: Message): boolean {
   switch (m.type) {
     case 'preVote':
@@ -55,7 +55,7 @@ function adoptTerm(s: CoreState, m: Message): boolean {
   }
 }
 
-/** A message of an older term: whoever asks or leads learns of the newer one; answers are dropped. (C1, E4) */
+/** A message of an older term: candidates and leaders get the newer one; answers are dropped. (C1, E4) */
 function answerStale(s: CoreState, m: Message): void {
   const to = { from: s.id, to: m.from, term: s.term } as const;
   switch (m.type) {
@@ -66,8 +66,8 @@ function answerStale(s: CoreState, m: Message): void {
     case 'append':
     case 'heartbeat':
     case 'snapshot':
-      // Carries the term and claims nothing: no position was tried, so even a leader of this term learns nothing from
-      // it.
+      // Carries the term and claims nothing: no position was tried, so even a leader of this term learns nothing else
+      // from it.
       s.send({ ...to, type: 'appendResponse', reject: true, index: 0, hintIndex: 0, hintTerm: 0, commit: s.commit });
       return;
     default:

@@ -18,12 +18,12 @@ export class TermRuns {
     return this.#first.length;
   }
 
-  /** The term of the last run; undefined when there is none. */
+  /** The term of the last run; undefined if there is none. */
   get lastTerm(): number | undefined {
     return this.#term[this.#term.length - 1];
   }
 
-  /** The log goes on at `index` in `term`. */
+  /** The log continues at `index` in `term`. */
   push(index: number, term: number): void {
     const last = this.#term.length - 1;
     if (last >= 0 && this.#term[last] === term) return;
@@ -40,9 +40,7 @@ export class TermRuns {
     return this.#term[this.#runOf(index)];
   }
 
-  /**
-   * The largest index at or below `index` whose term is at most `term`; just before the first run when there is none.
-   */
+  /** The largest index at or below `index` whose term is at most `term`; just before the first run if there is none. */
   lastAtMost(index: number, term: number): number {
     let run = this.#runOf(index);
     let at = index;
@@ -61,7 +59,7 @@ export class TermRuns {
     this.#term.length = size;
   }
 
-  /** Forgets everything up to `index`. `lastIndex` is the log's. */
+  /** Forgets everything up to `index`. `lastIndex` is the log's last index. */
   cutTo(index: number, lastIndex: number): void {
     if (index >= lastIndex) {
       this.cutFrom(0);
@@ -74,7 +72,7 @@ export class TermRuns {
     if ((this.#first[0] ?? 0) <= index) this.#first[0] = index + 1;
   }
 
-  /** The run that `index` is in; -1 when it is before all of them. */
+  /** The position of the run with `index`; -1 if it is before all of them. */
   #runOf(index: number): number {
     const first = this.#first;
     let high = first.length - 1;

@@ -31,7 +31,7 @@ import { NO_REPLICA, type ReplicaId } from './types.ts';
 const WAITING_ENTRIES_MAX = 64;
 const WAITING_BYTES_MAX = 4 * 1024;
 
-/** Entries are about to be sent: decides whether those that are new may wait. */
+/** Entries are about to be sent: decides whether the new ones may be held back. */
 export function decideWhoWaits(s: CoreState): void {
   const { thrift } = s;
   const { lastIndex } = s.log;
@@ -44,7 +44,7 @@ export function decideWhoWaits(s: CoreState): void {
   thrift.decidedTo = lastIndex;
 }
 
-/** Whether the entries that `pr` lacks wait; asked once for each follower after `decideWhoWaits`. */
+/** Whether the entries that `pr` lacks are held back; called once for each follower after `decideWhoWaits`. */
 export function waits(s: CoreState, pr: Progress): boolean {
   const { thrift } = s;
   if (!thrift.mayWait || pr.state !== 'replicate' || thrift.countedOn.includes(pr.id)) return false;
@@ -64,7 +64,7 @@ export function concludeTrial(s: CoreState): void {
   thrift.trialIndex = NO_TRIAL;
 }
 
-/** What waits goes out with the next `Ready`. */
+/** Entries held back go out with the next `Ready`. */
 export function releaseWaiting(s: CoreState): void {
   const { thrift } = s;
   thrift.mayWait = false;
@@ -74,7 +74,7 @@ export function releaseWaiting(s: CoreState): void {
   s.sendDirty = true;
 }
 
-/** The host looks at what waits, at an interval of its own (T3). False if nothing waits any more. */
+/** The host reviews entries that are held back, at its own interval (T3). Returns false if none are any more. */
 export function reviewWaiting(s: CoreState): boolean {
   const { thrift, log } = s;
   const isLate = s.commit < thrift.reviewedTo;
@@ -90,7 +90,7 @@ function beginTrial(s: CoreState): void {
   s.thrift.countedOn = NOBODY;
 }
 
-/** Whether all who are counted on hold what was sent before the entries that come now (T2). */
+/** Whether all followers of that quorum have everything sent before the new entries (T2). */
 function isIdle(s: CoreState): boolean {
   const { countedOn, decidedTo } = s.thrift;
   const holdsAll = (id: ReplicaId) => s.matchOf(id) >= decidedTo && takesEntries(s, id);

@@ -11,7 +11,7 @@
 import type { ConfState, Message, ReplicaId, Role } from './types.ts';
 
 export type TraceEventName =
-  /** The core was made, from what was durable. */
+  /** The core was created from the durable state. */
   | 'start'
   /** A wait for a leader is over: the replica campaigns. */
   | 'timeout'
@@ -25,7 +25,7 @@ export type TraceEventName =
   | 'receive'
   /** A leader appended an entry of its own. */
   | 'append'
-  /** A follower took over entries; some of its own may have given way. */
+  /** A follower took over entries; some of its own may have been truncated. */
   | 'accept'
   | 'commit'
   /** A mark was reported durable. */
@@ -51,7 +51,7 @@ export interface TraceEvent {
 /** Called synchronously, from within the core: it must not call back into it. */
 export type TraceSink = (event: TraceEvent) => void;
 
-/** What an event shows of a replica's state. */
+/** The part of a replica's state that an event shows. */
 interface TracedState extends Pick<TraceEvent, 'term' | 'vote' | 'commit' | 'conf' | 'role'> {
   readonly id: ReplicaId;
   readonly config: { readonly trace?: TraceSink };
@@ -66,7 +66,9 @@ export function trace(s: TracedState, event: TraceEventName, message?: Message):
   sink({ node, event, term, vote, commit, log, conf, role, ...(message !== undefined && { message }) });
 }
 
-/** One line of JSON, without its end. Of entries it keeps position, type and size, as [index, term, type, bytes]. */
+/**
+ * One line of JSON, without a line end. Entries are shown by position, type and size, as [index, term, type, bytes].
+ */
 export function traceLine(event: TraceEvent): string {
   const { message } = event;
   if (message?.type !== 'append') return JSON.stringify(event);

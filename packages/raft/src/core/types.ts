@@ -114,7 +114,7 @@ export interface HeartbeatRequest extends Envelope {
   readonly type: 'heartbeat';
   /** min(match, commit), so that a follower never commits past what it is known to hold. */
   readonly commit: number;
-  /** The ReadIndex round that this heartbeat confirms; 0 when none. */
+  /** The ReadIndex round that this heartbeat confirms; 0: none. */
   readonly readContext: number;
 }
 export interface HeartbeatResponse extends Envelope {
@@ -218,7 +218,9 @@ export interface EntryRead {
 export interface Ready {
   /** May leave at once (appends from a leader run beside its own fsync; dissertation §10.2.1). */
   readonly messages: readonly Message[];
-  /** To be durable; `mark` is reported with `persisted` after the fsync. Absent when there is nothing to persist. */
+  /**
+   * Must become durable; `mark` is reported with `persisted` after the fsync. Absent if there is nothing to persist.
+   */
   readonly persist?: {
     readonly mark: PersistMark;
     /** Present when it changed. */
@@ -228,7 +230,7 @@ export interface Ready {
     /** The log restarts here: a snapshot was accepted, and its data is already installed by the host. */
     readonly snapshot?: SnapshotMeta;
   };
-  /** Committed, and to be applied in order. */
+  /** Committed entries, to be applied in order. */
   readonly committed: readonly Entry[];
   readonly readStates: readonly ReadState[];
   /** Read contexts that will never be confirmed (leadership lost): the caller retries elsewhere. */
@@ -253,5 +255,5 @@ export type ConfProblem =
   | 'noVoters'
   /** A step names something that is not a replica's id. */
   | 'noReplica'
-  /** It is forced, which nobody proposes (M5). */
+  /** The change is forced, and such a change is never proposed (M5). */
   | 'forced';

@@ -14,7 +14,7 @@ import type {
 export type GroupId = number;
 export const MASTER_GROUP: GroupId = 1;
 
-/** A node's id, given by the master (or by position in the initial cluster), never reused. */
+/** A node's id, assigned by the master (or by position in the initial cluster), never reused. */
 export type NodeId = number;
 
 // ---------------------------------------------------------------------------------------------- log
@@ -32,11 +32,9 @@ export interface RecoveredGroup {
   readonly hardState: HardState;
   /** The position just before the log's first entry; (0, 0) for one that was never compacted. */
   readonly start: LogPosition;
-  /** What the log holds behind `start`; may begin before what the state machine has applied. */
+  /** Describes the log behind `start`; may begin before what the state machine has applied. */
   readonly outline: LogOutline;
-  /**
-   * The last entries of it, contiguous, as many as the log saw fit to keep at hand; the others are there to be read.
-   */
+  /** The log's last entries, contiguous, as many as the log keeps in memory; the others can be read. */
   readonly entries: readonly Entry[];
 }
 
@@ -59,24 +57,24 @@ export interface EntryRange {
  *     unchanged.
  */
 export interface GroupLog {
-  /** What was found when the log was opened. Meant to be read once, then released by `forgetRecovered`. */
+  /** What the log found when it was opened. Meant to be read once, then released by `forgetRecovered`. */
   recovered(): ReadonlyMap<GroupId, RecoveredGroup>;
   forgetRecovered(): void;
   append(batch: readonly GroupAppend[], done: () => void): void;
   /**
-   * Too much waits to be written: whoever can refuse or drop work should, until it is false again. `append` itself
-   * refuses nothing.
+   * Too much waits to be written: callers that can refuse or drop work should do so until it is false again. `append`
+   * itself refuses nothing.
    */
   readonly full: boolean;
   /**
-   * Reads entries back (L4): contiguous from `from`, at least one, perhaps fewer than fit. None when the log does not
-   * hold `from`; entries that an append under way replaces may come in either form. Rejects with `LogDamagedError` when
-   * they are there and cannot be read: the node must stop.
+   * Reads entries back (L4): contiguous from `from`, at least one, perhaps fewer than fit. Returns none if the log does
+   * not have `from`; entries that an append in progress replaces may come in either form. Rejects with
+   * `LogDamagedError` if they exist and cannot be read: the node must stop.
    */
   read(range: EntryRange): Promise<readonly Entry[]>;
   /** Entries up to `position` are covered by a durable checkpoint and may be reclaimed. */
   compact(groupId: GroupId, position: LogPosition): void;
-  /** The group is gone (removed, merged): all its records may be reclaimed. */
+  /** The group was removed or merged: all its records may be reclaimed. */
   removeGroup(groupId: GroupId): void;
   stats(): { readonly bytes: number; readonly segments: number; readonly syncs: number; readonly appends: number };
   close(): Promise<void>;
@@ -91,21 +89,21 @@ export interface GroupMessage {
 
 /**
  * A node's heartbeats to one peer, for all groups that it leads and that are steady there (design §5). It names no term
- * and no commit index: it keeps authority and checks health, nothing else.
+ * and no commit index: it only keeps authority and checks health.
  */
 export interface Heartbeat {
   readonly type: 'heartbeat';
-  /** Drawn when the sender's host was made: an answer to an earlier process counts for nothing. */
+  /** Random, drawn when the sender's host was created: answers to earlier processes are ignored. */
   readonly bootId: number;
   /** Grows by one with each heartbeat of this process to this peer. */
   readonly sequence: number;
-  /** Growing. The same array object as before when nothing changed. */
+  /** Ascending. If nothing changed, the same array object as before. */
   readonly groups: readonly GroupId[];
 }
 
 export interface HeartbeatRefusal {
   readonly groupId: GroupId;
-  /** There is no replica of it here, or it does not follow one at the sender's node. */
+  /** There is no replica of the group here, or it does not follow one at the sender's node. */
   readonly reason: 'noReplica' | 'notFollowing';
   /** The replica's term; 0 when there is none. */
   readonly term: number;
@@ -113,11 +111,11 @@ export interface HeartbeatRefusal {
 
 export interface HeartbeatReply {
   readonly type: 'reply';
-  /** What is answered. */
+  /** The boot id of the answered heartbeat. */
   readonly bootId: number;
   readonly sequence: number;
   readonly replierBootId: number;
-  /** The exceptions, by growing group: all other groups that were named follow. */
+  /** The exceptions, ascending by group: all other named groups follow. */
   readonly refused: readonly HeartbeatRefusal[];
 }
 
@@ -132,11 +130,11 @@ export interface SnapshotHeader {
 }
 
 export interface SnapshotReceiver {
-  /** Called in order; resolves when the chunk is stored, which is its acknowledgement. */
+  /** Called in order; resolves when the chunk is stored, which acknowledges it. */
   chunk(bytes: Uint8Array): Promise<void>;
   /**
-   * All chunks are there: install. A long installation calls `progress` now and then: an installation that shows none
-   * for `HostOptions.snapshotInstallTimeoutMs` is taken for stuck.
+   * All chunks have arrived: install. A long installation calls `progress` repeatedly: without progress for
+   * `HostOptions.snapshotInstallTimeoutMs` it counts as stuck.
    */
   finish(progress?: () => void): Promise<void>;
   abort(reason: string): void;
@@ -145,28 +143,27 @@ export interface SnapshotReceiver {
 export interface TransportHandlers {
   onMessages(from: NodeId, messages: readonly GroupMessage[]): void;
   onHeartbeat(from: NodeId, frame: HeartbeatFrame): void;
-  /** Rejects when the snapshot is not wanted; with `RESOURCE_EXHAUSTED` when it may be offered again later. */
+  /** Rejects if the snapshot is not wanted; with `RESOURCE_EXHAUSTED` if it may be offered again later. */
   onSnapshot(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver>;
-  /** A peer went from reachable to unreachable: replication to it goes back to probing. */
+  /** A peer was reachable and is not any more: replication to it goes back to probing. */
   onUnreachable(node: NodeId): void;
 }
 
-/** Messages between nodes. Losing, repeating and reordering them is allowed; corrupting or forging them is not. */
+/** Messages between nodes. They may be lost, repeated and reordered, but not corrupted or forged. */
 export interface Transport {
   start(handlers: TransportHandlers): void;
   /** Queues one frame for a node; when its queue is full or it is down, the frame is dropped. */
   send(node: NodeId, messages: readonly GroupMessage[]): void;
   /**
-   * Something may be sent to the node at any time: connects to it, if it is not connected to. Absent: sending does
-   * that.
+   * The caller may send to the node at any time: connects to it, if there is no connection. Absent: sending does that.
    */
   reach?(node: NodeId): void;
   /** Queues a heartbeat or a reply to one, as a frame of its own, under the same rules. */
   sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void;
   /**
-   * Sends a snapshot; resolves once the peer has installed it. A connection that breaks is made anew, and the transfer
-   * goes on where it was: `resumed` is called each time, the chunks are read once. Rejects with `RESOURCE_EXHAUSTED`,
-   * before anything was read, when the peer has no place for it now.
+   * Sends a snapshot; resolves once the peer has installed it. After a broken connection, the transfer continues over a
+   * new one: `resumed` is called each time, the chunks are read once. Rejects with `RESOURCE_EXHAUSTED`, before
+   * anything was read, if the peer has no place for it now.
    */
   sendSnapshot(
     node: NodeId,
@@ -183,11 +180,11 @@ export interface Transport {
 export interface StateMachineSnapshot {
   readonly meta: SnapshotMeta;
   /**
-   * Read once at most. What a chunk holds is taken before the next one is asked for, so all of them may be in the same
-   * memory: a buffer for each makes the process collect garbage often, which all its groups feel.
+   * Read at most once. Each chunk is copied before the next one is requested, so all chunks may use the same memory: a
+   * buffer for each causes frequent garbage collection, which slows all groups.
    */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** About how many bytes the chunks have, if that is known: for showing progress. */
+  /** The approximate size of all chunks, if known: for showing progress. */
   readonly bytes?: number;
   release(): void;
 }
@@ -195,22 +192,22 @@ export interface StateMachineSnapshot {
 /** What a group replicates. All calls of one group are serial; `apply` must be deterministic. */
 export interface StateMachine {
   /**
-   * Applies committed entries in order. Returns a promise only when it has to wait for cold data; the host then waits.
-   * `conf` is the membership once they are applied, to be stored with the position: an entry of type `conf` comes
-   * alone, with the membership it makes; there is nothing else to do for it.
+   * Applies committed entries in order. Returns a promise only if it has to wait for cold data; the host then waits.
+   * `conf` is the membership after these entries, to be stored with the position. An entry of type `conf` comes alone,
+   * together with the resulting membership; nothing else needs to be done for it.
    */
   apply(entries: readonly Entry[], conf: ConfState): void | Promise<void>;
   /**
-   * Whether a committed membership change takes effect, by the state machine's own rules (design §7: the epoch in its
-   * context, for one); absent, all do. Asked between applies, when everything before the change is applied: a pure
-   * function of that state, as every replica must find the same. Not asked about leaving a joint configuration, nor
-   * about a forced change (core/membership/forced.ts): these must always be possible. Whoever proposes a change checks
-   * the same rules before.
+   * Whether a committed membership change takes effect, by the state machine's own rules (for example design §7: the
+   * epoch in its context); absent, all do. Called between applies, when everything before the change is applied: it
+   * must be a pure function of that state, because every replica must get the same answer. Not called for leaving a
+   * joint configuration, nor for a forced change (core/membership/forced.ts): these must always be possible. The
+   * proposer of a change checks the same rules first.
    */
   admitsConf?(change: ConfChange): boolean;
   /** Role, term or leader changed; called between applies, before entries of the new term are applied. */
   roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void;
-  /** A consistent picture of what is applied now; several may be open. */
+  /** Returns a consistent picture of the applied state; several may be open. */
   snapshot(): StateMachineSnapshot;
   /**
    * Replaces everything with a snapshot's data; durable, together with its (index, term) and conf, when `finish`

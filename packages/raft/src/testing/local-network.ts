@@ -1,8 +1,8 @@
 /**
  * A network inside one process: the transport of tests and of the simulator.
  *
- * N1. Everything is a function of the clock and of the seeded random it is given: one seed, one run.
- * N2. Frames go through the real codec, so nodes never share an object and whatever does not survive the wire shows.
+ * N1. The behaviour depends only on the clock and the seeded random generator: one seed, one run.
+ * N2. Frames go through the real codec, so nodes never share an object, and a value that the encoding loses is noticed.
  * N3. Between two nodes frames keep their order, unless the link has `reorder` set; each link has its own faults, per
  *     direction, so that one-way and bridged partitions can be built.
  */
@@ -27,7 +27,7 @@ import {
 } from '../multi/transport/snapshot-transfer.ts';
 import { LocalSnapshots, type SnapshotTap } from './local-snapshots.ts';
 
-/** How one direction between two nodes behaves. Shares are in thousandths of the frames. */
+/** The behaviour of one direction between two nodes. Shares are in thousandths of the frames. */
 export interface LinkFaults {
   /** Nothing passes. */
   readonly blocked: boolean;
@@ -38,7 +38,7 @@ export interface LinkFaults {
   readonly jitterMs: number;
   /** Frames may overtake each other. */
   readonly reorder: boolean;
-  /** Share of the messages of snapshot streams at which the stream breaks. */
+  /** Share of the messages of snapshot streams that break the stream. */
   readonly snapshotBreakPerMille: number;
 }
 
@@ -91,7 +91,7 @@ export class LocalNetwork {
     });
   }
 
-  /** A node's end of the network. A node that is started again under the same id takes its predecessor's place. */
+  /** Returns a node's end of the network. A restarted node under the same id replaces its predecessor. */
   transport(node: NodeId): Transport {
     return new LocalTransport(this, node);
   }
@@ -106,7 +106,7 @@ export class LocalNetwork {
     state.faults = { ...state.faults, ...faults };
     const { from, to } = link;
     if (!state.faults.blocked) return;
-    // An answer cannot pass either way: such a stream is over.
+    // An answer cannot pass in either direction: such a stream is over.
     this.#snapshots.breakStreams(
       (stream) => (stream.from === from && stream.to === to) || (stream.from === to && stream.to === from),
     );
@@ -117,7 +117,7 @@ export class LocalNetwork {
     return this.#traffic;
   }
 
-  /** Lets `tap` see each message of snapshot streams, and break the stream at it; undefined ends that. */
+  /** Calls `tap` for each message of snapshot streams; it may break the stream there. Undefined removes the tap. */
   tapSnapshots(tap: SnapshotTap | undefined): void {
     this.#snapshots.tap = tap;
   }
@@ -159,7 +159,7 @@ export class LocalNetwork {
     this.#snapshots.detach(node);
   }
 
-  /** @internal Whether `handlers` still speak for `node`. */
+  /** @internal Whether `handlers` are still those of `node`. */
   attached(node: NodeId, handlers: TransportHandlers): boolean {
     return this.#nodes.get(node) === handlers;
   }
@@ -201,7 +201,7 @@ export class LocalNetwork {
     else this.#clock.setImmediate(arrive);
   }
 
-  /** Whether a frame can leave now; tells the sender when the answer turns to no. */
+  /** Whether a frame can leave now; notifies the sender when that becomes false. */
   #passes(from: NodeId, to: NodeId): boolean {
     const link = this.#link(from, to);
     const open = this.#nodes.has(to) && !link.faults.blocked;

@@ -2,7 +2,7 @@
  * Snapshot streams of the network inside one process.
  *
  * V1. A stream is reliable and in order while it lasts, and ends for both sides: when its link is blocked in either
- *     direction, when one of its nodes goes away, or when a fault says so. What is under way is lost then.
+ *     direction, when one of its nodes goes away, or by a fault. Messages in transit are then lost.
  * V2. Messages go through the real encoding; nothing is shared between nodes.
  */
 import { assert, type Clock, copyBytes } from '@remora/base';
@@ -17,7 +17,7 @@ import {
 import type { SnapshotLink, SnapshotLinkEvents } from '../multi/transport/snapshot-outgoing.ts';
 import type { SnapshotTraffic, SnapshotTransferOptions } from '../multi/transport/snapshot-transfer.ts';
 
-/** A message on its way, as a tap sees it. */
+/** A message in transit, as a tap sees it. */
 export type TappedSnapshotMessage = {
   readonly from: NodeId;
   readonly to: NodeId;
@@ -37,7 +37,7 @@ export interface LocalSnapshotsContext {
   readonly delayMs: (from: NodeId, to: NodeId) => number;
   /** Whether a message passes now. */
   readonly passes: (from: NodeId, to: NodeId) => boolean;
-  /** Whether chance ends a stream with the next message. */
+  /** Whether a random fault ends a stream with the next message. */
   readonly breaks: (from: NodeId, to: NodeId) => boolean;
 }
 
@@ -94,11 +94,11 @@ class LocalStream implements SnapshotLink {
   readonly to: NodeId;
   readonly #network: LocalSnapshots;
   readonly #events: SnapshotLinkEvents;
-  /** Nothing said by that side arrives before this moment: order holds when delays change (V1). */
+  /** No message of that side arrives before this moment: this keeps the order when delays change (V1). */
   readonly #earliestMs: Record<Side, number> = { sender: 0, receiver: 0 };
   #incoming: IncomingStream | undefined;
   #over = false;
-  /** The sender has closed and hears nothing more. */
+  /** The sender has closed and receives nothing more. */
   #closed = false;
 
   constructor(

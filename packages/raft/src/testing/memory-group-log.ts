@@ -11,8 +11,8 @@ interface MemoryGroup {
 }
 
 /**
- * A `GroupLog` without a disk, for tests and simulations that do not care about recovery. Everything appended is
- * "durable" at once and is called back in a microtask, or by `schedule`.
+ * A `GroupLog` without a disk, for tests and simulations that do not test recovery. Everything appended is "durable" at
+ * once and is called back in a microtask, or by `schedule`.
  */
 export class MemoryGroupLog implements GroupLog {
   readonly #groups = new Map<GroupId, MemoryGroup>();
@@ -21,7 +21,7 @@ export class MemoryGroupLog implements GroupLog {
   #appends = 0;
   #bytes = 0;
   #closed = false;
-  /** Nothing waits here. */
+  /** The log has no queue. */
   readonly full = false;
 
   constructor(

@@ -18,7 +18,7 @@ const VERSION = 1;
 const TRANSITIONS = ['auto', 'joint', 'jointAuto', 'forced'] as const satisfies readonly ConfChange['transition'][];
 const STEP_TYPES = ['addVoter', 'addLearner', 'remove'] as const satisfies readonly ConfStep['type'][];
 
-/** Bytes that are no membership change, or one of a later version. */
+/** The bytes are not a membership change, or one of a later version. */
 export class ConfChangeError extends Error {
   override readonly name = 'ConfChangeError';
 }
@@ -50,7 +50,7 @@ export function decodeConfChange(bytes: Uint8Array): ConfChange {
   const steps: ConfStep[] = [];
   for (let i = 0; i < count; i++) steps.push({ type: reader.oneOf(STEP_TYPES, 'step'), replica: reader.varint() });
   const context = reader.rest(reader.varint());
-  if (steps.length === 0 && context.length === 0) return LEAVE_JOINT; // V1: it does that whatever transition it names.
+  if (steps.length === 0 && context.length === 0) return LEAVE_JOINT; // V1, whatever transition it names
   return { steps, transition, context };
 }
 
@@ -92,7 +92,7 @@ class Reader {
     return found;
   }
 
-  /** What remains, which must be of this length. A copy: the entry's frame is not pinned. */
+  /** Reads the rest, which must have this length. A copy: it does not pin the entry's frame. */
   rest(length: number): Uint8Array {
     const left = this.#bytes.length - this.#at;
     if (left !== length) throw new ConfChangeError(`a membership change with ${left} bytes of context, not ${length}`);

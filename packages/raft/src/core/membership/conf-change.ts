@@ -29,11 +29,11 @@ export interface ConfStep {
 
 /** A membership change. Without steps it leaves a joint configuration. */
 export interface ConfChange {
-  /** Taken in order. */
+  /** Applied in order. */
   readonly steps: readonly ConfStep[];
   /**
-   * `auto`: simple when at most one voter changes, otherwise as `jointAuto`. `jointAuto`: through a joint
-   * configuration, which the leader leaves by itself. `joint`: until a change without steps leaves it. `forced`: at
+   * `auto`: simple if at most one voter changes, otherwise like `jointAuto`. `jointAuto`: through a joint
+   * configuration, which the leader leaves automatically. `joint`: until a change without steps leaves it. `forced`: at
    * once, whatever the configuration; never proposed (M5).
    */
   readonly transition: 'auto' | 'joint' | 'jointAuto' | 'forced';
@@ -56,12 +56,12 @@ export function forcedChange(replica: ReplicaId, context: Uint8Array): ConfChang
   return { steps: [{ type: 'addVoter', replica }], transition: 'forced', context };
 }
 
-/** Whether a change takes effect whatever the state machine says: out of a joint configuration, or of a lost one. */
+/** Whether a change takes effect whatever the state machine decides: it leaves a joint configuration, or a lost one. */
 export function takesEffectAlways({ steps, transition }: ConfChange): boolean {
   return steps.length === 0 || transition === 'forced';
 }
 
-/** The configuration that `change` makes of `conf`, or why it is not possible. Lists are in ascending order. (M4) */
+/** Returns the configuration after `change`, or why the change is not possible. Lists are in ascending order. (M4) */
 export function changeConf(conf: ConfState, change: ConfChange): ConfState | { readonly invalid: ConfProblem } {
   const { steps, transition } = change;
   if (transition === 'forced') return confOf(steps.map(({ replica }) => replica)); // M5

@@ -19,7 +19,7 @@ import { type ConfChange, forcedChange } from './conf-change.ts';
 import { encodeConfChange } from './conf-change-codec.ts';
 import { isMember } from './membership.ts';
 
-/** FC1. Refused while a leader was heard lately, and where there is nothing to go on with. */
+/** FC1. Refused while a leader was heard lately, and if the replica has no data to continue from. */
 export function forceAlone(s: CoreState, context: ConfChange['context']): LogPosition | NotForced {
   const silentTicks = s.time.ticks - s.heardTick;
   if (s.role === 'leader' || silentTicks < 2 * s.config.electionTicks) return { refused: 'leaderHeard' };

@@ -26,13 +26,13 @@ export function isMember(conf: ConfState, id: ReplicaId): boolean {
   return isVoter(conf, id) || conf.learners.includes(id) || conf.learnersNext.includes(id);
 }
 
-/** Everyone whose vote counts, each once. */
+/** Returns all voters, each once. */
 export function votersOf(conf: ConfState): readonly ReplicaId[] {
   if (!isJoint(conf)) return conf.voters;
   return [...new Set([...conf.voters, ...conf.votersOutgoing])];
 }
 
-/** Everyone who gets entries, each once. */
+/** Returns all replicas that get entries, each once. */
 export function membersOf(conf: ConfState): readonly ReplicaId[] {
   return [...new Set([...conf.voters, ...conf.votersOutgoing, ...conf.learners, ...conf.learnersNext])];
 }

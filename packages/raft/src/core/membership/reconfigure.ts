@@ -24,7 +24,7 @@ import { type ConfChange, changeConf, LEAVE_JOINT } from './conf-change.ts';
 import { encodeConfChange } from './conf-change-codec.ts';
 import { isJoint, isMember, isVoter } from './membership.ts';
 
-/** Appends a membership change as the leader, or says why not. (N1) */
+/** Appends a membership change as the leader, or returns why not. (N1) */
 export function proposeConf(s: CoreState, change: ConfChange): LogPosition | Refused {
   if (s.role !== 'leader') return { refused: 'notLeader' };
   if (!s.leaderReady) return { refused: 'noOwnTermCommit' };
@@ -56,7 +56,7 @@ export function applyConf(s: CoreState, conf: ConfState): void {
   s.sendDirty = true;
 }
 
-/** Takes over a configuration. A snapshot under way to a replica that is no member any more is nobody's business. */
+/** Adopts a configuration. A snapshot in progress to a replica that is no longer a member is forgotten. */
 export function setConf(s: CoreState, conf: ConfState): void {
   s.conf = conf;
   for (const id of s.snapshotsInFlight) if (!isMember(conf, id)) s.snapshotsInFlight.delete(id);

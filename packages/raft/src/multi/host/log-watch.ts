@@ -10,7 +10,7 @@
 import type { Logger } from '@remora/base';
 import type { Group } from '../host-api.ts';
 
-/** A group, as seen here. */
+/** A group, as the log watch uses it. */
 export interface LedGroup extends Pick<Group, 'status' | 'transferLeader' | 'transferring'> {
   readonly leads: boolean;
 }
@@ -18,14 +18,14 @@ export interface LedGroup extends Pick<Group, 'status' | 'transferLeader' | 'tra
 export interface LogWatchOptions {
   readonly logger: Pick<Logger, 'error' | 'info'>;
   readonly stallTicks: number;
-  /** How often some are handed over while it hangs. */
+  /** The interval of transfers while the log hangs. */
   readonly intervalTicks: number;
   readonly handOversMax: number;
 }
 
 export class LogWatch {
   readonly #options: LogWatchOptions;
-  /** Since something became durable, or the first thing began. */
+  /** Ticks since something last became durable, or the first write began. */
   #ticks = 0;
   #handedOverAt = 0;
 
@@ -67,7 +67,7 @@ export class LogWatch {
   }
 }
 
-/** To who has most of the log. False when nobody can take it now, or is about to. */
+/** Transfers to the follower with most of the log. Returns false if none can take it now, or one is about to. */
 function handOver(group: LedGroup): boolean {
   if (group.transferring) return false;
   const { conf, progress } = group.status();

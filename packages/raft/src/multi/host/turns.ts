@@ -19,24 +19,22 @@ import { Outbox } from './outbox.ts';
 export interface TurnMember {
   /** Managed by the loop: whether it waits for a turn. */
   dirty: boolean;
-  /** Gone: nothing is to be done for it any more. */
+  /** The group is closed: no work is left for it. */
   readonly closed: boolean;
-  /** Somebody waits for what it applies (H7). */
+  /** Clients wait for what it applies (H7). */
   readonly leads: boolean;
-  /** Takes what it has to send and to write. */
+  /** Collects its messages and log records. */
   collect(outbox: Outbox): void;
-  /** Applies one slice of what is committed. True when there is more that can go on at once. */
+  /** Applies one slice of the committed entries. Returns true if there is more that can continue at once. */
   apply(): boolean;
 }
 
 export interface TurnLoopOptions {
   readonly clock: Clock;
   readonly turnBudgetMs: number;
-  /** Runs `work` unless the host has stopped, and stops it when that fails. */
+  /** Runs `work` unless the host has stopped, and stops the host if it fails. */
   readonly guard: (work: () => void) => void;
-  /**
-   * Sends and writes what a turn has collected. Calls `durable` once that is on the disk; at once if there was nothing.
-   */
+  /** Sends and writes what a turn has collected. Calls `durable` once that is on disk; at once if there was nothing. */
   readonly flush: (outbox: Outbox, durable: () => void) => void;
 }
 
@@ -46,7 +44,7 @@ export class TurnLoop {
   #scheduled = false;
   #started = false;
   #turning = false;
-  /** Followers that may have something to apply (H7). */
+  /** Followers that may have entries to apply (H7). */
   readonly #followers = new Set<TurnMember>();
 
   constructor(options: TurnLoopOptions) {
@@ -67,7 +65,7 @@ export class TurnLoop {
   }
 
   /**
-   * A turn now, for what was marked by a call-back that has the loop to itself; at the usual time when there is none.
+   * Runs a turn now, for groups marked by a callback that has the loop to itself; otherwise it runs at the usual time.
    */
   hurry(): void {
     if (this.#started && !this.#turning) this.#turn();

@@ -1,19 +1,19 @@
 /**
- * The groups of which entries wait for some followers: looked at again and again until none do
+ * Groups whose entries are held back from some followers: reviewed repeatedly until none are
  * (core/thrifty-replication.ts T3).
  */
 import type { Clock, Timer } from '@remora/base';
 
-/** A group, as seen here. */
+/** A group, as this file uses it. */
 export interface WaitingGroup {
-  /** Looks whether entries are to wait any longer. False if none do. */
+  /** Decides whether entries are held back any longer. Returns false if none are. */
   reviewAppends(): boolean;
 }
 
 export interface WaitingAppendsOptions {
   readonly clock: Clock;
   readonly intervalMs: number;
-  /** Runs `work` unless the host has stopped, and stops it when that fails. */
+  /** Runs `work` unless the host has stopped, and stops the host if it fails. */
   readonly guard: (work: () => void) => void;
 }
 
@@ -26,7 +26,7 @@ export class WaitingAppends {
     this.#options = options;
   }
 
-  /** Entries of the group wait, perhaps for a while already. */
+  /** Entries of the group are held back, perhaps for a while already. */
   add(group: WaitingGroup): void {
     this.#groups.add(group);
     if (this.#timer === undefined) this.#arm();

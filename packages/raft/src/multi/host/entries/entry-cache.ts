@@ -108,7 +108,7 @@ export class EntryCache {
     this.#head = 0;
   }
 
-  /** False when some of it must stay. */
+  /** Returns false if some of it must stay. */
   #evictExtent({ share, upTo }: Extent): boolean {
     if (share.left) return true;
     share.log.evictTo(upTo);
@@ -118,7 +118,7 @@ export class EntryCache {
     return isGone(share.log, upTo);
   }
 
-  /** Forgets extents of which nothing is in memory any more: logs are cut by their checkpoints too. */
+  /** Forgets extents without entries in memory: checkpoints cut logs too. */
   #sweep(): void {
     this.#extents = this.#extents
       .slice(this.#head)
@@ -130,7 +130,7 @@ export class EntryCache {
   }
 }
 
-/** One group's part of the cache. */
+/** One group's share of the cache. */
 export class CacheShare {
   readonly log: CachedLog;
   readonly #cache: EntryCache;
@@ -153,7 +153,7 @@ export class CacheShare {
     this.#cache.changed(this, by);
   }
 
-  /** The group is gone. */
+  /** The group is closed. */
   leave(): void {
     if (this.left) return;
     this.left = true;
@@ -161,7 +161,7 @@ export class CacheShare {
     this.#cache.changed(this, -this.#bytes);
   }
 
-  /** Brings the count in line after entries have left; returns how many bytes did. */
+  /** Updates the count after entries have left; returns their number of bytes. */
   settle(): number {
     const gone = this.#bytes - this.log.entryMemoryBytes;
     this.#bytes -= gone;

@@ -12,10 +12,10 @@ import type { Entry, EntryRead } from '../../../core/types.ts';
 import type { GroupId, GroupLog } from '../../ports.ts';
 import type { HostStats } from '../stats.ts';
 
-/** Whose entries they are. */
+/** The group that reads entries. */
 export interface EntryOwner {
   readonly groupId: GroupId;
-  /** Throws when entries that must be there did not come. */
+  /** Throws if entries that must exist did not come. */
   entriesRead(read: EntryRead, entries: readonly Entry[]): void;
 }
 
@@ -24,12 +24,15 @@ interface Waiting {
   readonly read: EntryRead;
 }
 
-/** What all that wait ask for together, once each (Q3): well below what the log keeps at hand. */
+/** The total that all waiting readers request together, once each (Q3): well below what the log caches. */
 const ROUND_BYTES = 4 * 1024 * 1024;
 const READ_BYTES_MIN = 4 * 1024;
-/** How many are taken to wait before that is known: what a first few got ahead by, they would read alone. */
+/**
+ * The assumed number of waiting readers before it is known: if the first few readers got far ahead, their frames would
+ * serve nobody else.
+ */
 const CROWD_AT_FIRST = 64;
-/** How slowly it is believed that fewer wait: by one for so many reads. Who waits at a moment is a matter of chance. */
+/** How slowly the estimate falls: by one for this many reads. How many wait at a given moment is random. */
 const READS_PER_CROWD_LOSS = 8;
 
 export class EntryReader {
@@ -41,14 +44,14 @@ export class EntryReader {
   #queue: Waiting[] = [];
   #head = 0;
   #inFlight = 0;
-  /** How many ask for entries, over a longer time. */
+  /** How many readers wait, over a longer time. */
   #crowd = CROWD_AT_FIRST;
 
   constructor(parts: {
     readonly log: Pick<GroupLog, 'read'>;
     readonly readsMax: number;
     readonly stats: HostStats;
-    /** Runs work unless the host has stopped; what it throws stops the host. */
+    /** Runs work unless the host has stopped; an exception stops the host. */
     readonly guard: (work: () => void) => void;
     readonly fail: (error: unknown) => void;
   }) {

@@ -20,7 +20,7 @@
 import type { Moment, ReplicaId } from '../../../core/types.ts';
 import type { GroupId, Heartbeat, HeartbeatFrame, HeartbeatRefusal, HeartbeatReply, NodeId } from '../../ports.ts';
 
-/** Sends whose replies may still come, per peer. An older one counts for nothing. */
+/** Sent frames, per peer, whose replies may still come. Replies to older ones are ignored. */
 const SENT_MAX = 64;
 
 /** A leader, as far as heartbeats are concerned. */
@@ -30,14 +30,14 @@ export interface HeartbeatSender {
   heartbeatRefused(member: SteadyFollower): void;
 }
 
-/** A replica to which a peer's heartbeat is given. */
+/** A replica that receives a peer's heartbeat. */
 export interface HeartbeatReceiver {
   readonly term: number;
-  /** Whether the leader of its current term lives at `node`; if so, it keeps waiting (M4). */
+  /** Whether the leader of its current term is at `node`; if so, it keeps waiting (M4). */
   heartbeatFrom(node: NodeId): boolean;
 }
 
-/** A follower in merged heartbeats, for one stretch of steadiness. */
+/** A follower in merged heartbeats, for one period of steadiness. */
 export interface SteadyFollower {
   readonly replica: ReplicaId;
   readonly epoch: number;
@@ -57,7 +57,7 @@ export class Heartbeats {
   readonly #options: HeartbeatsOptions;
   readonly #outgoing = new Map<NodeId, Outgoing>();
   readonly #incoming = new Map<NodeId, Incoming>();
-  /** Grows when a group comes or goes: resolved lists are void. */
+  /** Grows when a group comes or goes: lists resolved before are invalid. */
   #groupsVersion = 0;
 
   constructor(options: HeartbeatsOptions) {
@@ -74,7 +74,10 @@ export class Heartbeats {
     this.#groupsVersion++;
   }
 
-  /** From the next beat on the group is in the frame to the follower's node (M1). False: another replica there is. */
+  /**
+   * From the next beat on the group is in the frame to the follower's node (M1). Returns false if another replica is
+   * there.
+   */
   add(sender: HeartbeatSender, follower: SteadyFollower): boolean {
     let outgoing = this.#outgoing.get(follower.node);
     if (outgoing === undefined) {
@@ -127,7 +130,7 @@ interface Member {
 class Outgoing {
   readonly #bootId: number;
   readonly #members = new Map<GroupId, Member>();
-  /** The ids of the members in order; undefined when they changed (M6). */
+  /** The ids of the members in order; undefined after a change (M6). */
   #groups: readonly GroupId[] | undefined;
   #sequence = 0;
   /** Send times by sequence, as a ring. */
@@ -205,9 +208,7 @@ class Incoming {
     this.#from = from;
   }
 
-  /**
-   * Gives the heartbeat to all replicas that it names; returns the exceptions, or undefined when it is not answered.
-   */
+  /** Passes the heartbeat to all replicas that it names; returns the exceptions, or undefined if it gets no reply. */
   receive(
     frame: Heartbeat,
     groupsVersion: number,

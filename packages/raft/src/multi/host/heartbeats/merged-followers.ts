@@ -1,5 +1,5 @@
 /**
- * The followers of one leader whose heartbeats its node sends, merged with those of other groups: those that are steady
+ * The followers of one leader whose heartbeats its node merges with those of other groups: the steady ones
  * (heartbeats.ts M1).
  */
 import type { RaftCore } from '../../../core/raft.ts';
@@ -15,7 +15,7 @@ export interface MergedFollowersOptions {
 
 export class MergedFollowers {
   readonly #options: MergedFollowersOptions;
-  /** As of this version of the core's. */
+  /** The followers as of this version of the core's list. */
   #followers: readonly SteadyFollower[] = [];
   #version = 0;
 
@@ -23,7 +23,7 @@ export class MergedFollowers {
     this.#options = options;
   }
 
-  /** Hands the heartbeats of followers that became steady to the node, and takes back those of others. */
+  /** Registers followers that became steady with the node's heartbeats, and removes the others. */
   sync(): void {
     const { core, sender, heartbeats, locate } = this.#options;
     if (core.steadyVersion === this.#version) return;
