@@ -46,9 +46,9 @@ import type { ScheduleCoordinator } from './term/schedule-coordinator.ts';
 export interface MasterServiceDeps {
   readonly nodeId: number;
   readonly clusterId: string;
-  /** What views call the cluster. */
+  /** The name of the cluster in views. */
   readonly shownClusterId: string;
-  /** The founding members by their names, when this node is one of them. */
+  /** The names of the founding members, if this node is one of them. */
   readonly founderNames: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
@@ -61,19 +61,19 @@ export interface MasterServiceDeps {
   readonly settings: () => ClusterSettings;
   /** Whether it may answer from its state (master.ts M3). */
   readonly leading: () => boolean;
-  /** Who leads as far as it knows, itself included; 0: nobody. */
+  /** The leader as far as this master knows, possibly itself; 0: none. */
   readonly leader: () => number;
-  /** While it leads. */
+  /** Defined while it leads. */
   readonly care: () => ScheduleCoordinator | undefined;
   readonly stateOf: (nodeId: number) => Liveness;
   readonly isSilent: (nodeId: number) => boolean;
   readonly notLeader: () => ServiceError;
-  /** Answers once this master is known to have led after the call, or with why it is not. */
+  /** Answers once this master is known to have led after the call, or with the error. */
   readonly confirm: (done: (error: ServiceError | undefined) => void) => void;
   readonly propose: (command: MasterCommand, done: CommandDone) => void;
 }
 
-/** SV3. Each costs its row in every view. */
+/** SV3. Each node has a row in every view. */
 const NODES_MAX = 1_000;
 
 /**
@@ -125,7 +125,7 @@ export class MasterService {
     );
   }
 
-  /** SV2, SV3. Of nodes that are registered, the state knows what to say. */
+  /** SV2, SV3. For registered nodes the state decides. */
   #joinRefusal({ nodeId, descriptor }: JoinRequest, caller: Caller): ServiceError | undefined {
     const { state } = this.#deps;
     if (nodeId !== 0) {
@@ -142,7 +142,7 @@ export class MasterService {
     return this.#nameRefusal(nodeId, descriptor.name) ?? this.#countRefusal();
   }
 
-  /** SV2. The name of a member that was removed may be taken again. */
+  /** SV2. The name of a removed member may be used again. */
   #nameRefusal(nodeId: number, name: string): ServiceError | undefined {
     const { founderNames, state } = this.#deps;
     const isOwn = nodeId !== 0 && founderNames[nodeId - 1] === name;
@@ -150,7 +150,7 @@ export class MasterService {
     return new ServiceError('NODE_CONFLICT', `the name "${name}" belongs to a founding member; choose another --name`);
   }
 
-  /** SV3. Registrations under way count: a caller may send any number before the first one is applied. */
+  /** SV3. Registrations in progress count: a caller may send any number before the first one is applied. */
   #countRefusal(): ServiceError | undefined {
     const { state } = this.#deps;
     const registered = state.nodes().filter((node) => !state.isRemoved(node.nodeId)).length;
@@ -175,7 +175,7 @@ export class MasterService {
     });
   }
 
-  /** SV4. The id of the node, if all that it says of itself is registered. */
+  /** SV4. Returns the id of the node, if its whole descriptor is already registered. */
   #registered(descriptor: NodeDescriptor): number | undefined {
     const known = this.#deps.state.nodes().find(({ incarnation }) => incarnation === descriptor.incarnation);
     if (known === undefined) return undefined;
@@ -271,7 +271,7 @@ export class MasterService {
     };
   }
 
-  /** What nodes and clients are told of a node: both how it is and what it is there for, in one word. */
+  /** The state of a node for other nodes and clients: its liveness and its duty in one word. */
   #shownState(nodeId: number): NodeState {
     const { duty } = this.#deps.state.dutyOf(nodeId);
     if (duty === 'removed') return duty;
@@ -296,7 +296,7 @@ function presents(caller: Caller, nodeId: number): boolean {
   }
 }
 
-/** Whoever has the role and is none of the masters now is asked nothing as one. */
+/** A node with the role that is not one of the masters now gets no requests as one. */
 function asItServes(node: NodeDescriptor, conf: ConfState): PublicNode {
   const shown = publicNode(node);
   if (isMember(conf, node.nodeId) || !node.roles.includes('master')) return shown;

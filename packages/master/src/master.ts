@@ -38,39 +38,39 @@ import type { ScheduleCoordinator } from './term/schedule-coordinator.ts';
 
 export interface MasterDeps {
   readonly nodeId: number;
-  /** By which nodes identify themselves to each other; joiners are told it. */
+  /** The id by which nodes identify the cluster to each other; joining nodes receive it. */
   readonly clusterId: string;
-  /** By which clients and operators know the cluster. */
+  /** The id by which clients and operators know the cluster. */
   readonly shownClusterId: string;
-  /** Of the founding members, when this node is one of them: nobody else may join under their names. */
+  /** The names of the founding members, if this node is one of them: no other node may join under them. */
   readonly founderNames?: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
   readonly options: MasterOptions;
-  /** Where the state lies between checkpoints. */
+  /** Storage of the state between checkpoints. */
   readonly storage: { load(): Uint8Array | undefined; save(bytes: Uint8Array): void };
-  /** Makes what was saved durable. */
+  /** Makes saved state durable. */
   readonly checkpoint: () => Promise<void>;
-  /** It has applied that it is no member of the group any more. Called from within `apply`. */
+  /** The master has applied that it is no longer a member of the group. Called from within `apply`. */
   readonly onLeft: () => void;
 }
 
 export interface MasterOptions {
-  /** Replicas of the first range; and of all others unless it is set (admin/settings.ts). */
-  readonly replicas: number;
-  /** Routing keys at which the other ranges of a new cluster begin, in order; none unless given. */
-  readonly borders?: readonly Bytes[];
   /**
-   * Revisions that a leader takes into reserve through the log at a time; at an election as many are skipped at most.
+   * The number of replicas of the first range, and of all others unless a setting says otherwise (admin/settings.ts).
    */
+  readonly replicas: number;
+  /** Routing keys at which the further ranges of a new cluster begin, in order; none by default. */
+  readonly borders?: readonly Bytes[];
+  /** Revisions that a leader reserves through the log at a time; at most this many are skipped at an election. */
   readonly revisionWindow: number;
-  /** Whether ranges are repaired and balanced unless it is set otherwise; true unless given. */
+  /** Whether ranges are repaired and balanced, unless a setting says otherwise; true by default. */
   readonly scheduling?: boolean;
-  /** When ranges are split and merged by themselves, unless it is set otherwise. */
+  /** When ranges are split and merged automatically, unless settings say otherwise. */
   readonly ranges?: Partial<RangeSettings>;
 }
 
-/** In a cluster that was founded by enough nodes. */
+/** The number in a cluster that was founded by enough nodes. */
 const REPLICAS_USUAL = 3;
 /** How often it looks whether it stood still (nodes/node-reports.ts NR1). */
 const TICK_MS = 250;
@@ -93,9 +93,9 @@ const CARE_MS = 1_000;
 export class Master implements StateMachine {
   readonly #deps: MasterDeps;
   readonly state: MasterState;
-  /** What leaders of ranges are to do. */
+  /** Instructions for the leaders of ranges. */
   readonly orders: RangeOrders;
-  /** For replicas that are to be added. */
+  /** Ids for replicas that will be added. */
   readonly replicaIds: ReplicaIds;
   readonly #proposals: Proposals;
   readonly #firstRange: FirstRange;
@@ -162,12 +162,12 @@ export class Master implements StateMachine {
     return this.#group;
   }
 
-  /** What it does for the cluster by itself while it leads. */
+  /** The leader's management of the cluster; undefined while it does not lead. */
   get care(): ScheduleCoordinator | undefined {
     return this.#term?.care;
   }
 
-  /** Commands that are not answered. */
+  /** The number of commands that are not answered. */
   get proposalsInFlight(): number {
     return this.#proposals.inFlight;
   }
@@ -176,7 +176,7 @@ export class Master implements StateMachine {
     return this.#leaderTerm !== 0 && this.group.ready;
   }
 
-  /** Who leads as far as it knows; 0: nobody. */
+  /** The leader as far as this master knows; 0: none. */
   get leader(): number {
     return this.leading ? this.#deps.nodeId : this.#leaderReplica;
   }
@@ -193,7 +193,9 @@ export class Master implements StateMachine {
     if (!isMember(conf, this.#deps.nodeId)) this.#deps.onLeft();
   }
 
-  /** Only learners are removed, as of ranges (docs/decisions/0013), and nobody comes back (masters/plan.ts MS3). */
+  /**
+   * Only learners are removed, as in ranges (docs/decisions/0013), and no former master returns (masters/plan.ts MS3).
+   */
   admitsConf({ steps }: ConfChange): boolean {
     const { conf, formerMasters } = this.state;
     return steps.every(({ type, replica }) =>
@@ -248,7 +250,7 @@ export class Master implements StateMachine {
     });
   }
 
-  /** Called as a checkpoint begins. */
+  /** Called when a checkpoint begins. */
   stage(): void {
     this.#deps.storage.save(encodeMasterImage(this.state.image()));
   }
@@ -325,7 +327,7 @@ export class Master implements StateMachine {
     return this.#reports.stateOf(nodeId, this.#nowMs, this.settings);
   }
 
-  /** Those in force. */
+  /** The settings in force. */
   get settings(): ClusterSettings {
     const { version, texts } = this.state.settings;
     const schema = this.#settingsSchema;
@@ -336,8 +338,8 @@ export class Master implements StateMachine {
   }
 
   /**
-   * A range has no more replicas by default than nodes founded the cluster, which a master that joined knows by the
-   * state.
+   * By default a range has at most as many replicas as nodes founded the cluster; a master that joined later finds that
+   * number in the state.
    */
   get #settingsSchema(): SettingsSchema {
     const { options } = this.#deps;
@@ -359,7 +361,7 @@ export class Master implements StateMachine {
     return { nodes, ranges, heard, stateOf, dutyOf, isMaster, mergedInto, wallMs };
   }
 
-  /** Replica ids of the master group are node ids. */
+  /** The replica ids of the master group are node ids. */
   #notLeader(): ServiceError {
     const leaderNode = this.#leaderReplica === this.#deps.nodeId ? 0 : this.#leaderReplica;
     const leaderAddress = this.state.node(leaderNode)?.peerAddress ?? '';
@@ -398,8 +400,8 @@ export class Master implements StateMachine {
   }
 
   /**
-   * Programs before this took another number of replicas for usual where they had not founded the cluster, unless it is
-   * set.
+   * Earlier programs assumed another default number of replicas on masters that had not founded the cluster, unless it
+   * was set.
    */
   #isSettled(): boolean {
     const { replicas } = this.#deps.options;
@@ -415,7 +417,7 @@ export class Master implements StateMachine {
     if (care?.restsBecause === undefined) this.#masters.tick();
   }
 
-  /** It answers from now on that it does not lead, and nobody waits for it. */
+  /** From now on it answers that it does not lead, and no caller waits for it. */
   stop(): void {
     this.#timer?.cancel();
     this.#leaderTerm = 0;

@@ -42,14 +42,14 @@ import type { SteeringActions } from './steering.ts';
 export interface ActionsDeps {
   readonly scheduling: Scheduling;
   readonly monotonicMs: () => number;
-  /** Also of what has not reported yet. */
+  /** Includes nodes and ranges that have not reported yet. */
   readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved'>;
-  /** Tells the scheduling what was heard since it looked last: what people see, they may go by. */
+  /** Updates the scheduling with everything heard since its last look: people act on what they see. */
   readonly refresh: () => void;
   readonly masters: Pick<MasterMembershipController, 'isMaster' | 'isHeard' | 'staysBecause' | 'missedBecause' | 'why'>;
   /** Why no operator starts automatically; undefined if they do. */
   readonly restsBecause: () => string | undefined;
-  /** These answer when the change is replicated. */
+  /** These answer once the change is replicated. */
   readonly setDuty: (request: SetNodeDutyRequest, done: Done<undefined>) => void;
   readonly pauseScheduler: (request: PauseSchedulerRequest, done: Done<undefined>) => void;
 }
@@ -78,7 +78,7 @@ export class Actions implements SteeringActions {
     throw new ServiceError('RESOURCE_EXHAUSTED', `not possible now: ${refused}; wait until it has ended, or cancel it`);
   }
 
-  /** The operator that does, or did, what is asked for. */
+  /** The operator that carries out the request, or has done so. */
   #same({ rangeId, epoch }: SteerRangeRequest, reason: string): OperatorRecord | undefined {
     const { controller } = this.#deps.scheduling;
     const active = controller.operatorOf(rangeId);
@@ -94,7 +94,7 @@ export class Actions implements SteeringActions {
       );
   }
 
-  /** ST1: a change is decided on for a range as it was seen. */
+  /** ST1: a change applies to a range as the person saw it. */
   #requireAsSeen({ rangeId, epoch }: SteerRangeRequest): void {
     const known = this.#deps.scheduling.model.range(rangeId)?.descriptor;
     if (known === undefined) throw this.#notReported(rangeId);
@@ -236,7 +236,7 @@ export class Actions implements SteeringActions {
       );
     }
     const view = this.#deps.scheduling.view(this.#deps.monotonicMs());
-    // The model has those with data only.
+    // The model has only nodes with data.
     const up = view.model.node(nodeId)?.info.liveness === 'up' || this.#deps.masters.isHeard(nodeId);
     if (duty === 'removed' && this.#deps.masters.isMaster(nodeId) && up) {
       throw wrong(
@@ -280,8 +280,8 @@ export class Actions implements SteeringActions {
   }
 
   /**
-   * What a node has is what the metadata say: reports may be behind them, or not there yet, and what is not reported
-   * cannot be looked at. Returns whether it has anything.
+   * The metadata decide what a node has: reports may be behind them, or missing, and an unreported replica cannot be
+   * checked. Returns whether the node has any replicas.
    */
   #requireReported({ model }: SchedulingView, nodeId: number): boolean {
     const held = this.#deps.state
@@ -313,7 +313,7 @@ export class Actions implements SteeringActions {
   }
 }
 
-/** Identifies a request, so that a repetition can be told from another request. */
+/** Identifies a request, so that repetitions can be recognized. */
 function describeChange(change: RangeChange): string {
   switch (change.type) {
     case 'move':
@@ -331,7 +331,7 @@ function describeChange(change: RangeChange): string {
   }
 }
 
-/** By `version` first: bounds change more rarely than members, and for good. */
+/** By `version` first: bounds change more rarely than members, and permanently. */
 function compareEpochs(a: Epoch, b: Epoch): number {
   return a.version - b.version || a.confVersion - b.confVersion;
 }

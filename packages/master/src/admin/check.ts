@@ -26,22 +26,22 @@ export interface CheckInput {
   readonly nodes: readonly NodeOverview[];
   /** In the order of their keys. */
   readonly ranges: readonly RangeOverview[];
-  /** Voters that a range should have. */
+  /** The wanted number of voters of a range. */
   readonly replicas: number;
-  /** Nodes that the first range needs. */
+  /** The number of nodes that the first range needs. */
   readonly firstReplicas: number;
   /** This leader has not heard from the node, and has not waited long enough for it (CK1). */
   readonly unheard: (nodeId: number) => boolean;
-  /** What nodes say of themselves. */
+  /** Problems that nodes report about themselves. */
   readonly reported: readonly HealthCondition[];
   readonly held: readonly HeldReplica[];
-  /** The range into which one was merged; undefined when it was not, or is not known yet. */
+  /** The range into which a range was merged; undefined if it was not, or if that is not known yet. */
   readonly mergedInto: (rangeId: number) => number | undefined;
-  /** What the scheduling finds. */
+  /** Problems that the scheduling found. */
   readonly more: readonly HealthCondition[];
 }
 
-/** A replica that a node says it has. */
+/** A replica that a node reports. */
 interface HeldReplica {
   readonly nodeId: number;
   readonly report: RangeReport;
@@ -59,7 +59,7 @@ export function findConditions(input: CheckInput): readonly HealthCondition[] {
   ]);
 }
 
-/** Until the first range is there, nothing can be stored. */
+/** Before the first range exists, nothing can be stored. */
 function* noRanges({ ranges, nodes, firstReplicas }: CheckInput): Generator<HealthCondition> {
   if (ranges.length > 0) return;
   const able = nodes.filter(
@@ -70,7 +70,7 @@ function* noRanges({ ranges, nodes, firstReplicas }: CheckInput): Generator<Heal
   yield healthCondition('noRanges', {}, `the cluster has no range yet: ${have}`);
 }
 
-/** Every key belongs to one range, once there is any. */
+/** Every key belongs to one range, once there are any. */
 function coverage(descriptors: readonly RangeDescriptor[]): readonly HealthCondition[] {
   return coverageFaults(descriptors).map(({ type, start, end, rangeIds }) => {
     const keys = `the keys from ${keyText(start, 'the first')} to ${keyText(end, 'the last')}`;
@@ -123,7 +123,7 @@ function* ranges({ ranges, nodes, replicas, unheard }: CheckInput): Generator<He
   }
 }
 
-/** Its node reports, and this replica among others. */
+/** Its node reports, and reports this replica. */
 function isPresent(voter: ReplicaDescriptor, range: RangeOverview, nodes: ReadonlyMap<number, NodeOverview>): boolean {
   const reported = range.reports.some(({ report }) => report.replicaId === voter.replicaId);
   const state = nodes.get(voter.nodeId)?.state;
@@ -156,7 +156,7 @@ function* nodes({ nodes, unheard, reported }: CheckInput): Generator<HealthCondi
   yield healthCondition('notInformed', {}, text); // CK1
 }
 
-/** Replicas that nobody needs any more, and that have asked whether they are: they are told so, and are still there. */
+/** Replicas that are no longer needed and have asked: their nodes were notified, and still have them. */
 function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<HealthCondition> {
   const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
   const descriptors = new Map(ranges.map(({ descriptor }) => [descriptor.rangeId, descriptor]));
@@ -165,7 +165,7 @@ function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<He
     const range = descriptors.get(rangeId);
     const into = mergedInto(rangeId);
     if (byId.get(nodeId)?.duty === 'removed') continue;
-    if (!report.silent) continue; // It is about to be cleared away, or finds out soon.
+    if (!report.silent) continue; // The replica is about to be deleted, or will learn of it soon.
     if (into === undefined && (range === undefined || !wasRemoved(range, report))) continue;
     const since = into === undefined ? 'the range continues without it' : `that range was merged into range ${into}`;
     const text = `${nodeName(byId, nodeId)} still holds replica ${replicaId} of range ${rangeId}: ${since}`;

@@ -12,22 +12,22 @@ import { type Knowledge, nodeOverviews, rangeOverviews } from './overview.ts';
 export interface ClusterHealthDeps {
   readonly clock: Clock;
   readonly knowledge: () => Knowledge;
-  /** Voters that a range should have. */
+  /** The wanted number of voters of a range. */
   readonly replicas: () => number;
-  /** Nodes that the first range needs. */
+  /** The number of nodes that the first range needs. */
   readonly firstReplicas: number;
   /** A new leader has not heard from the node, and has not waited long enough for it. */
   readonly unheard: (nodeId: number) => boolean;
-  /** What the scheduling finds. */
+  /** Problems that the scheduling found. */
   readonly more: () => readonly HealthCondition[];
 }
 
-/**
- * While nothing is critical, nodes are told what was found at most so long ago: to look takes time in a large cluster.
- */
+/** While nothing is critical, nodes get findings that are at most this old: a check takes time in a large cluster. */
 const TOLD_AGAIN_MS = 1_000;
 
-/** The problems that the masters' leader finds: for administrators who ask, and for all nodes with each heartbeat. */
+/**
+ * The problems that the masters' leader finds: for administrators on request, and for all nodes with each heartbeat.
+ */
 export class ClusterHealth {
   readonly #deps: ClusterHealthDeps;
   #found: Found | undefined;
@@ -36,7 +36,7 @@ export class ClusterHealth {
     this.#deps = deps;
   }
 
-  /** Another leader knows other things. */
+  /** A new leader has other information. */
   termBegan(): void {
     this.#found = undefined;
   }
@@ -59,7 +59,7 @@ export class ClusterHealth {
     return { nodes: nodes.length, ranges: ranges.length, conditions };
   }
 
-  /** What a node is told of: what makes nodes unready, its own first, and the worst of the rest. */
+  /** The problems that are sent to a node: those that make nodes unready, its own first, and the worst of the rest. */
   told(nodeId: number): readonly HealthCondition[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const last = this.#found;
@@ -72,10 +72,10 @@ export class ClusterHealth {
 
 interface Found {
   readonly atMs: number;
-  /** The cluster may be usable again at any moment. */
+  /** The cluster may become usable at any moment. */
   readonly isUrgent: boolean;
   readonly count: number;
-  /** All that makes nodes unready, and as many of the others as may be told; in their order. */
+  /** All problems that make nodes unready, and as many of the others as may be sent; in their order. */
   readonly worst: readonly HealthCondition[];
 }
 
@@ -87,9 +87,9 @@ function foundAt(atMs: number, conditions: readonly HealthCondition[]): Found {
 }
 
 /**
- * At most `CONDITIONS_TOLD_MAX`, in their order; if these are not all, the last one says how many are missing. What
- * makes the node unready itself is kept before all else, then what makes other nodes unready: by it the node knows
- * whether any of them would serve better (HC3), and without it all of them could be unready at once.
+ * At most `CONDITIONS_TOLD_MAX` problems, in their order; if these are not all, the last one says how many are missing.
+ * Problems that make this node unready are kept first, then those that make other nodes unready. With these the node
+ * knows whether another node would serve better (HC3); otherwise all nodes could become unready at once.
  */
 function worthTelling({ worst, count }: Found, nodeId: number): readonly HealthCondition[] {
   if (count <= CONDITIONS_TOLD_MAX) return worst;

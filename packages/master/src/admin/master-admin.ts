@@ -23,9 +23,9 @@ export interface MasterAdminDeps {
   readonly clusterId: string;
   readonly settings: () => SettingsSchema;
   readonly state: Pick<MasterState, 'settings'>;
-  /** Called back once this master is known to lead now (M6 of master.ts), or why it is not. */
+  /** Calls back once this master is known to lead now (M6 of master.ts), or with the error. */
   readonly confirm: (done: (error: ServiceError | undefined) => void) => void;
-  /** Since this master leads, in ms. */
+  /** For how long this master has been leading, in ms. */
   readonly leadingMs: () => number;
   readonly knowledge: () => Knowledge;
   readonly health: Pick<ClusterHealth, 'report'>;
@@ -121,7 +121,7 @@ export class MasterAdmin {
 
 const LISTED_MAX = 20;
 
-/** Ids for a message: the first ones of them. */
+/** Ids for a message: the first few. */
 function listed(ids: readonly number[]): string {
   const shown = [...ids].sort((a, b) => a - b).slice(0, LISTED_MAX);
   return shown.join(', ') + (ids.length > shown.length ? ` and ${ids.length - shown.length} more` : '');

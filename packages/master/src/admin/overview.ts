@@ -31,9 +31,9 @@ export interface Knowledge {
   readonly heard: ReadonlyMap<number, LastHeard>;
   stateOf(nodeId: number): NodeState;
   dutyOf(nodeId: number): DutyRecord;
-  /** Whether it is a member of the group of the masters. */
+  /** Whether the node is a member of the group of the masters. */
   isMaster(nodeId: number): boolean;
-  /** The range into which one was merged; undefined when it was not, or is not known yet. */
+  /** The range into which a range was merged; undefined if it was not, or if that is not known yet. */
   readonly mergedInto: (rangeId: number) => number | undefined;
   readonly wallMs: number;
 }
@@ -68,7 +68,8 @@ interface Held {
 }
 
 /**
- * As the ranges have it, not the nodes: one that is silent has not lost its replicas, and may have lost its leaders.
+ * From the ranges' descriptors, not from the nodes' reports: a silent node has not lost its replicas, but may have lost
+ * its leaders.
  */
 function heldByNode(ranges: readonly RangeOverview[]): ReadonlyMap<number, Held> {
   const held = new Map<number, Held>();
@@ -83,7 +84,7 @@ function heldByNode(ranges: readonly RangeOverview[]): ReadonlyMap<number, Held>
   return held;
 }
 
-/** Of a node that was not heard. */
+/** For a node that was not heard. */
 const NO_SPACE: NodeSpace = { capacityBytes: 0, availableBytes: 0 };
 
 /** One page (see `RangesRequest`). */
@@ -121,7 +122,7 @@ const LOADS: Readonly<Record<LoadMeasure, (lead: LeaderReport) => number>> = {
   writeBytes: ({ writeBytesPerS }) => writeBytesPerS,
 };
 
-/** What its leader reported; undefined while none is known. */
+/** The report of the range's leader; undefined while none is known. */
 export function leaderReport({ leaderNode, reports }: RangeOverview): LeaderReport | undefined {
   return reports.find(({ nodeId }) => nodeId === leaderNode)?.report.lead;
 }
@@ -143,7 +144,7 @@ function reportsOf({ heard }: Knowledge, wanted: ReadonlySet<number>): ReadonlyM
   return found;
 }
 
-/** Of several that say they lead, the one of the newest term does. */
+/** If several nodes claim to lead, the one with the newest term does. */
 function rangeOverview(descriptor: RangeDescriptor, reports: readonly ReplicaReport[]): RangeOverview {
   let leader: ReplicaReport | undefined;
   for (const each of reports) {

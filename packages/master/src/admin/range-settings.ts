@@ -8,7 +8,7 @@ import type { MergePolicy } from '../scheduling/settings.ts';
 
 const KIB = 2 ** 10;
 const MIB = 2 ** 20;
-/** A range is split into halves: smaller ones than this would be more trouble than they are worth, even in tests. */
+/** A range is split into halves: smaller ranges than this are not worthwhile, even in tests. */
 const SIZE_MIN = 16 * KIB;
 const SIZE_MAX = 2 ** 40;
 
@@ -108,7 +108,7 @@ export const RANGE_RELATIONS: readonly RangeRelation[] = [
   },
 ];
 
-/** What scheduling goes by of it. */
+/** The part that scheduling uses. */
 export function mergePolicyOf(settings: RangeSettings): MergePolicy {
   const { splitSize, splitRequestsPerSecond, splitBytesPerSecond } = settings;
   return {
@@ -120,7 +120,7 @@ export function mergePolicyOf(settings: RangeSettings): MergePolicy {
   };
 }
 
-/** What the nodes go by of it. */
+/** The part that nodes use. */
 export function splitPolicyOf(settings: RangeSettings): SplitPolicy {
   return {
     automatic: settings.autoSplit,

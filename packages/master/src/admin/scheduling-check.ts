@@ -1,4 +1,4 @@
-/** The problems that the scheduling reports: what it cannot repair, and operators that make no progress. */
+/** The problems that the scheduling reports: problems that it cannot repair, and operators without progress. */
 import { formatDurationMs } from '@remora/base';
 import { type HealthCondition, healthCondition } from '@remora/protocol';
 import { hasLiveQuorum, type RangeInfo, voterNodes } from '../scheduling/cluster-model.ts';
@@ -20,7 +20,7 @@ export function schedulingConditions(scheduling: Scheduling, nowMs: number): rea
 function* rangeConditions(range: RangeInfo, view: SchedulingView): Generator<HealthCondition> {
   const { rangeId } = range.descriptor;
   const voters = voterNodes(range);
-  // Without a leader or a quorum it is in a worse state than any that is told here, and nothing else can be said.
+  // Without a leader or a quorum, the range has a worse problem than any reported here.
   if (range.leader === undefined || !hasLiveQuorum(view.model, range, voters)) return;
   const verdict = checkRange(range, view);
   if (verdict.type === 'stuck' && !range.changePending) {
@@ -32,7 +32,7 @@ function* rangeConditions(range: RangeInfo, view: SchedulingView): Generator<Hea
   }
 }
 
-/** One that has used up half of the time after which its step is given up. */
+/** An operator that has used half of the time limit of its step. */
 function* operatorConditions(operator: OperatorRecord, view: SchedulingView): Generator<HealthCondition> {
   const { operatorId, rangeId, status, stepSinceMs, outcome, reason } = operator;
   const step = operator.steps[operator.step];

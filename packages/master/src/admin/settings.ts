@@ -37,7 +37,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
 
-/** Those of scheduling: `nodeSettleMs` is written as `node-settle`, with a unit. */
+/** The settings of scheduling: `nodeSettleMs` is written as `node-settle`, with a unit. */
 type OptionName<Name extends string> = Name extends `${infer Base}Ms` ? Base : Name;
 type NumberDefinition = { readonly type: OptionType<number>; readonly default: number; readonly desc: string };
 type NumberDefinitions = { readonly [Name in SettingName as OptionName<Name>]: NumberDefinition };
@@ -68,7 +68,7 @@ const DEFINITIONS = {
     desc: 'Silence after which a node is shown as suspect and gets nothing new. Nodes report every second.',
   },
   downAfter: {
-    // Three reports: after less, nodes would be down between two of them, and give their replicas and their seats away.
+    // Three reports: with less, nodes would count as down between two of them, and lose their replicas and memberships.
     type: durationMs({ min: 3 * SECOND, max: 30 * DAY }),
     default: DEFAULT_SETTINGS.replicaDownAfterMs,
     desc: 'Silence after which a node counts as down and its replicas are replaced. Keep it above the duration of a restart.',
@@ -94,16 +94,16 @@ type ClusterSettingName = keyof ClusterSettings;
 
 const NAMES = new Map(Object.keys(DEFINITIONS).map((option) => [kebabName(option), option as ClusterSettingName]));
 
-/** The settings that were set, by name and as text; the others have their defaults. */
+/** The settings that were set, by name and as text; all others have their defaults. */
 export type SettingTexts = ReadonlyMap<string, string>;
 
-/** What the settings are unless they are set. */
+/** The values of settings that were not set. */
 export interface FirstValues {
-  /** That a range has in a cluster that was founded like this one. */
+  /** The number of replicas of a range in a cluster that was founded like this one. */
   readonly replicas: number;
-  /** Whether it is scheduled; true unless given. */
+  /** Whether the cluster is scheduled; true by default. */
   readonly scheduling?: boolean;
-  /** When ranges are split and merged by themselves. */
+  /** When ranges are split and merged automatically. */
   readonly ranges?: Partial<RangeSettings>;
 }
 
@@ -138,8 +138,9 @@ export class SettingsSchema {
 
   /**
    * The values in force. A text that this program does not know or cannot read was written by another version of it,
-   * and counts as not set. So do those that do not go together, as one of them may be set and the other a first value,
-   * which the master that led when it was set had otherwise; no others, as they say who is to be repaired and how.
+   * and counts as not set. Settings that contradict each other count as not set too, if one of them may be set and the
+   * other a default, because the master that led when it was set may have had another default. No other settings are
+   * dropped, because they decide which replicas are repaired and how.
    */
   effective(texts: SettingTexts): ClusterSettings {
     const flags: Partial<Record<ClusterSettingName, string>> = {};
@@ -157,10 +158,10 @@ export class SettingsSchema {
   }
 
   /**
-   * The text to be kept for a setting, in one form whichever way it was written; empty for the default. Also the value
-   * that is the default here is kept when it is asked for: another master may have another one, by its options.
-   * @throws ServiceError INVALID_ARGUMENT that says what would be right: for a name, a value, or one that does not go
-   *     with the others.
+   * Returns the text to store for a setting, in one canonical form; empty for the default. A value that equals the
+   * default here is stored if it was requested: another master may have another default, by its options.
+   * @throws ServiceError INVALID_ARGUMENT that names the valid form: for a name, a value, or a value that contradicts
+   * the others.
    */
   check(texts: SettingTexts, name: string, value: string): string {
     const option = NAMES.get(name);
@@ -194,7 +195,7 @@ export class SettingsSchema {
     }
   }
 
-  /** Whatever its values are: they come from its own type. */
+  /** Its type does not matter here: the values come from the definition's own type. */
   #definition(option: ClusterSettingName): OptionDefinition<unknown> {
     return this.#schema.definitions[option];
   }
@@ -207,7 +208,7 @@ function unknownSetting(name: string): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', `unknown setting "${name}"${hint} The settings are: ${known}`);
 }
 
-/** What scheduling goes by. */
+/** The settings that scheduling uses. */
 export function schedulingSettings(settings: ClusterSettings): Settings {
   const values: Readonly<Record<string, unknown>> = settings;
   return {

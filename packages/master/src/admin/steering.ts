@@ -27,8 +27,8 @@ import {
 } from '@remora/protocol';
 
 /**
- * The requests that administrators may make of the scheduling. Each throws a `ServiceError` that says what would be
- * possible if the request is not. Called only on the masters' leader.
+ * The requests that administrators may send to the scheduling. Each throws a `ServiceError` if it is impossible, with a
+ * message that says what would be possible. Called only on the masters' leader.
  */
 export interface SteeringActions {
   steerRange(request: SteerRangeRequest): OperatorInfo;
@@ -38,15 +38,15 @@ export interface SteeringActions {
   cancelOperator(operatorId: number): OperatorInfo;
   schedulers(): readonly SchedulerInfo[];
   why(request: WhyRequest): WhyReply;
-  /** These answer when the change is replicated. */
+  /** These answer once the change is replicated. */
   pauseScheduler(request: PauseSchedulerRequest, done: Done<readonly SchedulerInfo[]>): void;
   setNodeDuty(request: SetNodeDutyRequest, done: Done<undefined>): void;
 }
 
-/** Called back with who answers, once this master is known to lead now (M6 of master.ts), or with why it is not. */
+/** Calls back with the actions once this master is known to lead now (M6 of master.ts), or with the error. */
 export type Steering = (act: (actions: SteeringActions | ServiceError) => void) => void;
 
-/** Serves the methods by which operators steer. */
+/** Serves the methods with which operators control the scheduling. */
 export function registerSteering(registry: RpcRegistry, steering: Steering): void {
   answer(registry, masterSteerRange, steering, (actions, request) => actions.steerRange(request));
   answer(registry, masterScatter, steering, (actions, request) => actions.scatter(request));

@@ -2,31 +2,32 @@ import { type Clock, type ErrorCode, ServiceError } from '@remora/base';
 import type { CallHandle, ClusterView, Done, Method, RpcChannel, RpcDialer } from '@remora/protocol';
 
 /**
- * A master that gave no answer is asked again after so long, if others go on naming it. About as long as an election
- * takes: until then they name one that is gone, and longer than that writes should not wait for one that is back.
+ * The pause before a master that did not answer is asked again, if others still name it as the leader. About as long as
+ * an election: until then others may name a dead leader, and writes should not wait longer than that for one that is
+ * back.
  */
 const SILENT_MS = 500;
 
 export interface MasterFinderDeps {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly dialer: RpcDialer;
-  /** Addresses at which a master may be found before any view is known. */
+  /** Addresses where a master may be found before any view is known. */
   readonly seeds: readonly string[];
   /** Nodes that may be masters, tried until the leader is known; then the seeds. */
   readonly masters: readonly number[];
   /** Whether the address of a node is known; otherwise it is taken from the answer that names the leader. */
   readonly reachable: (nodeId: number) => boolean;
-  /** Who leads them as this node's own replica of them knows; 0 when it has none, or knows of nobody. */
+  /** The leader according to this node's own replica of the masters; 0 if it has no replica, or knows no leader. */
   readonly leaderHere?: () => number;
 }
 
-/** Since when no leader of the masters has answered, and which of the masters called since then have answered. */
+/** Since when no leader of the masters has answered, and which masters have answered calls since then. */
 export interface MastersSilence {
   readonly sinceMs: number;
   readonly answering: ReadonlySet<number>;
 }
 
-/** The node that was asked did not say these itself: nothing was heard of it. */
+/** Codes that the asked node did not send itself: nothing was heard from it. */
 const NOT_HEARD: ReadonlySet<ErrorCode> = new Set(['UNAVAILABLE', 'UNKNOWN_OUTCOME', 'DEADLINE_EXCEEDED']);
 
 const NO_MASTER = new ServiceError('UNAVAILABLE', 'the called node is not a master');
@@ -34,14 +35,14 @@ const NO_MASTER = new ServiceError('UNAVAILABLE', 'the called node is not a mast
 /** Chooses the target of a node's calls to the masters: the leader if known, otherwise one master after the other. */
 export class MasterFinder {
   readonly #deps: MasterFinderDeps;
-  /** As the last view says. */
+  /** The masters according to the last view. */
   #known: readonly number[] = [];
   #leader = 0;
-  /** Of a leader whose id says nothing yet: to a node that joins. */
+  /** The address of a leader whose id has no known address: for a joining node. */
   #leaderAddress = '';
-  /** Failed calls in a row. */
+  /** The number of failed calls in a row. */
   #failures = 0;
-  /** A master that gave no answer, and until when it is left alone. */
+  /** A master that did not answer, and the end of its pause. */
   #silent: number | string = 0;
   #silentUntilMs = 0;
   /** Since the last answer of a leader. */
@@ -52,7 +53,8 @@ export class MasterFinder {
   }
 
   /**
-   * One attempt. Who repeats it after a failure waits a little, and asks where the answer pointed to, or the next one.
+   * Makes one attempt. A caller that retries after a failure pauses briefly; the next attempt goes to the master named
+   * by the answer, or to the next one.
    */
   call<Request, Reply>(
     method: Method<Request, Reply>,
@@ -77,12 +79,12 @@ export class MasterFinder {
     this.#unanswered = undefined;
   }
 
-  /** Undefined while the leader answers. It is asked at each heartbeat of this node, so that this is never old. */
+  /** Undefined while the leader answers. Each heartbeat of this node asks it, so this is never old. */
   get silence(): MastersSilence | undefined {
     return this.#unanswered;
   }
 
-  /** Whom it begins with, for messages. */
+  /** The first masters to ask, for messages. */
   get asked(): readonly (number | string)[] {
     const { masters, seeds } = this.#deps;
     return masters.length > 0 ? masters : seeds;
@@ -92,11 +94,11 @@ export class MasterFinder {
     return this.#channel(this.#next());
   }
 
-  /** Whom to ask: a node, or an address. */
+  /** The next one to ask: a node, or an address. */
   #next(): number | string {
     if (this.#leader !== 0) return this.#leader;
     if (this.#leaderAddress !== '') return this.#leaderAddress;
-    // Told by the election itself, sooner than by asking one after the other.
+    // The election itself tells this sooner than asking one after the other.
     const here = this.#deps.leaderHere?.() ?? 0;
     if (here !== 0 && here !== this.#silent) return here;
     const { masters, seeds } = this.#deps;
@@ -116,9 +118,9 @@ export class MasterFinder {
   }
 
   /**
-   * Where the leader may be, by what the last answer said. Those who follow name a leader that is gone for as long as
-   * they wait for it, and to ask it again takes longer than to ask them until one of them leads: up to the whole time
-   * of an attempt, where a machine is gone and nothing refuses a connection.
+   * The likely leader according to the last answer. Followers name a dead leader while they wait for it. Asking that
+   * one again takes longer than asking the followers until one of them leads: up to the whole time of an attempt, if a
+   * machine is gone and nothing refuses the connection.
    */
   #failed(error: ServiceError, to: number | string): void {
     this.#failures++;

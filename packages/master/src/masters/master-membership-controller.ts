@@ -11,27 +11,27 @@ export interface MasterMembershipControllerDeps {
   readonly state: MasterState;
   readonly group: () => Group;
   readonly stateOf: (nodeId: number) => Liveness;
-  /** Whether what follows from the options of those that founded the cluster is known to all; it is seen to if not. */
+  /** Whether all masters know the consequences of the founders' options; starts to settle that if not. */
   readonly settled: () => boolean;
 }
 
 /** Keeps the number of masters at its target, on the masters' leader (plan.ts). */
 export class MasterMembershipController {
   readonly #deps: MasterMembershipControllerDeps;
-  /** What it waits for, or did last; empty when all is well. */
+  /** What it waits for, or its last action; empty if all is well. */
   #said = '';
 
   constructor(deps: MasterMembershipControllerDeps) {
     this.#deps = deps;
   }
 
-  /** Called about every second while this master leads, once it has heard of the nodes. */
+  /** Called about every second while this master leads, once it has heard from the nodes. */
   tick(): void {
     const step = nextMastersStep(this.#view());
     if (step.why !== this.#said && step.why !== '') this.#deps.logger.info({ why: step.why }, 'masters');
     this.#said = step.why;
     const group = this.#deps.group();
-    // What is refused now, or lost, is worked out again (MS4).
+    // A step that is refused now, or lost, is computed again (MS4).
     if (step.type === 'change' && this.#deps.settled()) group.proposeConf(confChange(step.steps));
     if (step.type === 'handOver') group.transferLeader(step.to);
   }
@@ -40,7 +40,7 @@ export class MasterMembershipController {
     return isMember(this.#deps.state.conf, nodeId);
   }
 
-  /** Whether a node lives, as a master at least: it reports, or has acknowledged something to this one lately. */
+  /** Whether a node is alive, at least as a master: it reports, or has lately acknowledged something to this one. */
   isHeard(nodeId: number): boolean {
     const { nodeId: self, stateOf, group } = this.#deps;
     if (nodeId === self || stateOf(nodeId) === 'up') return true;
@@ -49,17 +49,17 @@ export class MasterMembershipController {
       .progress.some(({ replica, heardLately }) => replica === nodeId && heardLately);
   }
 
-  /** Why a node that is to leave would stay one of the masters; undefined when it would not, or is none. */
+  /** Why a leaving node would remain one of the masters; undefined if it would not, or is not a master. */
   staysBecause(nodeId: number): string | undefined {
     return staysBecause(this.#view(), nodeId);
   }
 
-  /** Why the masters cannot do without a node now; undefined when they can, or when it is none of them. */
+  /** Why the masters cannot spare a node now; undefined if they can, or if it is not a master. */
   missedBecause(nodeId: number): string | undefined {
     return missedBecause(this.#view(), nodeId);
   }
 
-  /** What there is to say of a node as one of them. */
+  /** Remarks about a node as one of the masters. */
   why(nodeId: number): readonly string[] {
     if (!this.isMaster(nodeId)) return [];
     return ['it is one of the masters', ...(this.#said === '' ? [] : [`of the masters: ${this.#said}`])];
@@ -72,9 +72,7 @@ export class MasterMembershipController {
     return { self: nodeId, conf, changePending, progress, nodes: this.#nodes(), former, wanted };
   }
 
-  /**
-   * Those with the role, and those that are members: one that was started again without it does not run its replica.
-   */
+  /** Nodes with the role, and members: a member that was restarted without the role does not run its replica. */
   #nodes(): readonly MasterNode[] {
     const { state, stateOf } = this.#deps;
     const masters = state.nodes().filter(({ nodeId, roles }) => roles.includes('master') || this.isMaster(nodeId));
@@ -89,8 +87,8 @@ export class MasterMembershipController {
 }
 
 /**
- * What a node is to do about its replica of the masters' group. It begins one when it is a member, and ends one when it
- * has left the group, which it never comes back into: so however old the knowledge is, "you have left" is true.
+ * A node's task for its replica of the masters' group. The node begins one if it is a member, and ends one if it has
+ * left the group, to which it never returns: so "you have left" is true, however old the knowledge is.
  */
 export function masterTask(
   state: MasterState,

@@ -22,16 +22,16 @@ import type { Liveness } from '../scheduling/cluster-model.ts';
 export interface MasterNode {
   readonly nodeId: number;
   readonly liveness: Liveness;
-  /** It takes what is new; otherwise it keeps what it has, unless it is leaving. */
+  /** It accepts new replicas; otherwise it keeps its replica, unless it is leaving. */
   readonly serving: boolean;
   /** Removed, being decommissioned, or without the role by now. */
   readonly leaving: boolean;
-  /** It may go at any time, and come back: a maintenance window. */
+  /** It may go down at any time, and come back: a maintenance window. */
   readonly away?: boolean;
 }
 
 export interface MastersView {
-  /** The node that leads them. */
+  /** The node that leads the masters. */
   readonly self: number;
   readonly conf: ConfState;
   /** A change is in the log and not applied. */
@@ -40,14 +40,14 @@ export interface MastersView {
   readonly nodes: readonly MasterNode[];
   /** Nodes that were masters, and are not any more (MS3). */
   readonly former: readonly number[];
-  /** How many there should be. */
+  /** The wanted number of masters. */
   readonly wanted: number;
 }
 
 export type MastersStep =
   | { readonly type: 'change'; readonly steps: readonly ConfStep[]; readonly why: string }
   | { readonly type: 'handOver'; readonly to: number; readonly why: string }
-  /** Nothing is to be done, or something that has to be waited for. */
+  /** Nothing has to be done, or the reason for waiting. */
   | { readonly type: 'none'; readonly why: string };
 
 const WELL: MastersStep = { type: 'none', why: '' };
@@ -63,7 +63,7 @@ export function nextMastersStep(view: MastersView): MastersStep {
   return replacement(view, leaving, missing);
 }
 
-/** Why a node that is to leave would stay one of the masters; undefined when it would not, or is none. */
+/** Why a leaving node would remain one of the masters; undefined if it would not, or is not a master. */
 export function staysBecause(view: MastersView, nodeId: number): string | undefined {
   const { conf } = view;
   if (!conf.voters.includes(nodeId)) return undefined;
@@ -79,8 +79,8 @@ export function staysBecause(view: MastersView, nodeId: number): string | undefi
 }
 
 /**
- * Why the masters cannot do without a node for a while, as others of them are away or may be; undefined when they can,
- * or when it is none. Of one or two masters each is always missed, which waiting does not change.
+ * Why the masters cannot spare a node for a while, because other masters are away or may be; undefined if they can, or
+ * if it is not a master. With one or two masters each is always needed, and waiting does not change that.
  */
 export function missedBecause(view: MastersView, nodeId: number): string | undefined {
   const { voters } = view.conf;
@@ -106,7 +106,7 @@ function replacement(view: MastersView, leaving: readonly number[], missing: num
   const lives = leaving.find((nodeId) => isHeard(view, nodeId));
   if (lives !== undefined && conf.voters.length - leaving.length + within < fewest(view)) {
     const others = leaving.filter((nodeId) => nodeId !== lives);
-    return replacement(view, others, missing - 1); // One that lives bears a loss until there is another node.
+    return replacement(view, others, missing - 1); // Living masters tolerate a loss until another node joins.
   }
   const [next] = candidates;
   if (conf.learners.length < within && next !== undefined) {
@@ -119,7 +119,9 @@ function replacement(view: MastersView, leaving: readonly number[], missing: num
   return swap(view, leaving, promoted, `${named(joining)} votes with the masters`);
 }
 
-/** How many of those that could join do (MS5): no number of voters that is even, unless it is as many as there were. */
+/**
+ * How many of the candidates should join (MS5): not to an even number of voters, unless that is the previous number.
+ */
 function usefulNumber({ conf }: MastersView, leaving: readonly number[], most: number): number {
   const staying = conf.voters.length - leaving.length;
   for (let joining = most; joining > 0; joining--) {
@@ -129,7 +131,7 @@ function usefulNumber({ conf }: MastersView, leaving: readonly number[], most: n
   return 0;
 }
 
-/** Without anybody in its place: only while enough are left to bear the loss of one. */
+/** Demotes without a replacement: only while the remaining masters tolerate the loss of one. */
 function demotion(view: MastersView, leaving: readonly number[]): MastersStep {
   if (view.conf.voters.length - leaving.length < enough(view)) {
     return wait(`no other node can take the place of ${named(leaving)} among the masters`);
@@ -137,12 +139,12 @@ function demotion(view: MastersView, leaving: readonly number[]): MastersStep {
   return swap(view, leaving, [], `${named(leaving)} leaves the masters without a replacement`);
 }
 
-/** Masters that bear the loss of one, if there were ever so many. */
+/** The number of masters that tolerates the loss of one, if there were ever that many. */
 function enough({ wanted }: MastersView): number {
   return Math.min(3, wanted);
 }
 
-/** Masters that a replacement may leave: enough, unless there were fewer before. */
+/** The number of masters that a replacement must leave: enough, unless there were fewer before. */
 function fewest(view: MastersView): number {
   return Math.min(enough(view), view.conf.voters.length);
 }
@@ -154,7 +156,7 @@ function swap(view: MastersView, leaving: readonly number[], joining: readonly C
   const heard = voters.filter((nodeId) => isHeard(view, nodeId));
   if (2 * heard.length <= voters.length) return wait(`too few masters respond for: ${why}`); // MS2
   if (!leaving.includes(view.self)) return change(steps, why);
-  // A leader that is alone lets others vote first.
+  // A leader that is the only voter first lets others vote.
   if (stay.length === 0 && joining.length > 0) return change(joining, why);
   const to = stay.find((nodeId) => isCaughtUp(view, nodeId));
   return to === undefined
@@ -163,7 +165,8 @@ function swap(view: MastersView, leaving: readonly number[], joining: readonly C
 }
 
 /**
- * Learners that nobody needs, as who was to be replaced has come back: no harm is done by another that has caught up.
+ * Drops learners that are no longer needed because the node to be replaced has come back; another learner that has
+ * caught up does no harm.
  */
 function dropSpares({ conf }: MastersView): MastersStep {
   return conf.learners.length === 0
@@ -181,7 +184,7 @@ function isCandidate({ conf, former }: MastersView, { nodeId, liveness, serving,
   return liveness === 'up' && serving && !leaving && !isMember && !former.includes(nodeId);
 }
 
-/** Whether a member is to go: it is leaving the cluster, or has been silent for so long that it counts as dead. */
+/** Whether a member must leave: it is leaving the cluster, or has been silent for so long that it counts as dead. */
 function goes({ nodes, self }: MastersView, nodeId: number): boolean {
   const node = nodes.find((each) => each.nodeId === nodeId);
   if (node === undefined) return false; // it has not joined yet

@@ -14,30 +14,31 @@ export type MasterCommand =
    * Creates several at once, in the order of their keys; the first begins before all keys. Refused when there are any.
    */
   | { readonly type: 'bootstrapRanges'; readonly ranges: readonly FirstRangePlan[] }
-  /** A range says what its membership is now. Nothing changes if the master knows that, or what came later. */
+  /** A range's current membership. Changes nothing if the master knows it already, or knows a later one. */
   | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor }
-  /** The same of all that there is to a range: it was split or merged, or a split has made it. */
+  /** A range's whole descriptor: the range was split or merged, or a split has created it. */
   | { readonly type: 'describeRange'; readonly descriptor: RangeDescriptor }
-  /** Gives out the ids of a split; the same ones for the same range and epoch. `byHand`: people chose where it is. */
+  /** Allocates the ids of a split; the same ones for the same range and epoch. `byHand`: a person chose the place. */
   | { readonly type: 'askSplit'; readonly descriptor: RangeDescriptor; readonly byHand: boolean }
-  /** `untilMs`: the end of a maintenance window, by the wall clock; 0 for every other duty. */
+  /** `untilMs`: the end of a maintenance window, on the wall clock; 0 for every other duty. */
   | { readonly type: 'setDuty'; readonly nodeId: number; readonly duty: NodeDuty; readonly untilMs: number }
-  /** Until then, by the wall clock, a scheduler rests; 0: no longer. */
+  /** Pauses a scheduler until that time on the wall clock; 0: ends the pause. */
   | { readonly type: 'pauseScheduler'; readonly name: string; readonly untilMs: number }
-  /** Replica ids that are given to nobody else from now on. */
+  /** Reserves replica ids that are never allocated otherwise. */
   | { readonly type: 'allocateReplicas'; readonly count: number }
-  /** Revisions up to this one may be given out; nothing changes if higher ones may already. */
+  /** Allows revisions up to this one to be allocated; changes nothing if higher ones are allowed already. */
   | { readonly type: 'liftRevisions'; readonly upTo: number }
   /**
-   * Sets one of the cluster's settings; refused unless `expected` is the version of the settings. Empty: the default.
+   * Sets one of the cluster's settings; refused unless `expected` is the current version of the settings. An empty text
+   * restores the default.
    */
   | { readonly type: 'changeSetting'; readonly expected: number; readonly name: string; readonly text: string };
 
-/** One of the ranges that a cluster begins with. */
+/** One of a new cluster's first ranges. */
 export interface FirstRangePlan {
   /** A routing key. */
   readonly start: Bytes;
-  /** Each gets a voter. */
+  /** Each node gets a voter. */
   readonly nodeIds: readonly number[];
 }
 
@@ -50,7 +51,7 @@ export type MasterResult =
   | { readonly type: 'askSplit'; readonly asked: AskedSplit }
   | { readonly type: 'setDuty' }
   | { readonly type: 'pauseScheduler' }
-  /** The first of the ids; the others follow it. */
+  /** The first of the ids; the others follow without gaps. */
   | { readonly type: 'allocateReplicas'; readonly first: number }
   | { readonly type: 'liftRevisions' }
   | { readonly type: 'changeSetting' };

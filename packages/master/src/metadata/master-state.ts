@@ -4,61 +4,61 @@ import { type ConfState, isMember, type LogPosition, membersOf } from '@remora/r
 import { type RangeImage, RangeRegistry } from '../ranges/range-registry.ts';
 import type { FirstRangePlan, MasterCommand, MasterResult } from './master-commands.ts';
 
-/** Settings that are not at their defaults, as they are written (admin/settings.ts). */
+/** Settings that differ from their defaults, as text (admin/settings.ts). */
 export interface SettingsImage {
-  /** Grows with every change; 0 as long as there was none. */
+  /** Grows with every change; 0 if there was none. */
   readonly version: number;
   readonly texts: ReadonlyMap<string, string>;
 }
 
 const FIRST_SETTINGS: SettingsImage = { version: 0, texts: new Map() };
 
-/** What a node is there for, unless it serves. */
+/** The duty of a node, unless it serves. */
 export interface DutyRecord {
   readonly nodeId: number;
   readonly duty: NodeDuty;
-  /** The end of a maintenance window, by the wall clock; 0 for every other duty. */
+  /** The end of a maintenance window, on the wall clock; 0 for every other duty. */
   readonly untilMs: number;
 }
 
 interface PauseRecord {
   readonly name: string;
-  /** By the wall clock. */
+  /** On the wall clock. */
   readonly untilMs: number;
 }
 
-/** Ids from `from` to before `to`. */
+/** Ids from `from` up to, but not including, `to`. */
 export interface IdGap {
   readonly from: number;
   readonly to: number;
 }
 
-/** What a checkpoint and a snapshot of the master hold. */
+/** The contents of a checkpoint and of a snapshot of the master. */
 export interface MasterImage extends RangeImage {
   readonly applied: LogPosition;
   readonly conf: ConfState;
   readonly nextNodeId: number;
   readonly nextRangeId: number;
   readonly nextReplicaId: number;
-  /** No revision above it was given out; 0 as long as none was asked for. */
+  /** No revision above it was allocated; 0 if none was requested. */
   readonly revisionBound: number;
   readonly settings: SettingsImage;
   readonly nodes: readonly NodeDescriptor[];
   readonly duties: readonly DutyRecord[];
   readonly pauses: readonly PauseRecord[];
-  /** Ids of nodes that may have been given out without being known (M10). */
+  /** Ids of nodes that may have been allocated without a record here (M10). */
   readonly forgottenNodes: readonly IdGap[];
   /** Nodes that have left the group of the masters (M11). */
   readonly formerMasters: readonly number[];
-  /** How many masters there should be: those that founded the cluster. */
+  /** The wanted number of masters: the number that founded the cluster. */
   readonly mastersWanted: number;
 }
 
-/** Ids below are for what exists before the master does: nodes of the initial cluster, replicas of its own group. */
+/** Lower ids belong to what exists before the master does: nodes of the initial cluster, replicas of its own group. */
 export const FIRST_ALLOCATED_NODE = 1_001;
 const FIRST_RANGE = 2;
 const FIRST_REPLICA = 1_001;
-/** M10. More than can be given out by masters of whose doings none that is left knows. */
+/** M10. More ids than the lost masters can have allocated without any survivor's knowledge. */
 const IDS_SKIPPED = 1_000_000;
 const REVISIONS_SKIPPED = 1_000_000_000_000;
 
@@ -101,7 +101,7 @@ export class MasterState {
     this.#mastersWanted = conf.voters.length;
   }
 
-  /** Of the group of the masters. */
+  /** The configuration of the masters' group. */
   get conf(): ConfState {
     return this.#conf;
   }
@@ -115,7 +115,7 @@ export class MasterState {
     return this.#mastersWanted;
   }
 
-  /** The masters are others now. (M11) */
+  /** The members of the masters' group have changed. (M11) */
   reconfigure(conf: ConfState): void {
     const left = membersOf(this.#conf).filter((nodeId) => !isMember(conf, nodeId));
     this.#formerMasters = [...this.#formerMasters, ...left];
@@ -134,12 +134,12 @@ export class MasterState {
     return this.#ranges.get(rangeId);
   }
 
-  /** Whether a range begins where people chose (range-registry.ts RR6). */
+  /** Whether a range begins where a person chose (range-registry.ts RR6). */
   beginsAtChosen(rangeId: number): boolean {
     return this.#ranges.isChosen(rangeId);
   }
 
-  /** Into which range one was merged; undefined when it lives, or was never heard of. */
+  /** The range into which a range was merged; undefined if it still exists, or is unknown. */
   mergedInto(rangeId: number): number | undefined {
     return this.#ranges.mergedInto(rangeId);
   }
@@ -148,12 +148,12 @@ export class MasterState {
     return this.#duties.get(nodeId) ?? { nodeId, duty: 'serving', untilMs: 0 };
   }
 
-  /** Schedulers that rest, and until when by the wall clock. */
+  /** Paused schedulers, each with the end of its pause on the wall clock. */
   get pauses(): ReadonlyMap<string, number> {
     return this.#pauses;
   }
 
-  /** The lowest one that was given out to nobody. */
+  /** The lowest replica id that was never allocated. */
   get nextReplicaId(): number {
     return this.#nextReplicaId;
   }
@@ -171,13 +171,13 @@ export class MasterState {
     return this.#nodes.get(nodeId);
   }
 
-  /** Who a node is, to those that it calls; undefined for one that is not registered. */
+  /** Returns a node's identity, for the nodes that it calls; undefined if it is not registered. */
   named(nodeId: number): { readonly incarnation: string; readonly removed: boolean } | undefined {
     const incarnation = this.#nodes.get(nodeId)?.incarnation;
     return incarnation === undefined ? undefined : { incarnation, removed: this.isRemoved(nodeId) };
   }
 
-  /** Of the nodes that were not removed. */
+  /** The incarnations of nodes that were not removed. */
   incarnations(): readonly (readonly [nodeId: number, incarnation: string])[] {
     const there = this.nodes().filter(({ nodeId }) => !this.isRemoved(nodeId));
     return there.map(({ nodeId, incarnation }) => [nodeId, incarnation]);
@@ -217,7 +217,7 @@ export class MasterState {
     }
   }
 
-  /** The error that registering would end in; undefined when it would succeed. */
+  /** The error with which a registration would end; undefined if it would succeed. */
   registrationConflict(descriptor: NodeDescriptor): ServiceError | undefined {
     const byId = descriptor.nodeId === 0 ? undefined : this.#nodes.get(descriptor.nodeId);
     const byData = this.nodes().find((node) => node.incarnation === descriptor.incarnation);
@@ -236,7 +236,7 @@ export class MasterState {
       );
     }
     if (byId === undefined && descriptor.nodeId >= FIRST_ALLOCATED_NODE && !this.#isForgotten(descriptor.nodeId)) {
-      // M1. Taking it would let the id be given to another node later.
+      // M1. If it were accepted, the id could be assigned to another node later.
       return new ServiceError('NODE_CONFLICT', `node id ${descriptor.nodeId} was never assigned in this cluster`);
     }
     const byName = this.nodes().find((node) => node.name === descriptor.name && !this.isRemoved(node.nodeId));
@@ -268,7 +268,7 @@ export class MasterState {
     return this.dutyOf(nodeId).duty === 'removed';
   }
 
-  /** M9: what a node is told that comes back. */
+  /** M9: the error for a removed node that comes back. */
   removedConflict(nodeId: number): ServiceError {
     return new ServiceError(
       'NODE_CONFLICT',
@@ -279,7 +279,7 @@ export class MasterState {
   #register(descriptor: NodeDescriptor): MasterResult {
     const conflict = this.registrationConflict(descriptor);
     if (conflict !== undefined) throw conflict;
-    // A repeated join of a node that never heard its id.
+    // A repeated join of a node that never received its id.
     const known = this.nodes().find((node) => node.incarnation === descriptor.incarnation);
     const nodeId = known?.nodeId ?? (descriptor.nodeId === 0 ? this.#nextNodeId++ : descriptor.nodeId);
     this.#nodes.set(nodeId, { ...descriptor, nodeId });
@@ -292,7 +292,7 @@ export class MasterState {
     return { type: 'bootstrapRange', rangeId };
   }
 
-  /** None of several counts revisions by itself (design §8). */
+  /** With several first ranges, none counts revisions by itself (design §8). */
   #bootstrapSeveral(plans: readonly FirstRangePlan[]): MasterResult {
     this.#checkNoRanges();
     for (const [i, plan] of plans.entries()) {
@@ -313,12 +313,12 @@ export class MasterState {
     return rangeId;
   }
 
-  /** What is news about a range, if anything (M6). */
+  /** Returns what a report changes about a range, if anything (M6). */
   newsOf(range: RangeDescriptor): 'members' | 'all' | undefined {
     return this.#ranges.newsOf(range);
   }
 
-  /** M1. Ids that did not come from here (the range was told by hand) are taken all the same. */
+  /** M1. Ids that were not allocated here (the range was registered manually) count as allocated all the same. */
   #takeIds({ rangeId, replicas }: RangeDescriptor): void {
     this.#nextRangeId = Math.max(this.#nextRangeId, rangeId + 1);
     for (const { replicaId } of replicas) this.#nextReplicaId = Math.max(this.#nextReplicaId, replicaId + 1);

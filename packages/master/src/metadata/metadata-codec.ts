@@ -1,5 +1,5 @@
 /**
- * Encoding of the masters' log entries and checkpoints. A program stops at a command of an unknown type; so new types
+ * Encoding of the masters' log entries and checkpoints. A program stops at a command of an unknown type, so new types
  * are written only once their feature is used.
  */
 import type { Bytes } from '@remora/base';
@@ -35,7 +35,7 @@ const PauseRecord = struct('pause', {
 const DESCRIPTOR = { descriptor: field(RangeDescriptor, 'The range.') };
 const NODE_IDS = field(list(uint), 'Nodes.');
 
-/** Each command travels as its tag and one field. */
+/** Each command is encoded as its tag and one field. */
 const Command = union('master command', 'type', {
   registerNode: variant(1, { descriptor: field(NodeDescriptor, 'The node.') }),
   bootstrapRange: variant(2, { nodeIds: NODE_IDS }),
@@ -81,7 +81,7 @@ function toCommand(stored: schema.Infer<typeof Command>): MasterCommand {
       return { ...stored, byHand: false };
     case 'askSplitByHand':
       return { ...stored, type: 'askSplit', byHand: true };
-    // The bytes of a log entry go with it, and first ranges are kept.
+    // The bytes of a log entry are released with it, but first ranges are kept.
     case 'bootstrapRanges':
       return { ...stored, ranges: stored.ranges.map(({ start, nodeIds }) => ({ start: Buffer.from(start), nodeIds })) };
     default:
@@ -93,7 +93,7 @@ function fromCommand(command: MasterCommand): schema.Infer<typeof Command> {
   return command.type === 'askSplit' && command.byHand ? { ...command, type: 'askSplitByHand' } : command;
 }
 
-/** Throw an `InvariantError` for anything else. */
+/** Both throw an `InvariantError` for anything else. */
 export const { encode: encodeMasterCommand, decode: decodeMasterCommand } = COMMAND_ROW;
 
 const RANGE_ID = field(uint, 'The range.');
@@ -108,9 +108,9 @@ const SettingsKind: schema.Kind<SettingsImage> = mapped(
 );
 
 /**
- * What came later is written once there is any of it: the bound of revisions (version 2), settings (3), duties, pauses,
- * splits and merges (4), gaps in the ids of nodes (5), ranges that begin where people chose (6), and masters that are
- * not those that founded the cluster (7).
+ * Fields of later versions are written only if they have a value: the bound of revisions (version 2), settings (3),
+ * duties, pauses, splits and merges (4), gaps in the ids of nodes (5), ranges that begin where a person chose (6), and
+ * masters that are not those that founded the cluster (7).
  */
 const Image = struct('state of the masters', {
   applied: field(

@@ -14,7 +14,7 @@ const MAGIC = Buffer.from(`remmast${String.fromCharCode(FORMAT)}`, 'latin1');
 const HEADER_BYTES = MAGIC.length + 8;
 const IMAGE_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What came is not the snapshot that was announced; nothing of it was used. */
+/** The received bytes are not the announced snapshot; none of them were used. */
 export class MasterSnapshotError extends Error {
   override readonly name = 'MasterSnapshotError';
 }
@@ -32,7 +32,7 @@ export function encodeMasterSnapshot(image: MasterImage): Buffer {
   return Buffer.concat([header, body]);
 }
 
-/** Collects the chunks; `install` is called with what they are once all of it is there and right. */
+/** Collects the chunks; calls `install` with the result once it is complete and correct. */
 export function receiveMasterSnapshot(
   meta: SnapshotMeta,
   install: (image: MasterImage) => Promise<void>,

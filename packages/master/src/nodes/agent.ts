@@ -16,19 +16,19 @@ import {
 import type { MasterFinder } from '../masters/master-finder.ts';
 
 export interface AgentDeps {
-  /** Shared with whoever else calls the master: what one of them learns serves all. */
+  /** Shared with all other callers of the masters on this node: what one of them learns serves all. */
   readonly finder: MasterFinder;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** What the next heartbeat says. */
+  /** The contents of the next heartbeat. */
   readonly report: () => Omit<NodeHeartbeat, 'nodeId' | 'incarnation'>;
   /** Ranges with a replica here that this view does not know, or whose membership or bounds have changed since. */
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']) => void;
   readonly onSplitPolicy: (policy: SplitPolicy) => void;
-  /** What the masters find wrong with the cluster. */
+  /** Receives the problems that the masters find in the cluster. */
   readonly onConditions: (conditions: readonly HealthCondition[]) => void;
   /** The cluster will never accept this node (wiped data, another cluster): the process should end. */
   readonly onRefused: (error: ServiceError) => void;
@@ -38,25 +38,27 @@ const CALL_TIMEOUT_MS = 1_000;
 const RETRY_MIN_MS = 40;
 const RETRY_MAX_MS = 250;
 const HEARTBEAT_MS = 1_000;
-/** At least so long apart, however often a heartbeat is hurried: strangers may be the reason. */
+/** The minimum distance of heartbeats, however often one is hurried: strangers may be the cause. */
 const HEARTBEAT_HURRIED_MS = 100;
-/** Until the cluster has a range with a leader, so that it comes up quickly. */
+/** The interval until the cluster has a range with a leader, so that it starts quickly. */
 const HEARTBEAT_STARTING_MS = 50;
-/** While the node has tasks: they take several steps, some of which wait for copies, or for other ranges. */
+/**
+ * The interval while the node has tasks: they take several steps, some of which wait for copies, or for other ranges.
+ */
 const HEARTBEAT_BUSY_MS = 250;
-/** While no master answers, it is said at this interval: the wait has no end, as the cluster may come up later. */
+/** The interval of log messages while no master answers: the wait is unlimited, because the cluster may start later. */
 const SILENCE_LOG_MS = 10_000;
 
-/** A node's client of the masters: joins, reports, and takes tasks and the view of the cluster from the answers. */
+/** A node's client of the masters: joins, reports, and receives tasks and the view of the cluster in the answers. */
 export class NodeAgent {
   readonly #deps: AgentDeps;
   #descriptor: NodeDescriptor;
   #view: ClusterView | undefined;
   #tries = 0;
-  /** The next heartbeat waits for its time. */
+  /** The next heartbeat waits for its regular time. */
   #resting = false;
   #beganMs = Number.NEGATIVE_INFINITY;
-  /** Since when no master has answered, and when that was said last. */
+  /** Since when no master has answered, and when that was last logged. */
   #silence: { readonly sinceMs: number; saidMs: number } | undefined;
   #joined = false;
   #timer: Timer | undefined;
@@ -101,7 +103,7 @@ export class NodeAgent {
     this.#timer?.cancel();
   }
 
-  /** There is something that only the masters can tell: the next heartbeat comes at once, or soon after the last. */
+  /** The node needs an answer from the masters: the next heartbeat is sent at once, or soon after the last. */
   hurry(): void {
     if (!this.#resting || this.#stopped) return;
     const sinceMs = this.#deps.clock.monotonicMs() - this.#beganMs;
@@ -151,7 +153,7 @@ export class NodeAgent {
     });
   }
 
-  /** What gets lost is told again after the next heartbeat. */
+  /** A lost report is repeated after the next heartbeat. */
   #tellChanges(view: ClusterView): void {
     for (const descriptor of this.#deps.changedSince(view)) {
       this.#deps.finder.channel().call(masterRangeChanged, descriptor, { timeoutMs: CALL_TIMEOUT_MS }, () => {});

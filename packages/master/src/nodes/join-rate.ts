@@ -2,12 +2,12 @@ import { ServiceError, TokenBucket } from '@remora/base';
 
 /** Registrations of strangers that are proposed and not answered. */
 const STRANGERS_JOINING_MAX = 20;
-/** More than any operator starts nodes; each costs a log entry on a disk of every master. */
+/** Faster than any operator starts nodes; each costs a log entry on the disk of every master. */
 const JOINS_OF_STRANGERS = { ratePerSecond: 20, burst: 40 };
 
 /**
- * How many registrations callers may cause that are not known as nodes (master-service.ts SV4). Anyone who reaches the
- * port may ask for one, under a new name each time or again and again with another address.
+ * Limits the registrations by callers that are not known as nodes (master-service.ts SV4). Anyone who reaches the port
+ * may request one, under a new name each time or repeatedly with another address.
  */
 export class JoinRate {
   readonly #bucket: TokenBucket;
@@ -17,7 +17,7 @@ export class JoinRate {
     this.#bucket = new TokenBucket(JOINS_OF_STRANGERS, nowMs);
   }
 
-  /** Counts a registration, until `ended`; returns why it may not be proposed now. */
+  /** Counts a registration until `ended`; returns why it may not be proposed now. */
   begin(nowMs: number): ServiceError | undefined {
     if (this.#underWay >= STRANGERS_JOINING_MAX) {
       return tooMany(`${STRANGERS_JOINING_MAX} new nodes are already being registered`);

@@ -6,13 +6,13 @@ interface Heard {
   readonly heartbeat: NodeHeartbeat;
 }
 
-/** How long a node may be silent until it is shown as something else. */
+/** How long a node may be silent before its state changes. */
 export interface SilenceLimits {
   readonly suspectAfter: number;
   readonly downAfter: number;
 }
 
-/** Nothing is heard for so long only by one that stands still: it looks many times in that time (`looked`). */
+/** Only a process that stood still gets no call of `looked` for this long: it is called many times in that time. */
 const STOOD_STILL_MS = 1_000;
 
 /**
@@ -27,14 +27,14 @@ export class NodeReports {
   #sinceMs = 0;
   #lookedMs = 0;
 
-  /** Another leader, or another term of the same: whoever says nothing is silent from now on. */
+  /** Another leader, or another term of the same one: nodes that have not reported are silent from now on. */
   termBegan(nowMs: number): void {
     this.#heard.clear();
     this.#sinceMs = nowMs;
     this.#lookedMs = nowMs;
   }
 
-  /** NR1. To be called several times a second. */
+  /** NR1. Must be called several times a second. */
   looked(nowMs: number): void {
     const passedMs = nowMs - this.#lookedMs;
     this.#lookedMs = nowMs;
@@ -50,7 +50,7 @@ export class NodeReports {
     this.#heard.set(heartbeat.nodeId, { atMs: nowMs, heartbeat });
   }
 
-  /** For how long this leader has been one. */
+  /** For how long this master has been the leader. */
   leadingMs(nowMs: number): number {
     return nowMs - this.#sinceMs;
   }
@@ -72,12 +72,12 @@ export class NodeReports {
     return heard === undefined || silentMs > suspectAfter ? 'suspect' : 'up';
   }
 
-  /** Whether nothing was heard of it for long enough to say so: a new leader cannot say it of anybody. */
+  /** Whether the node was silent for long enough to report it: a new leader cannot know that of any node. */
   isSilent(nodeId: number, nowMs: number, { suspectAfter }: SilenceLimits): boolean {
     return nowMs - (this.#heard.get(nodeId)?.atMs ?? this.#sinceMs) > suspectAfter;
   }
 
-  /** Who leads each range, as far as known: of several that say so, the one of the newest term. */
+  /** The leader of each range, as far as known: if several claim it, the one with the newest term. */
   leaders(): readonly (readonly [rangeId: number, nodeId: number])[] {
     const leaders = new Map<number, { readonly node: number; readonly term: number }>();
     for (const [node, { heartbeat }] of this.#heard) {

@@ -11,11 +11,11 @@ export interface StrikeOffDeps {
 }
 
 /**
- * Permanently dead nodes are removed, whatever ranges lose by it: that loss has already happened. From then on none of
- * them is accepted again (master-state.ts M9). The removal is idempotent, also when it is requested concurrently.
+ * Removes permanently dead nodes, whatever ranges lose by it: that loss has already happened. From then on none of them
+ * is accepted again (master-state.ts M9). The removal is idempotent, also when it is requested concurrently.
  *
- * It is refused while one of the nodes may be alive: if it was heard a moment ago, or if this leader of the masters is
- * too new to have heard from it. Often the masters have just elected a leader when nodes are removed.
+ * The removal is refused while one of the nodes may be alive: it was heard a moment ago, or this leader of the masters
+ * is too new to have heard from it. Often the masters have just elected a leader when nodes are removed.
  */
 export function strikeOff(nodeIds: readonly number[], deps: StrikeOffDeps, done: Done<undefined>): void {
   const { state, isSilent, propose } = deps;

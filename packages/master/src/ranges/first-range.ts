@@ -8,22 +8,24 @@ export interface FirstRangeDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly state: MasterState;
-  /** Nodes that it gets a replica on. */
+  /** The number of nodes that get a replica of it. */
   readonly replicas: number;
-  /** Where others begin: routing keys, in order. None: it is the only one. */
+  /** The routing keys at which further ranges begin, in order. None: it is the only range. */
   readonly borders: readonly Bytes[];
   readonly isUp: (nodeId: number) => boolean;
   readonly propose: (command: MasterCommand, done: CommandDone) => void;
 }
 
-/** How long several ranges wait for all founding nodes: spread over them at once, they need not be moved later. */
+/**
+ * How long several ranges wait for all founding nodes: if they are spread over them at once, they need not move later.
+ */
 const FOUNDERS_WAIT_MS = 5_000;
 
 /** Creates the first range or ranges once enough nodes that store data are up. */
 export class FirstRange {
   readonly #deps: FirstRangeDeps;
   #creating = false;
-  /** Since when there are enough nodes for one range. */
+  /** Since when there have been enough nodes for one range. */
   #enoughSinceMs: number | undefined;
 
   constructor(deps: FirstRangeDeps) {
@@ -40,7 +42,7 @@ export class FirstRange {
     this.#enoughSinceMs ??= nowMs;
     if (nowMs - this.#enoughSinceMs < FOUNDERS_WAIT_MS && this.#isFounderMissing()) return;
     const starts = [EMPTY_BYTES, ...borders];
-    // The first of its nodes mostly leads a range.
+    // The first of its nodes usually leads a range.
     const ranges = starts.map((start, i) => ({ start, nodeIds: rotated(up, i).slice(0, replicas) }));
     this.#create({ type: 'bootstrapRanges', ranges });
   }

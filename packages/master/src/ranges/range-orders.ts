@@ -1,7 +1,7 @@
 import type { Logger } from '@remora/base';
 import type { OrderResult, RangeDescriptor, RangeInstruction, RangeOrder, RangeReport } from '@remora/protocol';
 
-/** What a leader's report says about its range, with the descriptor that it is based on. */
+/** A leader's report about its range, with the descriptor that it is based on. */
 export interface ReportedRange {
   readonly descriptor: RangeDescriptor;
   readonly report: RangeReport;
@@ -9,13 +9,16 @@ export interface ReportedRange {
 
 /** Decides what the leaders of ranges do. */
 export interface RangeDirector {
-  /** Called with each report of a leader whose membership the master knows; the answer goes back to it at once. */
+  /**
+   * Called with each report of a leader whose membership the master knows; the instruction is returned to the leader at
+   * once.
+   */
   reported(range: ReportedRange): RangeInstruction | undefined;
-  /** How the last instruction to a range came out there. */
+  /** The result of the last instruction to a range. */
   ended(rangeId: number, instruction: RangeInstruction, result: OrderResult): void;
 }
 
-/** More are not given in one term: ids of different terms differ. */
+/** The maximum number of orders in one term: ids of different terms differ. */
 const ORDERS_PER_TERM_MAX = 1_000_000_000;
 
 interface Given {
@@ -35,7 +38,7 @@ export class RangeOrders {
   readonly #logger: Logger;
   #director: RangeDirector | undefined;
   #nextId = 1;
-  /** Given and not answered, by order id; of each range the last one. */
+  /** Unanswered orders by id; the last one of each range. */
   readonly #given = new Map<number, Given>();
   readonly #lastId = new Map<number, number>();
 
@@ -43,7 +46,7 @@ export class RangeOrders {
     this.#logger = logger;
   }
 
-  /** From now on this one decides. Without one, ranges stay as they are. */
+  /** Sets the director from now on. Without one, ranges stay as they are. */
   directBy(director: RangeDirector): void {
     this.#director = director;
   }
@@ -66,7 +69,7 @@ export class RangeOrders {
 
   ended(result: OrderResult): void {
     const given = this.#given.get(result.orderId);
-    if (given === undefined) return; // of an earlier leader of the masters, or repeated since
+    if (given === undefined) return; // the order came from an earlier leader of the masters, or was repeated since
     this.#given.delete(result.orderId);
     const { rangeId, instruction } = given;
     if (this.#lastId.get(rangeId) === result.orderId) this.#lastId.delete(rangeId);
@@ -77,9 +80,7 @@ export class RangeOrders {
     this.#director?.ended(rangeId, instruction, result);
   }
 
-  /**
-   * Another term of the masters: what was given in an earlier one, by whom ever, has ids that are not known any more.
-   */
+  /** A new term of the masters: the ids of orders from earlier terms, of any leader, are not known any more. */
   termBegan(term: number): void {
     this.#nextId = term * ORDERS_PER_TERM_MAX + 1;
     this.#given.clear();

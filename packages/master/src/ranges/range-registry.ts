@@ -21,44 +21,44 @@
 import { compareBytes, equalBytes, ServiceError, type Span, spanContains } from '@remora/base';
 import { type Epoch, type RangeDescriptor, type ReplicaDescriptor, staleEpoch } from '@remora/protocol';
 
-/** Ids that were given out for a split. */
+/** Ids that were allocated for a split. */
 export interface AskedSplit {
   readonly rangeId: number;
-  /** Of the range, when it asked. */
+  /** The epoch of the range when it asked. */
   readonly epoch: Epoch;
   readonly childId: number;
-  /** Of the child: where the range's replicas were, and as what. */
+  /** The child's replicas: on the nodes of the range's replicas, in the same roles. */
   readonly replicas: readonly ReplicaDescriptor[];
 }
 
 /** A range that was merged away. */
 export interface EndedRange {
   readonly rangeId: number;
-  /** The range that has its first key, by which its end came to be known. */
+  /** The range that has its first key, which proved that it had ended. */
   readonly into: number;
 }
 
-/** Of ranges that were merged away so many are remembered. */
+/** The number of merged ranges that are remembered. */
 export const ENDED_MAX = 1_000;
 
 export interface RangeImage {
   readonly ranges: readonly RangeDescriptor[];
   readonly asked: readonly AskedSplit[];
   readonly ended: readonly EndedRange[];
-  /** Ranges that begin where people chose (RR6). */
+  /** Ranges that begin where a person chose (RR6). */
   readonly chosen: readonly number[];
 }
 
-/** Where new ids come from. */
+/** Allocates new ids. */
 export interface IdSource {
   rangeId(): number;
-  /** The first of so many. */
+  /** Returns the first of `count` ids. */
   replicaIds(count: number): number;
 }
 
 export class RangeRegistry {
   readonly #ranges = new Map<number, RangeDescriptor>();
-  /** By the range that asked, until it is known to be cut. */
+  /** By the range that asked, until it is known to be split. */
   readonly #asked = new Map<number, AskedSplit>();
   readonly #ended = new Map<number, EndedRange>();
   /** RR6. */
@@ -76,13 +76,14 @@ export class RangeRegistry {
     return this.#ranges.size;
   }
 
-  /** Into which range one was merged; undefined when it lives, or was never heard of. */
+  /** The range into which a range was merged; undefined if it still exists, or is unknown. */
   mergedInto(rangeId: number): number | undefined {
     return this.#ended.get(rangeId)?.into;
   }
 
   /**
-   * What is new about a range: its members, or all of it. Undefined when nothing is, or when it has ended (RR3).
+   * What a report changes about a range: its members, or everything. Undefined if nothing, or if the range has ended
+   * (RR3).
    */
   newsOf(range: RangeDescriptor): 'members' | 'all' | undefined {
     const known = this.#ranges.get(range.rangeId);
@@ -92,7 +93,7 @@ export class RangeRegistry {
     return later ? 'members' : undefined;
   }
 
-  /** RR1: of the members alone. */
+  /** RR1: changes only the members. */
   changeMembers({ rangeId, epoch, replicas }: RangeDescriptor): void {
     const known = this.#ranges.get(rangeId);
     if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `unknown range ${rangeId}`);
@@ -116,7 +117,7 @@ export class RangeRegistry {
     }
   }
 
-  /** RR6: whether the range begins where people chose. */
+  /** RR6: whether the range begins where a person chose. */
   isChosen(rangeId: number): boolean {
     return this.#chosen.has(rangeId);
   }
@@ -126,7 +127,7 @@ export class RangeRegistry {
     this.#chosen.add(rangeId);
   }
 
-  /** RR5. Throws `RANGE_NOT_FOUND` for what has ended, `STALE_EPOCH` when a later epoch is known. */
+  /** RR5. Throws `RANGE_NOT_FOUND` for an ended range, `STALE_EPOCH` if a later epoch is known. */
   askSplit(range: RangeDescriptor, ids: IdSource): AskedSplit {
     this.describe(range);
     const { rangeId, epoch, replicas } = range;
@@ -135,7 +136,7 @@ export class RangeRegistry {
     if (!isSameEpoch(known.epoch, epoch)) throw staleEpoch([known]);
     const before = this.#asked.get(rangeId);
     if (before !== undefined && isSameEpoch(before.epoch, epoch)) return before;
-    // Of another epoch: that child never comes to be, unless it is there.
+    // The child of another epoch will never exist, unless it does already.
     if (before !== undefined && !this.#ranges.has(before.childId)) this.#chosen.delete(before.childId);
     const [childId, first] = [ids.rangeId(), ids.replicaIds(replicas.length)];
     const asked: AskedSplit = {
@@ -166,7 +167,7 @@ export class RangeRegistry {
     for (const rangeId of chosen) this.#chosen.add(rangeId);
   }
 
-  /** RR5: between the range as it was and as it is lies the child, unless more has happened since. */
+  /** RR5: the child lies between the range's old and new bounds, unless more has happened since. */
   #adoptChild(before: RangeDescriptor, now: RangeDescriptor): void {
     const asked = this.#asked.get(now.rangeId);
     this.#asked.delete(now.rangeId);
@@ -178,7 +179,7 @@ export class RangeRegistry {
     this.describe({ rangeId, start: now.end, end: before.end, epoch, replicas, revisionSource: now.revisionSource });
   }
 
-  /** RR3: the range of a later version that has the first key of this one. */
+  /** RR3: returns the range of a later version that has the first key of this one. */
   #laterOwner(range: RangeDescriptor): number | undefined {
     return this.all().find((other) => other.rangeId !== range.rangeId && hasLater(other, range))?.rangeId;
   }
@@ -204,7 +205,7 @@ export class RangeRegistry {
   }
 }
 
-/** RR2, RR3: whether `owner` has the first key of the other one, by a later version. */
+/** RR2, RR3: whether `owner` has the first key of the other range, with a later version. */
 function hasLater(owner: RangeDescriptor, other: RangeDescriptor): boolean {
   return owner.epoch.version > other.epoch.version && spanContains(owner, other.start);
 }

@@ -1,11 +1,13 @@
 import type { ServiceError } from '@remora/base';
 
-/** Ids that are drawn from the log at a time: what is at hand when the leader changes is lost, and there are plenty. */
+/**
+ * Ids that are drawn from the log at a time: the unused ones are lost when the leader changes, and there are plenty.
+ */
 const DRAWN_AT_A_TIME = 16;
-/** With fewer at hand more are drawn. */
+/** Below this reserve more are drawn. */
 const LOW = 8;
 
-/** Draws ids that are given to nobody else; answers with the first of them. */
+/** Draws ids that are never allocated otherwise; answers with the first of them. */
 export type DrawIds = (
   count: number,
   done: (error: ServiceError | undefined, first: number | undefined) => void,
@@ -22,7 +24,7 @@ export type DrawIds = (
  */
 export class ReplicaIds {
   readonly #draw: DrawIds;
-  /** The lowest id that was given out to nobody. */
+  /** The lowest id that was never allocated. */
   readonly #unused: () => number;
   #free: number[] = [];
   #drawing = false;
@@ -33,7 +35,7 @@ export class ReplicaIds {
     this.#unused = unused;
   }
 
-  /** Undefined while none is at hand: one will be soon, if this master leads. */
+  /** Undefined while none is in reserve: one will be soon, if this master leads. */
   next(): number | undefined {
     if (this.#end !== this.#unused()) this.#free = []; // RI2
     const id = this.#free.shift();
@@ -41,14 +43,14 @@ export class ReplicaIds {
     return id;
   }
 
-  /** What was drawn before belongs to another term. */
+  /** Ids drawn before belong to another term. */
   termBegan(term: number): void {
     this.#term = term;
     this.#free = [];
     this.#drawing = false;
   }
 
-  /** Behind the last one at hand; 0 while there is none. */
+  /** The id after the last one in reserve; 0 if there is none. */
   get #end(): number {
     const last = this.#free.at(-1);
     return last === undefined ? 0 : last + 1;

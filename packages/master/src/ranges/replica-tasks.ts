@@ -6,14 +6,15 @@ import type { MasterState } from '../metadata/master-state.ts';
  *
  * RT1. A node that holds another replica of a range than the one it should hold is still asked to create the latter.
  *      The node removes the other one first, or knows better.
- * RT2. A replica is told to go only on the basis of a `confVersion` above its own (design §5 ▸), because a master that
- *      lags does not know of a replica that has just joined. The replica need not ask: ids are never assigned twice,
- *      and a removed replica has no vote (membership.ts M3). Until it is gone, its node can hold no other range that
- *      shares keys with it.
- * RT3. A replica of a range that was merged away is told to go whatever its version, because the range never returns.
- *      But it is told only when it hears no leader and asks, because a split in progress may be about to give its node
- *      a replica of the range that now has its keys. And it is not told while its node holds a replica of the range
- *      that took over its keys: that replica still has to take them over from it, and could not continue without them.
+ * RT2. A node is told to remove a replica only on the basis of a `confVersion` above its own (design §5 ▸), because a
+ *      master that lags does not know of a replica that has just joined. The replica need not ask: ids are never
+ *      assigned twice, and a removed replica has no vote (membership.ts M3). Until it is gone, its node can hold no
+ *      other range that shares keys with it.
+ * RT3. The replica of a range that was merged away is removed whatever its version, because the range never returns.
+ *      But it is removed only when it hears no leader and asks, because a split in progress may be about to give its
+ *      node a replica of the range that now has its keys. And it is not removed while its node holds a replica of the
+ *      range that took over its keys: that replica still has to take them over from it, and could not continue without
+ *      them.
  */
 export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbeat): readonly NodeTask[] {
   const present = new Set(ranges.map(({ replicaId }) => replicaId));
@@ -33,7 +34,7 @@ export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbe
   return tasks;
 }
 
-/** The version of the membership as of which a replica does not belong; undefined when it may. */
+/** The version of the membership in which a replica is missing; undefined if it may belong. */
 function removedAt(state: MasterState, report: RangeReport, held: ReadonlySet<number>): number | undefined {
   const range = state.range(report.rangeId);
   if (range === undefined) {
@@ -47,7 +48,7 @@ export function wasRemoved({ epoch, replicas }: RangeDescriptor, report: RangeRe
   return epoch.confVersion > report.epoch.confVersion && replicas.every((r) => r.replicaId !== report.replicaId);
 }
 
-/** RT3. Whoever has the keys may have been merged away in turn. */
+/** RT3. The range that has the keys may itself have been merged away. */
 function isOrphan(state: MasterState, rangeId: number, held: ReadonlySet<number>): boolean {
   let owner = state.mergedInto(rangeId);
   if (owner === undefined) return false;

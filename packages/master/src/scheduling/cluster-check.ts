@@ -3,20 +3,21 @@ import { type Bytes, compareBytes } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
 
 /**
- * A span of keys that no range has, or two; an empty `end` is unbounded. While a split is being reported it may pass.
+ * A span of keys without a range, or with two; an empty `end` is unbounded. It may be temporary while a split is being
+ * reported.
  */
 export interface CoverageFault {
   readonly type: 'hole' | 'overlap';
   readonly start: Bytes;
   readonly end: Bytes;
-  /** The ranges beside it, or those that overlap. */
+  /** The adjacent ranges, or those that overlap. */
   readonly rangeIds: readonly number[];
 }
 
-/** Of ranges in the order in which they begin. */
+/** `ranges` are in the order of their first keys. */
 export function coverageFaults(ranges: Iterable<RangeDescriptor>): readonly CoverageFault[] {
   const faults: CoverageFault[] = [];
-  // Of what was covered so far, by the range that reaches furthest; at first nothing was.
+  // The end of the covered keys so far, and the range that reaches furthest; initially nothing is covered.
   let reach: { readonly end: Bytes; readonly rangeId: number | undefined } | undefined;
   for (const { rangeId, start, end } of ranges) {
     const order = reach === undefined ? Math.sign(start.length) : compareToEnd(start, reach.end);
@@ -34,7 +35,7 @@ export function coverageFaults(ranges: Iterable<RangeDescriptor>): readonly Cove
   return faults;
 }
 
-/** Where a key lies, seen from the end of a span. */
+/** Compares a key with the end of a span. */
 function compareToEnd(key: Bytes, end: Bytes): number {
   return end.length === 0 ? -1 : compareBytes(key, end);
 }

@@ -11,35 +11,35 @@ import type { NodeDuty, RangeDescriptor, ReplicaDescriptor } from '@remora/proto
 
 export type { NodeDuty };
 
-/** Whether a node's heartbeats come. */
+/** Whether a node's heartbeats arrive. */
 export type Liveness = 'up' | 'suspect' | 'down';
 
 export interface NodeInfo {
   readonly nodeId: number;
   readonly liveness: Liveness;
-  /** Since when `liveness` is what it is, on the master's monotonic clock. */
+  /** Since when `liveness` has its value, on the master's monotonic clock. */
   readonly livenessSinceMs: number;
   readonly duty: NodeDuty;
-  /** Until when silence is planned; of nodes in maintenance only. */
+  /** The end of planned silence; only for nodes in maintenance. */
   readonly maintenanceUntilMs?: number;
-  /** Where it stands, by the name of the level: `{ zone: 'a', rack: 'a3' }`. */
+  /** Its location, by level: `{ zone: 'a', rack: 'a3' }`. */
   readonly labels: Readonly<Record<string, string>>;
   readonly capacityBytes: number;
   readonly availableBytes: number;
 }
 
-/** How far a replica is, as its leader sees it. */
+/** The progress of a replica, as its leader reports it. */
 export interface ReplicaProgress {
   readonly replicaId: number;
-  /** It answers, and lags so little that it may become a voter, or lead. */
+  /** The replica answers, and lags so little that it may become a voter, or lead. */
   readonly caughtUp: boolean;
-  /** Since when the leader has heard nothing of it, on the master's monotonic clock; undefined while it answers. */
+  /** Since when the leader has not heard from it, on the master's monotonic clock; undefined while it answers. */
   readonly silentSinceMs?: number | undefined;
 }
 
 export interface RangeInfo {
   readonly descriptor: RangeDescriptor;
-  /** The node that leads it; undefined while none is known. */
+  /** The leading node; undefined while none is known. */
   readonly leader: number | undefined;
   readonly term: number;
   readonly progress: readonly ReplicaProgress[];
@@ -52,9 +52,9 @@ export interface RangeInfo {
   readonly writesPerS: number;
   readonly readBytesPerS: number;
   readonly writeBytesPerS: number;
-  /** Whether it begins where people chose (range-registry.ts RR6). */
+  /** Whether the range begins where a person chose (range-registry.ts RR6). */
   readonly chosen: boolean;
-  /** What its leader says of its size, for people; absent or empty: nothing. */
+  /** The leader's remark about the range's size, for people; absent or empty: none. */
   readonly sizeRemark?: string;
 }
 
@@ -68,7 +68,7 @@ export interface NodeTotals {
   readonly bytes: number;
   /** Reads and writes of the ranges that it leads. */
   readonly leaderLoad: number;
-  /** Writes of all its replicas, and of the reads the share that each replica would have if all led in turn. */
+  /** Writes of all its replicas, plus the share of the reads that each replica would have if all led in turn. */
   readonly replicaLoad: number;
 }
 
@@ -119,7 +119,7 @@ class NodeRecord implements NodeView {
   }
 }
 
-/** Read-only to checkers and schedulers; whoever hears the nodes writes it. */
+/** Read-only for checkers and schedulers; the receiver of node reports writes it. */
 export type ClusterView = Pick<
   ClusterModel,
   'node' | 'nodes' | 'range' | 'ranges' | 'rangeCount' | 'idsInKeyOrder' | 'neighbour'
@@ -128,7 +128,7 @@ export type ClusterView = Pick<
 export class ClusterModel {
   readonly #nodes = new Map<number, NodeRecord>();
   readonly #ranges = new Map<number, RangeInfo>();
-  /** Of nodes that ranges name and that are not known (yet). */
+  /** Nodes that ranges name and that are not known (yet). */
   readonly #unknown = new Map<number, NodeRecord>();
   #inKeyOrder: readonly number[] | undefined;
   readonly #positions = new Map<number, number>();
@@ -145,7 +145,7 @@ export class ClusterModel {
     this.#nodes.set(info.nodeId, record);
   }
 
-  /** Returns whether the report was taken (C2). */
+  /** Returns whether the report was accepted (C2). */
   setRange(info: RangeInfo): boolean {
     const { rangeId } = info.descriptor;
     const known = this.#ranges.get(rangeId);
@@ -186,7 +186,7 @@ export class ClusterModel {
     return this.#ranges.size;
   }
 
-  /** Ids of all ranges by start key; sorted anew after spans have changed. */
+  /** Ids of all ranges by start key; sorted again after spans have changed. */
   idsInKeyOrder(): readonly number[] {
     if (this.#inKeyOrder !== undefined) return this.#inKeyOrder;
     const sorted = [...this.#ranges.values()].sort(
@@ -198,7 +198,7 @@ export class ClusterModel {
     return this.#inKeyOrder;
   }
 
-  /** The range that begins where this one ends; undefined for the last one, and at a hole. */
+  /** The range that begins where this one ends; undefined for the last one, and before a gap. */
   neighbour(rangeId: number): RangeInfo | undefined {
     const ids = this.idsInKeyOrder();
     const range = this.#ranges.get(rangeId);
@@ -243,7 +243,7 @@ const UNKNOWN_NODE: NodeInfo = {
   availableBytes: 0,
 };
 
-/** C2. Epochs first: the leader of a later term may not have applied yet what an earlier one has. */
+/** C2. Compares epochs first: the leader of a later term may not have applied yet what an earlier leader has. */
 function isOlder(report: RangeInfo, known: RangeInfo): boolean {
   const [now, before] = [report.descriptor.epoch, known.descriptor.epoch];
   if (now.version !== before.version) return now.version < before.version;
@@ -274,7 +274,7 @@ export function progressOn(range: RangeInfo, nodeId: number): ReplicaProgress | 
   return range.progress.find((progress) => progress.replicaId === replicaId);
 }
 
-/** Whether the replica there answers its leader, on a node that is heard. */
+/** Whether the replica there answers its leader, and its node is heard. */
 export function isLive(model: ClusterView, range: RangeInfo, nodeId: number): boolean {
   const info = model.node(nodeId)?.info;
   if (info === undefined || info.liveness === 'down' || info.duty === 'removed') return false;

@@ -21,9 +21,9 @@ import { type Instruction, stepTimeoutMs } from './step.ts';
 export interface ControllerDeps {
   readonly model: ClusterView;
   readonly settings: () => Settings;
-  /** A replica id that was never given before; undefined when none is at hand yet. */
+  /** Returns a new replica id; undefined while none is available. */
   readonly nextReplicaId: () => number | undefined;
-  /** Ids of operators go on from here: those of different leaders of the masters differ. */
+  /** The first operator id: the ids of different leaders of the masters differ. */
   readonly firstOperatorId: number;
 }
 
@@ -38,14 +38,14 @@ interface Running {
 /** Operators that were admitted together (K2). */
 interface Group {
   readonly members: Set<Running>;
-  /** Those that have copied what they need. */
+  /** Operators that have copied their data. */
   readonly ready: Set<Running>;
 }
 
 /** How long an operator may wait for its range's first heartbeat. */
 const START_TIMEOUT_MS = 60_000;
 const HISTORY_MAX = 1_000;
-/** Refusals of one step, after which its operator has failed. */
+/** After this many refusals of one step, its operator has failed. */
 const REFUSALS_MAX = 5;
 
 export class Controller {
@@ -80,7 +80,7 @@ export class Controller {
     return { admitted: plans.map((plan, i) => this.#add(plan, influences[i], group, nowMs)) };
   }
 
-  /** Called when a range has reported: what its leader is to do now. */
+  /** Called when a range has reported: returns the current instruction for its leader. */
   dispatch(rangeId: number, nowMs: number): Instruction | undefined {
     const running = this.#running.get(rangeId);
     const range = this.#deps.model.range(rangeId);
@@ -109,20 +109,21 @@ export class Controller {
   }
 
   /**
-   * The range's leader did not do what it was told. Once may be for the moment; what is refused again and again fails.
+   * The range's leader did not carry out its instruction. One refusal may be temporary; repeated refusals end the
+   * operator.
    */
   refused(rangeId: number, reason: string, nowMs: number): void {
     const operator = this.#running.get(rangeId)?.operator;
     if (operator?.status === 'started' && operator.refuse(reason) >= REFUSALS_MAX) this.failed(rangeId, reason, nowMs);
   }
 
-  /** The range's leader is at what it was told, or has done it: what it waits for, if anything. */
+  /** The range's leader is carrying out its instruction, or has done so: records what it waits for, if anything. */
   noted(rangeId: number, waitsFor: string): void {
     const operator = this.#running.get(rangeId)?.operator;
     if (operator?.status === 'started') operator.note(waitsFor);
   }
 
-  /** What the operator of a range wants cannot be done. */
+  /** The operator's change of a range is impossible. */
   failed(rangeId: number, reason: string, nowMs: number): void {
     const running = this.#running.get(rangeId);
     if (running === undefined) return;
@@ -130,7 +131,7 @@ export class Controller {
     else this.#end(running, 'failed', reason, nowMs);
   }
 
-  /** Ends an operator; what its steps have done stays. Returns whether there was one. */
+  /** Ends an operator; the effects of its completed steps stay. Returns whether there was one. */
   cancel(operatorId: number, reason: string, nowMs: number): boolean {
     for (const running of this.#running.values()) {
       if (running.operator.operatorId !== operatorId) continue;
@@ -140,7 +141,7 @@ export class Controller {
     return false;
   }
 
-  /** Ends what took too long, and what has lost its range. */
+  /** Ends operators that took too long, or that lost their range. */
   tick(nowMs: number): void {
     for (const running of [...this.#running.values()]) {
       if (running.operator.ended) continue;
@@ -164,29 +165,29 @@ export class Controller {
     return this.#running.has(rangeId);
   }
 
-  /** Operators under way, oldest first. */
+  /** Running operators, oldest first. */
   active(): readonly OperatorRecord[] {
     const all = new Set([...this.#running.values()].map(({ operator }) => operator));
     return [...all].map((operator) => operator.record()).sort((a, b) => a.operatorId - b.operatorId);
   }
 
-  /** What is under way, for one who only plays through what could be begun beside it. */
+  /** The running operators, for a dry run of what could begin beside them. */
   inFlight(): { readonly rangeIds: ReadonlySet<number>; readonly influences: readonly OperatorInfluence[] } {
     const influences = [...new Set(this.#running.values())].map(({ influence }) => influence);
     return { rangeIds: new Set(this.#running.keys()), influences };
   }
 
-  /** Those that ended, newest first. */
+  /** Ended operators, newest first. */
   history(max = HISTORY_MAX): readonly OperatorRecord[] {
     return this.#history.slice(-max).reverse();
   }
 
-  /** What a node will carry when all that is under way is done. */
+  /** What a node will carry when all running operators are done. */
   expected(nodeId: number): NodeTotals {
     return addTotals(this.#deps.model.node(nodeId)?.totals ?? NO_TOTALS, this.influenceSum.changes(nodeId));
   }
 
-  /** Why a plan cannot be admitted for its range; undefined when it can. */
+  /** Why a plan cannot be admitted for its range; undefined if it can. */
   #conflict(plan: Plan, nowMs: number): string | undefined {
     const range = this.#deps.model.range(plan.rangeId);
     if (range === undefined) return `unknown range ${plan.rangeId}`;
@@ -238,7 +239,7 @@ export class Controller {
     if (this.#history.length > 2 * HISTORY_MAX) this.#history.splice(0, HISTORY_MAX); // K4
   }
 
-  /** K2: once all were ready, each goes its way. */
+  /** K2: once all were ready, each continues on its own. */
   #endGroup(ended: Running, status: OperatorStatus, nowMs: number): void {
     const { members, ready } = ended.group;
     if (status === 'success') ready.add(ended);
@@ -249,7 +250,7 @@ export class Controller {
     }
   }
 
-  /** What is left to do weighs less. */
+  /** Updates the influence of an operator: the remaining work is less. */
   #weighAnew(running: Running): void {
     const range = this.#deps.model.range(running.operator.rangeId);
     assert(range !== undefined, 'an operator that advances has a range');

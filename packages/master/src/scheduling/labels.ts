@@ -3,14 +3,12 @@ import type { ClusterView } from './cluster-model.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
-/**
- * One pair that shares a level weighs more than all pairs that share only the level above: ranges have few replicas.
- */
+/** One pair that shares a level costs more than all pairs that share only the level above: ranges have few replicas. */
 const LEVEL_FACTOR = 64;
 
 /**
- * How badly a set of nodes is isolated, 0 for as well as can be: each pair costs by the narrowest level that it shares.
- * `levels` go from wide to narrow. A level for which a node has no label is not known to differ.
+ * The isolation cost of a set of nodes, 0 for the best isolation: each pair costs by the narrowest level that it
+ * shares. `levels` go from wide to narrow. If a node has no label for a level, it counts as sharing it.
  */
 export function isolationCost(model: ClusterView, nodeIds: readonly number[], levels: readonly string[]): number {
   let cost = 0;
@@ -21,7 +19,7 @@ export function isolationCost(model: ClusterView, nodeIds: readonly number[], le
   return cost;
 }
 
-/** What a node would add to the cost of a set that it is not in. */
+/** The cost that a node would add to a set that it is not in. */
 export function costOfJoining(
   model: ClusterView,
   nodeId: number,

@@ -20,19 +20,19 @@ export function isBalancing(kind: OperatorKind): boolean {
 }
 
 /**
- * Whether work of this kind leaves a range alone that was moved lately: it might undo what is good. A merge has waited
- * for its quiet time, and comes right after what brought the two together.
+ * Whether operators of this kind leave a recently moved range alone, because they might undo an improvement. A merge
+ * has waited for its quiet time, and follows directly after the move that brought the two ranges together.
  */
 export function respectsRest(kind: OperatorKind): boolean {
   return kind !== 'scatter' && kind !== 'merge' && isBalancing(kind);
 }
 
-/** Replicas of one kind of work that a node may receive or send. */
+/** The number of replicas that a node may receive or send at a time for one kind of work. */
 function placesFor(kind: OperatorKind, max: number): number {
   return isBalancing(kind) ? Math.max(1, max - 1) : max;
 }
 
-/** Why these may not be added to what is under way; undefined when they may. */
+/** Why these plans may not be added to the running operators; undefined if they may. */
 export function limitReached(
   influenceSum: InfluenceSum,
   influences: readonly OperatorInfluence[],

@@ -13,11 +13,11 @@ import type { Step } from './step.ts';
 
 export interface OperatorInfluence {
   readonly kind: OperatorKind;
-  /** What the steps that are left add to nodes and take from them. */
+  /** What the remaining steps add to nodes and take from them. */
   readonly changes: ReadonlyMap<number, NodeTotals>;
-  /** Nodes that receive a replica, each as often as it does. */
+  /** Nodes that receive replicas, once per replica. */
   readonly receives: readonly number[];
-  /** Nodes that send one. */
+  /** Nodes that send replicas. */
   readonly sends: readonly number[];
   /** Nodes that take over leadership. */
   readonly transfers: readonly number[];
@@ -86,7 +86,7 @@ export class InfluenceSum {
   }
 }
 
-/** How often each key counts. */
+/** Counts occurrences of keys. */
 export class Counter<K> {
   readonly #counts = new Map<K, number>();
 

@@ -22,12 +22,12 @@ import {
 } from './step.ts';
 
 /**
- * What an operator is for. It decides how urgent it is and which limits it falls under.
- *  - `repair`: a range has lost redundancy, or is left half changed.
- *  - `admin`: somebody asked for it.
- *  - `evacuate`: a node is to be empty of replicas or leaders.
- *  - `place`: replicas are kept apart badly, or are too many.
- *  - `merge`: neighbours have become small; also to bring them to the same nodes.
+ * The purpose of an operator. It determines its urgency and its limits.
+ *  - `repair`: a range has lost redundancy, or a change of it is unfinished.
+ *  - `admin`: an administrator requested it.
+ *  - `evacuate`: a node must give up its replicas or leaders.
+ *  - `place`: replicas are badly isolated, or too many.
+ *  - `merge`: adjacent ranges have become small; also moves them to the same nodes.
  *  - `scatter`, `balanceReplicas`, `balanceLeaders`: the load could be spread better.
  */
 export type OperatorKind =
@@ -40,7 +40,7 @@ export type OperatorKind =
   | 'balanceReplicas'
   | 'balanceLeaders';
 
-/** Smaller is more urgent. A more urgent operator takes the place of another one. */
+/** Smaller is more urgent. A more urgent operator replaces another one. */
 export const URGENCY: Readonly<Record<OperatorKind, number>> = {
   repair: 0,
   admin: 1,
@@ -52,20 +52,20 @@ export const URGENCY: Readonly<Record<OperatorKind, number>> = {
   balanceLeaders: 5,
 };
 
-/** What a checker, a scheduler or a person wants done. */
+/** A change that a checker, a scheduler or a person requests. */
 export interface Plan {
   readonly rangeId: number;
-  /** The range as it was planned for. */
+  /** The epoch of the range when it was planned. */
   readonly epoch: Epoch;
   readonly kind: OperatorKind;
   readonly steps: readonly Step[];
-  /** Why, for people. */
+  /** The reason, for people. */
   readonly reason: string;
-  /** Another range that takes part and must be left alone: the one that ends by a merge. */
+  /** Another range that takes part and must be left alone: the one that a merge ends. */
   readonly partner?: number;
 }
 
-/** Those that take part. */
+/** The ranges that take part. */
 export function rangesOf({ rangeId, partner }: Pick<Plan, 'rangeId' | 'partner'>): readonly number[] {
   return partner === undefined ? [rangeId] : [rangeId, partner];
 }
@@ -73,8 +73,8 @@ export function rangesOf({ rangeId, partner }: Pick<Plan, 'rangeId' | 'partner'>
 export type OperatorStatus = 'created' | 'started' | 'success' | 'failed' | 'cancelled' | 'timedOut' | 'replaced';
 
 /**
- * O1. Over before it was started: somebody cancelled it, it was replaced, its range never reported in time, or it could
- *     not begin.
+ * O1. From `created` it may end before it was started: it was cancelled or replaced, its range never reported in time,
+ *     or it could not begin.
  */
 export const LEGAL: Readonly<Record<OperatorStatus, readonly OperatorStatus[]>> = {
   created: ['started', 'cancelled', 'timedOut', 'replaced'],
@@ -86,23 +86,23 @@ export const LEGAL: Readonly<Record<OperatorStatus, readonly OperatorStatus[]>> 
   replaced: [],
 };
 
-/** An operator as it is shown and kept. */
+/** An operator as it is shown and stored. */
 export interface OperatorRecord extends Plan {
   readonly operatorId: number;
   readonly status: OperatorStatus;
-  /** The step under way, or the one at which it ended. */
+  /** The current step, or the one at which it ended. */
   readonly step: number;
-  /** Since when it is at that step. */
+  /** When that step began. */
   readonly stepSinceMs: number;
   readonly createdAtMs: number;
   readonly endedAtMs: number | undefined;
-  /** Why it ended so; until then, what it waits for. */
+  /** Why it ended with this status; until then, what it waits for. */
   readonly outcome: string;
 }
 
 interface AdvanceContext extends StepContext {
   readonly nowMs: number;
-  /** Undefined when none is at hand yet. */
+  /** Undefined while none is available. */
   readonly nextReplicaId: () => number | undefined;
 }
 
@@ -121,11 +121,11 @@ export class Operator {
   #endedAtMs: number | undefined;
   #outcome = '';
   #members: Members;
-  /** Of the replica that the current step adds; 0 while none was drawn. */
+  /** The id of the replica that the current step adds; 0 if none was drawn. */
   #replicaId = 0;
-  /** Of the current step. */
+  /** Refusals of the current step. */
   #refusals = 0;
-  /** What the current step waits for, or what became of it last where it was carried out. */
+  /** What the current step waits for, or its last result. */
   #waitsFor = '';
 
   constructor(operatorId: number, plan: Plan, range: RangeInfo, nowMs: number) {
@@ -177,7 +177,7 @@ export class Operator {
     this.#endedAtMs = nowMs;
   }
 
-  /** The current step's status in the range as reported; advances over steps that are finished. */
+  /** The status of the current step in the reported range; advances over completed steps. */
   advance(range: RangeInfo, context: AdvanceContext): StepStatus {
     const before = this.#step;
     const status = this.#advance(range, context);
@@ -188,7 +188,7 @@ export class Operator {
 
   #advance(range: RangeInfo, context: AdvanceContext): StepStatus {
     for (let step = this.current; step !== undefined; step = this.current) {
-      // The id is drawn when the step is reached, so that one that is never reached costs none.
+      // The id is drawn when the step is reached, so a step that is never reached costs none.
       if (step.type === 'addLearner' && this.#replicaId === 0) this.#replicaId = context.nextReplicaId() ?? 0;
       if (step.type === 'addLearner' && this.#replicaId === 0)
         return { type: 'wait', reason: 'no replica id is allocated yet' };
@@ -203,25 +203,25 @@ export class Operator {
     return { type: 'finished' };
   }
 
-  /** What it does now, in words. */
+  /** A description of its current action. */
   describe(): string {
     const step = this.current;
     return step === undefined ? this.reason : `${this.reason}: ${describeStep(step)}`;
   }
 
-  /** The current step was refused once more; returns how often that is. */
+  /** The current step was refused once more; returns the number of refusals. */
   refuse(reason: string): number {
     this.#refusals += 1;
     this.#waitsFor = `refused so far: ${reason}`;
     return this.#refusals;
   }
 
-  /** The range's leader says what it waits for, to do what it was told; empty: nothing. */
+  /** Records what the range's leader waits for in carrying out its instruction; empty: nothing. */
   note(waitsFor: string): void {
     this.#waitsFor = waitsFor;
   }
 
-  /** It waits for others: that does not count as its own time. */
+  /** The operator waits for others: that time does not count. */
   hold(nowMs: number): void {
     this.#stepSinceMs = nowMs;
   }
@@ -241,7 +241,7 @@ export class Operator {
 
   #statusOf(step: Step, range: RangeInfo, context: StepContext): StepStatus {
     const status = stepStatus(step, range, context, this.#replicaId);
-    if (step.type === 'leaveJoint') return status; // whatever comes out of it
+    if (step.type === 'leaveJoint') return status; // whatever its result
     const after = membersAfter(step, this.#members);
     const before = status.type === 'finished' ? after : this.#members;
     if (!isOnTheWay(membersOf(range), before, after)) {

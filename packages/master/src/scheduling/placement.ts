@@ -12,15 +12,15 @@ import type { SchedulingView } from './view.ts';
 
 export interface Wanted {
   readonly kind: OperatorKind;
-  /** Nodes of the replicas that stay: the new one is to be kept apart from them. */
+  /** Nodes of the replicas that stay: the new one must be isolated from them. */
   readonly beside: readonly number[];
-  /** Only nodes whose isolation cost beside the others is below this. */
+  /** Only nodes with a lower isolation cost beside the others. */
   readonly costBelow?: number;
 }
 
 export type Placement = { readonly nodeId: number; readonly cost: number } | { readonly refused: string };
 
-/** The best node for a replica of a range, or why there is none. */
+/** Returns the best node for a replica of a range, or why there is none. */
 export function place(view: SchedulingView, range: RangeInfo, wanted: Wanted): Placement {
   const refusals = new Refusals();
   let candidates: number[] = [];
@@ -34,7 +34,7 @@ export function place(view: SchedulingView, range: RangeInfo, wanted: Wanted): P
     } else if (own < cost) [candidates, cost] = [[info.nodeId], own];
     else if (own === cost) candidates.push(info.nodeId);
   }
-  // A worse place is not taken because the best ones are busy: that would have to be moved again.
+  // While the best nodes are busy, no worse place is used: that replica would have to move again.
   const free = candidates.filter((nodeId) => view.mayReceive(nodeId, wanted.kind));
   const nodeId = leastLoaded(view, free);
   if (nodeId !== undefined) return { nodeId, cost };
@@ -42,7 +42,7 @@ export function place(view: SchedulingView, range: RangeInfo, wanted: Wanted): P
   return { refused: refusals.describe() };
 }
 
-/** What keeps a node from taking a replica of a range, as in "node 4 is draining"; undefined when nothing does. */
+/** The reason why a node cannot take a replica of a range, as in "node 4 is draining"; undefined if it can. */
 export function unfitFor(
   view: SchedulingView,
   range: RangeInfo,
@@ -58,7 +58,7 @@ export function unfitFor(
   return hasSpace(view, nodeId, range.bytes, freePercent) ? undefined : 'has too little free space';
 }
 
-/** Whether so much of a node's disk stays free when it has taken what is on its way to it, and `bytes` more. */
+/** Whether enough of a node's disk stays free after the replicas on their way to it, and `bytes` more. */
 export function hasSpace(view: SchedulingView, nodeId: number, bytes: number, freePercent: number): boolean {
   const node = view.model.node(nodeId);
   if (node === undefined) return false;
@@ -76,7 +76,7 @@ function leastLoaded(view: SchedulingView, nodeIds: readonly number[]): number |
   return sorted[0]?.[2];
 }
 
-/** Reasons with the nodes that they hold for. */
+/** Reasons, each with its nodes. */
 class Refusals {
   readonly #nodes = new Map<string, number[]>();
 
@@ -95,7 +95,7 @@ class Refusals {
 
 const LISTED_MAX = 5;
 
-/** "node 4", or "nodes 4, 7, 9 and 12 more": reads as one before what is said of each. */
+/** "node 4", or "nodes 4, 7, 9 and 12 more": the subject of a statement. */
 function nodeList(nodes: readonly number[]): string {
   if (nodes.length === 1) return `node ${nodes[0]}`;
   const more = nodes.length > LISTED_MAX ? ` and ${nodes.length - LISTED_MAX} more` : '';

@@ -19,7 +19,7 @@ export function addSteps(nodeId: number): readonly Step[] {
   ];
 }
 
-/** A voter moves. A leader hands over first; when nobody else can lead, to the new replica. */
+/** Moves a voter. A leader is transferred first; if no other voter can lead, to the new replica. */
 export function moveSteps(view: SchedulingView, range: RangeInfo, move: { from: number; to: number }): readonly Step[] {
   const { from, to } = move;
   const add: Step = { type: 'addLearner', nodeId: to };
@@ -34,7 +34,7 @@ export function moveSteps(view: SchedulingView, range: RangeInfo, move: { from: 
   ];
 }
 
-/** Undefined when the replica leads the range and nobody else can. */
+/** Undefined if the replica leads the range and no other can. */
 export function removeSteps(view: SchedulingView, range: RangeInfo, nodeId: number): readonly Step[] | undefined {
   const remove: Step = { type: 'changeVoters', promote: [], remove: [nodeId] };
   if (range.leader !== nodeId) return [remove];
@@ -42,7 +42,7 @@ export function removeSteps(view: SchedulingView, range: RangeInfo, nodeId: numb
   return heir === undefined ? undefined : [{ type: 'transferLeader', nodeId: heir }, remove];
 }
 
-/** All voters at once: learners first, then one joint change, so that the range goes over as a whole. */
+/** Moves all voters at once: learners first, then one joint change, so that the range moves as a whole. */
 export function relocateSteps(
   view: SchedulingView,
   range: RangeInfo,
@@ -63,7 +63,7 @@ export function relocateSteps(
   return steps;
 }
 
-/** When no voter that stays can lead: the new ones join first, one of them leads, then the old ones go. */
+/** If no remaining voter can lead: the new ones join first, one of them leads, then the old ones leave. */
 function relocateAllSteps(
   adds: readonly Step[],
   { promote, remove, leader }: { promote: readonly number[]; remove: readonly number[]; leader: number },
@@ -76,7 +76,7 @@ function relocateAllSteps(
   ];
 }
 
-/** The voter that can lead in place of the present leader and will have the fewest leaders. */
+/** The voter that can replace the present leader and will have the fewest leaders. */
 export function heirOf(view: SchedulingView, range: RangeInfo, except: readonly number[]): number | undefined {
   let [best, fewest] = [undefined as number | undefined, Number.POSITIVE_INFINITY];
   for (const nodeId of voterNodes(range)) {

@@ -18,12 +18,12 @@ import type { SchedulingView } from './view.ts';
 export type Verdict =
   | { readonly type: 'fine' }
   | { readonly type: 'plan'; readonly plan: Plan }
-  /** Something is wrong, and nothing can be done about it now. */
+  /** There is a problem that cannot be repaired now. */
   | { readonly type: 'stuck'; readonly reason: string };
 
 type Check = (range: RangeInfo, view: SchedulingView) => Verdict | undefined;
 
-/** These also end operators that are less urgent. */
+/** These checks may also end less urgent operators. */
 const URGENT: readonly Check[] = [checkLeader, checkChangePending, checkLost];
 const OTHERS: readonly Check[] = [
   checkJoint,
@@ -74,7 +74,7 @@ function isLost(range: RangeInfo, nodeId: number, { model, settings, nowMs }: Sc
 }
 
 function checkLost(range: RangeInfo, view: SchedulingView): Verdict | undefined {
-  if (range.joint) return undefined; // it has to be left first
+  if (range.joint) return undefined; // the joint configuration has to be left first
   const lost = range.descriptor.replicas.find(({ nodeId }) => isLost(range, nodeId, view));
   if (lost === undefined) return undefined;
   const { nodeId } = lost;
@@ -85,7 +85,7 @@ function checkLost(range: RangeInfo, view: SchedulingView): Verdict | undefined 
   return replace(range, view, { nodeId, reason });
 }
 
-/** A new voter in the place of one that is lost; a learner that is there already is taken first. */
+/** Adds a voter for a lost one; prefers an existing learner. */
 function replace(range: RangeInfo, view: SchedulingView, lost: { nodeId: number; reason: string }): Verdict {
   const learner = learnerNodes(range).find((nodeId) => isUsable(range, nodeId, view));
   const beside = voterNodes(range).filter((nodeId) => nodeId !== lost.nodeId);
@@ -101,13 +101,13 @@ function replace(range: RangeInfo, view: SchedulingView, lost: { nodeId: number;
   return plan(range, 'repair', steps, lost.reason);
 }
 
-/** Whether a learner that nobody works on is worth becoming a voter. */
+/** Whether a learner without an operator should become a voter. */
 function isUsable(range: RangeInfo, nodeId: number, view: SchedulingView): boolean {
   if (notServing(view.model, nodeId) !== undefined || !isLive(view.model, range, nodeId)) return false;
   return !view.isAvoided(range.descriptor.rangeId, nodeId);
 }
 
-/** Learners that no operator looks after: left behind by one that ended, or by another master. */
+/** Learners without an operator: left behind by an operator that ended, or by another master. */
 function checkLearners(range: RangeInfo, view: SchedulingView): Verdict | undefined {
   const [nodeId] = learnerNodes(range);
   if (nodeId === undefined) return undefined;
@@ -142,8 +142,9 @@ function checkTooMany(range: RangeInfo, view: SchedulingView): Verdict | undefin
 }
 
 /**
- * Voters, those first that are missed least: silent, behind, not serving, badly apart, on a node with many, not the
- * leader. What is silent or behind is no redundancy; a node that gives things away, or pauses, has a good replica yet.
+ * Voters by how easily they can be spared: silent, behind, not serving, badly isolated, on a node with many replicas,
+ * not the leader. A silent or lagging replica adds no redundancy; a node that is being emptied, or pauses, still has a
+ * good replica.
  */
 function byExpendability(range: RangeInfo, view: SchedulingView): readonly number[] {
   const voters = voterNodes(range);
@@ -169,14 +170,14 @@ function byExpendability(range: RangeInfo, view: SchedulingView): readonly numbe
   return rows.map(({ nodeId }) => nodeId);
 }
 
-/** A node that drains, is in maintenance or decommissioned gives its leaders away. */
+/** A node that drains, is in maintenance or is being decommissioned gives up its leaders. */
 function checkLeaderPlace(range: RangeInfo, view: SchedulingView): Verdict | undefined {
   const { leader } = range;
   const duty = leader === undefined ? undefined : view.model.node(leader)?.info.duty;
   if (duty === undefined || duty === 'serving') return undefined;
   const heir = heirOf(view, range, []);
   if (heir === undefined) {
-    // A decommissioned node's replica moves; the new one leads then.
+    // The replica of a decommissioned node moves; then the new one leads.
     return duty === 'decommissioning'
       ? undefined
       : stuck(`its leader must leave node ${leader}, but no other voter can lead`);
@@ -208,7 +209,7 @@ function checkIsolation(range: RangeInfo, view: SchedulingView): Verdict | undef
   rows.sort((a, b) => b.cost - a.cost || a.nodeId - b.nodeId);
   let refused = '';
   for (const { nodeId: from, cost: costBelow } of rows) {
-    if (notServing(view.model, from) !== undefined) continue; // it may be back soon
+    if (notServing(view.model, from) !== undefined) continue; // the node may be back soon
     const beside = voters.filter((nodeId) => nodeId !== from);
     const placement = place(view, range, { kind: 'place', beside, costBelow });
     if ('refused' in placement) refused ||= placement.refused;

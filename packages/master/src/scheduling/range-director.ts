@@ -1,5 +1,5 @@
 /**
- * Scheduling as what decides on reports of leaders: translates their reports, and the outcomes of what they were told.
+ * Connects the scheduling to the reports of leaders: translates their reports, and the results of their instructions.
  */
 import type { OrderResult, RangeInstruction } from '@remora/protocol';
 import type { RangeDirector, ReportedRange } from '../ranges/range-orders.ts';
@@ -7,14 +7,14 @@ import type { RangeInfo } from './cluster-model.ts';
 import type { Scheduling } from './scheduling.ts';
 
 /**
- * Shorter silences say nothing: a replica's answer may be due at the moment of the report, and what is planned must not
- * be given up for that. As leaders have it that are asked to change members.
+ * Shorter silences say nothing: a replica's answer may be due when the report is made, and plans must not be dropped
+ * because of that. Leaders use the same limit when they are asked to change members.
  */
 const SILENT_AFTER_MS = 3_000;
 
 export interface SchedulingDirectorDeps {
   readonly monotonicMs: () => number;
-  /** Whether a range begins where people chose (range-registry.ts RR6). */
+  /** Whether a range begins where a person chose (range-registry.ts RR6). */
   readonly beginsAtChosen: (rangeId: number) => boolean;
 }
 
@@ -43,7 +43,7 @@ export class SchedulingDirector implements RangeDirector {
   }
 }
 
-/** Undefined when it does not come from a leader. */
+/** Undefined if the report does not come from a leader. */
 function infoOf(
   { descriptor, report }: ReportedRange,
   { nowMs, chosen }: { readonly nowMs: number; readonly chosen: boolean },

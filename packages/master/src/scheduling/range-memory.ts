@@ -4,15 +4,15 @@ import type { Settings } from './settings.ts';
 export class RangeMemory {
   /** When the last operator of a range ended. */
   readonly #movedAtMs = new Map<number, number>();
-  /** Nodes on which a replica could not be made, and when, by range. */
+  /** By range: nodes on which a replica could not be created, and when. */
   readonly #failedAtMs = new Map<number, Map<number, number>>();
 
   moved(rangeId: number, nowMs: number): void {
-    this.#movedAtMs.delete(rangeId); // so that the map stays in the order of time
+    this.#movedAtMs.delete(rangeId); // so that the map stays ordered by time
     this.#movedAtMs.set(rangeId, nowMs);
   }
 
-  /** Until when balancing leaves a range alone. */
+  /** The time until which balancing leaves a range alone. */
   restsUntil(rangeId: number, settings: Settings): number {
     const movedAtMs = this.#movedAtMs.get(rangeId);
     return movedAtMs === undefined ? Number.NEGATIVE_INFINITY : movedAtMs + settings.moveCooldownMs;
@@ -29,7 +29,7 @@ export class RangeMemory {
     return failedAtMs !== undefined && nowMs - failedAtMs < settings.retryAfterMs;
   }
 
-  /** Drops what does not matter any more. */
+  /** Drops facts that no longer matter. */
   forget(nowMs: number, settings: Settings): void {
     for (const [rangeId, movedAtMs] of this.#movedAtMs) {
       if (nowMs - movedAtMs < settings.moveCooldownMs) break;

@@ -29,12 +29,12 @@ export class Rehearsal implements InFlight {
     for (const influence of influences) this.influenceSum.add(influence);
   }
 
-  /** What would have been begun, in order. */
+  /** The plans that would have begun, in order. */
   get plans(): readonly Plan[] {
     return this.#plans;
   }
 
-  /** All of them or none, as the controller does with what schedulers propose. */
+  /** Admits all of them or none, as the controller does with proposals of schedulers. */
   admit(plans: readonly Plan[]): boolean {
     const { model, settings } = this.#from;
     if (plans.some((plan) => this.#isRefused(plan))) return false;

@@ -50,7 +50,7 @@ export function requestTransfer(view: SchedulingView, rangeId: number, nodeId: n
   return admin(range, [{ type: 'transferLeader', nodeId }], `transfer the leader to node ${nodeId}`);
 }
 
-/** `at` undefined: in the middle. */
+/** `at` undefined: split in the middle. */
 export function requestSplit(view: SchedulingView, rangeId: number, at: Bytes | undefined): Plan {
   const range = steadyRange(view, rangeId);
   const step: Step = { type: 'split', at, version: range.descriptor.epoch.version };
@@ -58,7 +58,7 @@ export function requestSplit(view: SchedulingView, rangeId: number, at: Bytes | 
   return admin(range, [step], at === undefined ? 'split in the middle' : 'split at a key');
 }
 
-/** A range ends; the one before it takes its keys. Both have to be on the same nodes. */
+/** The merged range ends; the range before it takes its keys. Both must be on the same nodes. */
 export function requestMerge(view: SchedulingView, rangeId: number, into: number): Plan {
   const source = steadyRange(view, rangeId);
   const target = steadyRange(view, into);
@@ -72,7 +72,7 @@ export function requestMerge(view: SchedulingView, rangeId: number, into: number
   return { ...admin(target, [step], `merge range ${source.descriptor.rangeId} into it`), partner: rangeId };
 }
 
-/** Throws when too few nodes would be left for the replicas of each range. */
+/** Throws if too few nodes would be left for the replicas of each range. */
 export function requireDecommissionable(view: SchedulingView, nodeId: number): void {
   const node = requireNode(view, nodeId);
   if (node.info.duty === 'removed') throw wrong(`node ${nodeId} was already removed`);
@@ -90,10 +90,10 @@ export function requireDecommissionable(view: SchedulingView, nodeId: number): v
 }
 
 /**
- * Throws when ranges would lose their quorum, or while a node that is heard still holds replicas. One that is not heard
- * may be removed before it counts as down: who asks for it says that it will not come back, and it would be refused.
- * But not while too many of the others may be away, which the last reports need not tell yet: it could not come back to
- * help.
+ * Throws if ranges would lose their quorum, or while a node that is heard still has replicas. A node that is not heard
+ * may be removed before it counts as down: the operator confirms that it will not come back, and it would be refused.
+ * But the removal is refused while too many of the other replicas may be away, which the last reports need not show
+ * yet: the node could not come back to help.
  */
 export function requireRemovable(view: SchedulingView, nodeId: number): void {
   const { info, ranges } = requireNode(view, nodeId);
@@ -116,7 +116,7 @@ export function requireRemovable(view: SchedulingView, nodeId: number): void {
   }
 }
 
-/** Throws when nobody else could take a node's leaders. */
+/** Throws if no other node could take over a node's leaders. */
 export function requireOthersServing(view: SchedulingView, nodeId: number): void {
   requireNode(view, nodeId);
   const { model } = view;
@@ -126,8 +126,8 @@ export function requireOthersServing(view: SchedulingView, nodeId: number): void
 }
 
 /**
- * Throws when ranges would lose their quorum by a node's stop, with what else is away or may be. A learner counts like
- * the voter that it may be about to become, in the place of another one.
+ * Throws if ranges would lose their quorum by the stop of a node, together with the replicas that are away or may be. A
+ * learner counts like a voter, because it may be about to replace one.
  */
 export function requireMaintainable(view: SchedulingView, nodeId: number): void {
   const { model } = view;
@@ -147,7 +147,9 @@ export function requireMaintainable(view: SchedulingView, nodeId: number): void 
   }
 }
 
-/** Also one that has been missed for a moment, which its leader may not say yet: what a person asks for can wait. */
+/**
+ * Also true for a replica that was missed for a moment, which its leader may not report yet: a manual request can wait.
+ */
 function mayBeAway(view: SchedulingView, range: RangeInfo, nodeId: number): boolean {
   const info = view.model.node(nodeId)?.info;
   return info?.duty === 'maintenance' || info?.liveness !== 'up' || !isLive(view.model, range, nodeId);
@@ -159,7 +161,7 @@ function requireOthersThere(view: SchedulingView, range: RangeInfo, nodeId: numb
   throw wrong(`range ${range.descriptor.rangeId} would lose its quorum: ${problem}; ${ELSEWHERE_FIRST}`);
 }
 
-/** That a majority of the voters that a removal leaves may be away. */
+/** Whether a majority of the voters that would remain may be away. */
 function othersAway(view: SchedulingView, range: RangeInfo, nodeId: number): string | undefined {
   if (replicaOn(range, nodeId)?.type !== 'voter') return undefined;
   const left = voterNodes(range).filter((other) => other !== nodeId);

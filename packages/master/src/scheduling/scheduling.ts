@@ -14,16 +14,16 @@ import type { Instruction } from './step.ts';
 import { SchedulingView } from './view.ts';
 
 export interface SchedulingDeps {
-  /** A replica id that was never given before; undefined when none is at hand yet. */
+  /** Returns a new replica id; undefined while none is available. */
   readonly nextReplicaId: () => number | undefined;
   readonly settings?: Settings;
-  /** Ids of operators go on from here; 1 unless given. */
+  /** The first operator id; 1 by default. */
   readonly firstOperatorId?: number;
 }
 
-/** Ranges that one tick checks: what bounds its time. The others follow in the next ones. */
+/** The number of ranges that one tick checks, to bound its time. The others follow in the next ticks. */
 const CHECKS_PER_TICK = 2_000;
-/** Of those that wait for a limit: when very many do, the others have to come up all the same. */
+/** The share of ranges that wait for a limit: if very many wait, the others must be checked all the same. */
 const WAITING_PER_TICK = CHECKS_PER_TICK / 2;
 
 export class Scheduling {
@@ -31,7 +31,7 @@ export class Scheduling {
   readonly controller: Controller;
   readonly schedulers = new SchedulerSet();
   #settings: Settings;
-  /** Ranges to be checked, in the order in which they came up. */
+  /** Ranges to check, in the order of their arrival. */
   readonly #dirty = new Set<number>();
   /** Ranges whose repair was refused by a limit. */
   readonly #waiting = new Set<number>();
@@ -51,7 +51,7 @@ export class Scheduling {
     for (const { descriptor } of this.model.ranges()) this.#dirty.add(descriptor.rangeId);
   }
 
-  /** Nodes that store data, removed ones included: their replicas have to be replaced. */
+  /** Receives nodes that store data, including removed ones: their replicas have to be replaced. */
   nodeReported(info: NodeInfo): void {
     const before = this.model.node(info.nodeId)?.info;
     this.model.setNode(info);
@@ -59,7 +59,7 @@ export class Scheduling {
     for (const rangeId of this.model.node(info.nodeId)?.ranges ?? []) this.#dirty.add(rangeId);
   }
 
-  /** A range's heartbeat; the answer is what its leader is to do now. */
+  /** Receives a range's heartbeat; returns the current instruction for its leader. */
   rangeReported(info: RangeInfo, nowMs: number): Instruction | undefined {
     const { rangeId } = info.descriptor;
     if (!this.model.setRange(info)) return undefined;
@@ -82,12 +82,12 @@ export class Scheduling {
     this.schedulers.run(view, (plans) => 'admitted' in this.controller.admit(plans, nowMs), this.#waiting.size);
   }
 
-  /** Admits what somebody asked for. */
+  /** Admits a plan that a person requested. */
   request(plan: Plan, nowMs: number): Admission {
     return this.controller.admit([plan], nowMs);
   }
 
-  /** What the schedulers would begin now, and what each would say for itself; changes nothing. */
+  /** Returns what the schedulers would begin now, with their explanations; changes nothing. */
   rehearse(nowMs: number): { readonly plans: readonly Plan[]; readonly said: ReadonlyMap<string, string> } {
     const { model } = this;
     const rehearsal = new Rehearsal(this.controller, { model, settings: this.#settings, nowMs });
@@ -100,7 +100,7 @@ export class Scheduling {
     return new SchedulingView(this.controller, { model: this.model, settings: this.#settings, nowMs });
   }
 
-  /** What is wrong with a range, if anything; changes nothing. */
+  /** Returns what is wrong with a range, if anything; changes nothing. */
   check(rangeId: number, nowMs: number): Verdict | undefined {
     const range = this.model.range(rangeId);
     return range === undefined ? undefined : checkRange(range, this.view(nowMs));
@@ -110,7 +110,7 @@ export class Scheduling {
     const due: number[] = [];
     for (const rangeId of this.#waiting) {
       if (due.length >= WAITING_PER_TICK) break;
-      due.push(rangeId); // behind all others, if it has to wait again
+      due.push(rangeId); // behind all others, in case it has to wait again
     }
     for (const rangeId of this.#dirty) {
       if (due.length >= CHECKS_PER_TICK) break;

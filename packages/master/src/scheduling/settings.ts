@@ -150,15 +150,15 @@ const NUMBERS = {
 
 export type SettingName = keyof typeof NUMBERS;
 
-/** When neighbours are merged without anybody asking for it (schedulers/merge.ts). */
+/** When adjacent ranges are merged automatically (schedulers/merge.ts). */
 export interface MergePolicy {
   readonly enabled: boolean;
-  /** Of two neighbours together. */
+  /** The limit for the total size of the two. */
   readonly bytesMax: number;
   readonly quietMs: number;
-  /** Also where people chose the border. */
+  /** Also removes borders that a person chose. */
   readonly chosenBorders: boolean;
-  /** When one range is split; loads of 0: never for that. */
+  /** When a range is split; loads of 0: never for load. */
   readonly splits: { readonly bytes: number; readonly requestsPerS: number; readonly bytesPerS: number };
 }
 

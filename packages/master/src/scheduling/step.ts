@@ -21,22 +21,22 @@ import type { Settings } from './settings.ts';
 export type Step =
   | { readonly type: 'addLearner'; readonly nodeId: number }
   /**
-   * Learners become voters as voters leave: one configuration replaces the other, jointly if it takes more than one.
+   * Learners become voters while voters leave: one configuration replaces the other, in a joint change if more than one
+   * voter changes.
    */
   | { readonly type: 'changeVoters'; readonly promote: readonly number[]; readonly remove: readonly number[] }
   | { readonly type: 'leaveJoint' }
   | { readonly type: 'transferLeader'; readonly nodeId: number }
-  /** At a key, or in the middle. `version` is the range's when it was planned. */
+  /** At a key, or in the middle. `version` is the range's version when the step was planned. */
   | { readonly type: 'split'; readonly at: Bytes | undefined; readonly version: number }
   /**
-   * The next range ends; this one takes its keys. So a range begins where it always began (range-registry.ts RR3).
-   * `version` is this range's when it was planned. Refused when the two have more than `bytesMax`; 0: however many.
+   * The next range ends; this one takes its keys. So a range always begins where it began first (range-registry.ts
+   * RR3). `version` is this range's version when the step was planned. Refused if the two have more than `bytesMax`; 0:
+   * no limit.
    */
   | { readonly type: 'merge'; readonly source: number; readonly version: number; readonly bytesMax: number };
 
-/**
- * What a range's leader is told to do; told again until its reports show it done, so doing it twice is doing it once.
- */
+/** An instruction for a range's leader. It is repeated until reports show that it is done, so it must be idempotent. */
 export type Instruction = Exclude<RangeInstruction, { type: 'demote' }>;
 
 export type StepStatus =
@@ -52,7 +52,7 @@ export interface StepContext {
 
 const FINISHED: StepStatus = { type: 'finished' };
 
-/** How a step stands. `replicaId` is the one that was drawn for the replica that the step adds. */
+/** The status of a step. `replicaId` is the id drawn for the replica that the step adds. */
 export function stepStatus(step: Step, range: RangeInfo, context: StepContext, replicaId: number): StepStatus {
   if (range.joint && step.type !== 'leaveJoint') return wait('the range must leave its joint configuration first');
   switch (step.type) {
@@ -123,7 +123,7 @@ export function quorumProblem(range: RangeInfo, model: ClusterView, change: Vote
   return lacking(voters, live, 'live') ?? lacking(after, stays, rests ? 'live, and not in maintenance' : 'live');
 }
 
-/** S6: why voters cannot leave yet; undefined when they can. */
+/** S6: why voters cannot leave yet; undefined if they can. */
 function lagProblem(range: RangeInfo, { promote, remove }: VoterChange): string | undefined {
   const voters = voterNodes(range);
   const left = voters.filter((nodeId) => !remove.includes(nodeId));
@@ -134,7 +134,7 @@ function lagProblem(range: RangeInfo, { promote, remove }: VoterChange): string 
   return `too many of the remaining voters, on nodes ${lagging.join(', ')}, have not caught up`;
 }
 
-/** That no more than half of the voters are as they would have to be. */
+/** Whether no more than half of the voters satisfy the condition. */
 function lacking(voters: readonly number[], is: (nodeId: number) => boolean, what: string): string | undefined {
   const found = voters.filter(is);
   if (found.length > voters.length / 2) return undefined;
@@ -151,7 +151,7 @@ function transferStatus(nodeId: number, range: RangeInfo, context: StepContext):
   return tell({ type: 'transferLeader', replicaId });
 }
 
-/** S4: why a range's leadership cannot go to a node now; undefined when it can. */
+/** S4: why a range's leadership cannot move to a node now; undefined if it can. */
 export function refusesLeader(range: RangeInfo, nodeId: number, context: StepContext): string | undefined {
   return unableToLead(range, nodeId, context) ?? (hasCaughtUp(range, nodeId) ? undefined : lagText(nodeId));
 }
@@ -160,7 +160,7 @@ function lagText(nodeId: number): string {
   return `the replica on node ${nodeId} lags behind`;
 }
 
-/** What does not pass by itself. */
+/** Reasons that do not pass without intervention. */
 function unableToLead(range: RangeInfo, nodeId: number, { model }: StepContext): string | undefined {
   if (replicaOn(range, nodeId)?.type !== 'voter') return `node ${nodeId} has no voter of the range`;
   const unfit = notServing(model, nodeId);
@@ -168,7 +168,7 @@ function unableToLead(range: RangeInfo, nodeId: number, { model }: StepContext):
   return isLive(model, range, nodeId) ? undefined : `the replica on node ${nodeId} is silent`;
 }
 
-/** What keeps a node from taking anything new, as in "node 4 is draining"; undefined when nothing does. */
+/** Why a node takes nothing new, as in "node 4 is draining"; undefined if it does. */
 export function notServing(model: ClusterView, nodeId: number): string | undefined {
   const info = model.node(nodeId)?.info;
   if (info === undefined) return 'is unknown';
@@ -177,7 +177,8 @@ export function notServing(model: ClusterView, nodeId: number): string | undefin
 }
 
 /**
- * A new version may come of another split than this one, by size or load: a key is looked for among the borders (S5).
+ * A new version may result from another split, by size or load: for a split at a key, the borders are searched for the
+ * key (S5).
  */
 function splitStatus(
   step: Extract<Step, { type: 'split' }>,
@@ -219,7 +220,8 @@ function mergeStatus(
 }
 
 /**
- * Whether a replica can become a voter, or the leader: its leader says so, as it is the leader that would refuse it.
+ * Whether a replica can become a voter, or the leader. The leader of the range decides that, because it would refuse
+ * otherwise.
  */
 export function hasCaughtUp(range: RangeInfo, nodeId: number): boolean {
   return progressOn(range, nodeId)?.caughtUp === true;
@@ -227,7 +229,7 @@ export function hasCaughtUp(range: RangeInfo, nodeId: number): boolean {
 
 // ------------------------------------------------------------------------------------------------ what steps change
 
-/** Who is a member, and as what, by node. */
+/** The members with their roles, by node. */
 export type Members = ReadonlyMap<number, 'voter' | 'learner'>;
 
 export function membersOf(range: RangeInfo): Members {
@@ -244,8 +246,8 @@ export function membersAfter(step: Step, members: Members): Members {
 }
 
 /**
- * Whether members are somewhere between two states: each is what it was or what it is to be. A voter that goes is a
- * learner for a moment, so that it may hear of it.
+ * Whether members are in transition between two states: each has its old or its new role. A voter that leaves is a
+ * learner for a moment, so that it learns of its removal.
  */
 export function isOnTheWay(now: Members, from: Members, to: Members): boolean {
   return [...new Set([...now.keys(), ...from.keys(), ...to.keys()])].every((nodeId) => {
@@ -254,7 +256,7 @@ export function isOnTheWay(now: Members, from: Members, to: Members): boolean {
   });
 }
 
-/** How long a step may take: what it moves, and some time for what it waits for. */
+/** The time limit of a step: for the data that it moves, and for what it waits for. */
 export function stepTimeoutMs(step: Step, range: RangeInfo | undefined, settings: Settings): number {
   const copyMs = (1_000 * (range?.bytes ?? 0)) / settings.snapshotBytesPerS;
   switch (step.type) {

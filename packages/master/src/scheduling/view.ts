@@ -16,7 +16,7 @@ import type { RangeMemory } from './range-memory.ts';
 import type { Settings } from './settings.ts';
 import { notServing } from './step.ts';
 
-/** What is under way, and what is remembered of what was. */
+/** The running operators, and facts remembered about earlier ones. */
 export interface InFlight {
   readonly influenceSum: InfluenceSum;
   readonly memory: RangeMemory;
@@ -38,7 +38,7 @@ export class SchedulingView {
     this.#inFlight = inFlight;
   }
 
-  /** What a node will carry when all that is under way is done. */
+  /** What a node will carry when all running operators are done. */
   expected(nodeId: number): NodeTotals {
     return this.#inFlight.expected(nodeId);
   }
@@ -47,7 +47,7 @@ export class SchedulingView {
     return mayReceive(this.#inFlight.influenceSum, nodeId, kind, this.settings);
   }
 
-  /** Whether a replica of the range could not be made there lately. */
+  /** Whether an attempt to create a replica of the range there failed lately. */
   isAvoided(rangeId: number, nodeId: number): boolean {
     return this.#inFlight.memory.isAvoided(rangeId, nodeId, this.nowMs, this.settings);
   }
@@ -56,12 +56,12 @@ export class SchedulingView {
     return this.#inFlight.isBusy(rangeId);
   }
 
-  /** What keeps balancing from moving a replica of a range, for people; undefined when nothing does. */
+  /** The reason, for people, why balancing may not move a replica of a range; undefined if it may. */
   notMovable(range: RangeInfo): string | undefined {
     return this.notTransferable(range) ?? this.notWhole(range);
   }
 
-  /** What keeps balancing from moving the leader of a range. */
+  /** The reason why balancing may not move the leader of a range. */
   notTransferable(range: RangeInfo): string | undefined {
     const { rangeId } = range.descriptor;
     const restMs = this.#inFlight.memory.restsUntil(rangeId, this.settings) - this.nowMs;
@@ -71,14 +71,14 @@ export class SchedulingView {
     );
   }
 
-  /** What keeps anybody from changing a range now. */
+  /** The reason why nothing may change a range now. */
   notChangeable(range: RangeInfo): string | undefined {
     if (this.isBusy(range.descriptor.rangeId)) return 'an operator is running';
     if (range.leader === undefined) return 'it has no leader';
     return range.joint || range.changePending ? 'its membership is changing' : undefined;
   }
 
-  /** What a range lacks of being as it should be. */
+  /** What a range lacks to be complete. */
   notWhole(range: RangeInfo): string | undefined {
     const { replicas } = range.descriptor;
     if (replicas.length !== voterNodes(range).length) return 'it has a learner';
@@ -97,8 +97,8 @@ export class SchedulingView {
   }
 
   /**
-   * The least isolation cost that so many replicas could have, placed one by one. Whatever they have is as good as it
-   * can be while fewer nodes could take them.
+   * The least isolation cost of this many replicas, placed one by one. While fewer nodes could take them, any placement
+   * counts as good as possible.
    */
   bestIsolation(replicas: number): number {
     const known = this.#bestIsolation.get(replicas);

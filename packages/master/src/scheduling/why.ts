@@ -35,7 +35,7 @@ export function whyRange(scheduling: Scheduling, range: RangeInfo, nowMs: number
   return [...lines, ...whySchedulers(scheduling, nowMs)];
 }
 
-/** Why it is not merged with the range behind it. */
+/** Why a range is not merged with the one behind it. */
 function whyApart({ model, settings }: Scheduling, target: RangeInfo): readonly string[] {
   const source = model.neighbour(target.descriptor.rangeId);
   if (source === undefined || !settings.merging.enabled) return [];

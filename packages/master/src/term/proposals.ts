@@ -31,7 +31,10 @@ export class Proposals {
     this.#waiting.set(proposed.index, { term: proposed.term, done });
   }
 
-  /** Who waits for this entry; whoever waits for another one in its place hears that it was lost. */
+  /**
+   * Returns the callback that waits for this entry; a callback that waits for another entry in its place gets the error
+   * that it was lost.
+   */
   takeFor({ index, term }: Entry): CommandDone | undefined {
     const waiting = this.#waiting.get(index);
     this.#waiting.delete(index);
@@ -40,7 +43,7 @@ export class Proposals {
     return undefined;
   }
 
-  /** Also from one own term to the next: what was proposed in the earlier one may be lost. */
+  /** Also called from one of its own terms to the next: proposals of the earlier term may be lost. */
   loseAll(): void {
     for (const index of [...this.#waiting.keys()]) this.#lose(index);
   }
@@ -53,7 +56,7 @@ export class Proposals {
   }
 }
 
-/** Why a leader takes no command at the moment; undefined when it is none. */
+/** Why a leader accepts no command at the moment; undefined if this master does not lead. */
 export function refusal(refused: Refusal): ServiceError | undefined {
   switch (refused) {
     case 'notLeader':

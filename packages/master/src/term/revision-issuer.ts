@@ -4,13 +4,13 @@ import type { Group, Refusal } from '@remora/raft';
 
 export interface RevisionIssuerDeps {
   readonly group: () => Pick<Group, 'role' | 'term' | 'leaseRead'>;
-  /** The bound in the applied state: nothing above it was ever given out. */
+  /** The bound in the applied state: nothing above it was ever allocated. */
   readonly bound: () => number;
-  /** Raises the bound through the log; `done` is called when that is applied, or with why it is not known to be. */
+  /** Raises the bound through the log; calls `done` when that is applied, or with the error if that is not known. */
   readonly lift: (upTo: number, done: (error: ServiceError | undefined) => void) => void;
   readonly notLeader: () => ServiceError;
   readonly refusal: (refused: Refusal) => ServiceError | undefined;
-  /** Revisions by which the bound is raised beyond what is needed at once. */
+  /** Revisions by which the bound is raised beyond the current need. */
   readonly window: number;
 }
 
@@ -21,7 +21,8 @@ interface Waiting {
 }
 
 /**
- * Confirmed requests that wait for the bound; more are refused. A node has one request under way, so these are nodes.
+ * Confirmed requests that wait for the bound; more are refused. A node has one request in progress, so this counts
+ * nodes.
  */
 const WAITING_MAX = 10_000;
 
@@ -43,7 +44,7 @@ const WAITING_MAX = 10_000;
  */
 export class RevisionIssuer {
   readonly #deps: RevisionIssuerDeps;
-  /** The term that the following is of. */
+  /** The term of the following fields. */
   #term = 0;
   #next = 0;
   #lifting = false;
@@ -54,7 +55,7 @@ export class RevisionIssuer {
     this.#deps = deps;
   }
 
-  /** Requests that wait for the bound to be lifted. */
+  /** The number of requests that wait for a higher bound. */
   get waiting(): number {
     return this.#confirmed.length;
   }
@@ -74,7 +75,7 @@ export class RevisionIssuer {
     });
   }
 
-  /** Another term begins, or none: who still waits must ask its leader (V4). */
+  /** A new term begins, or none: waiting requests must go to its leader (V4). */
   roleChanged(): void {
     const waiting = this.#confirmed;
     this.#confirmed = [];
@@ -108,7 +109,7 @@ export class RevisionIssuer {
     this.#lifting = false;
   }
 
-  /** Whether the bound allows for it (V1, V3); has it lifted when not. */
+  /** Whether the bound is high enough (V1, V3); starts to raise it if not. */
   #covers({ floor, draws }: DrawRevisionsRequest): boolean {
     const wanted = draws.reduce((sum, { count }) => sum + count, 0);
     const last = Math.max(this.#next - 1, floor) + wanted;
@@ -127,7 +128,10 @@ export class RevisionIssuer {
     return { newest: this.#next - 1, blocks };
   }
 
-  /** Before the window is used up, so that nobody waits for the log. Not before anything was given out in this term. */
+  /**
+   * Raises the bound before the window is used up, so that no request waits for the log. Not before anything was
+   * allocated in this term.
+   */
   #liftAhead(): void {
     if (this.#term === 0 || !this.#leads(this.#term)) return;
     if (this.#deps.bound() - this.#next < this.#deps.window / 2) this.#lift(this.#next);

@@ -45,14 +45,14 @@ export interface ScheduleCoordinatorDeps {
   readonly propose: (command: MasterCommand, done: (error: ServiceError | undefined) => void) => void;
 }
 
-/** How long the reports of all nodes and ranges are waited for (CC1). */
+/** How long the coordinator waits for the reports of all nodes and ranges (CC1). */
 const INFORMED_WITHIN_MS = 15_000;
 const NOT_INFORMED =
   "the masters' leader is new and has not heard from all nodes and ranges yet; try again in a few seconds";
 const MAINTENANCE_MAX_MS = 30 * 24 * 3_600_000;
-/** Splits that were asked for and have not shown after so long are given up on. */
+/** Requested splits that have not been reported after this time are given up. */
 const SPLIT_SHOWN_WITHIN_MS = 60_000;
-/** More operators are not begun in one term: ids of different terms differ. */
+/** The maximum number of operators in one term: ids of different terms differ. */
 const OPERATORS_PER_TERM_MAX = 1_000_000;
 
 export class ScheduleCoordinator implements RangeDirector {
@@ -60,7 +60,7 @@ export class ScheduleCoordinator implements RangeDirector {
   readonly #deps: ScheduleCoordinatorDeps;
   readonly #director: SchedulingDirector;
   readonly #lively = new Map<number, { readonly liveness: Liveness; readonly sinceMs: number }>();
-  /** When the ids of a split were given out, by range; those that still are to show. */
+  /** By range: when the ids of a split were allocated, while the split is not reported yet. */
   readonly #splitting = new Map<number, { readonly version: number; readonly atMs: number }>();
   #settings: ClusterSettings | undefined;
   #informed = false;
@@ -77,7 +77,7 @@ export class ScheduleCoordinator implements RangeDirector {
     });
   }
 
-  /** Why it begins nothing by itself now; undefined when it does. */
+  /** Why it starts nothing automatically now; undefined if it does. */
   get restsBecause(): string | undefined {
     if (!this.#deps.settings().scheduling) return 'scheduling is off: the setting "scheduling" is false';
     if (this.#informed) return undefined;
@@ -108,12 +108,12 @@ export class ScheduleCoordinator implements RangeDirector {
     else this.scheduling.controller.tick(nowMs);
   }
 
-  /** What it finds wrong. */
+  /** The problems that it finds. */
   conditions(): readonly HealthCondition[] {
     return this.#informed ? schedulingConditions(this.scheduling, this.nowMs) : [];
   }
 
-  /** That it is possible was found before, as far as what is known goes. */
+  /** The caller has checked that it is possible, as far as is known. */
   setDuty({ nodeId, duty, forMs }: SetNodeDutyRequest, done: Done<undefined>): void {
     const before = this.#deps.state.dutyOf(nodeId);
     if (duty === 'maintenance' && (forMs === 0 || forMs > MAINTENANCE_MAX_MS)) {
@@ -128,7 +128,7 @@ export class ScheduleCoordinator implements RangeDirector {
     }
     const stays = duty === before.duty && duty !== 'maintenance';
     if (stays && this.#dutiesInFlight.length === 0) return done(undefined, undefined); // CC4
-    // CC1: whoever is missed cannot be told yet.
+    // CC1: missing nodes are not known yet.
     if ((duty === 'decommissioning' || duty === 'removed') && !this.#informed) {
       return done(new ServiceError('UNAVAILABLE', `not possible now: ${NOT_INFORMED}`), undefined);
     }
@@ -157,7 +157,7 @@ export class ScheduleCoordinator implements RangeDirector {
     });
   }
 
-  /** Takes over what was decided and heard since the last time. */
+  /** Takes over what was decided and heard since the last call. */
   refresh(): void {
     this.#configure();
     this.#forgetRanges();
@@ -165,7 +165,7 @@ export class ScheduleCoordinator implements RangeDirector {
     this.#applyPauses();
   }
 
-  /** Why no ids are given out for a split now; undefined when they are. */
+  /** Why no ids are allocated for a split now; undefined if they are. */
   splitRefusal({ range, cause }: AskSplitRequest): ServiceError | undefined {
     const { rangeId } = range;
     const known = this.scheduling.model.range(rangeId);
@@ -181,7 +181,7 @@ export class ScheduleCoordinator implements RangeDirector {
     return later(rangeId, `${splitsUnderWayMax} others are being split ("splits-under-way-max")`);
   }
 
-  /** Ids were given out. */
+  /** Ids were allocated. */
   splitBegan({ range }: AskSplitRequest): void {
     this.#splitting.set(range.rangeId, { version: range.epoch.version, atMs: this.nowMs });
   }
@@ -230,7 +230,7 @@ export class ScheduleCoordinator implements RangeDirector {
     });
   }
 
-  /** A window that is over ends by itself. */
+  /** Maintenance windows end automatically. */
   #endMaintenance(): void {
     if (this.#dutiesInFlight.length > 0) return; // CC4
     const wallMs = this.#deps.clock.wallMs();
@@ -242,7 +242,7 @@ export class ScheduleCoordinator implements RangeDirector {
     }
   }
 
-  /** Replicated as times of the wall clock, which all masters have about alike. */
+  /** Replicated as times of the wall clock, which is similar on all masters. */
   #applyPauses(): void {
     const { state, clock } = this.#deps;
     const { schedulers } = this.scheduling;

@@ -40,7 +40,8 @@ class LeaderCountRound {
         return most - count >= this.#gap ? count : undefined;
       });
       if (path === undefined) {
-        // What can be reached from here cannot reach it either, and nodes with fewer leaders look for still fewer.
+        // Nodes reachable from here cannot reach one either, and nodes with fewer leaders need a target with still
+        // fewer.
         for (const nodeId of reached) this.#closed.add(nodeId);
         continue;
       }
@@ -50,7 +51,7 @@ class LeaderCountRound {
     }
   }
 
-  /** The node with most leaders, of those from which something may be reached. */
+  /** The node with the most leaders, among those that may still reach another. */
   #fullest(): number | undefined {
     let [fullest, most] = [undefined as number | undefined, Number.NEGATIVE_INFINITY];
     for (const [nodeId, count] of this.#counts) {

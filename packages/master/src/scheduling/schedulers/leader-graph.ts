@@ -24,7 +24,7 @@ export type Path = readonly Hop[];
 export class LeaderGraph {
   readonly #view: SchedulingView;
   readonly #nodes: ReadonlySet<number>;
-  /** By the node that leads, then by the one that could: ranges, the least used first. Built as it is needed. */
+  /** By leading node, then by possible leader: ranges, the least used first. Built on demand. */
   readonly #edges = new Map<number, ReadonlyMap<number, readonly RangeInfo[]>>();
   readonly #used = new Set<number>();
 
@@ -33,7 +33,7 @@ export class LeaderGraph {
     this.#nodes = new Set(nodes);
   }
 
-  /** The ranges of `from` that each other node could lead. Those that were used are still among them. */
+  /** The ranges of `from` that each other node could lead, including used ones. */
   edges(from: number): ReadonlyMap<number, readonly RangeInfo[]> {
     const known = this.#edges.get(from);
     if (known !== undefined) return known;
@@ -53,7 +53,7 @@ export class LeaderGraph {
     return edges;
   }
 
-  /** Nothing proposes the same range twice in a round. */
+  /** Records the use of a path: no range is proposed twice in a round. */
   use(path: Path): void {
     for (const { range } of path) this.#used.add(range.descriptor.rangeId);
   }
@@ -63,9 +63,9 @@ export class LeaderGraph {
   }
 
   /**
-   * A shortest path to one of those nodes for which `score` is defined, to the one with the least score at that
-   * distance. It takes the least used ranges, and not `except`. When there is none, `reached` holds all that could be
-   * reached.
+   * Returns a shortest path to a node for which `score` is defined; among nodes at that distance, to the one with the
+   * least score. The path takes the least used ranges, and not `except`. If there is none, `reached` contains all
+   * reachable nodes.
    */
   path(
     source: number,

@@ -18,7 +18,7 @@ export const leaderLoad: Scheduler = {
   propose: (view) => new LeaderLoadRound(view).propose(),
 };
 
-/** Hot ranges of a pair of nodes that are tried, those first that come closest to half the difference. */
+/** The number of hot ranges tried per pair of nodes, those first that come closest to half the difference. */
 const CANDIDATES = 16;
 
 class LeaderLoadRound {
@@ -69,7 +69,7 @@ class LeaderLoadRound {
       .sort((a, b) => a.off - b.off);
     for (const { range } of candidates.slice(0, CANDIDATES)) {
       const there: Hop = { range, from, to };
-      if (!this.#isWorthIt([there], from, to)) continue; // what comes back is little, and does not change that
+      if (!this.#isWorthIt([there], from, to)) continue; // the returning leaders have little load
       const path = this.#keepsCounts(from, to) ? [there] : this.#withReturn(there);
       if (path !== undefined && this.#isWorthIt(path, from, to)) return path;
     }

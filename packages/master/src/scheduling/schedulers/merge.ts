@@ -28,13 +28,13 @@ import { notServing } from '../step.ts';
 import type { SchedulingView } from '../view.ts';
 import { type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
 
-/** Two neighbours: the second one ends by the merge. */
+/** Two adjacent ranges: the merge ends the second one. */
 interface Pair {
   readonly target: RangeInfo;
   readonly source: RangeInfo;
 }
 
-/** What is known of a pair that fits, by the source's id. */
+/** The state of a pair that fits, by the source's id. */
 interface Watched {
   readonly targetId: number;
   readonly targetVersion: number;
@@ -92,7 +92,7 @@ export class Merge implements Scheduler {
     const watched = new Map<number, Watched>();
     for (const rangeId of model.idsInKeyOrder()) {
       const target = model.range(rangeId);
-      if (target === undefined || target.bytes >= settings.merging.bytesMax) continue; // MN1; as most are
+      if (target === undefined || target.bytes >= settings.merging.bytesMax) continue; // MN1; true for most ranges
       const source = model.neighbour(rangeId);
       if (source === undefined || mergeObstacle({ target, source }, settings.merging) !== undefined) continue;
       const sourceId = source.descriptor.rangeId;
@@ -121,7 +121,7 @@ function pairOf(view: SchedulingView, sourceId: number, { targetId }: Watched): 
   return target && source && { target, source };
 }
 
-/** MN1, MN4: why two neighbours are not to be merged as they are, for people; undefined when they fit. */
+/** MN1, MN4: why two adjacent ranges may not be merged as they are, for people; undefined if they fit. */
 export function mergeObstacle({ target, source }: Pair, merging: MergePolicy): string | undefined {
   if (source.chosen && !merging.chosenBorders) return 'the border between them was chosen manually';
   const { splits, bytesMax, quietMs } = merging;
@@ -139,7 +139,7 @@ export function mergeObstacle({ target, source }: Pair, merging: MergePolicy): s
   return hot ? 'together they have at least half of the load at which a range is split' : undefined;
 }
 
-/** What is to be done about a pair that was quiet for long enough, or what keeps it from being done now. */
+/** The plan for a pair that was quiet for long enough, or the reason why there is none now. */
 function planOf(view: SchedulingView, pair: Pair | undefined, { nextMoveMs, nextMergeMs }: Watched): Plan | string {
   if (pair === undefined) return 'one of them has ended';
   const { target, source } = pair;

@@ -21,13 +21,13 @@ export interface Balance {
   readonly desc: string;
   readonly settings: readonly SettingName[];
   readonly metric: Metric;
-  /** Metrics that come first. */
+  /** Metrics with priority. */
   readonly keep: readonly Metric[];
-  /** Of moves that are equally good by the metric, those are taken that make these more even. */
+  /** Among moves that are equally good by the metric, those that balance these metrics are preferred. */
   readonly prefer: readonly Metric[];
 }
 
-/** Pairs of nodes that one round looks at: what bounds its time. The next one goes on behind them. */
+/** The number of pairs of nodes that one round examines, to bound its time. The next round continues behind them. */
 const PAIRS_PER_ROUND = 64;
 
 export class MetricScheduler implements Scheduler {
@@ -81,7 +81,7 @@ interface Search {
   readonly exhausted: boolean;
 }
 
-/** How many of each side are looked at for one against another. */
+/** The number of candidates per side for exchanges. */
 const SWAP_CANDIDATES = 32;
 
 class Round {
@@ -90,10 +90,10 @@ class Round {
   readonly #metrics: readonly Metric[];
   readonly #sources: readonly NodeView[];
   readonly #targets: readonly NodeView[];
-  /** By metric, then by node: what they will carry. */
+  /** By metric, then by node: the expected values. */
   readonly #values: ReadonlyMap<Metric, Map<number, number>>;
   readonly #gaps: ReadonlyMap<Metric, number>;
-  /** The extremes of `#values`, while they hold. */
+  /** The extremes of `#values`, while they are valid. */
   readonly #known = new Map<Metric, { readonly least: number; readonly most: number }>();
   readonly #used = new Set<number>();
 
@@ -139,7 +139,7 @@ class Round {
     return plans;
   }
 
-  /** Takes what was proposed out of the round, and reckons with it if it was admitted. */
+  /** Removes a proposed exchange from the round, and counts it if it was admitted. */
   use({ from, to, there, back }: Exchange, admitted: boolean): void {
     this.#used.add(there.descriptor.rangeId);
     if (back !== undefined) this.#used.add(back.descriptor.rangeId);
@@ -173,7 +173,7 @@ class Round {
     const there = this.#movable(source, pair, { min: gain, max: Number.POSITIVE_INFINITY });
     const single = this.#bestSingle(there, pair);
     if (single !== undefined || there.length === 0 || keep.length === 0) return single;
-    // Only what makes a shift of `gain` to `difference - gain` with one of those (B3).
+    // Only amounts that shift `gain` to `difference - gain` together with one of those (B3).
     const amounts = there.map(metric.of);
     const min = Math.min(...amounts) - difference + gain;
     const back = this.#movable(target, { from: pair.to, to: pair.from }, { min, max: Math.max(...amounts) - gain });
@@ -211,7 +211,7 @@ class Round {
     return best;
   }
 
-  /** How far from half the difference a shift is; undefined when it is not worth it (B3). */
+  /** The distance of a shift from half the difference; undefined if it is not worthwhile (B3). */
   #score(shift: number, { from, to }: { from: number; to: number }): number | undefined {
     const { metric } = this.#balance;
     const difference = this.#value(metric, from) - this.#value(metric, to);
@@ -219,7 +219,7 @@ class Round {
     return shift >= gain && shift <= difference - gain ? Math.abs(shift - difference / 2) : undefined;
   }
 
-  /** From 0 to 1: a leader would have to hand over first; others make the next metrics more or less even. */
+  /** From 0 to 1: higher if a leader would have to be transferred first, or if it unbalances the next metrics. */
   #distaste(range: RangeInfo, { from, to }: { from: number; to: number }): number {
     const offs = this.#balance.prefer.map((metric) => {
       const half = (this.#value(metric, from) - this.#value(metric, to)) / 2;
@@ -243,8 +243,8 @@ class Round {
   }
 
   /**
-   * Ranges with so much of the metric that may go from one node to the other. The amount is looked at first: it is
-   * cheap.
+   * Ranges with such an amount of the metric that may move from one node to the other. The amount is checked first,
+   * because that is cheap.
    */
   #movable(
     source: NodeView,

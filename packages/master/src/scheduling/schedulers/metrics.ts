@@ -4,14 +4,14 @@ import type { Settings } from '../settings.ts';
 import { countGap } from './scheduler.ts';
 
 export interface Metric {
-  /** As in "replicas are spread unevenly". */
+  /** The subject in "replicas are spread unevenly". */
   readonly what: string;
-  /** What moves with one replica, or with one leader, of a range. */
+  /** The amount that moves with one replica, or with one leader, of a range. */
   readonly of: (range: RangeInfo) => number;
   readonly total: (totals: NodeTotals) => number;
-  /** Differences between two nodes from this on are worth moves. */
+  /** The smallest difference between two nodes that justifies moves. */
   readonly gap: (mean: number, settings: Settings) => number;
-  /** The least that a single proposal has to shift, for a gap that is worth it. */
+  /** The least amount that a single proposal has to shift for such a gap. */
   readonly gain: (gap: number) => number;
 }
 
@@ -59,7 +59,7 @@ function loadGap(mean: number, settings: Settings): number {
   return Math.max(1, settings.loadGapMin, (mean * settings.loadTolerancePercent) / 100);
 }
 
-/** What is shifted has to be worth the move, and to leave a gap that is clearly smaller. */
+/** The shift must justify the move, and must leave a clearly smaller gap. */
 function quarter(gap: number): number {
   return gap / 4;
 }

@@ -27,7 +27,7 @@ interface Target {
   readonly leader: number;
 }
 
-/** What could not be moved by then stays where it is. */
+/** Ranges that could not be moved by then stay where they are. */
 const GIVE_UP_AFTER_MS = 600_000;
 
 export class Scatter implements Scheduler {
@@ -36,7 +36,7 @@ export class Scatter implements Scheduler {
   readonly settings = [];
   #groups: readonly Group[] = [];
 
-  /** Ranges beyond what is known are passed over. Asking again for a group that is not spread yet changes nothing. */
+  /** Unknown ranges are skipped. A repeated request for a group that is still being spread changes nothing. */
   request(rangeIds: readonly number[], nowMs: number): void {
     if (this.#groups.some((group) => group.waiting.size > 0 && isSame(group.rangeIds, rangeIds))) return;
     const group: Group = {
@@ -49,7 +49,7 @@ export class Scatter implements Scheduler {
     this.#groups = [...this.#groups, group];
   }
 
-  /** Whether there is a group that is not spread yet. */
+  /** Whether a group is not spread yet. */
   get waiting(): boolean {
     return this.#groups.some(({ waiting }) => waiting.size > 0);
   }
@@ -86,7 +86,9 @@ function settle(group: Group, rangeId: number, { voters, leader }: Target): void
   group.leaders.add(leader, 1);
 }
 
-/** As many nodes as the range has voters: apart first, then with few of the group, then with few of all. */
+/**
+ * As many nodes as the range has voters: well isolated first, then with few ranges of the group, then with few ranges.
+ */
 function targetFor(view: SchedulingView, range: RangeInfo, group: Group): Target | undefined {
   const candidates = [...view.model.nodes()]
     .map(({ info }) => info.nodeId)

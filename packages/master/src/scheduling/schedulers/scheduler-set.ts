@@ -14,11 +14,11 @@ import { Space } from './space.ts';
 export interface SchedulerStatus {
   readonly name: string;
   readonly desc: string;
-  /** On the master's monotonic clock; undefined when it runs. */
+  /** On the master's monotonic clock; undefined if it is not paused. */
   readonly pausedUntilMs: number | undefined;
-  /** What it said when it ran last: why it does nothing more. */
+  /** The result of its last run: why it proposed no more. */
   readonly last: string;
-  /** Names of the cluster's settings that it goes by. */
+  /** The names of the cluster settings that it uses. */
   readonly settings: readonly string[];
 }
 
@@ -38,8 +38,8 @@ export class SchedulerSet {
   readonly #merges = slotsFor([new Merge()]);
 
   /**
-   * One round of each; `repairsWait` are ranges that limits keep from being repaired, and replicas do not move
-   * meanwhile.
+   * Runs one round of each scheduler. `repairsWait`: ranges whose repair waits for a limit; while there are any,
+   * replicas are not moved.
    */
   run(view: SchedulingView, admit: Admit, repairsWait: number): void {
     runChain(this.#scatter, view, admit);
@@ -48,8 +48,8 @@ export class SchedulerSet {
   }
 
   /**
-   * As `run`, of those that balance, for one who only wants to know: what they would propose goes to `admit`, and what
-   * they would say comes back. Groups that are being scattered are left alone.
+   * Like `run` for the balancing schedulers, as a dry run: their proposals go to `admit`, and their explanations are
+   * returned. Groups that are being scattered are left alone.
    */
   rehearse(view: SchedulingView, admit: Admit, repairsWait: number): ReadonlyMap<string, string> {
     const [replicas, leaders, merges] = [copied(this.#replicas), copied(this.#leaders), copied(this.#merges)];
@@ -67,7 +67,7 @@ export class SchedulerSet {
     });
   }
 
-  /** Throws `INVALID_ARGUMENT` for a name that does not exist. What it has started goes on. */
+  /** Throws `INVALID_ARGUMENT` for an unknown name. Operators that it has started continue. */
   pause(name: string, untilMs: number): void {
     this.#slot(name).pausedUntilMs = untilMs;
   }
@@ -97,10 +97,13 @@ interface Round {
 }
 
 interface Chains {
-  /** What moves replicas, and what moves leaders. In each, one rests while those before it still find work. */
+  /**
+   * Schedulers that move replicas, and those that move leaders. In each list, a scheduler rests while those before it
+   * still find work.
+   */
   readonly replicas: readonly Slot[];
   readonly leaders: readonly Slot[];
-  /** What makes fewer ranges. */
+  /** Schedulers that merge ranges. */
   readonly merges: readonly Slot[];
 }
 

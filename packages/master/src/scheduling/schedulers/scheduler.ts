@@ -21,17 +21,19 @@ export type Proposals = Generator<readonly Plan[], string, boolean>;
 export interface Scheduler {
   readonly name: string;
   readonly desc: string;
-  /** Those of the cluster's settings that it goes by. */
+  /** The cluster settings that it uses. */
   readonly settings: readonly (SettingName | keyof RangeSettings)[];
   propose(view: SchedulingView): Proposals;
-  /** For one who only wants to know what it would propose; absent: it remembers nothing, and may be asked itself. */
+  /** Returns a copy for dry runs; absent: it has no memory, and can be asked itself. */
   copy?(): Scheduler;
 }
 
-/** How many refusals in a row end a round: limits are reached. */
+/** This many refusals in a row end a round: limits are reached. */
 export const REFUSALS_MAX = 16;
 
-/** Differences in counts from this on are worth a move: above the tolerance, and never 1, which may be unavoidable. */
+/**
+ * The smallest difference in counts that justifies a move: above the tolerance, and never 1, which may be unavoidable.
+ */
 export function countGap(mean: number, tolerancePercent: number): number {
   return Math.max(2, Math.floor((mean * tolerancePercent) / 100) + 1);
 }

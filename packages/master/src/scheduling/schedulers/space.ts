@@ -6,20 +6,20 @@ import { moveSteps, planFor } from '../plans.ts';
 import type { SchedulingView } from '../view.ts';
 import { type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
 
-/** How a node was when its space became low. */
+/** The state of a node when its space became low. */
 interface Low {
   readonly sinceMs: number;
   readonly availableBytes: number;
-  /** Of the ranges that it had. */
+  /** The bytes of the ranges that it had. */
   readonly bytes: number;
 }
 
-/** What has left a node is off its disk by then: compaction takes its time, and nobody can say how much. */
+/** By then the disk has freed the data of ranges that left: compaction takes an unknown time. */
 const FREED_WITHIN_MS = 3_600_000;
 
 /**
- * SC1. What has left a node counts as free although its disk does not show it yet, for `FREED_WITHIN_MS`: a node that
- *      is a little too full would lose all that it has before the first of it is off the disk.
+ * SC1. For `FREED_WITHIN_MS`, data of ranges that left a node counts as free although the disk does not show it yet.
+ *      Otherwise a slightly overfull node would lose all its ranges before the first of them is off the disk.
  */
 export class Space implements Scheduler {
   readonly name = 'space';
@@ -63,7 +63,10 @@ export class Space implements Scheduler {
     this.#low = low;
   }
 
-  /** Whether a node has too little space, and will have when all is done and off its disk that is under way (SC1). */
+  /**
+   * Whether a node has too little space, also after all running operators are done and their data is off its disk
+   * (SC1).
+   */
   #isLow(view: SchedulingView, node: NodeView): boolean {
     const { info, totals } = node;
     const { bytes } = view.expected(info.nodeId);
