@@ -4,15 +4,15 @@ import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml
 import { CommandError } from './exit-codes.ts';
 
 /**
- * Every option with a paragraph about it takes less. What is larger is another file, and YAML's parser takes seconds
- * over nonsense of four times this length.
+ * A file with every option and a paragraph about it is shorter. A larger file is something else, and the YAML parser
+ * takes seconds over nonsense of four times this length.
  */
 const CONFIG_LENGTH_MAX = 16 * 1024;
 const NESTING_MAX = 200;
 
 /**
- * Reads a configuration file: YAML, and so JSON too. Its keys are the flags without their dashes.
- * @throws {CommandError} when the file is missing, is not YAML or is not a map.
+ * Reads a configuration file: YAML, which includes JSON. Its keys are the flags without their dashes.
+ * @throws {CommandError} if the file is missing, is not YAML or is not a map.
  */
 export function readConfigFile(path: string): OptionsFile {
   return parseConfig(path, readText(path));
@@ -41,15 +41,15 @@ export function parseConfig(path: string, text: string): OptionsFile {
   return { path, values: valuesOf(path, document), lines };
 }
 
-/** Without aliases: what they expand to has no bound, and may contain itself. */
+/** Without aliases: their expansion is unbounded, and may contain itself. */
 function valuesOf(path: string, document: Document): Record<string, unknown> {
   return readable(path, () => document.toJS({ maxAliasCount: 0 }) as Record<string, unknown>);
 }
 
 /**
- * Told before it is parsed: the parser goes down into each level, and when the stack is used up in one of its regular
- * expressions, the process dies without a word. Options are at most a list in a map; every level takes a bracket, or
- * a word that ends in what announces a value.
+ * Checked before parsing: the parser recurses into each level, and if the stack overflows in one of its regular
+ * expressions, the process dies silently. Options are at most a list in a map; every level needs a bracket, or a word
+ * that ends with the character that announces a value.
  */
 function nestsTooDeep(text: string): boolean {
   let [brackets, announced] = [0, 0];
@@ -61,7 +61,7 @@ function nestsTooDeep(text: string): boolean {
   return false;
 }
 
-/** The parser throws some of its complaints. */
+/** The parser throws some of its errors. */
 function readable<T>(path: string, parse: () => T): T {
   try {
     return parse();

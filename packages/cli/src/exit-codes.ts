@@ -20,7 +20,7 @@ export const EXIT_CODES = {
     code: 77,
     means: 'outcome unknown: the request may have taken effect or still may; check before you repeat it',
   },
-  // As of env, nohup and timeout.
+  // The same codes as env, nohup and timeout use.
   cannotRun: { code: 126, means: 'the command to run exists but cannot be executed' },
   notFound: { code: 127, means: 'the command to run was not found' },
 } as const;
@@ -31,12 +31,12 @@ export function exitCode(name: ExitName): number {
   return EXIT_CODES[name].code;
 }
 
-/** Whether starting the same node again may help; with these codes somebody has to change something first. */
+/** Whether restarting the same node may help; with the other codes an operator has to change something first. */
 export function mayRestart(code: number | null): boolean {
   return code === null || ![0, exitCode('usage'), exitCode('dataDir'), exitCode('portTaken')].includes(code);
 }
 
-/** A failure that the command reports in one line, without a stack, and that decides the exit code. */
+/** A failure that the command reports in one line, without a stack, and that determines the exit code. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly exit: ExitName;

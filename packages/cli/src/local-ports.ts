@@ -1,7 +1,7 @@
 /** The usual client port, and the first one of a local cluster. */
 export const DEFAULT_BASE_PORT = 7480;
 
-/** Ports of the nth node (from 1) of a local cluster: ten apart, clear of etcd's 2379 and of Redis' 6379. */
+/** The ports of the nth node (from 1) of a local cluster: ten apart, and different from etcd's 2379 and Redis' 6379. */
 export function localPorts(
   basePort: number,
   n: number,

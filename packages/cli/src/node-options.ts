@@ -27,13 +27,13 @@ import { rangeOptions } from './range-options.ts';
 export const ROLES = ['master', 'data', 'gateway'] as const;
 export type NodeRole = (typeof ROLES)[number];
 
-/** A node by its name, and an address that leads to its peer port. */
+/** A node's name, and an address that leads to its peer port. */
 export interface Member {
   readonly name: string;
   readonly peer: Address;
 }
 
-/** Where a node stands, on one level: its zone, its rack. */
+/** A node's location on one level: its zone, its rack. */
 export interface Label {
   readonly level: string;
   readonly value: string;
@@ -43,12 +43,12 @@ const LABEL_LENGTH_MAX = 128;
 const NAME = { regex: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, says: 'letters, digits, dots, dashes and underscores' };
 const port = () => int({ min: 1, max: 65_535 });
 
-/** Below this, parts of a snapshot would come later than a receiver waits for them. */
+/** With a lower rate, parts of a snapshot would arrive later than a receiver waits for them. */
 const SNAPSHOT_RATE_MIN = 2 ** 20;
-/** What a frame has around the largest request in it. */
+/** The size of a frame beyond the largest request in it. */
 const REQUEST_ROOM_BYTES = 4 * 2 ** 20;
 
-/** Every option of a node: flags, `REMORA_*` variables, keys of the configuration file and `--help` come from here. */
+/** Every option of a node: the source of flags, `REMORA_*` variables, keys of the configuration file and `--help`. */
 export const nodeSchema = defineOptions({
   envPrefix: 'REMORA',
   definitions: {
@@ -399,7 +399,7 @@ export const nodeSchema = defineOptions({
 
 export type NodeOptions = Options<typeof nodeSchema>;
 
-/** The addresses under which others reach this node. */
+/** The addresses at which others reach this node. */
 export function advertised(options: NodeOptions): {
   readonly client: Address;
   readonly peer: Address;
@@ -413,7 +413,7 @@ export function advertised(options: NodeOptions): {
   };
 }
 
-/** The names by which HTTP clients may ask for this node, besides localhost and IP addresses. */
+/** The names that HTTP clients may use for this node, besides localhost and IP addresses. */
 export function httpNames(options: NodeOptions): ReadonlySet<string> {
   const { client, peer, http } = advertised(options);
   const own = [options.listenHost, options.healthListen.host, client.host, peer.host, http.host];
@@ -426,7 +426,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
-/** Where a node stands, by the name of the level. */
+/** A node's location, by level. */
 export function labelsOf({ labels }: NodeOptions): Readonly<Record<string, string>> {
   return Object.fromEntries(labels.map(({ level, value }) => [level, value]));
 }
@@ -435,7 +435,7 @@ function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
 }
 
-/** Read as it is compared. */
+/** Read in the form in which it is compared. */
 function hostname(): OptionType<string> {
   const expected = 'a host name without a port, such as remora.example.com';
   const parse = (text: string) => {
@@ -484,7 +484,7 @@ function member(): OptionType<Member> {
   };
 }
 
-/** What connections to a port may hold while they have not said something whole. */
+/** Limits on what connections to a port may hold before they have sent something complete. */
 export function inputLimitsOf(options: NodeOptions): Partial<InputLimits> {
   return {
     connectionsMax: options.connectionsMax,

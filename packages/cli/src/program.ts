@@ -7,8 +7,8 @@ import { guarded, reportFailure, type Shell } from './shell.ts';
 import { VERSION } from './version.ts';
 
 /**
- * The commands by their names, as help lists them. A command line that names one loads that one and what it needs, as
- * loading all of them takes as long as most commands do.
+ * The commands by name, in the order of the help. A command line that names a command loads only that one, because
+ * loading all of them takes as long as most commands run.
  */
 const COMMANDS: Readonly<Record<string, (deps: NodeCommandDeps) => Promise<Command>>> = {
   dev: async ({ shell }) => (await import('./commands/dev.ts')).devCommand(shell),
@@ -22,7 +22,7 @@ const COMMANDS: Readonly<Record<string, (deps: NodeCommandDeps) => Promise<Comma
   admin: async ({ shell }) => (await import('./commands/admin/admin.ts')).adminCommand(shell),
 };
 
-/** The command line with the command of that name; with all of them when there is none of it, as in `remora --help`. */
+/** The command line with the named command; with all commands if there is no such name, as in `remora --help`. */
 export async function createProgram(deps: NodeCommandDeps, name = ''): Promise<Command> {
   const { shell } = deps;
   const program = new Command('remora')
@@ -38,7 +38,7 @@ export async function createProgram(deps: NodeCommandDeps, name = ''): Promise<C
   const makers = only === undefined ? Object.values(COMMANDS) : [only];
   for (const command of await Promise.all(makers.map((make) => make(deps)))) program.addCommand(command);
   for (const command of withSubcommands(program)) {
-    // Errors come back to the caller, and each command says how to see its help.
+    // Errors are thrown to the caller, and each command says how to see its help.
     if (command !== program) command.copyInheritedSettings(program);
     command.exitOverride().showHelpAfterError(`(see ${pathOf(command)} --help)`);
     command.hook('preSubcommand', refuseUnknown);
@@ -46,7 +46,7 @@ export async function createProgram(deps: NodeCommandDeps, name = ''): Promise<C
   return program;
 }
 
-/** Runs the command line and gives the exit code. */
+/** Runs the command line and returns the exit code. */
 export async function runCommandLine(
   argv: readonly string[],
   given: Shell,
@@ -67,7 +67,7 @@ function* withSubcommands(command: Command): Generator<Command> {
   for (const child of command.commands) yield* withSubcommands(child);
 }
 
-/** A word that is no subcommand would be taken for an argument of the one that is run where none is named. */
+/** A word that is not a subcommand would become an argument of the default subcommand. */
 function refuseUnknown(command: Command): void {
   const [word] = command.args;
   const names = command.commands.flatMap((child) => [child.name(), ...child.aliases()]);

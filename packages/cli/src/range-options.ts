@@ -1,4 +1,4 @@
-/** Options of a node about ranges: which there are at first, and the first values of the settings about them. */
+/** Options of a node about ranges: the first ranges, and the defaults of the settings about ranges. */
 import { int, list, type OptionType } from '@remora/base';
 import { RANGE_SETTINGS } from '@remora/master';
 import { kvRoutingKey, readRoutingKey } from '@remora/protocol';
@@ -23,7 +23,7 @@ export const rangeOptions = {
   ...RANGE_SETTINGS,
 } as const;
 
-/** Stays text, as options are frozen and bytes cannot be. */
+/** Stays text, because options are frozen and bytes cannot be. */
 function key(): OptionType<string> {
   const expected = 'a key as text, as pairs of hex digits after 0x, or as "ranges ls" prints it, such as lock:orders/';
   const parse = (text: string) =>
@@ -36,7 +36,7 @@ function key(): OptionType<string> {
   };
 }
 
-/** The routing key of it; undefined where no range can begin. */
+/** The routing key of the text; undefined if no range can begin there. */
 export function keyOfOption(text: string): Buffer | undefined {
   const read = readRoutingKey(text);
   if (read !== undefined) return read.ok && read.key.length > 0 && !text.startsWith('raw:') ? read.key : undefined;

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 /** Gives a command one flag per option of a schema, with its default and its variable in the help text. */
 export function addSchemaFlags<D extends Definitions>(command: Command, schema: OptionsSchema<D>): void {
   for (const { usage, desc, defaultText, env, group, isSwitch, option } of describeOptions(schema)) {
-    // Values stay text here: the schema reads them, so that a flag and a variable follow the same rules.
+    // Values stay text here: the schema reads them, so that flags and variables follow the same rules.
     const flag = new Option(isSwitch ? `${usage} [true|false]` : usage, `${desc} (${shown(defaultText)}${env})`);
     flag.helpGroup(`${group}:`);
     if (isSwitch) flag.preset('true');

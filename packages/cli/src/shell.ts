@@ -3,20 +3,20 @@ import { type ErrorCode, escapeHidden, OptionsError, ServiceError } from '@remor
 import { CommanderError } from 'commander';
 import { CommandError, type ExitName, exitCode } from './exit-codes.ts';
 
-/** What a command sees of the process that it runs in. */
+/** The process as a command uses it. */
 export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Results: what a script reads. */
+  /** Results, which scripts read. */
   out(text: string): void;
-  /** A result that is not text of ours, and not a line: its very bytes. */
+  /** A result that is not a line of this program's text, byte by byte. */
   raw(bytes: string | Uint8Array): void;
   /** Everything else: progress, hints, errors. */
   err(text: string): void;
-  /** Whether results are shown by a terminal. */
+  /** Whether a terminal shows the results. */
   readonly shown: boolean;
-  /** Whether a person looks on and can be asked. */
+  /** Whether a person is watching and can be asked. */
   readonly terminal: boolean;
-  /** Asks the person; the answer is one line, undefined when there is none. */
+  /** Asks the person; returns one line, or undefined if there is no answer. */
   ask(question: string): Promise<string | undefined>;
 }
 
@@ -30,12 +30,13 @@ export const processShell: Shell = {
   ask: askPerson,
 };
 
-/** What texts of our own are laid out with. */
+/** Characters that this program's own texts use for layout. */
 const LAYOUT = '\n\t';
 
 /**
- * A shell whose terminal acts upon nothing that others said, whichever command prints it. Names and values in texts are
- * escaped where they are put in (format/bytes-text.ts), as here line ends have to stay; JSON stays the same value.
+ * Wraps a shell so that control characters from others have no effect on the terminal, whichever command prints them.
+ * Names and values in texts are escaped where they are inserted (format/bytes-text.ts), because line ends have to stay
+ * here; JSON keeps its value.
  */
 export function guarded(shell: Shell): Shell {
   return {
@@ -47,8 +48,7 @@ export function guarded(shell: Shell): Shell {
 }
 
 /**
- * Whoever read what is printed has gone, as in `remora … | head -1`: the process ends, in good order where it has
- * something to give back.
+ * The reader of the output has gone, as in `remora … | head -1`: the process ends, and first releases what it holds.
  */
 export function endWhenNobodyReads(out: NodeJS.WriteStream): void {
   out.on('error', (error: NodeJS.ErrnoException) => {
@@ -57,12 +57,12 @@ export function endWhenNobodyReads(out: NodeJS.WriteStream): void {
   });
 }
 
-/** Of a pipe whose reader has gone, and of a terminal that was closed. */
+/** Error codes of a pipe whose reader has gone, and of a terminal that was closed. */
 const GONE: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
 
 /**
- * What is said to people may be lost, and nothing else with it: a process that ended for that would leave the command
- * that it runs under a lock running without one (commands/run-child.ts K1).
+ * Messages to people may be lost, and nothing else with them: if the process ended because of that, the command that it
+ * runs under a lock would continue without one (commands/run-child.ts K1).
  */
 export function goOnWhenNobodyListens(err: NodeJS.WriteStream): void {
   err.on('error', () => {});
@@ -80,7 +80,7 @@ async function askPerson(question: string): Promise<string | undefined> {
   }
 }
 
-/** Of those that are told apart from a refusal. */
+/** Codes with an exit code other than that of a refusal. */
 const EXIT_OF: Partial<Record<ErrorCode, ExitName>> = {
   UNAVAILABLE: 'unavailable',
   DEADLINE_EXCEEDED: 'unavailable',
@@ -88,9 +88,9 @@ const EXIT_OF: Partial<Record<ErrorCode, ExitName>> = {
   RESULT_LOST: 'unknown',
 };
 
-/** Says what went wrong, briefly when it was expected, and gives the exit code. */
+/** Prints what went wrong, briefly if it was expected, and returns the exit code. */
 export function reportFailure(error: unknown, shell: Shell): number {
-  // Commander has written its own message by now.
+  // Commander has already printed its own message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCode('usage');
   if (error instanceof OptionsError) {
     for (const { source, message } of error.problems) shell.err(`remora: ${source}: ${message}`);
@@ -108,14 +108,17 @@ export function reportFailure(error: unknown, shell: Shell): number {
   return exitCode('internal');
 }
 
-/** A signal that aborts when the process is asked to stop: by Ctrl-C, by a supervisor, or when its supervisor dies. */
+/**
+ * Returns a signal that aborts when the process is asked to stop: by Ctrl-C, by a supervisor, or when its supervisor
+ * dies.
+ */
 export function stopSignal(): { readonly signal: AbortSignal; dispose(): void } {
   const controller = new AbortController();
   const onSignal = (name: NodeJS.Signals) => controller.abort(name);
   const onOrphaned = () => controller.abort('the supervisor has exited');
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const name of names) process.on(name, onSignal);
-  // A supervisor holds the other end of the channel; it closes with it, even on SIGKILL.
+  // A supervisor has the other end of the channel; it closes with the supervisor, even on SIGKILL.
   if (process.connected) process.on('disconnect', onOrphaned);
   return {
     signal: controller.signal,

@@ -16,9 +16,9 @@ export function isEmpty({ replicas, isMaster }: admin.Node): boolean {
 }
 
 /**
- * Follows a node until it has given away what it is to give; undefined when the person stops looking. When nothing
- * moves for a while, it says what the masters say to that.
- * @throws CommandError when the node's duty is changed meanwhile: it will not come to that end.
+ * Follows a node until it has given up what it must; undefined if the person stops watching. Without progress for a
+ * while, it prints the masters' reasons.
+ * @throws CommandError if the node's duty is changed meanwhile: it will not reach that end.
  */
 export async function awaitNode(
   client: Pick<AdminClient, 'nodes' | 'why'>,

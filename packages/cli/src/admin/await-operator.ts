@@ -6,9 +6,9 @@ import { type Follower, follow, type Progress } from './follow.ts';
 import { progressText } from './operator-text.ts';
 
 /**
- * Follows an operator until it has ended; undefined when the person stops looking, or has to look elsewhere: a new
- * leader of the masters does not know it, and plans anew.
- * @throws CommandError when it did not do what it was to do, or nobody can tell whether it did.
+ * Follows an operator until it has ended; undefined if the person stops watching, or if a new leader of the masters
+ * does not know the operator and plans again.
+ * @throws CommandError if it did not do what it should, or if that is unknown.
  */
 export async function awaitOperator(
   client: Pick<AdminClient, 'operators'>,

@@ -1,23 +1,23 @@
 import { ServiceError } from '@remora/base';
 
-/** How far something is: over, with what came of it, or under way, in words. */
+/** The progress of something: over, with the result, or running, with a description. */
 export type Progress<T> = { readonly over: T } | { readonly line: string };
 
 export interface Follower {
-  /** Told each time that there is something new to say. */
+  /** Called each time that there is something new to print. */
   readonly say: (line: string) => void;
-  /** Between two looks. */
+  /** Pauses between two looks. */
   readonly pause: () => Promise<void>;
-  /** The person looks on no more. */
+  /** Aborted when the person stops watching. */
   readonly signal: AbortSignal;
 }
 
-/** Looks in a row that may fail: masters change, nodes restart. */
+/** Successive looks that may fail: masters change, nodes restart. */
 const MISSES_MAX = 10;
 
 /**
- * Looks again and again until something is over; undefined when the person has stopped looking.
- * @throws ServiceError when the cluster does not answer for long.
+ * Looks repeatedly until something is over; undefined if the person has stopped watching.
+ * @throws ServiceError if the cluster does not answer for long.
  */
 export async function follow<T>(look: () => Promise<Progress<T>>, follower: Follower): Promise<T | undefined> {
   let said = '';

@@ -3,7 +3,7 @@ import type { admin } from '@remora/protocol/remora';
 import { CommandError } from '../exit-codes.ts';
 import { printableText } from '../format/bytes-text.ts';
 
-/** Finds nodes by what people call them: id or name. */
+/** Finds nodes by id or name. */
 export class NodeNames {
   readonly #nodes: readonly admin.Node[];
   readonly #names: ReadonlyMap<number, string>;
@@ -13,7 +13,9 @@ export class NodeNames {
     this.#names = new Map(nodes.map(({ id, name }) => [id, name]));
   }
 
-  /** @throws CommandError that lists the nodes there are; or that says what is ambiguous, as a name may be a number. */
+  /**
+   * @throws CommandError that lists the existing nodes; or that names the ambiguity, because a name may be a number.
+   */
   find(text: string): admin.Node {
     const nodes = this.#nodes.map((node) => ({
       ...{ node, nodeId: node.id, name: node.name },
@@ -24,7 +26,7 @@ export class NodeNames {
     return found.node.node;
   }
 
-  /** 0: nobody. */
+  /** 0: none. */
   nameOf(nodeId: number): string {
     return this.#names.get(nodeId) ?? (nodeId === 0 ? 'none' : `node ${nodeId}`);
   }

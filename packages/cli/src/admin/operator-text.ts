@@ -1,9 +1,9 @@
-/** Operators for people: what they do, how far they are, what came of them. */
+/** Operators for people: their purpose, progress and result. */
 import type { admin } from '@remora/protocol/remora';
 import { agoText } from '../format/sizes.ts';
 import { table } from '../format/table.ts';
 
-/** Of those under way: oldest first. */
+/** Running operators, oldest first. */
 export function activeTable(operators: readonly admin.Operator[]): string {
   if (operators.length === 0) return 'no operator is running';
   const rows = operators.map((operator) => [
@@ -18,7 +18,7 @@ export function activeTable(operators: readonly admin.Operator[]): string {
   return table(['OPERATOR', 'RANGE', 'KIND', 'AGE', 'STEP', 'NOW', 'WHY'], rows);
 }
 
-/** Of those that ended: newest first. */
+/** Ended operators, newest first. */
 export function historyTable(operators: readonly admin.Operator[]): string {
   if (operators.length === 0) return "no operator has ended since the masters' leader was elected";
   const rows = operators.map((operator) => [
@@ -34,13 +34,13 @@ export function historyTable(operators: readonly admin.Operator[]): string {
   return table(['OPERATOR', 'RANGE', 'KIND', 'ENDED', 'TOOK', 'STATUS', 'OUTCOME', 'WHY'], rows);
 }
 
-/** The step that it is at, and what that waits for. */
+/** The current step, and what it waits for. */
 function presentStep({ steps, step, outcome }: admin.Operator): string {
   const now = steps[Math.min(step, steps.length - 1)] ?? '';
   return outcome === '' ? now : `${now} (${outcome})`;
 }
 
-/** One line while it is under way. */
+/** One line while it is running. */
 export function progressText(operator: admin.Operator): string {
   const { id, rangeId, step, steps, status } = operator;
   if (status === 'created') return `operator ${id}: waiting for the leader of range ${rangeId} to report`;

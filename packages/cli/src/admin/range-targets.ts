@@ -6,7 +6,7 @@ import { CommandError } from '../exit-codes.ts';
 
 type Ranges = Pick<AdminClient, 'range' | 'rangesFrom'>;
 
-/** The range that has a routing key. @throws CommandError when none has. */
+/** The range that has a routing key. @throws CommandError if none has. */
 export async function rangeWith(client: Pick<AdminClient, 'rangesFrom'>, key: Bytes): Promise<admin.Range> {
   const { ranges } = await client.rangesFrom(key, 1);
   const [range] = ranges;
@@ -15,8 +15,8 @@ export async function rangeWith(client: Pick<AdminClient, 'rangesFrom'>, key: By
 }
 
 /**
- * The range that is to be split: the named one, or the one that has the key.
- * @throws CommandError when it cannot be split there, with what would be right.
+ * The range to split: the named one, or the one that has the key.
+ * @throws CommandError if it cannot be split there, with what would be possible.
  */
 export async function splitTarget(
   client: Ranges,
@@ -44,8 +44,8 @@ async function splitAt(client: Ranges, rangeId: number | undefined, key: Bytes):
 }
 
 /**
- * Two ranges in the order of their keys: the first one goes on when they are merged.
- * @throws CommandError when they are no neighbours.
+ * Two ranges in the order of their keys: a merge keeps the first one.
+ * @throws CommandError if they are not adjacent.
  */
 export async function neighbours(
   client: Pick<AdminClient, 'range'>,

@@ -6,23 +6,23 @@ import { CommandError } from '../exit-codes.ts';
 import { syncDirectory } from '../node/files/atomic-file.ts';
 
 /**
- * Writes a file under another name, makes it durable and gives it its own only then: a backup of that name is whole,
- * the one before or this one.
- * @throws {CommandError} `failed` when it cannot be written, also where there is something that is no file: the new
- *     name would take the place of a device.
+ * Writes a file under another name, makes it durable and only then renames it: so a file with that name is always a
+ * complete backup, the previous one or this one.
+ * @throws {CommandError} `failed` if it cannot be written, also if something other than a file has that name: the
+ * rename would replace a device.
  */
 export async function writeBackupFile(
   path: string,
   write: (put: (bytes: Buffer) => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  const there = await stat(path).catch(() => undefined); // what keeps it from being looked at keeps it from being written
+  const there = await stat(path).catch(() => undefined); // what prevents looking at it also prevents writing it
   if (there?.isFile() === false) throw cannot('write', path, 'it exists and is not a regular file');
   const unfinished = `${path}.unfinished`;
   const file = await open(unfinished, 'w', OWN_FILE_MODE).catch((cause: unknown) => {
     throw cannot('write', unfinished, cause);
   });
   try {
-    await file.chmod(OWN_FILE_MODE); // One that an earlier run left may be open to others.
+    await file.chmod(OWN_FILE_MODE); // A file from an earlier run may be accessible to others.
     await write((bytes) =>
       file.writeFile(bytes).catch((cause: unknown) => {
         throw cannot('write', unfinished, cause);
@@ -33,21 +33,21 @@ export async function writeBackupFile(
     await rename(unfinished, path);
     await syncDirectory(dirname(path));
   } catch (error) {
-    await file.close().catch(() => {}); // closed already
+    await file.close().catch(() => {}); // already closed
     await rm(unfinished, { force: true });
     throw isSystemError(error) ? cannot('write', path, error) : error;
   }
 }
 
-/** A backup that can be gone through, more than once. */
+/** A backup that can be read, more than once. */
 export interface BackupSource {
   /** For messages. */
   readonly name: string;
-  /** From its beginning. */
+  /** Reads from the beginning. */
   parts(): AsyncGenerator<BackupPart>;
 }
 
-/** What `parts` throws is a CommandError that says what is wrong with the file. */
+/** `parts` throws a CommandError that says what is wrong with the file. */
 export function backupFile(path: string): BackupSource {
   return { name: path, parts: () => readParts(path) };
 }
@@ -66,7 +66,7 @@ async function* readParts(path: string): AsyncGenerator<BackupPart> {
   }
 }
 
-/** Checks all of a backup. @throws CommandError when it is not complete, and what `parts` throws. */
+/** Checks a whole backup. @throws CommandError if it is incomplete, and the errors of `parts`. */
 export async function verifyBackup(backup: BackupSource, onPairs: (pairs: number) => void): Promise<BackupHeader> {
   let header: BackupHeader | undefined;
   for await (const part of backup.parts()) {
@@ -77,7 +77,7 @@ export async function verifyBackup(backup: BackupSource, onPairs: (pairs: number
   return header;
 }
 
-/** Fewer at the end of the file. */
+/** Returns fewer bytes only at the end of the file. */
 async function readExactly(file: FileHandle, bytes: number): Promise<Buffer> {
   const out = Buffer.allocUnsafe(bytes);
   let length = 0;

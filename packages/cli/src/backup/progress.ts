@@ -3,7 +3,7 @@ import type { Shell } from '../shell.ts';
 
 const SAY_EVERY_MS = 2_000;
 
-/** Says now and then how far something long has come. */
+/** Prints the progress of a long operation from time to time. */
 export class Progress {
   readonly #shell: Shell;
   readonly #what: string;
@@ -12,7 +12,7 @@ export class Progress {
   #bytes = 0;
   #saidAtMs = performance.now();
 
-  /** `total`: pairs in all; 0 when nobody knows. */
+  /** `total`: the number of all pairs; 0 if unknown. */
   constructor(shell: Shell, what: string, total: number) {
     this.#shell = shell;
     this.#what = what;

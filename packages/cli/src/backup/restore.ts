@@ -8,15 +8,16 @@ import { Progress } from './progress.ts';
 import { bytesOf, countKeys, EVERYTHING } from './take.ts';
 
 /**
- * Between the revision of the backup and the first one after the restore: more than the old cluster can have used
- * since. Ten thousand changes per second take three years for it, and two thousand restores one after the other fit.
+ * The distance between the revision of the backup and the first one after the restore: more than the old cluster can
+ * have used since. At ten thousand changes per second that takes three years, and there is room for two thousand
+ * successive restores.
  */
 export const REVISIONS_AHEAD = 1_000_000_000_000;
-/** Of one transaction: half of what nodes take by default. */
+/** The pairs of one transaction: half of what nodes accept by default. */
 const BATCH_PAIRS = 64;
 const BATCH_BYTES = 512 * 1024;
 
-/** What a restore needs of a cluster. */
+/** The part of a cluster that a restore uses. */
 export interface RestoreTarget {
   readonly client: { readonly kv: Pick<Kv, 'pages' | 'txn'> };
   readonly admin: Pick<AdminClient, 'beginRestore'>;
@@ -24,24 +25,24 @@ export interface RestoreTarget {
 
 export interface Restored {
   readonly pairs: number;
-  /** Keys that belonged to leases, which end with a restore. */
+  /** Keys that belonged to leases, which a restore ends. */
   readonly leftOut: number;
   /** Written by an earlier attempt. */
   readonly before: number;
-  /** What was written has higher revisions. */
+  /** Everything written has revisions above this. */
   readonly above: number;
 }
 
 /**
  * Writes the pairs of a backup into an empty cluster.
  *
- * RS1. All of the file is verified before anything is written.
+ * RS1. The whole file is verified before anything is written.
  * RS2. Pairs are written in the order of the file, one transaction after the other, each only if none of its keys
- *      exists. So what a restore that broke off leaves is the beginning of the file, and the next one goes on behind
- *      it; anything else in the cluster is refused, and whoever writes meanwhile is noticed.
- * RS3. Revisions are raised before the first pair is written, and only in an empty cluster: what is restored is newer
- *      than anything that clients of the old cluster remember, and whoever asks for what they saw gets COMPACTED.
- * RS4. Leases are not restored: all sessions have ended, and what belonged to them is gone, as if they had expired.
+ *      exists. So an interrupted restore leaves the beginning of the file, and the next one continues behind it. A
+ *      cluster with any other contents is refused, and a concurrent writer is noticed.
+ * RS3. Revisions are raised before the first pair is written, and only in an empty cluster. So restored data is newer
+ *      than everything that clients of the old cluster remember, and a client that asks for what it saw gets COMPACTED.
+ * RS4. Leases are not restored: all sessions have ended, and their keys are gone, as if they had expired.
  */
 export async function restoreBackup(
   { client, admin }: RestoreTarget,
@@ -81,7 +82,7 @@ async function* withoutLeases(backup: BackupSource, leaveOut: () => void): Async
   }
 }
 
-/** RS2. Compares what the cluster has with the beginning of the file, and passes over it there. */
+/** RS2. Compares the contents of the cluster with the beginning of the file, and skips that part of the file. */
 async function skipPresent(
   client: RestoreTarget['client'],
   pairs: AsyncGenerator<KvPair, undefined>,

@@ -10,7 +10,7 @@ import { Progress } from './progress.ts';
 /** All plain keys. */
 export const EVERYTHING = { start: '' } as const;
 
-/** Writes all plain keys as of one revision into a file. */
+/** Writes all plain keys at one revision into a file. */
 export async function takeBackup(client: RemoraClient, path: string, shell: Shell): Promise<BackupHeader> {
   const { count, revision } = await countKeys(client, new Progress(shell, 'counted', 0));
   const { view } = await client.status();
@@ -34,7 +34,7 @@ export async function takeBackup(client: RemoraClient, path: string, shell: Shel
   return header;
 }
 
-/** All plain keys, and the revision of which this is their number. By pages, as no single answer may take as long. */
+/** The number of plain keys, and its revision. Counted in pages, because a single answer must not take that long. */
 export async function countKeys(
   { kv }: { readonly kv: Pick<Kv, 'pages'> },
   progress?: Progress,

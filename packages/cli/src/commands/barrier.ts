@@ -83,7 +83,7 @@ function waitCommand(shell: Shell): Command {
   );
 }
 
-/** Once all were there it has passed, whatever comes of what follows: the others go on as well. */
+/** Once all parties were there, the barrier has been passed, whatever happens next: the others continue as well. */
 export async function pass(
   client: Pick<RemoraClient, 'barrier' | 'doubleBarrier'>,
   { name, flags, shell }: { readonly name: string; readonly flags: WaitFlags; readonly shell: Pick<Shell, 'err'> },
@@ -91,7 +91,7 @@ export async function pass(
   const { namespace, parties } = flags;
   if (parties === undefined) return client.barrier(name, { namespace }).wait(waitOf(flags));
   const stay = await client.doubleBarrier(name, { namespace, parties }).enter(waitOf(flags));
-  // Until all have heard of it: who waits again would be counted with those who are still there.
+  // Waits until all have left: a party that enters again would be counted with those that are still there.
   await stay.leave(waitOf(flags)).catch((error: unknown) => {
     shell.err(
       `remora: could not confirm that all parties left ${printableText(name)}; waiting again may count them: ${String(error)}`,
@@ -149,7 +149,7 @@ function runCommand(shell: Shell): Command {
   });
 }
 
-/** Leaves together with the others. */
+/** Leaves together with the other parties. */
 async function enter(barrier: DoubleBarrier, options: Parameters<DoubleBarrier['enter']>[0]): Promise<Holding> {
   const stay: BarrierStay = await barrier.enter(options);
   return {

@@ -6,7 +6,7 @@ import { CommandError } from '../exit-codes.ts';
 import { DEFAULT_BASE_PORT, localPorts } from '../local-ports.ts';
 import type { Shell } from '../shell.ts';
 
-/** What every command that talks to a cluster takes. */
+/** The flags of every command that connects to a cluster. */
 export interface ConnectionFlags {
   readonly endpoints: string;
   readonly timeout: number;
@@ -14,12 +14,12 @@ export interface ConnectionFlags {
   readonly json?: true;
 }
 
-/** How long to look for a node that answers: one that runs does so at once. */
+/** How long to look for a node that answers: a running one does so at once. */
 export const CONNECT_TIMEOUT_MS = 3_000;
 
 const DEFAULT_ENDPOINTS = [1, 2, 3].map((n) => `127.0.0.1:${localPorts(DEFAULT_BASE_PORT, n).client}`).join(',');
 
-/** Gives a command the flags by which it finds a cluster. */
+/** Adds the flags to find a cluster to a command. */
 export function addConnectionFlags(command: Command, shell: Shell): Command {
   const endpoints = new Option(
     '--endpoints <host:port,...>',
@@ -34,7 +34,7 @@ export function addConnectionFlags(command: Command, shell: Shell): Command {
     .option('--json', 'print JSON');
 }
 
-/** Connects, does the work and closes again, whatever came of it. */
+/** Connects, does the work and closes the connection, whatever the result. */
 export async function withClient<T>(
   flags: ConnectionFlags & { readonly ttl?: number },
   work: (client: RemoraClient) => Promise<T>,
@@ -77,7 +77,7 @@ export function noNodeAnswers(endpoints: readonly string[], triedMs: number, cau
   return new CommandError('unavailable', message, { cause });
 }
 
-/** Whether it came by flag, variable or default. */
+/** From a flag, a variable or the default. */
 export function endpointsOf(text: string): readonly string[] {
   try {
     return readPlainEndpoints(text.split(','), 'the command line');
@@ -87,7 +87,7 @@ export function endpointsOf(text: string): readonly string[] {
   }
 }
 
-/** The examples at the end of a command's help: what it does, and how. */
+/** The examples at the end of a command's help: each with its purpose and command line. */
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
 }
@@ -98,21 +98,21 @@ interface DurationFlag {
   readonly limits: { readonly min?: number; readonly max: number };
 }
 
-/** A flag whose help shows its default, and the most that it takes, as they would be typed. */
+/** A flag whose help shows its default and its maximum, as they would be typed. */
 export function durationOption(name: string, { desc, defaultMs, limits }: DurationFlag): Option {
   return new Option(`${name} <duration>`, `${desc}, at most ${formatDurationMs(limits.max)}`)
     .default(defaultMs, formatDurationMs(defaultMs))
     .argParser(flagReader(durationMs(limits)));
 }
 
-/** Reads the name of a lock, or of what is one: refused like any argument, before anybody is asked. */
+/** Reads the name of a lock, or of another primitive: refused like any invalid argument, before a server is asked. */
 export function readLockName(text: string): string {
   const bytes = Buffer.byteLength(text);
   if (bytes >= 1 && bytes <= NAME_BYTES_MAX) return text;
   throw new CommandError('usage', `the name has ${bytes} bytes; a name must have 1 to ${NAME_BYTES_MAX} bytes`);
 }
 
-/** Reads a flag's text by an option type, with its words for what is wrong. */
+/** Reads a flag's text by an option type, with the type's error message. */
 export function flagReader<T>(type: OptionType<T>): (text: string) => T {
   return (text) => {
     const reading = type.parse(text);

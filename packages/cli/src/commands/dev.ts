@@ -93,9 +93,9 @@ async function runDev(options: Options<typeof devSchema>, shell: Shell): Promise
 function welcome(cluster: DevCluster, { dataDir, basePort }: Options<typeof devSchema>, env: Shell['env']): string {
   const endpoints = cluster.endpoints.join(',');
   const first = cluster.nodes[0];
-  // Started by npm from a clone, the command is linked in the workspace alone.
+  // If npm started it from a clone, the command is only linked in the workspace.
   const remora = env.npm_command === undefined ? 'remora' : 'npx remora';
-  // Other commands look at the usual ports unless told otherwise.
+  // Other commands use the default ports unless told otherwise.
   const usual = basePort === DEFAULT_BASE_PORT ? '' : `  export REMORA_ENDPOINTS=${endpoints}\n`;
   return `
   endpoints  ${endpoints}

@@ -7,7 +7,7 @@ export interface HealthFlags {
   readonly healthFailures?: number;
 }
 
-/** Asks a shell command whether all is well, once the work is under way; undefined: nobody is to be asked. */
+/** Returns a check that runs a shell command once the work is in progress; undefined if there is no command. */
 export function healthOf(flags: HealthFlags, isInFlight: () => boolean): HealthCheck | undefined {
   const { healthCmd, healthInterval, healthFailures } = flags;
   if (healthCmd === undefined) return undefined;
@@ -18,7 +18,10 @@ export function healthOf(flags: HealthFlags, isInFlight: () => boolean): HealthC
   };
 }
 
-/** Its exit code says it. It is killed when nobody waits for it any more. @throws Error that says how it ended. */
+/**
+ * Resolves if the exit code is 0. The command is killed when the result is no longer needed. @throws Error that says
+ * how it ended.
+ */
 function succeeds(command: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', command], {

@@ -82,7 +82,7 @@ function getCommand(shell: Shell): Command {
       else if (first === undefined) throw noKey(key);
       else if (flags.keysOnly) shell.out(shell.shown ? printableText(key) : key);
       else if (shell.shown) shell.out(printableValue(first.value));
-      // The very bytes, so that what was put from a file can be got into one.
+      // The exact bytes, so that a value put from a file can be written to a file.
       else shell.raw(first.value);
       if (flags.prefix && answer.more)
         shell.err(`shown ${answer.kvs.length} of ${answer.count} pairs; raise --limit to see more`);
@@ -125,7 +125,7 @@ function deleteCommand(shell: Shell): Command {
     .option('--all', 'with --prefix and an empty <key>: delete every key')
     .addHelpText('after', examples('remora kv delete greeting', 'remora kv delete --prefix orders/42/'));
   return writing(command, shell).action((key: string, flags: DeleteFlags) => {
-    // An unset variable of a script, mostly.
+    // Usually an unset variable of a script.
     if (flags.prefix && key === '' && !flags.all) {
       throw new CommandError('usage', 'an empty prefix matches every key; add --all to delete all keys');
     }
@@ -137,7 +137,7 @@ function deleteCommand(shell: Shell): Command {
   });
 }
 
-/** What changes keys may require that a lock is held. */
+/** Commands that change keys may require that a lock is held. */
 function writing(command: Command, shell: Shell): Command {
   command
     .option('--lock <name>', 'write only while the grant with --lock-version holds this lock; else exit with 1')
@@ -198,7 +198,7 @@ function selector(key: string, { prefix }: { readonly prefix?: true }): KeySelec
   return prefix === true ? { prefix: key } : readKeyText(key);
 }
 
-/** Refused like any argument, before anybody is asked. */
+/** Refused like any invalid argument, before a server is asked. */
 function readKeyText(text: string): string {
   if (text === '') throw new CommandError('usage', 'the key is empty; a key must have at least one byte');
   return text;

@@ -5,10 +5,10 @@ import { OWN_DIR_MODE } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 
-/** What it needs of the system; each throws. */
+/** The system calls that it uses; each throws. */
 interface JournalSystem {
   readonly home: () => string;
-  /** Makes sure that this user can name something in a directory. */
+  /** Ensures that this user can create entries in a directory. */
   readonly requireUsable: (path: string) => Promise<void>;
 }
 
@@ -17,17 +17,15 @@ const SYSTEM: JournalSystem = {
   requireUsable: (path) => access(path, constants.R_OK | constants.W_OK | constants.X_OK),
 };
 
-/**
- * Where commands that hold locks name them, unless they are told: where the XDG specification has state of programs.
- */
+/** The default directory of journals: where the XDG specification puts the state of programs. */
 export function defaultJournalDir(env: Shell['env'], home = homedir): string {
   return join(env.XDG_STATE_HOME || join(home(), '.local', 'state'), 'remora', 'held');
 }
 
 /**
- * Makes sure of the journal's directory. The usual one may be missing, as for users without a home, or another user's,
- * as after a `sudo`: a command is run without a journal then, and what it holds when it dies is left to its TTL. One
- * that was asked for may not.
+ * Ensures that the journal's directory is usable. The default one may be missing, for example for users without a home,
+ * or may belong to another user, for example after a `sudo`: then a command runs without a journal, and if it dies, the
+ * TTL ends its hold. A directory from a flag must be usable.
  */
 export async function journalDir(
   flag: string | false | undefined,
@@ -36,7 +34,7 @@ export async function journalDir(
 ): Promise<string | undefined> {
   if (flag === false) return undefined;
   try {
-    // Where the home is may itself be unknown, and is thrown then.
+    // The home itself may be unknown; then this throws.
     const path = flag ?? defaultJournalDir(env, home);
     await mkdir(path, { recursive: true, mode: OWN_DIR_MODE });
     await requireUsable(path);

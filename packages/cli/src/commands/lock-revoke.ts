@@ -11,7 +11,7 @@ interface RevokeFlags extends ConnectionFlags {
   readonly reason?: string;
 }
 
-/** `namespaced`: gives a command the flags that all commands about locks have. */
+/** `namespaced` adds the flags that all commands about locks have. */
 export function lockRevokeCommand(shell: Shell, namespaced: (command: Command, shell: Shell) => Command): Command {
   const limits = { max: 86_400_000 };
   const command = new Command('revoke')

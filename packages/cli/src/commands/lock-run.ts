@@ -23,7 +23,7 @@ export interface RunFlags extends ConnectionFlags, HealthFlags {
   readonly shared?: true;
   readonly permits?: number;
   readonly capacity?: number;
-  /** `false`: none. */
+  /** `false`: no journal. */
   readonly journal?: string | false;
 }
 
@@ -34,10 +34,10 @@ export interface RunRequest {
   readonly shell: Shell;
 }
 
-/** A client, or a session of one. */
+/** A client, or one of its sessions. */
 type LockScope = Pick<RemoraClient, 'rwLock' | 'semaphore'>;
 
-/** Runs a command under a lock and gives the exit code of this process. */
+/** Runs a command under a lock and returns the exit code of this process. */
 export async function runUnderLock(client: RemoraClient, request: RunRequest): Promise<number> {
   const { name, argv, flags, shell } = request;
   let runs = false;
@@ -92,7 +92,7 @@ async function acquire(client: LockScope, { name, flags }: RunRequest, signal: A
   return await (shared ? lock.read(options) : lock.write(options));
 }
 
-/** What people are told when it was not acquired. */
+/** The message if the lock was not acquired. */
 async function refusalOf(
   error: unknown,
   client: RemoraClient,
@@ -107,13 +107,16 @@ async function refusalOf(
   return new CommandError('lockBusy', `${printableText(name)} is taken${waited}${held}`, { cause: error });
 }
 
-/** Text as it was left, in several lines too, so that it can be left again. A variable cannot carry all other bytes. */
+/** Text as it was left, possibly several lines, so that it can be passed on. A variable cannot carry other bytes. */
 function variableOf(data: Uint8Array): string {
   const text = utf8Text(data);
   return text === undefined || text.includes('\0') ? printable(data) : text;
 }
 
-/** Somebody asks for the lock: the command is told to end, if that is how it agrees; otherwise only people are told. */
+/**
+ * Another client asks for the lock: the command is asked to end, if the flags agree to that; otherwise only people are
+ * informed.
+ */
 function hearRequests(command: RunningCommand, lock: HeldLock, { name, flags, shell }: RunRequest): void {
   lock.onRevoke((asked) => {
     const agrees = flags.stopOnRevoke === true;

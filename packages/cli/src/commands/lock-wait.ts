@@ -1,4 +1,4 @@
-/** Whom a lock is waited for, told to people. */
+/** Reports to people which holders a command waits for. */
 import { nodeClock } from '@remora/base';
 import type { RemoraClient } from 'remora';
 import { printableText } from '../format/bytes-text.ts';
@@ -9,12 +9,15 @@ export interface Awaited {
   readonly namespace: string;
 }
 
-/** A lock that comes within this time was granted about at once: nobody wondered. */
+/** A lock that is granted within this time needs no message. */
 const SILENT_MS = 500;
-/** What is only told must not hold up for longer what it is told of. */
+/** The time limit of the look-up for the message, so that it does not delay the command itself. */
 const LOOK_MS = 1_000;
 
-/** Says in one line that a lock is waited for, unless that is over soon. Returns a function to call when it is over. */
+/**
+ * Prints one line that the command waits for a lock, unless the wait is over soon. Returns a function to call when it
+ * is over.
+ */
 export function tellOfWait(client: RemoraClient, lock: Awaited, shell: Shell): () => void {
   const over = new AbortController();
   const timer = nodeClock().setTimer(SILENT_MS, async () => {
@@ -27,7 +30,7 @@ export function tellOfWait(client: RemoraClient, lock: Awaited, shell: Shell): (
   };
 }
 
-/** `, held by …`; empty when nobody holds it any more, or when that is not known soon. */
+/** `, held by …`; empty if the lock has no holder any more, or if that is not known soon. */
 export async function heldByText(client: RemoraClient, lock: Awaited, signal: AbortSignal): Promise<string> {
   const late = aborted(AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]));
   const looked = look(client, lock).catch(() => undefined);

@@ -10,7 +10,7 @@ interface WatchFlags extends ConnectionFlags {
 }
 
 interface WatchParts {
-  /** Gives a command the flags that all commands about locks have. */
+  /** Adds the flags that all commands about locks have. */
   readonly namespaced: (command: Command, shell: Shell) => Command;
   readonly jsonLock: (state: LockState) => unknown;
 }

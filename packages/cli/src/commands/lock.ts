@@ -63,7 +63,7 @@ export function lockCommand(shell: Shell): Command {
     new Command('lock')
       .description('Runs commands under locks, and shows, watches and revokes locks.')
       .addHelpText('after', EXAMPLES)
-      // What follows the name of a lock belongs to the command that runs under it.
+      // Arguments after the name of a lock belong to the command that runs under it.
       .enablePositionalOptions()
       .addCommand(runCommand(shell))
       .addCommand(listCommand(shell))
@@ -204,14 +204,14 @@ function listCommand(shell: Shell): Command {
   );
 }
 
-/** Many free locks that are not shown do not make as many questions. */
+/** Many hidden free locks do not cause as many requests. */
 const LIST_PAGE_MIN = 100;
 
 async function listLocks(client: RemoraClient, flags: ListFlags) {
   const { namespace, prefix = '', limit = 1000, all = false } = flags;
   const locks: LockState[] = [];
   let after: Uint8Array | undefined;
-  // One further than is shown, as there may be free ones only behind those.
+  // Requests one more than is shown, because only free locks may follow.
   for (let more = true; more && locks.length <= limit; ) {
     const page = await client.locks.list({
       namespace,

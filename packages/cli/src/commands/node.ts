@@ -26,7 +26,7 @@ variable, and the variable overrides the file.`;
 
 export interface NodeCommandDeps {
   readonly shell: Shell;
-  /** Loaded only when a node is started: the other commands need nothing of it. */
+  /** Loaded only when a node is started: the other commands do not need it. */
   loadStartNode(): Promise<StartNode>;
 }
 
@@ -50,7 +50,7 @@ function nodeOptions(parsed: Readonly<Record<string, unknown>>, env: Shell['env'
   return parseOptions(nodeSchema, { flags: schemaFlags(nodeSchema, parsed), env, file });
 }
 
-/** The options as a configuration file that gives the same again. */
+/** The options as an equivalent configuration file. */
 export function showOptions(options: NodeOptions): string {
   const lines: string[] = [];
   for (const [option, { type }] of Object.entries(nodeSchema.definitions)) {
@@ -64,12 +64,12 @@ export function showOptions(options: NodeOptions): string {
   return text;
 }
 
-/** Runs until a signal or a failure; gives the exit code. */
+/** Runs until a signal or a failure; returns the exit code. */
 async function runNode(options: NodeOptions, startNode: StartNode): Promise<number> {
   process.umask(OWN_UMASK);
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
   const { signal, dispose } = stopSignal();
-  // A node that is joining has nothing but timers that do not keep the process.
+  // A joining node has only timers, which do not keep the process alive.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
     const node = await startNode(options, signal).catch((error: unknown) => {
@@ -82,7 +82,8 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
     const end = await Promise.race([failure, aborted(signal)]);
     if (typeof end === 'object') {
       logger.error({ error: end.error }, 'the node cannot continue');
-      // At once: its ports and timers would keep the process, and a broken node at work. The log has all that counts.
+      // At once: its ports and timers would keep the process and a broken node running. The log has everything that
+      // counts.
       process.exit(exitCode(end.error instanceof CommandError ? end.error.exit : 'internal'));
     }
     logger.info({ reason: String(signal.reason) }, 'stopping');
@@ -95,10 +96,10 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
   }
 }
 
-/** How long after a stop the process may still write out what it has to say. */
+/** How long after a stop the process may still write its output. */
 const LINGER_MS = 1_000;
 
-/** A stop that hangs ends the process: everything acknowledged is on disk, and a supervisor is waiting. */
+/** If a stop hangs, the process ends: everything acknowledged is on disk, and a supervisor is waiting. */
 async function stopWithin(timeoutMs: number, stopped: Promise<void>, onTimeout: () => void): Promise<number> {
   const deadline = setTimeout(() => {
     onTimeout();
@@ -109,7 +110,7 @@ async function stopWithin(timeoutMs: number, stopped: Promise<void>, onTimeout: 
   } finally {
     clearTimeout(deadline);
   }
-  // The process ends by itself once nothing is left to do; it is not kept by something that was forgotten.
+  // The process ends when nothing is left to do; a forgotten handle does not keep it alive.
   setTimeout(() => process.exit(exitCode('ok')), LINGER_MS).unref();
   return exitCode('ok');
 }

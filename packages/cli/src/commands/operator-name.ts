@@ -1,8 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 
-/**
- * Who runs this command, as user and host. Of a user whom the system does not know, as in many containers, the number.
- */
+/** The user and host that run this command. If the system does not know the user, as in many containers, the number. */
 export function operatorName(readUser: () => string = () => userInfo().username): string {
   let user: string;
   try {

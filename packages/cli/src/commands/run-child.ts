@@ -1,14 +1,14 @@
-// K1. The command starts only under what is held, and that is given back only when no process of it is left (RC1 of
-//     `run/running-command.ts`).
-// K2. When it is lost the command is told to stop, and ended shortly after when it does not; what it still does in
-//     between is what the fencing version is for.
-// K3. A signal always has an effect: it gives up the wait for what is to be held, goes to the command, or, when that
-//     has ended, gives up the wait for others who hold the same.
-// K4. What was held no longer when it was to be given back may have been lost while the command still ran: that is told
-//     as a loss, whatever the command's own code. That nobody answered says nothing of the kind: it was held as far as
-//     is known.
-// K5. Before the command begins it has a guard, which ends it should this process die (G1 of `run/guard.ts`), and the
-//     journal names it, so that nothing is given back early while it runs (J6 of the SDK's `journal.ts`).
+// K1. The command starts only under its hold (a lock or the like), which is released only when no process of the
+//     command is left (RC1 of `run/running-command.ts`).
+// K2. When the hold is lost the command is asked to stop, and killed shortly after if it does not. The fencing version
+//     protects against what it still does in between.
+// K3. A signal always has an effect: it ends the wait for the hold, goes to the command or, if that has ended, ends the
+//     wait for others that have the same hold.
+// K4. If the hold no longer existed when it should be released, it may have been lost while the command still ran: that
+//     is reported as a loss, whatever the command's own exit code. A missing answer is not reported like that: as far
+//     as is known the hold existed.
+// K5. Before the command begins it has a guard, which ends it if this process dies (G1 of `run/guard.ts`), and the
+//     journal names it, so that nothing is released early while it runs (J6 of the SDK's `journal.ts`).
 import { type ErrorCode, nodeClock, nodeRandom, ServiceError, systemProcessTable } from '@remora/base';
 import type { CommandIdentity } from 'remora';
 import { CommandError, exitCode } from '../exit-codes.ts';
@@ -23,56 +23,59 @@ import {
 } from '../run/running-command.ts';
 import type { Shell } from '../shell.ts';
 
-/** Something under which a command runs: `signal` aborts when it is lost. */
+/** The hold of a running command: `signal` aborts when it is lost. */
 export interface Holding {
-  /** Looking at it finds out whether it is lost, also when this process was frozen meanwhile. */
+  /** Reading it finds out whether the hold is lost, also if this process was frozen meanwhile. */
   readonly signal: AbortSignal;
   /**
-   * Gives it back, and waits for others to do so: for nobody any more once `signal` is aborted.
+   * Releases the hold, and waits for others to do so: for none any more once `signal` is aborted.
    *
-   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when it was lost.
+   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED if it was lost.
    */
   part?(signal: AbortSignal): Promise<void>;
-  /** Gives it back, and waits for nobody. @throws ServiceError as `part`; does nothing once it is known to be lost. */
+  /**
+   * Releases the hold without waiting for others. @throws ServiceError like `part`; does nothing once it is known to be
+   * lost.
+   */
   release(): Promise<void>;
 }
 
 export interface ChildRequest<Held> {
-  /** What is held, and what is said when it is lost: for people. */
+  /** The name of the hold, used in the message about its loss: for people. */
   readonly what: string;
   readonly lost: string;
   readonly argv: readonly string[];
-  /** From SIGTERM to SIGKILL. */
+  /** The time between SIGTERM and SIGKILL. */
   readonly killAfterMs: number | undefined;
-  /** How long what is held outlasts this process. */
+  /** How long the hold outlasts this process. */
   readonly ttlMs: number | undefined;
   readonly shell: Shell;
   readonly system?: CommandSystem;
-  /** What the command sees besides. */
+  /** Additional environment of the command. */
   env(held: Held): Readonly<Record<string, string>>;
-  /** In the journal (K5). */
+  /** Names the command in the journal (K5). */
   nameCommand?(command: CommandIdentity): Promise<void>;
   onStart?(command: RunningCommand, held: Held): void;
 }
 
-/** For the help of commands that run others. */
+/** For the help of commands that run other commands. */
 export const COMMAND_PROMISE =
   'Signals are passed on to the command. The lock is released when the command and every process that it started ' +
   '(except those that left its session) have ended. If this process dies, all of them are killed.';
 
 const KILL_AFTER_MS = 1_000;
-/** As the SDK has it. */
+/** The SDK's default. */
 const TTL_MS = 10_000;
 const LOST: ReadonlySet<ErrorCode> = new Set(['LOCK_NOT_HELD', 'SESSION_EXPIRED']);
 
 /**
- * Runs a command under what `acquire` gives, and gives the exit code of this process. `acquire` is aborted by a signal.
+ * Runs a command under the hold from `acquire`, and returns the exit code of this process. A signal aborts `acquire`.
  */
 export async function runChild<Held extends Holding>(
   acquire: (signal: AbortSignal) => Promise<Held>,
   request: ChildRequest<Held>,
 ): Promise<number> {
-  // Until the command runs, a signal gives up the wait; afterwards it is the command's.
+  // Until the command runs, a signal ends the wait; afterwards the command receives it.
   const giveUp = new AbortController();
   const part = new AbortController();
   let phase: 'waiting' | 'parting' | RunningCommand = 'waiting';
@@ -112,19 +115,19 @@ interface Run {
   readonly onBegun: (command: RunningCommand) => void;
 }
 
-/** The exit code, when no process of the command is left; also when this throws, none is. */
+/** Returns the exit code when no process of the command is left; none is left if this throws, either. */
 async function runUnder<Held extends Holding>(
   held: Held,
   request: ChildRequest<Held>,
   { giveUp, onBegun }: Run,
 ): Promise<number> {
-  // K3. It may have been given although the wait for it was given up.
+  // K3. The hold may have been granted although the wait for it was cancelled.
   giveUp.throwIfAborted();
   const command = await prepare(held, request);
   try {
     await request.nameCommand?.(command.identity);
     giveUp.throwIfAborted();
-    // K1. Of a process that was frozen while it waited, what it was given may be lost by now.
+    // K1. If this process was frozen while it waited, the hold may be lost by now.
     if (held.signal.aborted) {
       request.shell.err(`remora: ${request.lost} (${reasonOf(held.signal)}) before the command started`);
       return exitCode('lockLost');
@@ -140,8 +143,8 @@ async function runUnder<Held extends Holding>(
 
 function prepare<Held>(held: Held, request: ChildRequest<Held>): Promise<RunningCommand> {
   const { what, argv, killAfterMs = KILL_AFTER_MS, ttlMs = TTL_MS, shell, system = productionSystem() } = request;
-  // Heartbeats go out three times within a TTL, so two thirds of it are left when this process dies: half of those
-  // suffice.
+  // Heartbeats are sent three times within a TTL, so two thirds of it are left when this process dies: half of that is
+  // enough.
   const guardGraceMs = Math.min(killAfterMs, ttlMs / 3);
   const env = { ...process.env, ...request.env(held) };
   return RunningCommand.prepare({ ...{ what, argv, env, killAfterMs, guardGraceMs }, shell, system });
@@ -151,7 +154,7 @@ function productionSystem(): CommandSystem {
   return { table: systemProcessTable(), clock: nodeClock(), random: nodeRandom() };
 }
 
-/** Who waits loses its session where nobody answers for as long as that lasts, or where somebody has closed it. */
+/** A waiter loses its session if nothing answers for as long as the TTL, or if another client has closed it. */
 function notBegun(error: unknown): never {
   if (!(error instanceof ServiceError) || error.code !== 'SESSION_EXPIRED') throw error;
   throw new CommandError('unavailable', `${error.message} (${error.code}); the command was not started`, {
@@ -159,7 +162,7 @@ function notBegun(error: unknown): never {
   });
 }
 
-/** Whether it was still held when it was given back, as far as is known (K4). */
+/** Whether it was still held when it was released, as far as is known (K4). */
 async function wasHeld(
   givenBack: Promise<void> | undefined,
   failure: string,
@@ -180,7 +183,7 @@ function reasonOf({ reason }: AbortSignal): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** Waits for the command, and ends it when what it runs under is lost (K2). */
+/** Waits for the command, and ends it when its hold is lost (K2). */
 async function watchOver(
   command: RunningCommand,
   held: Pick<Holding, 'signal'>,
@@ -197,7 +200,7 @@ async function watchOver(
   else signal.addEventListener('abort', onLost, { once: true });
   const { code, signal: killedBy } = await command.over();
   signal.removeEventListener('abort', onLost);
-  // Looked at anew: of a process that was frozen the end of the command may be the first that it hears.
+  // Checked again: if the process was frozen, it may learn of the command's end first.
   if (!held.signal.aborted) return code ?? exitCodeOf(killedBy ?? '');
   if (!isStopped) shell.err(`remora: ${lost} (${reasonOf(signal)}), possibly before the command had ended`);
   return exitCode('lockLost');

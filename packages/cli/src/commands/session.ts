@@ -103,14 +103,14 @@ function closeCommand(shell: Shell): Command {
   return addConnectionFlags(command, shell).action((ref: SessionRef, flags: ConnectionFlags) =>
     withClient(flags, async (client) => {
       const { id, incarnation } = await sessionOf(client, ref);
-      // The one that was looked at, and none that has the same id since.
+      // Closes the session that was looked at, and no later one with the same id.
       await client.sessions.close(id, { incarnation });
       shell.out(flags.json ? JSON.stringify({ closed: true }) : `closed ${id.toString(16)}`);
     }),
   );
 }
 
-/** In hex, as is printed here, or with its incarnation behind it, as HTTP answers it; 0: whichever there is. */
+/** In hex, as this command prints it, or followed by its incarnation, as in HTTP answers; 0: any incarnation. */
 function readSession(text: string): SessionRef {
   const match = /^(?:0x)?(-?)([0-9a-f]{1,16})(?:\.(\d{1,15}))?$/i.exec(text);
   if (match === null)

@@ -64,7 +64,7 @@ export function statusText({ view, conditions, range }: ClusterStatus): string {
   return sections.join('\n\n');
 }
 
-/** How many entries each replica is known to be behind its leader: in its log, and in what it may apply. */
+/** The number of entries that each replica is known to be behind its leader: in its log, and in what it may apply. */
 function replicaRows(range: RangeStatus, nameOf: (nodeId: number) => string): (string | number)[][] {
   const leader = range.replicas.find(({ state }) => state === 'leader');
   return range.replicas.map(({ replicaId, nodeId, state, match, commit }) => {
@@ -74,7 +74,7 @@ function replicaRows(range: RangeStatus, nameOf: (nodeId: number) => string): (s
   });
 }
 
-/** Lease ids are bigints and keys are bytes, neither of which JSON knows. */
+/** Lease ids are bigints and keys are bytes; JSON has neither. */
 function jsonValue(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   const bytes = value as { readonly type?: unknown; readonly data?: unknown } | null;

@@ -1,8 +1,8 @@
 // C1. A child runs in a process group of its own, so that a Ctrl-C at the terminal reaches the supervisor alone, which
 //     then stops the children in order.
 // C2. It holds a channel to the supervisor and stops when that closes: no node outlives a killed supervisor.
-// C3. A child that dies is started again, after a pause that doubles with each quick death. One that says by its exit
-//     code that starting again is of no use stays down.
+// C3. A child that dies is restarted, after a pause that doubles with each quick death. A child whose exit code says
+//     that a restart is useless stays down.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync, renameSync } from 'node:fs';
 import { OWN_FILE_MODE } from '@remora/base';
@@ -11,7 +11,7 @@ import { mayRestart } from '../exit-codes.ts';
 const LOG_BYTES_MAX = 64 * 2 ** 20;
 const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 30_000;
-/** A child that ran this long was well: the next pause is the shortest again. */
+/** A child that ran for this long was healthy: the next pause is the shortest again. */
 const STEADY_MS = 60_000;
 
 export type ChildEvent =
@@ -72,7 +72,7 @@ export class ChildNode {
     });
   }
 
-  /** Asks it to stop, and ends it after `graceMs`; resolves to whether it stopped by itself. */
+  /** Asks the child to stop, and kills it after `graceMs`; resolves to whether it stopped in time. */
   async stop(graceMs: number): Promise<boolean> {
     this.#stopping = true;
     clearTimeout(this.#restart);
@@ -108,7 +108,7 @@ function isRunning(child: ChildProcess): boolean {
   return child.pid !== undefined && child.exitCode === null && child.signalCode === null;
 }
 
-/** Opens a log for appending; one that has grown large makes room under `.1`, replacing what was there. */
+/** Opens a log for appending; a large one is first renamed to `.1`, replacing the previous one. */
 function openLog(path: string): number {
   const log = openSync(path, 'a', OWN_FILE_MODE);
   if (fstatSync(log).size < LOG_BYTES_MAX) return log;

@@ -1,6 +1,7 @@
 // V1. One supervisor per data directory, by the directory's lock.
-// V2. Every problem that can be known before a process is started is reported before one is.
-// V3. However it ends, no child is left: on a stop they are told, waited for and, past the deadline, killed.
+// V2. Every problem that can be detected before a process is started is reported before one is.
+// V3. However it ends, no child is left: on a stop the children are asked to end, awaited and, past the deadline,
+//     killed.
 import { join, resolve } from 'node:path';
 import { formatDurationMs, type Random } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
@@ -23,7 +24,7 @@ export interface DevClusterOptions {
   readonly nodes: number | undefined;
   readonly basePort: number;
   readonly readyTimeoutMs: number;
-  /** Program and arguments that run a node; the node's own flags come after them. */
+  /** The program and arguments that run a node; the node's own flags follow. */
   readonly nodeProgram: readonly [string, ...string[]];
   readonly random: Random;
   /** One line of progress. */
@@ -52,7 +53,7 @@ export class DevCluster {
     this.nodes = this.#describe(settings);
   }
 
-  /** Takes the directory, checks ports and settings; starts nothing yet (V1, V2). */
+  /** Locks the directory, checks ports and settings; starts nothing yet (V1, V2). */
   static async open(options: DevClusterOptions): Promise<DevCluster> {
     const dir = resolve(options.dataDir);
     const lock = await lockDirectory(dir);
@@ -72,8 +73,8 @@ export class DevCluster {
   }
 
   /**
-   * Starts all nodes and resolves once each says that it is ready.
-   * @throws {CommandError} when one gives up or the cluster is not ready in time.
+   * Starts all nodes and resolves once each of them is ready.
+   * @throws {CommandError} if a node gives up or the cluster is not ready in time.
    */
   async start(signal: AbortSignal): Promise<void> {
     const begun = performance.now();
@@ -95,7 +96,7 @@ export class DevCluster {
     this.#options.say(`cluster ready in ${((performance.now() - begun) / 1000).toFixed(1)} s`);
   }
 
-  /** Stops every node (V3) and lets the directory go. */
+  /** Stops every node (V3) and releases the directory. */
   async stop(): Promise<void> {
     const stops = this.nodes.map(async ({ name, child }) => {
       if (!(await child.stop(STOP_GRACE_MS)))
@@ -144,12 +145,12 @@ export class DevCluster {
     }
     const message = `${name} ended (${event.how}) and is not restarted:\n${indented(logTail(node.child.logPath, 5))}`;
     const error = new CommandError('failed', `${message}\n  its log: ${node.child.logPath}`);
-    // While starting, one node without hope ends the attempt; later the others go on without it.
+    // While starting, one node that cannot start ends the attempt; later the others continue without it.
     if (!this.#ready) this.#onFatal(error);
     else say(error.message);
   }
 
-  /** Whether the node got ready; false when the signal came first. */
+  /** Whether the node became ready; false if the signal came first. */
   async #untilReady(node: DevNode, deadline: number, signal: AbortSignal): Promise<boolean> {
     let reasons = 'it does not answer';
     while (!signal.aborted) {
@@ -180,12 +181,12 @@ async function checkPorts(basePort: number, nodes: number): Promise<void> {
   throw new CommandError('portTaken', `${what}; choose another --base-port (now ${basePort})`);
 }
 
-/** Asks a node whether its cluster can be used; returns the reasons when not, undefined when it does not answer. */
+/** Asks a node whether its cluster can be used; returns the reasons if not, undefined if it does not answer. */
 async function probe(health: string): Promise<string | undefined> {
   try {
     const response = await fetch(`http://${health}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
     const { reasons = [], conditions = [] } = (await response.json()) as Partial<Readiness>;
-    // Unready nodes are not usable, and while the masters have not heard of all nodes they know of no fault.
+    // Unready nodes are not usable, and until the masters have heard from all nodes they report no problems.
     const missing = conditions.filter(({ severity, name }) => severity === 'critical' || name === 'notInformed');
     if (response.ok && missing.length === 0) return 'ready';
     return [...new Set([...reasons, ...missing.map(({ text }) => text)])].join('; ');

@@ -6,17 +6,17 @@ import { readJsonFile, writeJsonAtomically } from '../node/files/atomic-file.ts'
 export const DEFAULT_NODES = 3;
 const FILE = 'dev.json';
 
-/** What a local cluster keeps between runs. */
+/** The settings that a local cluster keeps between runs. */
 export interface DevSettings {
   readonly formatVersion: 1;
   readonly nodes: number;
-  /** Keeps two local clusters on one machine from ever talking to each other. */
+  /** Prevents two local clusters on one machine from ever communicating. */
   readonly clusterToken: string;
 }
 
 /**
- * Reads the settings of the local cluster in `dir`, or makes new ones. `nodes` is what the command line asks for.
- * @throws {CommandError} when the data was made with another number of nodes, or the file is damaged.
+ * Reads the settings of the local cluster in `dir`, or creates new ones. `nodes` comes from the command line.
+ * @throws {CommandError} if the data was created with another number of nodes, or the file is damaged.
  */
 export async function loadDevSettings(dir: string, nodes: number | undefined, random: Random): Promise<DevSettings> {
   const kept = await readJsonFile(dir, FILE).catch(() => null);

@@ -1,11 +1,11 @@
 import { escapeHidden, utf8Text } from '@remora/base';
 
-/** Text of others as a terminal can show it, in one line. */
+/** Text from others in one line that a terminal can show. */
 export function printableText(text: string): string {
   return printable(Buffer.from(text));
 }
 
-/** Bytes as a terminal can show them: text where they are text, `\xNN` for the rest. */
+/** Bytes that a terminal can show: as text if they are text, `\xNN` for the rest. */
 export function printable(bytes: Uint8Array): string {
   const text = utf8Text(bytes);
   if (text !== undefined) return escapeHidden(text, '', (char) => Array.from(Buffer.from(char), hexEscape).join(''));
@@ -14,7 +14,7 @@ export function printable(bytes: Uint8Array): string {
   );
 }
 
-/** A value as a person reads it: like `printable`, but text keeps its lines and tabs. */
+/** A value for people: like `printable`, but text keeps its lines and tabs. */
 export function printableValue(bytes: Uint8Array): string {
   const text = utf8Text(bytes);
   return text === undefined

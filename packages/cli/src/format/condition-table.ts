@@ -1,6 +1,6 @@
 import { table } from './table.ts';
 
-/** What is wrong, as `check` and `status` show it. */
+/** The table of problems for `check` and `status`. */
 export function conditionTable(
   conditions: readonly { readonly severity: string; readonly name: string; readonly text: string }[],
 ): string {

@@ -1,4 +1,4 @@
-/** Where ranges begin and end, for programs; `routingKeyText` is for people. */
+/** The bounds of ranges, for programs; `routingKeyText` is for people. */
 import { jsonBytes } from '@remora/base';
 import { KV_SPACE, LEASE_SPACE, LOCK_SPACE, routingKeyText } from '@remora/protocol';
 
@@ -11,11 +11,11 @@ const SPACES: ReadonlyMap<number, string> = new Map([
 interface JsonBound {
   readonly space: string;
   readonly key: unknown;
-  /** What `--key` takes. */
+  /** The form that `--key` accepts. */
   readonly text: string;
 }
 
-/** Null for no bound. */
+/** Null: no bound. */
 export function jsonBound(bound: Uint8Array): JsonBound | null {
   const [first] = bound;
   if (first === undefined) return null;

@@ -1,4 +1,4 @@
-/** Keys as people type them on a command line, where a shell passes text only. */
+/** Keys on a command line, where a shell passes only text. */
 import { prefixEnd, type Span } from '@remora/base';
 import { kvRoutingKey, readRoutingKey } from '@remora/protocol';
 import { type Command, Option } from 'commander';
@@ -8,11 +8,14 @@ const FORMATS = ['text', 'hex', 'base64'] as const;
 export type KeyFormat = (typeof FORMATS)[number];
 
 export interface KeyFlags {
-  /** Unless given: as bounds of ranges are printed (`routingKeyText`), else text, or hex when it begins with 0x. */
+  /**
+   * By default: in the form in which bounds of ranges are printed (`routingKeyText`), else text, or hex if it begins
+   * with 0x.
+   */
   readonly keyFormat?: KeyFormat;
 }
 
-/** Gives a command that takes keys the flag that says how they are written, and a paragraph of help on it. */
+/** Adds the flag for the form of keys to a command, and a paragraph of help about it. */
 export function addKeyFormatFlag(command: Command): Command {
   const format = new Option('--key-format <format>', 'format of the keys given; all are plain keys then');
   return command.addOption(format.choices(FORMATS)).addHelpText(
@@ -27,7 +30,7 @@ Keys:
   );
 }
 
-/** The routing key. @throws CommandError `usage` that says what would be right. */
+/** Returns the routing key. @throws CommandError `usage` that names the valid forms. */
 export function readKey(text: string, flags: KeyFlags): Buffer {
   const read = readAsPrinted(text, flags);
   if (read === undefined) return kvRoutingKey(readPlainKey(text, flags));
@@ -35,7 +38,7 @@ export function readKey(text: string, flags: KeyFlags): Buffer {
   throw new CommandError('usage', '"-" means "no bound" and is not a key; for the plain key "-", write key:-');
 }
 
-/** The span of all keys that begin so, as routed. @throws CommandError as `readKey`. */
+/** Returns the span of all keys with that prefix, as routing keys. @throws CommandError like `readKey`. */
 export function readPrefix(text: string, flags: KeyFlags): Span {
   const read = readAsPrinted(text, flags);
   if (read !== undefined) return read.prefix;
@@ -43,7 +46,7 @@ export function readPrefix(text: string, flags: KeyFlags): Span {
   return { start, end: prefixEnd(start) };
 }
 
-/** A routing key that may also be `-`, for none: empty. @throws CommandError as `readKey`. */
+/** A routing key, or `-` for none: empty. @throws CommandError like `readKey`. */
 export function readBound(text: string | undefined, flags: KeyFlags): Buffer {
   if (text === undefined) return Buffer.of();
   return readAsPrinted(text, flags)?.key ?? kvRoutingKey(readPlainKey(text, flags));

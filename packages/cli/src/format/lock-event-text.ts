@@ -4,7 +4,7 @@ import { printable } from './bytes-text.ts';
 
 type OwnerOf = HolderState['owner'];
 
-/** One line about a lock: the revision, its name, and what happened. Nothing for what only separates states. */
+/** One line about a lock: the revision, its name, and what happened. Undefined for events that only separate states. */
 export function lockEventText(event: LocksWatchEvent): string | undefined {
   if (event.type === 'begin' || event.type === 'live') return undefined;
   return `${event.revision}  ${printable(event.lock.name)}  ${whatText(event)}`;
@@ -71,7 +71,7 @@ export function jsonForced({ atMs, by, reason, version }: ForcedRelease): object
   return { at: new Date(atMs).toISOString(), by, reason, version };
 }
 
-/** The event as plain data; `jsonState` gives that of a state. */
+/** The event as plain data; `jsonState` converts a state. */
 export function jsonLockEvent(event: LocksWatchEvent, jsonState: (state: LockState) => unknown): unknown {
   if (event.type === 'live') return event;
   if (event.type === 'begin') return { type: event.type, from: jsonBytes(event.from), to: jsonBytes(event.to) };
@@ -123,7 +123,7 @@ function jsonHolder({ owner, version, depth, lockTimeMs, data, mode, permits, de
   return delayed ? { ...shown, delayed } : shown;
 }
 
-/** By whom, and why. */
+/** Who asked, and why. */
 export function askedText({ by, reason }: Pick<Revocation, 'by' | 'reason'>): string {
   return `${by === '' ? '' : ` by ${printable(Buffer.from(by))}`}${reason === '' ? '' : `: ${printable(Buffer.from(reason))}`}`;
 }

@@ -1,4 +1,4 @@
-/** What is shown of a lock: as text, and as JSON. */
+/** The display of a lock: as text, and as JSON. */
 import { formatDurationMs, jsonBytes } from '@remora/base';
 import type { Holder, HolderDetails, HolderState, LockDetails, LockState } from 'remora';
 import { printable } from './bytes-text.ts';
@@ -43,7 +43,7 @@ function holdersText(holders: readonly HolderDetails[]): string {
   return [table(head, rows), ...conditions].join('\n');
 }
 
-/** Holders, or permits of how many. */
+/** The holders, or the held permits and their total. */
 export function heldText({ kind, holderCount, permits, capacity }: LockState): string {
   return kind === 'semaphore' ? `${permits} of ${capacity}` : String(holderCount);
 }
@@ -64,7 +64,7 @@ export function holderCells(holder: Holder | undefined): (string | number)[] {
   return [version, new Date(lockTimeMs).toISOString(), owner.session.lease.toString(16), printable(data)];
 }
 
-/** `terms` of the holders where they are known. */
+/** `terms` of the holders if they are known. */
 export function jsonLock(state: LockState | LockDetails) {
   const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData, forced, passing } =
     state;

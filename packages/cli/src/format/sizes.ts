@@ -1,6 +1,6 @@
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** Bytes to look at: three figures and a unit. */
+/** Bytes for display: three digits and a unit. */
 export function sizeText(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -11,7 +11,7 @@ export function sizeText(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)}${UNITS[unit]}`;
 }
 
-/** How long ago, or how long yet, to look at; -1 is never. */
+/** A duration, past or future, for display; -1 is never. */
 export function agoText(ms: number): string {
   if (ms < 0) return 'never';
   const seconds = ms / 1_000;
@@ -21,12 +21,12 @@ export function agoText(ms: number): string {
   return seconds < 864_000 ? `${Math.round(seconds / 3_600)}h` : `${Math.round(seconds / 86_400)}d`;
 }
 
-/** Per second, to look at. */
+/** A rate per second, for display. */
 export function rateText(perSecond: number): string {
   return perSecond >= 10 || perSecond === 0 ? String(Math.round(perSecond)) : perSecond.toFixed(1);
 }
 
-/** How many there are of a thing. */
+/** A count with its noun. */
 export function counted(count: number, thing: string, things = `${thing}s`): string {
   return `${count} ${count === 1 ? thing : things}`;
 }

@@ -3,20 +3,20 @@ import { formatDurationMs } from '@remora/base';
 import type { HolderTerms, SessionInfo } from 'remora';
 import { agoText } from './sizes.ts';
 
-/** A session that would last for a century is one of those that end only when somebody ends them. */
+/** A session that would last for a century counts as one that never expires. */
 const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 
-/** Of a time in which something ends. */
+/** The time until something ends. */
 export function timeText(ms: number): string {
   return ms > CENTURY_MS ? 'never ends' : formatDurationMs(Math.round(ms));
 }
 
-/** Of what is left of it, to look at: it was never a round number. */
+/** The remaining time, rounded for display. */
 export function leftText(ms: number): string {
   return ms > CENTURY_MS ? timeText(ms) : agoText(Math.max(0, ms));
 }
 
-/** For programs: whole milliseconds, which the leader counts in fractions. */
+/** For programs: whole milliseconds; the leader counts in fractions. */
 export function jsonTerms({ ttlMs, remainingMs, condition }: HolderTerms) {
   return {
     ...{ ttlMs, remainingMs: Math.max(0, Math.round(remainingMs)) },

@@ -55,10 +55,10 @@ import { performTask } from './tasks.ts';
 
 /** How long transactions over ranges may take to end once no client is served any more. */
 const TRANSACTIONS_GRACE_MS = 1_000;
-/** For a look at the routes between heartbeats. */
+/** The time limit for a refresh of the routes between heartbeats. */
 const VIEW_TIMEOUT_MS = 1_000;
 
-/** Assembles a node from its roles and runs it; lets go of the platform if that fails. */
+/** Assembles a node from its roles and runs it; closes the platform if that fails. */
 export async function assembleNode(
   options: NodeOptions,
   platform: NodePlatform,
@@ -75,19 +75,19 @@ export async function assembleNode(
   }
 }
 
-/** What does the work of a node, for those who look into it. */
+/** The parts that do the work of a node, for inspection. */
 export interface NodeRoles {
   readonly host: NodeRaftHost;
   readonly engine: Engine;
   readonly checkpointer: Checkpointer;
   readonly master: Master | undefined;
   readonly store: Store | undefined;
-  /** Of its gateway. */
+  /** The gateway's work in flight. */
   readonly inFlight: () => Readonly<BackendInFlight>;
 }
 
 export interface AssembledNode extends RunningNode {
-  /** Absent until the node has come so far in its start. */
+  /** Absent until the node has reached this point of its start. */
   readonly roles: NodeRoles | undefined;
 }
 
@@ -95,14 +95,15 @@ interface NodeParts extends Pick<NodePlatform, 'clock' | 'random' | 'logger' | '
   readonly options: NodeOptions;
   readonly platform: NodePlatform;
   readonly founders: Founders | undefined;
-  /** Aborted when the process is to end while it is still starting. */
+  /** Aborted when the process should end while it is still starting. */
   readonly signal: AbortSignal;
 }
 
 /**
  * One process of a cluster.
  *
- * Starting goes from the disk outwards, so that nothing is asked before it can answer; stopping goes the other way.
+ * The parts start from the disk outwards, so that no part is called before it can answer; they stop in the opposite
+ * order.
  */
 class Node implements AssembledNode {
   readonly #parts: NodeParts;
@@ -111,7 +112,7 @@ class Node implements AssembledNode {
   #nodeId = 0;
   #clusterId = '';
   #agent: NodeAgent | undefined;
-  /** Founding members that are being asked who they are. */
+  /** Founding members whose identity is being requested. */
   readonly #askedFounders = new Set<number>();
   readonly #cluster: KnownCluster;
   readonly #standing: PeerRefusalPolicy;
@@ -134,7 +135,7 @@ class Node implements AssembledNode {
     this.failed = new Promise((_resolve, reject) => {
       this.#fail = reject;
     });
-    // Whoever runs the node watches `failed`; a failure before that is reported by `start`.
+    // The caller watches `failed`; a failure before that is reported by `start`.
     this.failed.catch(() => {});
     this.#closers.add('data directory', () => parts.platform.records.close());
   }
@@ -211,7 +212,7 @@ class Node implements AssembledNode {
       nodes: () => this.#cluster.nodes,
     });
     this.#closers.add('entry', () => entry.stop());
-    // While clients are served: each of the two costs them a moment, and not both of them at once.
+    // While clients are served: each of the two delays them a little, and both at once would add up.
     this.#closers.add('leaderships', handOverAll);
     await entry.start();
     logger.info(
@@ -234,7 +235,7 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- identity
 
-  /** Who this node is: by its options when it founds the cluster, otherwise as the cluster says. */
+  /** Returns this node's identity: from its options if it founds the cluster, otherwise from the cluster. */
   async #identify(): Promise<NodeDescriptor> {
     const { options, platform, records, founders } = this.#parts;
     const addresses = advertised(options);
@@ -309,7 +310,10 @@ class Node implements AssembledNode {
     });
   }
 
-  /** Any call does: what answers at its address names itself (peer-identities.ts PI2). One at a time. */
+  /**
+   * Any call is sufficient: the node at that address identifies itself in its answer (peer-identities.ts PI2). One at a
+   * time.
+   */
   #askFounder(dialer: ClosableDialer, nodeId: number): void {
     if (this.#askedFounders.has(nodeId)) return;
     this.#askedFounders.add(nodeId);
@@ -460,7 +464,7 @@ class Node implements AssembledNode {
         onView: (view, incarnations) => this.#cluster.learn(view, incarnations),
         onSplitPolicy: (policy) => store?.splitBy(policy),
         onConditions: (conditions) => health.learn(conditions),
-        // The cluster will not have this node: going on could only do harm.
+        // The cluster refuses this node: continuing could only do harm.
         onRefused: (cause) =>
           this.#fail(new CommandError('dataDir', `the cluster refuses this node: ${cause.message}`, { cause })),
       },

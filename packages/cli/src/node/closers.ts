@@ -1,6 +1,6 @@
 import type { Logger } from '@remora/base';
 
-/** How to stop the parts of a node that were started: the last one first. */
+/** Stops the parts of a node that were started: the last one first. */
 export class Closers {
   readonly #closers: { readonly name: string; readonly close: () => unknown }[] = [];
 
@@ -8,7 +8,7 @@ export class Closers {
     this.#closers.push({ name, close });
   }
 
-  /** One after the other; a part that cannot be stopped keeps no other from it. */
+  /** One after the other; a failure to stop one part does not prevent the others from stopping. */
   async close(logger: Logger): Promise<void> {
     for (const { name, close } of this.#closers.reverse()) {
       try {

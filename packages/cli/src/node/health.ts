@@ -1,12 +1,13 @@
 /**
- * How a node and its cluster are, in one list that all views show (`protocol/src/internal/health.ts`).
+ * The health of a node and its cluster, in one list that all views show (`protocol/src/internal/health.ts`).
  *
- * NH1. What the node knows better than the masters comes from the node: whether it has heard them, is stopping, has
- *      room on its disk, and whether anybody leads them. All else is what the masters said last.
- * NH2. A node is unready only where another would serve better (HC3): `unlessAlone` conditions count while another node
- *      with the role `gateway` is up and has none that makes it unready. While no leader of the masters answers, what
- *      is known of the others is old: they may have the same condition by now, so none of them counts. None counts
- *      either when more nodes are unready than the masters could list: which of the others serve is not known then.
+ * NH1. The node itself reports what it knows better than the masters: whether it has heard them, is stopping, has room
+ *      on its disk, and whether the masters have a leader. All other conditions come from the masters' last answer.
+ * NH2. A node is unready only if another would serve better (HC3): `unlessAlone` conditions count only while another
+ *      node with the role `gateway` is up and has no condition that makes it unready. While no leader of the masters
+ *      answers, the information about the others is old: they may have the same condition by now, so none of them
+ *      counts. None counts either if more nodes are unready than the masters could list: then it is unknown which of
+ *      the others serve.
  */
 import { type Clock, formatDurationMs } from '@remora/base';
 import { isBelowReserve } from '@remora/dataserver';
@@ -38,20 +39,20 @@ export interface NodeHealthDeps {
   readonly mastersSilence: () => MastersSilence | undefined;
 }
 
-/** What a load balancer is told, with the list for people, which names no keys (HC4). */
+/** The answer to a load balancer, with the list for people, which names no keys (HC4). */
 export interface Readiness {
   readonly ready: boolean;
-  /** Why not; empty when it is. */
+  /** The reasons; empty if it is ready. */
   readonly reasons: readonly string[];
   readonly conditions: readonly NodeCondition[];
 }
 
 export interface NodeCondition extends HealthCondition {
-  /** It concerns the node that shows it, rather than another one or the cluster. */
+  /** The condition concerns this node, not another one or the cluster. */
   readonly own: boolean;
 }
 
-/** An election of the masters takes less. */
+/** Longer than an election of the masters takes. */
 const MASTERS_SILENT_MS = 2_000;
 const MIB = 2 ** 20;
 /** NH1. */
@@ -72,17 +73,17 @@ export class NodeHealth {
     this.#deps = deps;
   }
 
-  /** The masters said so. */
+  /** Takes the conditions of the masters' answer. */
   learn(conditions: readonly HealthCondition[]): void {
     this.#told = conditions;
   }
 
-  /** Before anything is given up, so that clients are sent elsewhere first. */
+  /** Called before anything is given up, so that clients go elsewhere first. */
   stopping(): void {
     this.#stopping = true;
   }
 
-  /** For the masters, who tell everybody. */
+  /** For the masters, which send them to all nodes. */
   own(): readonly HealthCondition[] {
     return [...this.#disk(), ...this.#log()];
   }
@@ -93,12 +94,12 @@ export class NodeHealth {
     return this.#with(this.#told).map((each) => ({ ...each, own: each.scope === 'node' && each.nodeId === nodeId }));
   }
 
-  /** What the masters answered, with what this node knows better. */
+  /** The masters' answer, completed with what this node knows better. */
   completed({ nodes, ranges, conditions }: CheckReport): CheckReport {
     return { nodes, ranges, conditions: this.#with(conditions) };
   }
 
-  /** What is known while no leader of the masters answers; undefined when one does, as far as this node knows. */
+  /** What is known while no leader of the masters answers; undefined if one does, as far as this node knows. */
   withoutMasters(): CheckReport | undefined {
     if (this.#masters().length === 0) return undefined;
     const { view, nodes } = this.#deps.cluster;
@@ -170,7 +171,7 @@ export class NodeHealth {
     return missing.length === 0 ? `${count}, but none of them leads` : `${count}; waiting for ${missing.join(', ')}`;
   }
 
-  /** As the masters said last; before that those that founded the cluster. */
+  /** According to the masters' last answer; before that, the founders of the cluster. */
   #masterNames(): readonly { readonly nodeId: number; readonly name: string }[] {
     const { cluster, founders } = this.#deps;
     if (cluster.view === undefined) return (founders?.members ?? []).map(({ name }, i) => ({ nodeId: i + 1, name }));
@@ -191,7 +192,7 @@ export class NodeHealth {
         !unready.has(descriptor.nodeId),
     );
   }
-  /** The masters list what makes nodes unready before all else (master/admin/cluster-health.ts). */
+  /** The masters list conditions that make nodes unready before all others (master/admin/cluster-health.ts). */
   #unlistedMayBeUnready(): boolean {
     const isCut = this.#told.some(({ name }) => name === 'notListed');
     return isCut && this.#told.every((each) => each.name === 'notListed' || makesUnready(each) !== undefined);

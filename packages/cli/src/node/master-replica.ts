@@ -1,11 +1,11 @@
 /**
- * This node's replica of the masters' group: there from the start, or begun and ended while the node runs.
+ * This node's replica of the masters' group: it exists from the start, or begins and ends while the node runs.
  *
- * SE1. A founder begins with the group's first membership; any other node with none, brought in by a snapshot. Which it
- *      was says the engine: its state is there, or the node has held none yet.
- * SE2. The held row of the group is durable with the first state of one that joins, before its group writes to the log.
- *      One that has ended never begins again here, whatever the options say: it has promised what it no longer knows.
- * SE3. What ends is durable before its log goes (as of ranges, replicas/replica-remover.ts RM1).
+ * SE1. A founder begins with the group's first membership; any other node with none, and a snapshot brings it in. The
+ *      engine records which case it was: it has the replica's state, or the node has not had a replica yet.
+ * SE2. For a replica that joins, the held row of the group is durable with the first state, before its group writes to
+ *      the log. An ended replica never begins again here, whatever the options say, because its promises are forgotten.
+ * SE3. The end is durable before the log is deleted (as for ranges, replicas/replica-remover.ts RM1).
  */
 import type { Engine, Logger } from '@remora/base';
 import { type Checkpointer, HeldReplicas, masterStateKey } from '@remora/dataserver';
@@ -25,7 +25,7 @@ export interface MasterReplicaDeps {
   readonly nodeId: number;
   /** The node has the role. */
   readonly mayServe: boolean;
-  /** The first members of the group, when this node is one of them. */
+  /** The first members of the group, if this node is one of them. */
   readonly founders: readonly number[] | undefined;
   readonly engine: Engine;
   readonly checkpointer: Checkpointer;
@@ -34,11 +34,11 @@ export interface MasterReplicaDeps {
   readonly registry: RpcRegistry;
   readonly logger: Logger;
   readonly createMaster: (conf: ConfState, onLeft: () => void) => Master;
-  /** The node must not go on. */
+  /** The node must stop. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** The founders start at about the same time: the first campaign soon, and not together. */
+/** The founders start at about the same time: the first campaigns soon, and not at the same time as the others. */
 const FIRST_WAIT_TICKS = 8;
 const FIRST_WAIT_TICKS_APART = 4;
 const KEY = masterStateKey(MASTER_GROUP);
@@ -60,7 +60,7 @@ export class MasterReplica {
     return this.#master;
   }
 
-  /** Takes up what the node holds. (SE1, SE2) */
+  /** Starts what the node has. (SE1, SE2) */
   start(): void {
     const { mayServe, founders, engine } = this.#deps;
     if (this.#held.of(MASTER_GROUP)?.ended === true) return this.#clear();
@@ -68,7 +68,7 @@ export class MasterReplica {
     if (engine.get(KEY) !== undefined || founders !== undefined) this.#run(confOf(founders ?? []));
   }
 
-  /** The node is a member of the group now; does nothing when it runs one, or has ended one. (SE2) */
+  /** The node is a member of the group now; does nothing if its replica runs, or has ended. (SE2) */
   become(): void {
     const { mayServe, nodeId, checkpointer, logger, onFailure } = this.#deps;
     if (this.#master !== undefined || this.#changing || !mayServe) return;
@@ -80,7 +80,7 @@ export class MasterReplica {
     checkpointer
       .run()
       .then(() => {
-        if (this.#stopped) return; // the next start takes it up
+        if (this.#stopped) return; // the next start continues
         this.#changing = false;
         this.#attach(master);
         logger.info({}, 'this node became a master');
@@ -94,7 +94,7 @@ export class MasterReplica {
     const master = this.#master;
     if (master === undefined) return;
     this.#master = undefined;
-    this.#changing = true; // until it is recorded, nothing but this says that it has ended (SE2)
+    this.#changing = true; // until the end is recorded, only this field records it (SE2)
     master.stop();
     const recorded = (): Promise<void> => {
       master.stage();
@@ -117,7 +117,7 @@ export class MasterReplica {
     this.#master?.stop();
   }
 
-  /** What a crash has left of one that ended. */
+  /** Deletes what a crash has left of an ended replica. */
   #clear(): void {
     const { engine, host, recovered, onFailure } = this.#deps;
     recovered.delete(MASTER_GROUP);
@@ -129,7 +129,7 @@ export class MasterReplica {
   }
 
   #create(conf: ConfState): Master {
-    // Within `apply`, which is to end first.
+    // Called within `apply`, which must end first.
     return this.#deps.createMaster(conf, () => queueMicrotask(() => this.cease()));
   }
 

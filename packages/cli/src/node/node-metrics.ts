@@ -3,7 +3,7 @@ import { HEALTH_CONDITIONS } from '@remora/protocol';
 import type { NodeCondition } from './health.ts';
 import type { EntryDeps } from './platform.ts';
 
-/** What a node shows of itself besides process metrics; read when asked for, so that it costs nothing otherwise. */
+/** A node's metrics besides those of the process; read on request, so that they cost nothing otherwise. */
 export function nodeMetrics(
   metrics: MetricsRegistry,
   deps: Pick<
@@ -90,7 +90,7 @@ export function nodeMetrics(
   });
 }
 
-/** Of every name, so that one that has passed falls to 0. */
+/** Contains every name, so that the value of a condition that has passed falls to 0. */
 function conditionCounts(
   conditions: readonly NodeCondition[],
 ): readonly { readonly labels: readonly [string, string, string]; readonly count: number }[] {

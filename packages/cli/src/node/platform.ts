@@ -1,6 +1,6 @@
 /**
- * What a node stands on: everything in which a real process differs from a simulated one. `assemble.ts` puts the roles
- * together on top of it and knows neither sockets nor files, so that the simulator runs the same node.
+ * The platform of a node: everything in which a real process differs from a simulated one. `assemble.ts` combines the
+ * roles on top of it and knows neither sockets nor files, so that the simulator runs the same node.
  */
 import type { Clock, Disk, Engine, ErrorCode, Logger, Metrics, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
@@ -40,32 +40,32 @@ export interface NodePlatform {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Of the program, as others are told. */
+  /** The version of the program, as other nodes learn it. */
   readonly version: string;
   readonly records: NodeRecords;
   /** Holds the log: its syncs are short and many. */
   readonly logDisk: Disk;
-  /** Where snapshots are staged: what is synced comes in bulk, and must not hold up the loop. */
+  /** Snapshots are staged here: syncs of bulk data must not block the event loop. */
   readonly stagingDisk: Disk;
-  /** Of the disk that everything lies on, as of a moment ago. */
+  /** The space on the disk with all data, measured recently. */
   space(): NodeSpace;
-  /** Sizes and limits other than the usual ones. */
+  /** Sizes and limits that differ from the defaults. */
   readonly tuning?: NodeTuning;
   readonly onApplied?: OnApplied;
-  /** What the node counts; absent: nothing. */
+  /** The node's metrics; absent: nothing is counted. */
   readonly metrics?: Metrics;
   openEngine(deps: EngineDeps): Promise<Engine>;
-  /** Runs the node's Raft groups; a simulation looks on. */
+  /** Creates the host of the node's Raft groups; a simulation can observe it. */
   createHost(options: RaftHostOptions): NodeRaftHost;
-  /** Begins a link for calls to another node, in the name of `self`; `verify` looks at who answers. */
+  /** Begins a link for calls to another node, with the identity `self`; `verify` checks the answering node. */
   connect(
     target: { readonly address: string; readonly nodeId: number },
     self: LinkIdentity,
     verify: (answer: LinkAnswer) => ServiceError | undefined,
   ): FrameLink;
-  /** The node's end of the network between nodes. It hears nothing before `listen`. */
+  /** The node's end of the network between nodes. It receives nothing before `listen`. */
   openPeers(deps: PeersDeps): Peers;
-  /** What the outside sees of the node. */
+  /** The node's ports for clients and operators. */
   openEntry(deps: EntryDeps): NodeEntry;
 }
 
@@ -79,15 +79,15 @@ export interface NodeTuning {
 
 export interface PeersDeps {
   readonly self: LinkIdentity;
-  /** `host:port` of a node as known now. */
+  /** Returns the current `host:port` of a node. */
   readonly resolveAddress: (nodeId: NodeId) => string | undefined;
-  /** Who calls, of this cluster and with an id above 0; or why it is refused. */
+  /** Returns the caller, which is of this cluster and has an id above 0; or why it is refused. */
   readonly identify: (peer: LinkIdentity) => Caller | ServiceError;
-  /** Why a peer that answers a call is not the one it says it is. */
+  /** Returns why an answering peer is not the one that it claims to be. */
   readonly verify: (answer: LinkAnswer) => ServiceError | undefined;
-  /** A peer will not have this node. */
+  /** A peer refused this node. */
   readonly onRefused: (by: NodeId, refusal: PeerRefusal) => void;
-  /** A peer of the same cluster has reached this node, and may. */
+  /** An accepted peer of the same cluster has reached this node. */
   readonly onMet: () => void;
 }
 
@@ -97,9 +97,9 @@ export interface PeerRefusal {
 }
 
 export interface Peers {
-  /** Carries the messages of Raft. */
+  /** Carries Raft's messages. */
   readonly transport: Transport;
-  /** Takes what peers say: calls go to the registry. Once. */
+  /** Accepts peers: calls go to the registry. Called once. */
   listen(registry: RpcDispatcher): Promise<void>;
   close(): void;
 }
@@ -110,12 +110,12 @@ export interface EntryDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly nodeId: number;
-  /** By which clients and operators know the cluster. */
+  /** The id by which clients and operators know the cluster. */
   readonly shownClusterId: string;
-  /** Behind the gateway's limit of requests per second. */
+  /** After the gateway's limit of requests per second. */
   readonly backend: Backend;
   readonly admission: Admission;
-  /** The way to the master's leader, and to other nodes. */
+  /** Calls the master's leader, and other nodes. */
   readonly master: MasterCaller;
   readonly dialer: RpcDialer;
   readonly inFlight: () => Readonly<BackendInFlight>;
@@ -126,12 +126,12 @@ export interface EntryDeps {
   readonly space: () => NodeSpace;
   readonly store: Store | undefined;
   readonly health: NodeHealth;
-  /** The nodes of the cluster, also while no master can be reached. */
+  /** The nodes of the cluster, even while no master can be reached. */
   readonly nodes: () => readonly ClusterNode[];
 }
 
 export interface NodeEntry {
   start(): Promise<void>;
-  /** Refuses what is new, lets what is under way end, then closes. */
+  /** Refuses new work, lets work in progress end, then closes. */
   stop(): Promise<void>;
 }

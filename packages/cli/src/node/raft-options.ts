@@ -4,13 +4,13 @@ import type { NodeOptions } from '../node-options.ts';
 /** Length of one Raft tick: heartbeats and election timeouts are whole numbers of it. */
 const TICK_MS = 25;
 /**
- * How far apart followers' waits for a leader are drawn. Of the two that a usual group has left, the first campaigns
- * after a third of it in the mean; with the default time-outs both do within the 5 ms of an election in one of 20
- * cases, and then they wait once more.
+ * The spread of followers' waits for a leader. Of the two followers that remain in a usual group, the first campaigns
+ * after a third of the spread on average. With the default time-outs both campaign within the 5 ms of an election in
+ * one of 20 cases, and then wait once more.
  */
 const ELECTION_SPREAD_PERCENT = 50;
 
-/** How a node runs its Raft groups, by its own options. */
+/** Returns a node's Raft options, from its own options. */
 export function raftOptions(options: NodeOptions): Partial<HostOptions> {
   const { snapshotBytesPerSecondMax, snapshotBytesPerSecondBusy, snapshotSendsMax, snapshotReceivesMax } = options;
   return {

@@ -33,12 +33,12 @@ import { firstBorders } from './cluster/first-borders.ts';
 import { MasterReplica } from './master-replica.ts';
 import type { NodePlatform } from './platform.ts';
 
-/** What the roles with replicated state are built on. */
+/** The foundation of the roles with replicated state. */
 export interface StateDeps {
   readonly host: NodeRaftHost;
   readonly engine: Engine;
   readonly checkpointer: Checkpointer;
-  /** What the log held when the node started; each replica takes its own out. */
+  /** The log's contents when the node started; each replica takes its own part out. */
   readonly recovered: Map<GroupId, RecoveredGroup>;
 }
 
@@ -70,22 +70,29 @@ export interface MasterReplicaParts {
 
 /** Replicas of a range; fewer only in a cluster that was founded with fewer nodes. */
 const REPLICAS = 3;
-/** Revisions that the master's leader reserves at a time: a log entry per so many changes of all ranges together. */
+/**
+ * Revisions that the master's leader reserves at a time: one log entry for this many changes of all ranges together.
+ */
 const REVISION_WINDOW = 100_000;
-/** Writes of many ranges wait for one draw: a master that does not answer is soon asked for no more. */
+/** Writes of many ranges wait for one draw: a master that does not answer must be given up soon. */
 const DRAW_TIMEOUT_MS = 300;
-/** Nothing waits for it but the split, which is tried again. */
+/** Only the split waits for it, and a split is retried. */
 const ASK_SPLIT_TIMEOUT_MS = 3_000;
-/** Memory for recent events, of a range and of all together; objects around them take about half as much again. */
+/**
+ * Memory for recent events, of one range and of all together; the objects around them take about half as much again.
+ */
 const WATCH_RING_BYTES = 8 * 1024 * 1024;
 const WATCH_RINGS_BYTES = 24 * 1024 * 1024;
 /** Memory for remembered outcomes, per range. */
 const OUTCOME_BYTES = 256 * 1024 * 1024;
 const TIME_CARRY_MS = 30_000;
-/** How long a stopping node waits for others to take over what it leads. */
+/** How long a stopping node waits for others to take over its leaderships. */
 const HAND_OVER_MS = 1_000;
 
-/** The place of this node among the masters, taken up if it has one. Replica ids of that group are node ids. */
+/**
+ * Creates this node's replica of the masters' group, and starts it if the node has one. Replica ids of that group are
+ * node ids.
+ */
 export function createMasterReplica(deps: RoleDeps & MasterReplicaParts): MasterReplica {
   const { engine, checkpointer, founders, clusterId, clock, logger, nodeId, platform } = deps;
   const replicas = Math.min(REPLICAS, founders?.members.length ?? REPLICAS);
@@ -120,7 +127,7 @@ export function createMasterReplica(deps: RoleDeps & MasterReplicaParts): Master
   return seat;
 }
 
-/** Writes what is applied to the engine's disk, as often as the options say. */
+/** Writes applied changes to the engine's disk, as often as the options say. */
 export function createCheckpointer(
   engine: Engine,
   parts: { readonly clock: Clock; readonly logger: Logger; readonly options: NodeOptions },
@@ -141,7 +148,7 @@ export function createDrawer(
   });
 }
 
-/** What the ranges of this node are split with: ids from the master. */
+/** Returns what splits of this node's ranges need: ids from the master. */
 export function splittingPorts(finder: MasterFinder): SplittingPorts {
   return {
     askIds: (request) =>
@@ -155,8 +162,8 @@ export function splittingPorts(finder: MasterFinder): SplittingPorts {
 }
 
 /**
- * The ranges of this node: running, or about to once the snapshot is installed that the last stop interrupted. Should
- * that fail, `onFailure` is called: the node cannot go on.
+ * Creates the ranges of this node: they run at once, or after the snapshot that the last stop interrupted is installed.
+ * If that fails, `onFailure` is called: the node must stop.
  */
 export function createStore(deps: RoleDeps & StoreParts): Store {
   const { onApplied, metrics } = deps.platform;
@@ -191,7 +198,7 @@ export function createStore(deps: RoleDeps & StoreParts): Store {
   return store;
 }
 
-/** Gives leaderships to others before the node goes, so that writers need not wait for an election. */
+/** Transfers leaderships before the node stops, so that writers need not wait for an election. */
 export async function handOver(groups: readonly Group[], clock: Clock): Promise<void> {
   const led = groups.filter((group) => group.role === 'leader');
   for (const group of led) {
@@ -200,7 +207,7 @@ export async function handOver(groups: readonly Group[], clock: Clock): Promise<
     if (best !== undefined) group.transferLeader(best.replica);
   }
   const endMs = clock.monotonicMs() + HAND_OVER_MS;
-  // Until the others are heard to lead, this node's votes and acknowledgements help them to.
+  // Until other leaders are heard, this node's votes and acknowledgements help to elect them.
   const goesOn = (group: Group): boolean =>
     group.role === 'leader' ? group.status().progress.some((p) => p.heardLately) : group.leader === NO_REPLICA;
   while (led.some(goesOn) && clock.monotonicMs() < endMs) {

@@ -1,4 +1,4 @@
-/** A node as a process: sockets, files, LevelDB and the system's clock under what `assemble.ts` puts together. */
+/** A node as a process: sockets, files, LevelDB and the system's clock, with the parts from `assemble.ts`. */
 import { join } from 'node:path';
 import {
   type Clock,
@@ -38,7 +38,7 @@ import { Entry } from './ports/entry.ts';
 import { PortMetrics } from './ports/port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
 
-/** Assembles a node from its roles and runs it in this process; it logs to standard error unless told otherwise. */
+/** Assembles a node from its roles and runs it in this process; by default it logs to standard error. */
 export async function startNode(
   options: NodeOptions,
   signal: AbortSignal,
@@ -58,13 +58,13 @@ export async function startNode(
   const platform = processPlatform(options, { clock, random, logger, dataDir });
   const node = await assembleNode(options, platform, signal).catch(sayIfStorage);
   const failed = node.failed.catch(sayIfStorage);
-  failed.catch(() => {}); // Whoever runs the node watches it.
+  failed.catch(() => {}); // The caller watches it.
   return { failed, stop: () => node.stop() };
 }
 
 /**
- * What is wrong with the data directory stays so, however often the node is started; a disk may do better the next
- * time. The exit codes say which it is.
+ * A fault of the data directory remains, however often the node is restarted; a failed disk may work the next time. The
+ * exit codes distinguish the two.
  */
 function sayIfStorage(error: unknown): never {
   const ofDataDir = inCauses(error, (cause) => DATA_DIR_ERRORS.some((kind) => cause instanceof kind));
@@ -77,7 +77,7 @@ function sayIfStorage(error: unknown): never {
 
 const DATA_DIR_ERRORS = [StoreOpenError, StoreDamagedError, StateLostError, LogVersionError, LogDamagedError];
 
-/** The first that is `wanted` of an error and what caused it. */
+/** Returns the first `wanted` error among an error and its causes. */
 function inCauses(error: unknown, wanted: (cause: Error) => boolean): Error | undefined {
   if (!(error instanceof Error)) return undefined;
   return wanted(error) ? error : inCauses(error.cause, wanted);
@@ -112,7 +112,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
   };
 }
 
-/** Raft's streams are for nodes that the masters have named: others are known in a moment, or never. */
+/** Raft's streams are for nodes that the masters have named: an unknown node will be named in a moment, or never. */
 function refusalOf(caller: Caller | ServiceError): PeerRefusal | undefined {
   if (caller instanceof ServiceError) return caller;
   if (caller.kind === 'node') return undefined;
@@ -122,7 +122,7 @@ function refusalOf(caller: Caller | ServiceError): PeerRefusal | undefined {
   };
 }
 
-/** One port carries the Raft streams and the calls between roles. */
+/** One port serves the Raft streams and the calls between roles. */
 class ProcessPeers implements Peers {
   readonly #options: NodeOptions;
   readonly #parts: ProcessParts & { readonly ports: PortMetrics };

@@ -3,7 +3,7 @@ import type { Store } from '@remora/dataserver';
 import type { NodeTask } from '@remora/protocol';
 import type { MasterReplica } from './master-replica.ts';
 
-/** Does what the master asks of this node; what cannot be done now, it asks again. */
+/** Performs a task of the master; a task that cannot be done now is sent again. */
 export function performTask(
   task: NodeTask,
   { store, seat }: { readonly store: Store | undefined; readonly seat: MasterReplica },

@@ -4,7 +4,7 @@ import { CommandError } from '../exit-codes.ts';
 import { printableText } from '../format/bytes-text.ts';
 
 /**
- * Makes sure that there is such a program, so that people hear from us, and not from a shell, when there is none.
+ * Ensures that the program exists, so that this command reports a missing one, and not a shell.
  *
  * @throws CommandError `notFound` or `cannotRun`.
  */
@@ -15,15 +15,15 @@ export function requireProgram(program: string, path: string | undefined): void 
     if (problem !== undefined) throw cannotRun(program, problem);
     return;
   }
-  // The system's own list of directories applies: the shell finds out.
+  // Then the system's own list of directories applies, and the shell searches it.
   if (path === undefined) return;
-  // As execvp(3) does: what is found and may not be run is told only when nothing else is found.
+  // Like execvp(3): a program that is found but may not be run is reported only if no other is found.
   const problems = path.split(':').map((directory) => problemOf(join(directory || '.', program)));
   if (problems.includes(undefined)) return;
   throw cannotRun(program, problems.includes('EACCES') ? 'EACCES' : 'ENOENT');
 }
 
-/** The system's code for what is wrong with it; undefined when it can be run. */
+/** The system's error code for the program; undefined if it can be run. */
 function problemOf(path: string): string | undefined {
   try {
     if (!statSync(path).isFile()) return 'EACCES';

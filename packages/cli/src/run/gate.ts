@@ -1,19 +1,19 @@
-// GA1. A command waits behind its gate, as a process that has its id, its start time and its session already and runs a
+// GA1. A command waits behind its gate: its process already has its id, its start time and its session, and runs a
 //      shell that waits for one line; then that process becomes the command (exec). So the command can be named and
-//      guarded before it does anything, and it never begins when this process dies before it has opened the gate: the
+//      guarded before it does anything, and it never begins if this process dies before it has opened the gate: the
 //      shell reads the end of its pipe instead.
-// GA2. The command's environment is the given one. Shells drop entries whose names are no names of shell variables,
-//      such as `a.b`: env(1) adds those again. Names are data: after `--` env reads no options, so an entry such as
-//      `-Sprogram` is an entry. env would take a program whose path has a `=` for an entry as well: before such a
-//      program stands nice(1), which changes nothing with `-n 0`. Both are called by their paths, not by the command's
-//      PATH.
+// GA2. The command's environment is exactly the requested one. Shells drop entries whose names are not valid for shell
+//      variables, such as `a.b`; env(1) adds those again. Names are data: after `--` env reads no options, so an entry
+//      such as `-Sprogram` is an entry. env would also take a program whose path contains a `=` for an entry, so
+//      nice(1) precedes such a program, which changes nothing with `-n 0`. Both are called by their paths, not by the
+//      command's PATH.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
 export interface GatedCommand {
   readonly child: ChildProcess;
   open(): void;
-  /** The command does not begin any more. */
+  /** Ensures that the command does not begin any more. */
   close(): void;
 }
 
@@ -36,7 +36,7 @@ export function startGated({ argv, env, ownSession }: GatedRequest): GatedComman
     env,
   });
   const gate = child.stdio[GATE] as Writable | null | undefined;
-  // Broken when the shell was killed at the gate: its end tells.
+  // The pipe breaks if the shell was killed at the gate; the shell's end reports that.
   gate?.on('error', () => {});
   return {
     child,
@@ -45,10 +45,10 @@ export function startGated({ argv, env, ownSession }: GatedRequest): GatedComman
   };
 }
 
-/** The programs through which the program is run, so that it gets the entries that shells drop (GA2). */
+/** The programs that add the entries which shells drop (GA2). */
 function addingOdd(env: GatedRequest['env'], program: string): readonly string[] {
   const odd = Object.entries(env).filter(([name, value]) => value !== undefined && !/^[A-Za-z_]\w*$/.test(name));
-  // What exec does with a program such as `-a` differs between shells.
+  // Shells differ in what exec does with a program such as `-a`.
   if (odd.length === 0 && !program.startsWith('-')) return [];
   return [...ENV, ...odd.map(([name, value]) => `${name}=${value}`), ...(program.includes('=') ? NICE : [])];
 }

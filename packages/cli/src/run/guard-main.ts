@@ -1,7 +1,7 @@
-/** What a guard runs when the process that ran the command is gone (guard.ts G2, G3). */
+/** The guard's program after the process that ran the command is gone (guard.ts G2, G3). */
 import type { CommandIdentity } from '@remora/base';
 
-// Before anything is loaded, which takes a while: Node has set the signals back that the guard ignores.
+// Before modules are loaded, which takes a while: Node has reset the signals that the guard ignored.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const) {
   process.on(signal, () => {});
 }
@@ -9,7 +9,7 @@ const { endCommand, nodeClock, systemProcessTable } = await import('@remora/base
 
 const { command, graceMs } = JSON.parse(process.argv[2] ?? '') as { command: CommandIdentity; graceMs: number };
 
-// Its looks at the command are timers, which do not keep a process alive.
+// It looks at the command in timers, which do not keep a process alive.
 const alive = setInterval(() => {}, 60_000);
 await endCommand(command, { table: systemProcessTable(), clock: nodeClock(), graceMs });
 clearInterval(alive);

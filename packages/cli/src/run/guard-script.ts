@@ -1,21 +1,21 @@
 /**
- * The shell that a guard is while it waits, and what that does when the program that ends the command is no help.
+ * The shell script of a waiting guard, and what it does if the program that ends the command fails.
  *
- * GS1. A program that a signal ended is started again: supervisors and `pkill node` reach it as they reach any Node.
- *      The number of starts is bounded.
- * GS2. Otherwise, as after an upgrade that has removed the program, the shell kills by itself, with nothing but what a
- *      POSIX shell has built in. It kills only what is certainly the command's, by the rules of CP1
- *      (command-processes.ts): the first process when its start is the known one, and in a session of the command's own
- *      every process group that has a process in that session, for as long as there is one. Where the system does not
- *      tell when a process started (no /proc), it kills nothing.
+ * GS1. If a signal ended the program, the script starts it again: supervisors and `pkill node` hit it like any Node
+ *      process. The number of starts is bounded.
+ * GS2. Otherwise, for example after an upgrade has removed the program, the shell itself kills the command, with only
+ *      the built-ins of a POSIX shell. It kills only what certainly belongs to the command, by the rules of CP1
+ *      (command-processes.ts): the first process if its start is the known one and, in a session of the command's own,
+ *      every process group with a process in that session, for as long as there is one. If the system does not report
+ *      when a process started (no /proc), it kills nothing.
  */
 import type { CommandIdentity } from '@remora/base';
 
 const STARTS_MAX = 6;
-/** Of the looks at the processes of the session. */
+/** The maximum number of looks at the processes of the session. */
 const ROUNDS_MAX = 1000;
 
-/** One line on standard input says that nothing is left to do; its end says that there is. */
+/** One line on standard input means that nothing is left to do; the end of the input means that there is. */
 const SCRIPT = `
 trap '' HUP INT QUIT TERM USR1 USR2 ALRM PIPE TSTP TTIN TTOU
 echo ready
@@ -60,7 +60,7 @@ while [ -n "$found" ] && [ $left -gt 0 ]; do
 done
 `;
 
-/** Arguments of `/bin/sh`; the program is what ends the command. */
+/** The arguments of `/bin/sh`; the program ends the command. */
 export function guardArguments({ pid, start, session }: CommandIdentity, program: readonly string[]): string[] {
   return ['-c', SCRIPT, 'sh', String(pid), start, String(session), ...program];
 }

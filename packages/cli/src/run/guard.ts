@@ -1,10 +1,11 @@
-// G1. A command has a guard from before it begins (gate.ts GA1) until none of its processes is left: a process that
-//     reads a pipe whose other end only this process has, and ends the command when that closes. However this process
-//     ends, the system closes the pipe.
-// G2. Nothing but SIGKILL ends the guard: it is in a session of its own, where no terminal reaches it, and ignores all
-//     signals that can be ignored. When it was killed all the same, another one is started.
+// G1. A command has a guard from before it begins (gate.ts GA1) until none of its processes is left. The guard is a
+//     process that reads a pipe whose other end only this process has, and ends the command when that closes. However
+//     this process ends, the system closes the pipe.
+// G2. Only SIGKILL ends the guard: it is in a session of its own, where no terminal reaches it, and ignores all signals
+//     that can be ignored. If it was killed nevertheless, another one is started.
 // G3. While it waits the guard is a shell, which is small (guard-script.ts). It starts the program that ends the
-//     command only then. That program heeds no signal either: Node does not keep the ignored signals of its parent.
+//     command only when that is needed. That program ignores signals explicitly too, because Node does not keep the
+//     ignored signals of its parent.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type Clock, type CommandIdentity, sleep } from '@remora/base';
@@ -12,17 +13,17 @@ import { guardArguments } from './guard-script.ts';
 
 export interface GuardRequest {
   readonly command: CommandIdentity;
-  /** From SIGTERM to SIGKILL. */
+  /** The time between SIGTERM and SIGKILL. */
   readonly graceMs: number;
   readonly clock: Clock;
-  /** Another one had to be started, or could not be yet. */
+  /** Another guard had to be started, or could not be started yet. */
   onLost(text: string): void;
 }
 
 const RESTART_MIN_MS = 50;
 const RESTART_MAX_MS = 5_000;
 
-/** Beside this file as it is compiled. */
+/** In the folder of this compiled file. */
 const PROGRAM = fileURLToPath(new URL('./guard-main.js', import.meta.url));
 
 export class Guard {
@@ -36,7 +37,7 @@ export class Guard {
     this.#watch(child);
   }
 
-  /** Resolves once it guards the command. @throws Error when it cannot be started. */
+  /** Resolves once it guards the command. @throws Error if it cannot be started. */
   static async start(request: GuardRequest): Promise<Guard> {
     return new Guard(request, await startGuard(request));
   }

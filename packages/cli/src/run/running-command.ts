@@ -1,11 +1,11 @@
-// RC1. What a command runs under is given back only when none of its processes is left. Those are its first process and
-//      whatever that has started, but for what has left the session (command-processes.ts CP2).
+// RC1. The lock (or other hold) of a command is released only when none of its processes is left. These are its first
+//      process and everything started by it, except processes that have left the session (command-processes.ts CP2).
 // RC2. Without a terminal the command has a session of its own, so all its processes are known and ended together. With
-//      one it stays in this process's session and process group: only so can it read from the terminal, whose keys then
-//      reach it as they reach this process, and are not passed on a second time.
-// RC3. Signals go to the first process, which answers for the others. SIGINT and SIGQUIT go to its whole process group,
-//      as from a terminal: shells rely on that. When the first process has ended and was asked to, what it left behind
-//      is ended as well; otherwise it is waited for, as it may still work.
+//      a terminal it stays in this process's session and process group: only then can it read from the terminal. The
+//      terminal's keys then reach it directly, and are not passed on a second time.
+// RC3. Signals go to the first process, which is responsible for the others. SIGINT and SIGQUIT go to its whole process
+//      group, as from a terminal: shells rely on that. If the first process has ended after it was asked to, the
+//      processes that it left behind are ended as well; otherwise they are awaited, because they may still be working.
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import {
@@ -28,7 +28,7 @@ import { type GatedCommand, startGated } from './gate.ts';
 import { Guard } from './guard.ts';
 import { hasTerminal } from './terminal.ts';
 
-/** Passed on to the command (RC3). */
+/** Signals passed on to the command (RC3). */
 export const FORWARDED = [
   'SIGHUP',
   'SIGINT',
@@ -42,24 +42,24 @@ export const FORWARDED = [
 ] as const;
 export type Forwarded = (typeof FORWARDED)[number];
 
-/** Whether it ends a process that does nothing about it. */
+/** Whether the signal ends a process without a handler. */
 export function isEnding(signal: Forwarded): boolean {
   return signal !== 'SIGCONT' && signal !== 'SIGWINCH';
 }
 
-/** The exit code of what a signal ended, as shells have it. */
+/** The exit code of a process that a signal ended, as shells report it. */
 export function exitCodeOf(signal: string): number {
   return 128 + ((constants.signals as Readonly<Record<string, number | undefined>>)[signal] ?? 0);
 }
 
-/** Sent by a terminal's keys, and by its window, to all processes in its foreground. */
+/** A terminal sends these, for its keys and its window, to all processes in its foreground. */
 const FROM_TERMINAL: ReadonlySet<Forwarded> = new Set(['SIGINT', 'SIGQUIT', 'SIGWINCH']);
 const TO_GROUP: ReadonlySet<Forwarded> = new Set(['SIGINT', 'SIGQUIT']);
 const ASKS_TO_END: ReadonlySet<string> = new Set(['SIGINT', 'SIGQUIT', 'SIGTERM']);
-/** Processes that end at once behind the first one are not worth a word. */
+/** Processes that end within this time after the first one are not reported. */
 const TELL_AFTER_MS = 500;
 
-/** The entry of its environment by which its processes are known where it shares a session (CP2). */
+/** The environment entry that identifies its processes in a shared session (CP2). */
 const MARK = 'REMORA_RUN_ID';
 
 export interface CommandSystem {
@@ -71,11 +71,11 @@ export interface CommandSystem {
 interface CommandRequest {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What it runs under, for people. */
+  /** The name of the hold, for people. */
   readonly what: string;
-  /** From SIGTERM to SIGKILL. */
+  /** The time between SIGTERM and SIGKILL. */
   readonly killAfterMs: number;
-  /** The same where this process is gone, and nobody keeps what the command runs under. */
+  /** The same if this process is gone, and no one keeps the hold alive. */
   readonly guardGraceMs: number;
   readonly shell: Pick<Shell, 'err'>;
   readonly system: CommandSystem;
@@ -115,9 +115,9 @@ export class RunningCommand {
   }
 
   /**
-   * The command behind its gate, with a guard (G1 of `guard.ts`): `begin` or `settle` has to follow.
+   * Prepares the command behind its gate, with a guard (G1 of `guard.ts`): `begin` or `settle` must follow.
    *
-   * @throws CommandError when it cannot be run.
+   * @throws CommandError if it cannot be run.
    */
   static async prepare(request: CommandRequest): Promise<RunningCommand> {
     const { argv, env, system } = request;
@@ -152,7 +152,7 @@ export class RunningCommand {
     this.#gated.open();
   }
 
-  /** A signal that this process was sent (RC3). */
+  /** Passes on a signal that this process received (RC3). */
   forward(signal: Forwarded): void {
     this.#received.add(signal);
     const { table } = this.#request.system;
@@ -190,7 +190,7 @@ export class RunningCommand {
     return first;
   }
 
-  /** Makes sure that it is over: one that has not begun does not begin, one that runs is ended. */
+  /** Ensures that the command is over: if it has not begun, it does not begin; if it runs, it is ended. */
   async settle(): Promise<void> {
     if (this.#isOver) return;
     if (this.#begun) void this.end();
@@ -228,7 +228,7 @@ function someOf(identity: CommandIdentity, table: ProcessTable): string {
   }
 }
 
-/** @throws CommandError when no process could be started. */
+/** @throws CommandError if no process could be started. */
 function pidOf({ child }: GatedCommand): Promise<number> {
   return new Promise((resolve, reject) => {
     child.once('spawn', () => resolve(child.pid ?? 0));

@@ -7,8 +7,7 @@
  * MS2. After each step more than half of the voters are heard: no planned step costs the masters their majority.
  * MS3. The id of a replica of this group is the id of its node. A node that has left the group never returns to it,
  *      because its promises are forgotten (traps 10).
- * MS4. There is one step at a time, computed anew from the current state: the next leader continues an unfinished
- *      change.
+ * MS4. There is one step at a time, computed from the current state: the next leader continues an unfinished change.
  * MS5. An even number of voters survives no more failures than one voter less, so if two are missing, both join at
  *      once.
  * MS6. Planned silence replaces no master, as for ranges (scheduling/range-check.ts R2), because a replaced node could

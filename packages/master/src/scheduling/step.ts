@@ -9,7 +9,7 @@
  *     any moment; that all of them may go down together was checked for the members before the change.
  * S3. A learner is promoted only after the leader reports that it has caught up (traps 3).
  * S4. Leadership moves only to a live voter that has caught up, on a node that is up and accepts leaders.
- * S5. A split at a key is finished when a range starts at that key, whoever split it. No other split finishes it.
+ * S5. A split at a key is finished when a range starts at that key, by whatever split. No other split finishes it.
  * S6. Voters leave only if more than half of the remaining voters have caught up: otherwise the leaving voters might be
  *     the only ones besides the leader that hold recent entries. The step waits for this as it waits for a learner.
  */

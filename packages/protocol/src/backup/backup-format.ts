@@ -1,7 +1,7 @@
 /**
- * The file that a backup is: `magic(8)`, whose last byte is the format, then frames `length(4), checksum(4), body`,
- * each a packed list that begins with its kind: one header, any number of frames of pairs in the order of their keys,
- * one end.
+ * The format of a backup file: `magic(8)`, whose last byte is the version of the format, then frames `length(4),
+ * checksum(4), body`, each a packed list that begins with its kind: one header, any number of frames of pairs in the
+ * order of their keys, one end.
  *
  * BF1. Damage is found before anything is used: every frame has a checksum, the end has one of all frames, and counts
  *      them.
@@ -47,7 +47,7 @@ const Frame = union('part of a backup', 'type', {
 type Frame = schema.Infer<typeof Frame>;
 const frames = schema.closedCodec(Frame);
 
-/** The file is no backup, of another format, damaged or not complete. */
+/** The file is not a backup, has another format, is damaged or is incomplete. */
 export class BackupError extends Error {
   override readonly name = 'BackupError';
 }
@@ -91,7 +91,8 @@ export interface BackupPair extends KeyValue {
 }
 
 /**
- * Reads the parts of a backup; throws a `BackupError`, at the end at the latest, unless all of it is right (BF1, BF2).
+ * Reads the parts of a backup; throws a `BackupError`, at the end at the latest, unless the whole backup is valid (BF1,
+ * BF2).
  */
 export async function* decodeBackup(readSome: (bytes: number) => Promise<Buffer>): AsyncGenerator<BackupPart> {
   let length = 0;
@@ -164,7 +165,7 @@ function ownPair(pair: KeyValue): BackupPair {
   return { ...pair, key: copyBytes(pair.key), value: copyBytes(pair.value) };
 }
 
-/** Whatever the codec does not like is damage. */
+/** Every decoding error means damage. */
 function decoded<T>(decode: () => T): T {
   try {
     return decode();

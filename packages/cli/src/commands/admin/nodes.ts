@@ -115,7 +115,7 @@ function nodeText(node: admin.Node): string {
   );
 }
 
-/** What it is there for, and how long a maintenance window lasts yet. */
+/** The duty of a node, and the rest of its maintenance window. */
 function dutyText({ duty, maintenanceLeftMs }: admin.Node): string {
   if (duty !== 'maintenance') return duty;
   return maintenanceLeftMs > 0 ? `maintenance for ${agoText(maintenanceLeftMs)}` : 'maintenance, overdue';

@@ -151,7 +151,7 @@ interface Wish {
   readonly done: string;
 }
 
-/** Begins it, and follows it to its end unless told otherwise. */
+/** Begins the change, and by default follows it to its end. */
 async function carryOut(client: AdminClient, wish: Wish, flags: WaitFlags, shell: Shell): Promise<void> {
   const begun = await client.changeRange(wish.range, wish.change);
   if (!flags.wait) return print({ text: `operator ${begun.id} is running`, json: begun }, flags, shell);

@@ -162,7 +162,7 @@ function withMore(text: string, more: boolean): string {
   return more ? `${text}\nThere are more ranges: raise --limit to see them.` : text;
 }
 
-/** As the replicas told the master, for want of a leader's word. */
+/** As the replicas reported it to the master, if the leader's report is missing. */
 function bytesReported({ replicas }: admin.Range): number {
   return Math.max(0, ...replicas.map(({ bytes }) => bytes));
 }
@@ -212,7 +212,7 @@ function heldText({ keys, bytes, leases, watches }: NonNullable<admin.Range['sta
   return held.join(', ');
 }
 
-/** The shape that scripts rely on (docs/how-to/cluster/use-admin-commands.md). */
+/** The form that scripts rely on (docs/how-to/cluster/use-admin-commands.md). */
 function jsonRange({ start, end, ...range }: admin.Range): unknown {
   return {
     ...range,

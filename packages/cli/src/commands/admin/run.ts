@@ -12,11 +12,11 @@ import {
   noNodeAnswers,
 } from '../connection.ts';
 
-/** Connects, does the work and closes again, whatever came of it. */
+/** Connects, does the work and closes the connection, whatever the result. */
 export async function withAdmin<T>(flags: ConnectionFlags, work: (client: AdminClient) => Promise<T>): Promise<T> {
   const endpoints = endpointsOf(flags.endpoints);
   const triedMs = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
-  // One node after the other is asked.
+  // The nodes are asked one after the other.
   const connectTimeoutMs = Math.ceil(triedMs / endpoints.length);
   const { timeout: timeoutMs, discover } = flags;
   const client = new AdminClient({ endpoints, timeoutMs, connectTimeoutMs, discover });
@@ -31,13 +31,13 @@ export async function withAdmin<T>(flags: ConnectionFlags, work: (client: AdminC
 }
 
 export interface ViewFlags extends ConnectionFlags {
-  /** Look again at this interval, in ms. */
+  /** The interval in ms at which to show again. */
   readonly watch?: number;
 }
 
 const WATCH_DEFAULT_MS = 2_000;
 
-/** Gives a command that shows something the flags to find a cluster, and to look again and again. */
+/** Adds the flags to find a cluster, and to show repeatedly, to a command. */
 export function addViewFlags(command: Command, shell: Shell): Command {
   const reader = flagReader(durationMs({ min: 100, max: 3_600_000 }));
   const watch = new Option('--watch [interval]', 'refresh at this interval until Ctrl-C')
@@ -52,9 +52,7 @@ export interface View {
   readonly json: unknown;
 }
 
-/**
- * Shows once, or again and again: on a terminal in the same place, otherwise one after the other; as JSON a line each.
- */
+/** Shows once, or repeatedly: on a terminal in the same place, otherwise one after the other; as JSON one per line. */
 export async function show(
   flags: ViewFlags,
   shell: Shell,
@@ -74,7 +72,7 @@ export async function show(
   });
 }
 
-/** A cluster that cannot answer for a while is no reason to stop looking, once it has answered. */
+/** After its first answer, a cluster that cannot answer for a while does not end the view. */
 async function round(
   { flags, shell, first }: { readonly flags: ViewFlags; readonly shell: Shell; readonly first: boolean },
   look: () => Promise<View>,
@@ -91,7 +89,7 @@ async function round(
   if (!flags.json && !shell.terminal) shell.out('');
 }
 
-/** To the upper left corner, and nothing below it. */
+/** Moves to the upper left corner, and clears the rest. */
 const CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 
 export function print({ text, json }: View, { json: asJson }: ConnectionFlags, shell: Shell): void {
@@ -101,7 +99,7 @@ export function print({ text, json }: View, { json: asJson }: ConnectionFlags, s
 /** Waits, or ends at once when the signal aborts. */
 export async function pauseOrStop(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  // Not `aborted`: what it leaves at the signal would add up, look after look.
+  // Not `aborted`: the listeners that it adds to the signal would accumulate.
   await new Promise<void>((resolve) => {
     const timer = setTimeout(over, ms);
     signal.addEventListener('abort', over);
@@ -113,12 +111,12 @@ export async function pauseOrStop(ms: number, signal: AbortSignal): Promise<void
   });
 }
 
-/** Gives a command that destroys something the flag that spares the question. */
+/** Adds the flag that skips the question to a destructive command. */
 export function addYesFlag(command: Command): Command {
   return command.option('--yes', 'do not ask for confirmation');
 }
 
-/** Asks before something is destroyed. @throws CommandError when the answer is not yes, or nobody can be asked. */
+/** Asks before something is destroyed. @throws CommandError if the answer is not yes, or if there is no one to ask. */
 export async function confirm(what: string, yes: true | undefined, shell: Shell): Promise<void> {
   if (yes) return;
   const answer = shell.terminal ? await shell.ask(`${what}\nType yes to continue: `) : undefined;

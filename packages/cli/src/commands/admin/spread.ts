@@ -45,7 +45,7 @@ export function scatterCommand(shell: Shell): Command {
   });
 }
 
-/** As routing keys. @throws CommandError `usage` when it is not said, or said in two ways. */
+/** As routing keys. @throws CommandError `usage` if the span is missing, or given in two ways. */
 export function spanOf(flags: KeyFlags & Pick<ScatterFlags, 'prefix' | 'from' | 'to' | 'all'>): Span {
   const { prefix, from, to, all } = flags;
   const ways = [prefix, from ?? to, all].filter((way) => way !== undefined);

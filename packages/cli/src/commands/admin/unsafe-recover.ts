@@ -18,7 +18,7 @@ interface RecoverFlags extends ConnectionFlags {
 
 const PHRASE = 'lose data';
 const PAUSE_MS = 1_000;
-/** The masters elect, the dead nodes are to be silent for a while, and every range elects. */
+/** Enough for the masters' election, the silence of the dead nodes, and an election in every range. */
 const TRIES_MAX = 120;
 
 const WARNING = `\
@@ -70,7 +70,7 @@ async function recover(client: AdminClient, flags: RecoverFlags, shell: Shell): 
   print({ text, json: { ...jsonPlan(plan), did } }, flags, shell);
 }
 
-/** @throws CommandError when the answer is another one, or nobody can be asked. */
+/** @throws CommandError if the answer is another one, or if there is no one to ask. */
 async function confirmLoss({ yesILoseData }: RecoverFlags, shell: Shell): Promise<void> {
   if (yesILoseData) return;
   const answer = shell.terminal ? await shell.ask(`Type "${PHRASE}" to continue: `) : undefined;
@@ -78,7 +78,7 @@ async function confirmLoss({ yesILoseData }: RecoverFlags, shell: Shell): Promis
   if (answer.trim().toLowerCase() !== PHRASE) throw new CommandError('failed', 'not confirmed; nothing was changed');
 }
 
-/** Step by step; what cannot be done yet is tried again. */
+/** Step by step; a step that cannot be done yet is retried. */
 async function untilDone(client: AdminClient, dead: string[], shell: Shell): Promise<readonly string[]> {
   const all: string[] = [];
   const stop = stopSignal();

@@ -9,10 +9,10 @@ export interface WaitFlags extends ConnectionFlags {
   readonly wait: boolean;
 }
 
-/** How often to look whether something is over. */
+/** The interval of the looks. */
 const LOOK_MS = 500;
 
-/** Gives a command that begins something long the flag not to wait for its end. */
+/** Adds the flag not to wait for the end to a command that begins something long. */
 export function addWaitFlag(command: Command): Command {
   return command.option(
     '--no-wait',
@@ -20,7 +20,7 @@ export function addWaitFlag(command: Command): Command {
   );
 }
 
-/** Does something while the person looks on; Ctrl-C ends the looking, nothing else. */
+/** Runs `work` while the person watches; Ctrl-C ends only the watching. */
 export async function lookingOn<T>(shell: Shell, work: (follower: Follower) => Promise<T>): Promise<T> {
   const { signal, dispose } = stopSignal();
   try {

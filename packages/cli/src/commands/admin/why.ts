@@ -23,7 +23,7 @@ export function whyCommand(shell: Shell): Command {
   );
 }
 
-/** A number is a range, unless it is said to be a node. */
+/** A number is a range, unless a flag says that it is a node. */
 async function wanted(
   client: AdminClient,
   what: string,

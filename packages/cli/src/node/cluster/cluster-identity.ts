@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { formatAddress } from '@remora/base';
 import { advertised, type Member, type NodeOptions } from '../../node-options.ts';
 
-/** What the founding members of a cluster know without asking anybody. */
+/** What the founding members of a cluster know without asking another node. */
 export interface Founders {
   readonly clusterId: string;
   /** In the order of their ids, which count from 1. */
@@ -11,16 +11,16 @@ export interface Founders {
 }
 
 /**
- * The id by which clients and operators know the cluster: in views, backups, etcd's headers and what gateways say of
- * each other. One-way, as the id itself is what nodes present to each other (decision 75).
+ * The id by which clients and operators know the cluster: in views, backups, etcd's headers and messages among
+ * gateways. A one-way function, because nodes present the id itself to each other (decision 75).
  */
 export function shownClusterId(clusterId: string): string {
   return createHash('sha256').update(`shown\n${clusterId}`).digest('hex').slice(0, 16);
 }
 
 /**
- * The founders as the options say; undefined for a node that joins a running cluster. The cluster's id is a hash of
- * token and members, so that all founders reckon the same one, and nodes of two clusters refuse each other.
+ * The founders from the options; undefined for a node that joins a running cluster. The cluster's id is a hash of token
+ * and members, so all founders compute the same id, and nodes of two clusters refuse each other.
  */
 export function foundersOf(options: NodeOptions): Founders | undefined {
   if (options.join.length > 0) return undefined;

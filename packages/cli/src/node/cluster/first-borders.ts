@@ -3,7 +3,7 @@ import { kvRoutingKey } from '@remora/protocol';
 import type { NodeOptions } from '../../node-options.ts';
 import { keyOfOption } from '../../range-options.ts';
 
-/** The routing keys at which the ranges of a new cluster begin, but for the first of them; in order. */
+/** The routing keys at which the ranges of a new cluster begin, except the first one; in order. */
 export function firstBorders({ preSplit, preSplitCount }: NodeOptions): readonly Buffer[] {
   const named = preSplit.flatMap((text) => keyOfOption(text) ?? []);
   const keys = named.length > 0 ? named : equalParts(preSplitCount).map((key) => kvRoutingKey(key));
@@ -11,7 +11,7 @@ export function firstBorders({ preSplit, preSplitCount }: NodeOptions): readonly
   return sorted.filter((key, i) => i === 0 || !key.equals(sorted[i - 1] ?? key));
 }
 
-/** The first two bytes of keys, in equal parts. */
+/** Divides the values of the keys' first two bytes equally. */
 function equalParts(count: number): readonly Buffer[] {
   return Array.from({ length: count - 1 }, (_, i) => {
     const key = Buffer.alloc(2);

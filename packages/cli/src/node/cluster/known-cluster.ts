@@ -12,27 +12,22 @@ export interface KnownClusterDeps {
   readonly founders: Founders | undefined;
   readonly records: Pick<NodeRecords, 'knownNodes' | 'rememberNodes'>;
   readonly logger: Logger;
-  /** What the master on this node knows of another one, if it runs one. */
+  /** What the master on this node knows about a node, if this node runs one. */
   readonly masterKnows: (nodeId: number) => NamedPeer | undefined;
 }
 
-/**
- * What a node knows of its cluster: as the masters told last, else as was written down, else by whom it was founded.
- */
+/** A node's knowledge of its cluster: from the masters' last answer, else from disk, else from the founders. */
 export class KnownCluster {
   readonly #deps: KnownClusterDeps;
   #view: ClusterView | undefined;
-  /**
-   * Why the last write of the nodes failed. It is tried again with each answer of the masters, and logged when it
-   * changes.
-   */
+  /** Why the last write of the nodes failed. Each answer of the masters retries it, and a change is logged. */
   #writeError = '';
 
   constructor(deps: KnownClusterDeps) {
     this.#deps = deps;
   }
 
-  /** As the masters told last; undefined until they have. */
+  /** The masters' last view; undefined before the first. */
   get view(): ClusterView | undefined {
     return this.#view;
   }
@@ -42,7 +37,7 @@ export class KnownCluster {
     return clusterNodes({ view: this.#view, records: records.knownNodes, founders });
   }
 
-  /** The ids of those who may know a master, or be one, before any master was heard. */
+  /** The ids of nodes that may know a master, or be one, before any master was heard. */
   get firstIds(): readonly number[] {
     const { records, founders } = this.#deps;
     const members = founders?.members.map((_member, i) => i + 1) ?? [];
@@ -50,13 +45,13 @@ export class KnownCluster {
     return [...new Set([...members, ...known])];
   }
 
-  /** Whether the masters have ever told of a cluster with that node: it is written down with what they told. */
+  /** Whether the masters have ever reported a cluster with that node: the report is on disk. */
   hasTaken(nodeId: number): boolean {
-    if (this.#view !== undefined) return true; // They tell none that they do not have.
+    if (this.#view !== undefined) return true; // The masters report only nodes that they have.
     return this.#deps.records.knownNodes.some((node) => node.nodeId === nodeId);
   }
 
-  /** What the masters say of a node, or said last. */
+  /** The masters' last report about a node. */
   named(nodeId: number): NamedPeer | undefined {
     const { masterKnows, records } = this.#deps;
     return masterKnows(nodeId) ?? records.knownNodes.find((node) => node.nodeId === nodeId);
@@ -66,7 +61,7 @@ export class KnownCluster {
     return this.#deps.founders?.members[nodeId - 1] !== undefined;
   }
 
-  /** Where the peer port of a node is reached, as known now. */
+  /** The current address of a node's peer port. */
   address(nodeId: number): string | undefined {
     const { founders, options, records } = this.#deps;
     const isIt = (node: { readonly nodeId: number }): boolean => node.nodeId === nodeId;
@@ -79,8 +74,8 @@ export class KnownCluster {
   }
 
   /**
-   * The masters say so. It is on disk before anything that came with it is done: replicas count on their peers being
-   * who they are. A disk that does not take it fails elsewhere, too.
+   * Takes a report of the masters. It is on disk before anything else in the same answer is acted on: replicas rely on
+   * the identity of their peers. If the disk refuses it, other parts fail too.
    */
   learn(view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']): void {
     this.#view = view;

@@ -3,7 +3,7 @@ import type { ClusterView, NodeEntry, NodeHeartbeatReply } from '@remora/protoco
 import type { Founders } from './cluster-identity.ts';
 import type { NamedPeer } from './peer-identities.ts';
 
-/** What the masters said of a node. */
+/** The masters' report about a node. */
 export interface KnownNode extends NamedPeer {
   readonly nodeId: number;
   readonly name: string;
@@ -12,12 +12,12 @@ export interface KnownNode extends NamedPeer {
 }
 
 /**
- * Where the nodes of a cluster are and which incarnations they have, on the disk of each of them.
+ * The addresses and incarnations of a cluster's nodes, on the disk of each of them.
  *
  * KN1. A node that restarts while no master can be reached finds its peers by this file: after a power failure, ranges
  *      elect their leaders whether or not the masters have one yet.
- * KN2. The file is only written from what the masters answer. Their next answer replaces it. A lost or damaged file
- *      costs the wait for a master, before which a refusal ends the node (peer-refusal-policy.ts ST1).
+ * KN2. The file is only written from the masters' answers. Their next answer replaces it. Without the file the node has
+ *      to wait for a master, and until then a refusal ends the node (peer-refusal-policy.ts ST1).
  * KN3. An incarnation belongs to its id for good (master/src/metadata/master-state.ts M2), so an old file is
  *      incomplete, never wrong.
  */
@@ -35,7 +35,7 @@ export function knownNodesOf(
     .sort((a, b) => a.nodeId - b.nodeId);
 }
 
-/** The nodes of the cluster: as the masters say, else as was written down, else those that founded it. */
+/** The nodes of the cluster: from the masters' answer, else from disk, else the founders. */
 export function clusterNodes(given: {
   readonly view: ClusterView | undefined;
   readonly records: readonly KnownNode[];
@@ -58,8 +58,8 @@ export function sameNodes(a: readonly KnownNode[], b: readonly KnownNode[]): boo
 }
 
 /**
- * What a file says, as far as it makes sense (KN2). Files of earlier versions lack the incarnations; `incarnationOf`
- * gives those that such a version kept in a file of its own.
+ * The usable contents of a file (KN2). Files of earlier versions lack the incarnations; `incarnationOf` returns those
+ * that such a version kept in a separate file.
  */
 export function readKnownNodes(value: unknown, incarnationOf: (nodeId: number) => string | undefined): KnownNode[] {
   if (typeof value !== 'object' || value === null || !('nodes' in value) || !Array.isArray(value.nodes)) return [];

@@ -1,26 +1,27 @@
 /**
- * Which incarnation each node of the cluster has, and so who a peer is.
+ * The incarnation of each node of the cluster, which identifies peers.
  *
- * PI1. The masters say it. What they said last is on disk, for lives that begin while no master can be reached; a node
- *      that runs a master's replica also has what that replica knows.
- * PI2. A founding member that the masters have not named yet is known by what answers at its address, in memory, for
- *      this life of the process. The first answer stays: a second incarnation is a disk that was lost, with its votes.
- * PI3. A hello teaches nothing. A caller that is not known is a joiner, whatever id it presents, and this node asks for
- *      it: at the address of a founding member, of any other the masters.
- * PI4. The id of a founding member that is not verified yet is not even claimed: nobody registers it from elsewhere.
+ * PI1. The masters report the incarnations. Their last report is on disk, for lives that begin while no master can be
+ *      reached; a node that runs a master's replica also has what that replica knows.
+ * PI2. If the masters have not named a founding member yet, the incarnation that answers at its address is used, in
+ *      memory, for this life of the process. The first answer stays: a second incarnation means that a disk was lost,
+ *      with its votes.
+ * PI3. A hello teaches nothing. An unknown caller counts as a joining node, whatever id it presents, and this node
+ *      verifies it: by a call to the address of a founding member, by the masters for any other.
+ * PI4. The id of a founding member that is not verified yet cannot even be claimed: no other caller registers it.
  */
 import { ServiceError } from '@remora/base';
 import { ANONYMOUS_CALLER, type Caller, incarnationDigest, type LinkAnswer } from '@remora/protocol';
 
 export interface PeerIdentitiesDeps {
   readonly self: { readonly nodeId: number; readonly incarnation: string };
-  /** What the masters said of a node, by its incarnation (PI1); `removed` has none that counts any more. */
+  /** The masters' report about a node, with its incarnation (PI1); a `removed` node has no valid one. */
   readonly named: (nodeId: number) => NamedPeer | undefined;
-  /** Whether the id is a founding member's, of those that this node was started with. */
+  /** Whether the id belongs to one of the founding members that this node was started with. */
   readonly isFounder: (nodeId: number) => boolean;
-  /** Calls a founding member at its address; its answer comes to `checkAnswer` (PI3). */
+  /** Calls a founding member at its address; `checkAnswer` receives the answer (PI3). */
   readonly askFounder: (nodeId: number) => void;
-  /** Asks the masters for news of the cluster (PI3). */
+  /** Requests a new view from the masters (PI3). */
   readonly askMasters: () => void;
 }
 
@@ -43,17 +44,17 @@ export class PeerIdentities {
     this.#deps = deps;
   }
 
-  /** Who calls; `NODE_CONFLICT` for a node that is known by another incarnation. */
+  /** Returns the caller; `NODE_CONFLICT` for a node that is known with another incarnation. */
   identify({ nodeId, incarnation }: Presented): Caller | ServiceError {
     const known = this.#incarnationOf(nodeId);
-    // Asked at each frame of a caller: a digest is made only while nothing else is known of it.
+    // Runs for each frame of a caller: the digest is computed only if nothing else is known.
     if (known !== undefined) return known === incarnation ? { kind: 'node', nodeId } : conflict(nodeId);
     const digest = this.#digestOf(nodeId);
     if (digest === undefined) return this.#ask(nodeId);
     return digest === incarnationDigest(incarnation) ? { kind: 'node', nodeId } : conflict(nodeId);
   }
 
-  /** Why a peer that answers is not who it says it is. */
+  /** Why an answering peer is not the one that it claims to be. */
   checkAnswer({ nodeId, digest, wanted }: LinkAnswer): ServiceError | undefined {
     const known = this.#digestOf(nodeId);
     if (known !== undefined) return known === digest ? undefined : conflict(nodeId);
@@ -91,7 +92,7 @@ export class PeerIdentities {
   }
 }
 
-/** Nothing in it that the other does not know. */
+/** Contains only what the other side knows already. */
 function conflict(nodeId: number): ServiceError {
   return new ServiceError(
     'NODE_CONFLICT',

@@ -4,34 +4,34 @@ import { CommandError } from '../../exit-codes.ts';
 import type { PeerRefusal } from '../platform.ts';
 
 /**
- * What it means when a peer refuses this node.
+ * Decides what a peer's refusal means for this node.
  *
- * ST1. Until its cluster has taken it, a node that is refused cannot tell somebody else's mistake from its own: wrong
- *      options, or a data directory that was lost. It ends, and says why.
- * ST2. The masters take a node for good, under one id and one incarnation. From then on, in later lives too, only they
- *      can refuse it, in answers to what it asks them. A peer that refuses its connections is another cluster at an
- *      address that was a member's, or a node that was itself started with a copied name: it counts as unreachable, and
- *      is logged.
- * ST3. A member that was met shows that the cluster is the right one. It does not show that the node is the one that
- *      the cluster knows: it may never have met that one.
+ * ST1. Until its cluster has accepted it, a refused node cannot tell whether the mistake is its own (wrong options, a
+ *      lost data directory) or the peer's. It ends with an explanation.
+ * ST2. The masters accept a node permanently, with one id and one incarnation. From then on, in later lives too, only
+ *      they can refuse it, in answers to its requests. Another peer that refuses its connections is either of another
+ *      cluster, at the former address of a member, or was itself started with a copied name: it counts as unreachable,
+ *      and is logged.
+ * ST3. Contact with a member proves that the cluster is the right one. It does not prove that this node is the one that
+ *      the cluster knows: that member may never have met the other.
  */
 export class PeerRefusalPolicy {
   readonly #deps: PeerRefusalPolicyDeps;
   #joined = false;
   #met = false;
-  /** When each was spoken of last. */
+  /** When each peer was last logged. */
   readonly #saidMs = new Map<string, number>();
 
   constructor(deps: PeerRefusalPolicyDeps) {
     this.#deps = deps;
   }
 
-  /** The masters have given this node its id. (ST2) */
+  /** The masters have assigned this node its id. (ST2) */
   joined(): void {
     this.#joined = true;
   }
 
-  /** A member of the cluster and this node have taken each other for what they say they are. (ST3) */
+  /** A member of the cluster and this node have accepted each other's identity. (ST3) */
   met(): void {
     this.#met = true;
   }
@@ -43,7 +43,7 @@ export class PeerRefusalPolicy {
     else this.#say(by, code, message);
   }
 
-  /** The same of a link that is dialled: to whoever uses it, a peer that does not matter is one that is not there. */
+  /** The same for a dialled link: its user sees a peer that may be ignored as one that is unreachable. */
   over(link: FrameLink, by: string): FrameLink {
     const seen = (error: ServiceError): ServiceError => {
       const { code, message } = error;
@@ -84,15 +84,15 @@ export class PeerRefusalPolicy {
 export interface PeerRefusalPolicyDeps {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly logger: Logger;
-  /** Whether the masters have named this node as one of the cluster, in this life or an earlier one. */
+  /** Whether the masters have named this node as a member of the cluster, in this life or an earlier one. */
   readonly isMember: () => boolean;
-  /** The node must not go on. */
+  /** The node must stop. */
   readonly onFinal: (error: CommandError) => void;
 }
 
 type Refusal = keyof typeof ADVICE;
 
-/** A peer that goes on refusing is spoken of this often. */
+/** The interval at which a peer that keeps refusing is logged. */
 const SAID_MS = 60_000;
 
 const ADVICE = {

@@ -1,9 +1,9 @@
 /**
- * What a node does for a cluster that gets over the loss of majorities
+ * A node's part in the recovery of a cluster that has lost majorities
  * (docs/decisions/0031-life-after-a-lost-majority.md).
  *
- * NR1. A replica goes on alone only if its log still ends where it was seen to end: whoever asks has compared it with
- *      the others that are left, as of then.
+ * NR1. A replica goes on alone only if its log still ends where it was seen to end: the caller has compared it, at that
+ *      position, with the other remaining replicas.
  */
 import { ServiceError } from '@remora/base';
 import { encodeKnownEpoch, type Store } from '@remora/dataserver';
@@ -60,7 +60,7 @@ function facts({ group, range }: Held, electionTicks: number): HeldGroup {
   };
 }
 
-/** Why it does not; undefined when it has begun to. (NR1) */
+/** Why it does not go on alone; undefined if it has begun to. (NR1) */
 function goOnAlone(held: Held | undefined, request: GoOnAloneRequest): ServiceError | undefined {
   const what = request.groupId === MASTER_GROUP ? 'the masters' : `range ${request.groupId}`;
   const status = held?.group.status();

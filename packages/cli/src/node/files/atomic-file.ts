@@ -19,7 +19,7 @@ async function writeFileAtomically(path: string, text: string): Promise<void> {
   await syncDirectory(dirname(path));
 }
 
-/** Makes what was created, renamed and removed in a directory durable. */
+/** Makes creations, renames and removals in a directory durable. */
 export async function syncDirectory(path: string): Promise<void> {
   const dir = await open(path, 'r');
   try {
@@ -33,7 +33,7 @@ export function writeJsonAtomically(path: string, value: unknown): Promise<void>
   return writeFileAtomically(path, `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** The same for callers that must not let anything happen in between. */
+/** The same for callers that must not yield in between. */
 export function writeJsonAtomicallySync(path: string, value: unknown): void {
   const temporary = `${path}.tmp`;
   withFileSync(temporary, 'w', (fd) => {
@@ -53,7 +53,7 @@ function withFileSync(path: string, flags: string, use: (fd: number) => void): v
   }
 }
 
-/** The contents of a JSON file in `dir`; undefined when there is no such file. Rejects when it is not JSON. */
+/** Returns the contents of a JSON file in `dir`; undefined if there is no such file. Rejects if it is not JSON. */
 export async function readJsonFile(dir: string, name: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(join(dir, name), 'utf8'));

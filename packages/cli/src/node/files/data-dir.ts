@@ -1,13 +1,14 @@
-// I1. A data directory belongs to one node of one cluster, for good: name, cluster id, node id and incarnation never
+// I1. A data directory belongs to one node of one cluster permanently: name, cluster id, node id and incarnation never
 //     change once written, and a process that expects others is refused.
-// I2. The incarnation is drawn once, when the directory is made. A node that comes back under a known id with another
-//     incarnation has lost its disk, and with it its votes and its log; whoever knew it refuses it (traps 10).
-// I3. What a decision rests on is durable before the decision: the own identity and those of others are synced before
-//     use.
-// I4. What peers say of themselves is never written down. What the masters say of them is (known-nodes.ts).
-// I5. A node that has run comes back with its log and its engine, or not at all: where one of them is empty (a disk
-//     that is not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk had been
-//     lost (I2).
+// I2. The incarnation is drawn once, when the directory is created. A node that comes back under a known id with
+//     another incarnation has lost its disk, and with it its votes and its log; all nodes that knew it refuse it (traps
+//     10).
+// I3. The basis of a decision is durable before the decision: the node's own identity and those of others are synced
+//     before use.
+// I4. What peers report about themselves is never stored. What the masters report about them is (known-nodes.ts).
+// I5. A node that has run comes back with its log and its engine, or not at all: if one of them is empty (for example,
+//     because a disk is not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk
+//     had been lost (I2).
 import { rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -22,16 +23,13 @@ import { type DirLock, lockDirectory } from './dir-lock.ts';
 export const DATA_FORMAT_VERSION = 1;
 
 const NODES_FILE = 'nodes.json';
-/**
- * Where earlier versions kept the incarnations of peers, by what these said of themselves. Read until the masters
- * answer.
- */
+/** Earlier versions stored the peers' incarnations here, as the peers reported them. Read until the masters answer. */
 const PEERS_FILE = 'peers.json';
 
 export interface NodeIdentity {
   readonly formatVersion: number;
   readonly name: string;
-  /** Drawn when the directory was made (I2). */
+  /** Drawn when the directory was created (I2). */
   readonly incarnation: string;
   /** Absent until the node knows its cluster: at once for founders, after joining for others. */
   readonly clusterId?: string;
@@ -41,14 +39,14 @@ export interface NodeIdentity {
 export interface OpenDataDirOptions {
   readonly dir: string;
   readonly name: string;
-  /** What the node's options say, where they do; compared with what the directory says (I1). */
+  /** From the node's options, if they set it; compared with the directory (I1). */
   readonly clusterId?: string;
   readonly nodeId?: number;
   readonly random: Random;
 }
 
 /**
- * Takes a data directory for this process and reads who it belongs to; makes a new one when the directory is empty.
+ * Locks a data directory for this process and reads its owner; initializes the directory if it is empty.
  * @throws {CommandError} `dataDir`: in use, of another node, cluster or newer version, or damaged.
  */
 export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir> {
@@ -78,7 +76,7 @@ export class DataDir {
   readonly #lock: DirLock;
   #identity: NodeIdentity;
   #nodes: readonly KnownNode[];
-  /** Whether `#nodes` is on disk: the last write did not fail. */
+  /** Whether `#nodes` is on disk: the last write succeeded. */
   #nodesWritten = true;
   #writes: Promise<void> = Promise.resolve();
 
@@ -99,8 +97,8 @@ export class DataDir {
   }
 
   /**
-   * Records the cluster and the id that this node was given, durably; the same again changes nothing.
-   * @throws {CommandError} `dataDir` when the directory belongs to another cluster or node (I1).
+   * Records the cluster and the id that this node was assigned, durably; a repetition changes nothing.
+   * @throws {CommandError} `dataDir` if the directory belongs to another cluster or node (I1).
    */
   async assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void> {
     await this.#serially(async () => {
@@ -119,7 +117,7 @@ export class DataDir {
   }
 
   /**
-   * The same as before costs nothing. What changes is rare, so it may block. Where the write fails, the nodes count for
+   * Unchanged nodes cost nothing. Changes are rare, so the write may block. If the write fails, the nodes are valid for
    * this life, and the next call writes them again.
    */
   rememberNodes(nodes: readonly KnownNode[]): void {
@@ -131,7 +129,7 @@ export class DataDir {
     this.#nodesWritten = true;
   }
 
-  /** Lets the directory go, after what is being written. */
+  /** Releases the directory after pending writes. */
   async close(): Promise<void> {
     await this.#serially(() => this.#lock.release());
   }
@@ -151,8 +149,8 @@ function expectSame(dir: string, what: string, expected: string, found: string):
 }
 
 /**
- * I5. The log is made before the engine; both are there, durably, before the cluster has taken the node. Rows of the
- * engine that are lost otherwise are found when the log is compared with them (raft/multi/host/group/recovery.ts).
+ * I5. The log is created before the engine; both exist durably before the cluster has accepted the node. Other losses
+ *     of engine rows are detected by the comparison with the log (raft/multi/host/group/recovery.ts).
  */
 async function expectWhole(dir: string, taken: boolean): Promise<void> {
   const isEmpty = async (part: string) => (await readdir(join(dir, part)).catch(ignoreAbsent)).length === 0;
@@ -171,7 +169,7 @@ function ignoreAbsent(error: NodeJS.ErrnoException): readonly string[] {
 }
 
 async function createIdentity(dir: string, { name, random }: OpenDataDirOptions): Promise<NodeIdentity> {
-  // The root of a mounted file system brings its own `lost+found`.
+  // The root of a mounted file system contains a `lost+found`.
   const ours = new Set(['lock', 'node.json.tmp', 'lost+found']);
   const found = (await readdir(dir)).filter((entry) => !ours.has(entry));
   if (found.length > 0) {

@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises';
 import { type Logger, OWN_UMASK } from '@remora/base';
 
 /**
- * Warns of a data directory that users other than this one may enter: it was made by an earlier version, or by hand. It
- * is left as it is, as its operator may mean it so.
+ * Warns about a data directory that other users may enter: an earlier version or a person created it. The mode is not
+ * changed, because its operator may intend it.
  */
 export async function warnOfLooseMode(dir: string, logger: Pick<Logger, 'warn'>): Promise<void> {
   const { mode } = await stat(dir);

@@ -22,7 +22,7 @@ import type { EntryDeps, NodeEntry } from '../platform.ts';
 import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
 import type { PortMetrics } from './port-metrics.ts';
 
-/** What the outside sees of a node: the port for clients, and HTTP for operators. */
+/** A node's external interfaces: the port for clients, and HTTP for operators. */
 export class Entry implements NodeEntry {
   readonly #deps: EntryDeps;
   readonly #metrics: MetricsRegistry;
@@ -98,14 +98,14 @@ export class Entry implements NodeEntry {
     this.#http.push(await startHttpServer({ ...both, listen, flag: '--http-port', limits: API_LIMITS, handlers }));
   }
 
-  /** 503 only where another node would serve better; the body lists everything that is wrong (health.ts NH2). */
+  /** 503 only if another node would serve better; the body lists all problems (health.ts NH2). */
   #ready(): Report {
     const { health, nodeId, options } = this.#deps;
     const { ready, reasons, conditions } = health.readiness();
     return { ok: ready, reasons, details: { node: options.name, nodeId, conditions } };
   }
 
-  /** Refuses what is new, lets what is under way end, then closes the ports. */
+  /** Refuses new calls, lets running ones end, then closes the ports. */
   async stop(): Promise<void> {
     this.#pipe?.close();
     await Promise.all([this.#server?.stop(SHUTDOWN_GRACE_MS), this.#endpoint?.stop()]);
@@ -113,5 +113,5 @@ export class Entry implements NodeEntry {
   }
 }
 
-/** How long calls that are under way may take to end once the node stops. */
+/** How long calls in progress may take to end once the node stops. */
 const SHUTDOWN_GRACE_MS = 1_000;

@@ -9,7 +9,7 @@ export interface ConnectionLimits {
 
 /** Closes connections beyond the limits at once: in total, and of one client (`addressKey`). */
 export function boundConnections(server: Server, { connectionsMax, connectionsPerAddressMax }: ConnectionLimits): void {
-  const counts = new Map<string, number>(); // As many entries as connections, at most.
+  const counts = new Map<string, number>(); // At most as many entries as connections.
   server.maxConnections = connectionsMax;
   server.on('connection', (socket: Socket) => {
     const client = addressKey(socket.remoteAddress);

@@ -1,9 +1,9 @@
 // H1. Everything is bounded: connections in total and by address, the time that a header and a request may take to
-//     arrive, bodies (nothing here reads one; handlers bound theirs).
-// H2. /health says whether the process works, /ready whether it can serve clients now. Both answer 503 when not, so
+//     arrive, bodies (this file reads none; handlers bound theirs).
+// H2. /health reports whether the process works, /ready whether it can serve clients now. Both answer 503 if not, so
 //     that load balancers and supervisors need not read the body.
-// H3. Each listener has connections of its own: however many clients of the API are slow, a probe of the health
-//     listener is answered.
+// H3. Each listener has its own connection limits: a probe of the health listener is answered, however many clients of
+//     the API are slow.
 // H4. Every request passes `requestRefusal` before anything else, whatever its path.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ import { boundConnections } from './http-connections.ts';
 
 export interface HttpLimits {
   readonly connectionsMax: number;
-  /** By IPv4 address, or by the first 64 bits of an IPv6 address: so many are one customer's. */
+  /** By IPv4 address, or by the first 64 bits of an IPv6 address, because one customer has that many. */
   readonly connectionsPerAddressMax: number;
   /** How long the header of a request may take to arrive, from its first byte or from the connection's first moment. */
   readonly headersTimeoutMs: number;
@@ -22,14 +22,14 @@ export interface HttpLimits {
   readonly requestTimeoutMs: number;
 }
 
-/** One address can have all the calls that a node takes (800), and leaves connections for others. */
+/** One address can use all the calls that a node accepts (800), and leaves connections for others. */
 export const API_LIMITS: HttpLimits = {
   connectionsMax: 1_000,
   connectionsPerAddressMax: 800,
   headersTimeoutMs: 5_000,
   requestTimeoutMs: 10_000,
 };
-/** Probes and Prometheus, from a few addresses. */
+/** For probes and Prometheus, from a few addresses. */
 export const HEALTH_LIMITS: HttpLimits = {
   connectionsMax: 100,
   connectionsPerAddressMax: 50,
@@ -38,10 +38,10 @@ export const HEALTH_LIMITS: HttpLimits = {
 };
 /** The time limits are enforced this often; Node's own interval is 30 s. */
 const TIMEOUT_CHECK_MS = 2_000;
-/** A connection that says nothing is asked for a sign of life: behind a call that waits may be nobody any more. */
+/** A silent connection is probed, because the caller of a waiting call may be gone. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** The state of one aspect of the node, with reasons when it is not well. */
+/** The state of one aspect of the node, with reasons if it is not well. */
 export interface Report {
   readonly ok: boolean;
   /** Empty when `ok`. */
@@ -52,17 +52,17 @@ export interface Report {
 
 /** Serves some paths: the JSON interface, the console. */
 export interface HttpHandler {
-  /** Each begins with a slash; one that ends with one, too, stands for all below it: `/v1/`. */
+  /** Each begins with a slash; a path that also ends with one stands for everything below it: `/v1/`. */
   readonly paths: readonly string[];
   handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
 }
 
 export interface HttpServerOptions {
   readonly listen: Address;
-  /** The flag that changes where it listens. */
+  /** The flag for its listening address. */
   readonly flag: string;
   readonly limits: HttpLimits;
-  /** Names besides IP addresses and localhost by which clients may ask (`Host`), in lower case. */
+  /** Names, besides IP addresses and localhost, that clients may use (`Host`), in lower case. */
   readonly names: ReadonlySet<string>;
   readonly logger: Logger;
   health(): Report;
@@ -72,14 +72,15 @@ export interface HttpServerOptions {
 }
 
 export interface RunningHttpServer {
-  /** The port that was bound, also when port 0 was asked for. */
+  /** The port that was bound, also if port 0 was requested. */
   readonly port: number;
   stop(): Promise<void>;
 }
 
 /**
  * Listens for HTTP.
- * @throws {CommandError} `portTaken`, naming the port and its flag; `usage` for an address that is not this machine's.
+ * @throws {CommandError} `portTaken`, naming the port and its flag; `usage` for an address that is not one of this
+ * machine.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<RunningHttpServer> {
   const { limits } = options;
@@ -87,7 +88,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-    // Its absence is answered in words (H4).
+    // A missing header gets an explanatory answer (H4).
     requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_MS,
@@ -105,7 +106,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   return { port, stop: () => stop(server) };
 }
 
-/** Binds a server, or says which flag to change. */
+/** Binds a server; the error names the flag to change. */
 export function listen(server: Server, { host, port }: Address, flag: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, { host, port }, flag)));
@@ -113,7 +114,7 @@ export function listen(server: Server, { host, port }: Address, flag: string): P
   });
 }
 
-/** Turns the failure to bind an address into one that names the flag. */
+/** Converts a bind error into one that names the flag. */
 export function listenError(cause: NodeJS.ErrnoException, { host, port }: Address, flag: string): CommandError {
   if (cause.code === 'EADDRINUSE') {
     return new CommandError('portTaken', `port ${port} on ${host} is taken; choose another with ${flag}`, { cause });
@@ -145,7 +146,7 @@ async function serve(options: HttpServerOptions, request: IncomingMessage, respo
     return send(response, 200, contentType, body);
   }
   const report = path === '/health' ? options.health() : options.ready();
-  // The shape of etcd's /health, which its tools look for, with more beside it.
+  // The form of etcd's /health, which its tools expect, with further fields.
   const etcd = path === '/health' ? { health: String(report.ok) } : { ready: report.ok };
   sendJson(response, report.ok ? 200 : 503, { ...etcd, reasons: report.reasons, ...report.details });
 }

@@ -1,10 +1,10 @@
 import { CLOSED_FOR, type PortHeld, UNREAD_CLOSED_FOR } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 
-/** HTTP has no account of unread output. */
+/** HTTP has no account for unread output. */
 type Held = Pick<PortHeld, 'input'> & Partial<PortHeld>;
 
-/** What the connections of the ports hold before and after their calls; read when asked for. */
+/** What the connections of the ports hold, before and after their calls; read on request. */
 export class PortMetrics {
   readonly #ports = new Map<string, () => Held | undefined>();
 
