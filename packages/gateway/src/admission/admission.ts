@@ -3,7 +3,7 @@ import type { RequestClass } from '@remora/protocol';
 
 /** Tokens accumulate for this long while there is less load: about as long as a busy event loop delays requests. */
 const BURST_SECONDS = 0.5;
-/** The pause that a refused client is told to make, before its own growing pauses. */
+/** The pause that a refusal tells the client to make, before the client's own growing pauses. */
 const RETRY_AFTER_MS = 100;
 /** At most one line in the log about refusals in this time. */
 const LOG_INTERVAL_MS = 10_000;

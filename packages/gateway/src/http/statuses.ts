@@ -70,7 +70,7 @@ export function errorAnswer(error: ServiceError): ApiAnswer {
  * `no`: the call would be refused again; `same`: repeat it unchanged, at any node; `later`: repeat it after a pause.
  */
 function adviceOf(code: ErrorCode): 'no' | 'same' | 'later' {
-  // The SDK retries reads by itself; HTTP clients are told that they may.
+  // The SDK retries reads by itself; the answer tells HTTP clients that they may.
   if (code === 'DEADLINE_EXCEEDED') return 'same';
   const { retry } = ERROR_TABLE[code];
   return retry === 'no' || retry === 'later' ? retry : 'same';

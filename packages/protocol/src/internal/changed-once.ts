@@ -32,7 +32,7 @@ interface Clash {
   readonly other: PutOp | DeleteOp;
 }
 
-/** Why a transaction could change a key twice (CO2): an error with DUPLICATE_KEY; undefined when it cannot. */
+/** The reason why a transaction could change a key twice (CO2): an error with DUPLICATE_KEY; undefined if it cannot. */
 export function changedTwice({ success, failure }: Pick<Txn, 'success' | 'failure'>): ServiceError | undefined {
   let first: Clash | undefined;
   const onClash = (clash: Clash): void => {
@@ -43,7 +43,7 @@ export function changedTwice({ success, failure }: Pick<Txn, 'success' | 'failur
   return first && refusalOf(first);
 }
 
-/** All changes of a list, those nested in it included, in the order of their keys. */
+/** All changes of a list, including nested ones, in the order of their keys. */
 function changesOf(ops: readonly KvOp[], onClash: (clash: Clash) => void): Change[] {
   const changes: Change[] = [];
   for (const [group, op] of ops.entries()) {
@@ -56,7 +56,7 @@ function changesOf(ops: readonly KvOp[], onClash: (clash: Clash) => void): Chang
     }
   }
   if (changes.length < 2) return changes;
-  // What comes from nested lists is in order already, which sorting makes use of.
+  // The changes of nested lists are already in order, which makes sorting faster.
   changes.sort(byStart);
   const clash = firstClash(changes);
   if (clash !== undefined) onClash(clash);
@@ -68,7 +68,7 @@ function take(change: Change, group: number): Change {
   return change;
 }
 
-/** Undefined: it changes nothing, as its span is empty. */
+/** Undefined: it changes nothing, because its span is empty. */
 function changeOf(op: PutOp | DeleteOp, group: number): Change | undefined {
   const start = textOf(op.key);
   const end = op.type === 'put' ? undefined : op.end;
@@ -86,8 +86,8 @@ function byStart(a: Change, b: Change): number {
 }
 
 /**
- * Of changes in the order of `byStart`, two of different groups. A put is compared with the delete that reaches
- * furthest of those that begin at its key or before it, and with the one that does so of all other groups.
+ * Finds two changes of different groups, in the order of `byStart`, that clash. A put is compared with the furthest
+ * reaching delete that begins at its key or before it, and with the furthest reaching one of all other groups.
  */
 function firstClash(changes: readonly Change[]): Clash | undefined {
   let furthest: Change | undefined;
@@ -105,7 +105,7 @@ function firstClash(changes: readonly Change[]): Clash | undefined {
     const other = furthest?.group === group ? second : furthest;
     if (other !== undefined && (other.end === undefined || start < other.end)) return { put: op, other: other.op };
     if (before?.start === start && before.group !== group) return { put: op, other: before.op };
-    // Puts of one key in one group stand side by side: the first of them speaks for all.
+    // Puts of one key in one group are adjacent: the first of them represents all.
     if (before?.start !== start) before = change;
   }
   return undefined;

@@ -1,12 +1,9 @@
-/**
- * What makes a read's answer of the pairs that were found, and whether a comparison holds: the same wherever it is
- * done.
- */
+/** Turns found pairs into a read's answer, and evaluates comparisons: the same code wherever that is done. */
 import { compareBytes } from '@remora/base';
 import type { KeyCompare, KeyRange, KeyValue, RangeOp, RangeResult } from './kv-types.ts';
 
 /**
- * What a range holds: `kvs` are all of it, or the first of it where the operation can return no more; `count` is of
+ * The pairs of a range: `kvs` are all of them, or the first ones if the operation can return no more; `count` counts
  * all.
  */
 export interface FoundPairs {
@@ -14,10 +11,10 @@ export interface FoundPairs {
   readonly count: number;
 }
 
-/** What of a pair may be compared. */
+/** The comparable fields of a pair. */
 type ComparedPair = Omit<KeyValue, 'key'>;
 
-/** A read of keys: of all pairs as they are now, in the order of their keys, unless something else is `wanted`. */
+/** A read of keys: by default all present pairs, in the order of their keys; `wanted` overrides that. */
 export function rangeOp({ key, end }: KeyRange, wanted: Partial<Omit<RangeOp, keyof KeyRange>> = {}): RangeOp {
   const op: RangeOp = {
     type: 'range',
@@ -36,7 +33,7 @@ export function rangeOp({ key, end }: KeyRange, wanted: Partial<Omit<RangeOp, ke
   return end === undefined ? op : { ...op, end };
 }
 
-/** Filters, sorts and limits, as etcd's Range does: `count` is what the range holds, whatever `limit` says. */
+/** Filters, sorts and limits like etcd's Range: `count` counts the pairs of the range, whatever `limit` is. */
 export function shapeRange(op: RangeOp, { kvs: all, count }: FoundPairs): RangeResult {
   const kept = hasFilters(op) ? all.filter((kv) => passes(op, kv)) : all;
   if (op.countOnly) return { type: 'range', kvs: [], more: false, count };
@@ -60,7 +57,7 @@ function passes(op: RangeOp, kv: KeyValue): boolean {
 
 function sorted(op: RangeOp, kvs: readonly KeyValue[]): readonly KeyValue[] {
   if (op.sortOrder === 'none' || (op.sortTarget === 'key' && op.sortOrder === 'ascend')) {
-    // As in etcd, naming a target without an order sorts upwards.
+    // As in etcd, a target without an order sorts in ascending order.
     if (op.sortTarget === 'key') return kvs;
   }
   const sign = op.sortOrder === 'descend' ? -1 : 1;

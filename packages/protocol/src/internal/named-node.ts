@@ -9,9 +9,9 @@ export interface NamedNode {
 export type Named<Node> = { readonly node: Node } | { readonly problem: string };
 
 /**
- * The node that is called by its id or its name; of several of that name the one that was not removed. Names may be
- * numbers: where a word is the id of one and the name of another, it is a problem, as what is meant may be removed for
- * good.
+ * Returns the node with this id or name; among several with the name, the one that was not removed. Names may be
+ * numbers: if a word is the id of one node and the name of another, it is reported as ambiguous, because the wrong node
+ * could be removed permanently.
  */
 export function namedNode<Node extends NamedNode>(nodes: readonly Node[], text: string): Named<Node> {
   const byId = nodes.find(({ nodeId }) => String(nodeId) === text);

@@ -74,8 +74,8 @@ function isLockQueryResult({ result }: LockAnswer): boolean {
 const QUERY_TAG_MIN = 32;
 
 /**
- * A reply does not say what it answers: results that only a query has are told by their tag, all others travel as a
- * command's.
+ * A reply does not name the request that it answers. Results that only a query has are recognized by their tag; all
+ * others have the form of a command's.
  */
 export const Result: Kind<CommandResult | QueryResult> = choice(
   unionWith('result', 'type', { ...COMMAND_RESULTS, ...QUERY_RESULTS, lock: COMMAND_RESULTS.lock }, KV_RESULTS),

@@ -72,8 +72,7 @@ function lockText(key: Bytes): string | undefined {
     const namespace = utf8Text(key.subarray(2, nameStart));
     return namespace === undefined ? undefined : `lock@${escapedNamespace(namespace)}:`;
   }
-  // Only the start of a lock, written as this layer writes it: another key that parses to the same lock is another
-  // bound.
+  // Only the start of a lock, in the form of this layer: another key that parses to the same lock is another bound.
   const start = key.length > nameStart ? lockStart(key) : undefined;
   if (start === undefined || start.length !== key.length) return undefined;
   const lock = lockOfKey(key);

@@ -1,7 +1,7 @@
 /**
- * What clients may call over the Pipe: the SDK's protocol. It is RPC as between nodes (frames that carry all calls of a
- * loop turn), with these methods, over the stream of frames of `node/pipe-link.ts`. Public: a change that an older peer
- * would misread gets a new method name.
+ * The methods that clients may call over the Pipe: the SDK's protocol. It is RPC as between nodes (frames with all
+ * calls of a loop turn), with these methods, over the stream of frames of `node/pipe-link.ts`. Public: a change that an
+ * older peer would misread gets a new method name.
  */
 import { Command } from '../internal/command.ts';
 import { CommandResult } from '../internal/command-result.ts';
@@ -112,7 +112,7 @@ export const PipeWatchRequest = union('pipe watch request', 'kind', {
 export type PipeWatchRequest = Infer<typeof PipeWatchRequest>;
 
 /**
- * A watch ends by the stream's error; a start that is compacted away by `COMPACTED` with `compactRevision` in the
+ * A watch ends with the stream's error. If its start was compacted, that is `COMPACTED` with `compactRevision` in the
  * details.
  */
 export const PipeWatchMessage = union('pipe watch message', 'kind', {
@@ -155,7 +155,7 @@ export const pipeView = method('cluster.view', {
 });
 
 export const GATEWAYS_TOLD_MAX = 64;
-/** A host name has at most 253 characters; brackets, colon and port come on top. */
+/** A host name has at most 253 characters, plus brackets, colon and port. */
 const ADDRESS_CHARACTERS_MAX = 300;
 
 /** The gateways of the cluster. */

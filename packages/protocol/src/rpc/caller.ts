@@ -10,7 +10,7 @@ import { Sweep } from './sweep.ts';
 export interface CallerLimits {
   /** Calls and streams open at once; one more is refused with RESOURCE_EXHAUSTED. */
   readonly callsMax: number;
-  /** Bytes that wait to be sent; beyond it calls are refused with RESOURCE_EXHAUSTED. */
+  /** Bytes that wait to be sent; above it calls are refused with RESOURCE_EXHAUSTED. */
   readonly queueBytesMax: number;
   /** A larger request is refused with REQUEST_TOO_LARGE: its frame would end the link, and all other calls on it. */
   readonly requestBytesMax: number;
@@ -22,7 +22,7 @@ export const DEFAULT_CALLER_LIMITS: CallerLimits = {
   requestBytesMax: 48 << 20,
 };
 
-/** Any answer will do, also that the method is not served. */
+/** Any answer is sufficient, also that the method is not served. */
 const PING: Method<unknown, unknown> = {
   name: 'link.ping',
   callers: 'joiners',
@@ -32,7 +32,7 @@ const PING: Method<unknown, unknown> = {
   decodeReply: (raw) => raw,
 };
 
-/** Messages of a stream that are consumed before the other side is told. */
+/** The number of consumed messages of a stream after which the other side is informed. */
 const CREDIT_BATCH = 32;
 
 interface CallerPorts {
@@ -41,7 +41,7 @@ interface CallerPorts {
   readonly limits?: CallerLimits;
   /** The link is open: what was queued goes out now. */
   readonly onOpen?: () => void;
-  /** The link is gone; everything open on it is answered after this. */
+  /** The link is gone; all its open calls are answered after this. */
   readonly onClose?: (error: ServiceError) => void;
 }
 
@@ -52,10 +52,10 @@ interface CallerPorts {
  *     the call never left this process, or UNKNOWN_OUTCOME when it left and no answer came (time-out, broken link).
  * C2. Nothing is sent before the link is open; until then calls wait, within the limits.
  * C3. A call that ends without an answer is cancelled at the other side.
- * C4. While anything is open, a peer that gives no sign of life is given up (silence.ts). Frames that come from it are
- *     such signs, and that it takes in what is sent to it.
- * C5. A call that may be made elsewhere ends as soon as the peer gives no sign of life for a moment. The link stays:
- *     who stands still for a moment comes back.
+ * C4. While anything is open, a peer that gives no sign of life is given up (silence.ts). Signs of life are frames from
+ *     it, and its taking of sent data.
+ * C5. A call that may be made elsewhere ends as soon as the peer gives no sign of life for a moment. The link stays: a
+ *     peer that stood still for a moment comes back.
  */
 export class LinkCaller implements RpcChannel {
   readonly #link: FrameLink;
@@ -68,7 +68,7 @@ export class LinkCaller implements RpcChannel {
   readonly #methods = new Map<string, number>();
   readonly #sweep: Sweep;
   readonly #silence: Silence;
-  /** One function for all calls, each of which would otherwise bring its own. */
+  /** One function for all calls; otherwise each call would create its own. */
   readonly #cancel = (id: number): void => {
     const call = this.#take(id);
     if (call !== undefined) this.#abandon(call);
@@ -166,7 +166,7 @@ export class LinkCaller implements RpcChannel {
     };
   }
 
-  /** Sends what waits now: what runs at the end of this turn may end the process. */
+  /** Sends waiting items now: code at the end of this turn may end the process. */
   flush(): void {
     this.#outbox.flush();
   }
@@ -218,7 +218,7 @@ export class LinkCaller implements RpcChannel {
     return number;
   }
 
-  /** C3; a call that has not left yet simply never does. */
+  /** C3; a call that was not sent yet is simply never sent. */
   #abandon(call: PendingCall): void {
     if (call.sent) this.#outbox.put([ASK.cancel, call.id], 2);
     else call.canceled = true;
@@ -227,7 +227,7 @@ export class LinkCaller implements RpcChannel {
   #expire(nowMs: number): boolean {
     this.#calls.forEach((call, id) => {
       if (call.deadlineMs > nowMs) return;
-      // C1. A `done` may have ended others meanwhile, and even the link.
+      // C1. A `done` may have ended other calls meanwhile, and even the link.
       if (!this.#calls.delete(id)) return;
       this.#abandon(call);
       call.done(noAnswer(call, 'timed out'), undefined);
@@ -241,7 +241,7 @@ export class LinkCaller implements RpcChannel {
       awaiting: () => this.#closed === undefined && this.outstanding > 0,
       awaitingMovable: () => this.#hasMovable(),
       isOpen: () => this.#opened,
-      // Past the limits: it is asked for when they are reached, too.
+      // Exempt from the limits: it is needed when they are reached, too.
       ask: (timeoutMs) =>
         this.#put(
           this.#newCall(PING, { timeoutMs }, () => {}),
@@ -339,9 +339,9 @@ export class LinkCaller implements RpcChannel {
     this.#outbox.close();
     const calls = this.#calls.values();
     const streams = [...this.#streams];
-    // First, so that whoever asks again from its callback finds this link gone.
+    // First, so that a callback that retries finds this link gone.
     this.#ports.onClose?.(reason);
-    // C1. Who is told may cancel others, which are told nothing then.
+    // C1. A callback may cancel other calls, which then get no callback.
     for (const call of calls) {
       if (this.#calls.delete(call.id)) call.done(noAnswer(call, 'lost its connection', reason), undefined);
     }

@@ -6,8 +6,8 @@ import type { RpcDispatcher } from './registry.ts';
 import type { CallHandle, CallOptions, Done, Method, RpcChannel, RpcDialer, StreamHandle } from './rpc.ts';
 
 /**
- * Begins a link; the link itself tells whether it opens. `nodeId` 0: whoever answers there; of the Pipe, a gateway of
- * `cluster` if that is given.
+ * Begins a link; the link itself reports whether it opens. `nodeId` 0: any node that answers there; for the Pipe, a
+ * gateway of `cluster` if that is given.
  */
 export type LinkConnector = (target: {
   readonly address: string;
@@ -18,7 +18,7 @@ export type LinkConnector = (target: {
 export interface DialerPorts {
   readonly localNodeId: number;
   readonly registry: RpcDispatcher;
-  /** Asked at each attempt, as a node may move; undefined while it is not known. */
+  /** Called for each attempt, because a node may move; returns undefined while the address is not known. */
   readonly resolveAddress: (nodeId: number) => string | undefined;
   readonly connect: LinkConnector;
   readonly clock: Clock;
@@ -42,7 +42,7 @@ const DEFAULTS: DialerOptions = {
   limits: undefined,
 };
 
-/** A peer that stays away is spoken of once, and then this often. */
+/** A peer that stays unreachable is logged once, and then at this interval. */
 const STILL_AWAY_LOG_MS = 60_000;
 
 export type ClosableDialer = RpcDialer & { close(): void };
@@ -77,8 +77,8 @@ export function createDialer(ports: DialerPorts): ClosableDialer {
 }
 
 /**
- * A channel over one link at a time. A call finds the link open, waits while it is being opened, or begins a new one;
- * in the pause after a failed attempt it fails at once with UNAVAILABLE. Without calls nothing is attempted.
+ * A channel over one link at a time. A call uses the open link, waits while it is being opened, or begins a new one; in
+ * the pause after a failed attempt it fails at once with UNAVAILABLE. Without calls no attempt is made.
  */
 export class ReconnectingChannel implements RpcChannel {
   readonly #ports: Omit<DialerPorts, 'localNodeId' | 'registry' | 'resolveAddress'>;
@@ -139,7 +139,7 @@ export class ReconnectingChannel implements RpcChannel {
     return caller.openStream(method, request, onMessage, onEnd);
   }
 
-  /** Sends what waits now, and not at the end of the turn. */
+  /** Sends waiting items now, instead of at the end of the turn. */
   flush(): void {
     this.#caller?.flush();
   }
@@ -207,7 +207,7 @@ export class ReconnectingChannel implements RpcChannel {
     this.#lastError = error;
     this.#failures = opened ? 0 : this.#failures + 1;
     const { backoffMinMs, backoffMaxMs } = this.#options;
-    // A link that worked may be replaced at once; one that never opened backs off, with jitter.
+    // A link that worked is replaced at once; after one that never opened, attempts back off, with jitter.
     const ceilingMs = opened ? 0 : Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(this.#failures - 1, 16));
     const pauseMs = ceilingMs === 0 ? 0 : ceilingMs / 2 + this.#ports.random.int(Math.ceil(ceilingMs / 2));
     const nowMs = this.#ports.clock.monotonicMs();

@@ -3,19 +3,19 @@ import { asCount, asFields, asText, invalid } from '../internal/codec/check.ts';
 import { packVersioned, unpackMeasuredVersioned, unpackVersioned } from '../internal/codec/wire.ts';
 
 /**
- * A frame is a version byte and a MessagePack array of items, each an array `[kind, id, ...]`. All that one side has
- * to say in one turn of its loop goes into one frame. Ids are chosen by the caller's side and not reused while a link
- * lives. Methods are named once per link: an item `method` binds a number to a name before the number is used.
+ * A frame is a version byte and a MessagePack array of items, each an array `[kind, id, ...]`. All items that one side
+ * sends in one turn of its loop go into one frame. The caller's side chooses the ids, and does not reuse them while a
+ * link lives. Methods are named once per link: an item `method` binds a number to a name before the number is used.
  */
 const FRAME_FORMAT_VERSION = 1;
 
-/** From the side that calls. */
+/** Items from the calling side. */
 export const ASK = {
   /** `[0, number, name]` */
   method: 0,
   /** `[1, id, method number, request]` */
   call: 1,
-  /** `[2, id]`: nobody waits for the call, or the stream is over. */
+  /** `[2, id]`: the caller no longer waits, or the stream is over. */
   cancel: 2,
   /** `[3, id, method number, request]` */
   open: 3,
@@ -25,7 +25,7 @@ export const ASK = {
   credit: 5,
 } as const;
 
-/** From the side that serves. */
+/** Items from the serving side. */
 export const ANSWER = {
   /** `[0, id, reply]` */
   reply: 0,
@@ -50,7 +50,7 @@ export function decodeFrame(frame: Bytes): readonly DecodedItem[] {
   return asItems(unpackVersioned(FRAME_FORMAT_VERSION, frame, 'frame'));
 }
 
-/** The same, and how many bytes each item takes. */
+/** The same, with the number of bytes of each item. */
 export function decodeMeasuredFrame(frame: Bytes): {
   readonly items: readonly DecodedItem[];
   readonly sizes: readonly number[];
@@ -68,7 +68,7 @@ function asItems(items: unknown): readonly DecodedItem[] {
   return items;
 }
 
-/** Errors travel with code, message and details; the cause stays where it happened. */
+/** Errors are sent with code, message and details; the cause stays in its process. */
 export function encodeError(error: ServiceError): unknown[] {
   return [error.code, error.message, error.details ?? null];
 }
@@ -84,12 +84,12 @@ export function decodeError(raw: unknown): ServiceError {
   return new ServiceError(known, message, { details: { ...details } });
 }
 
-/** A longer text is measured; the characters of a shorter one are counted, which is quicker, as bytes. */
+/** The bytes of longer text are measured; for shorter text the characters are counted, which is faster. */
 const SHORT_TEXT = 64;
 
 /**
- * About how many bytes `value` takes when encoded: exact for the bytes and strings that make messages large. What the
- * limits on queues are counted in, before anything is encoded.
+ * The approximate size of `value` when encoded: exact for the bytes and strings that make messages large. Limits on
+ * queues use it, before anything is encoded.
  */
 export function roughSize(value: unknown): number {
   switch (typeof value) {
@@ -109,7 +109,7 @@ export function roughSize(value: unknown): number {
     }
     case 'function':
     case 'symbol':
-      // Found out only when its frame is packed, it would keep everything else on the link from being sent.
+      // If it were found only when its frame is packed, it would block everything else on the link.
       throw new ServiceError('INVALID_ARGUMENT', `a ${typeof value} cannot be sent`);
     default:
       return 9;

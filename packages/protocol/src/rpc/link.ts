@@ -1,20 +1,27 @@
 import type { Bytes, ServiceError } from '@remora/base';
 
-/** Frames are at most about 1 MiB of small items or one large item; this bounds what a peer may make us buffer. */
+/**
+ * Frames are at most about 1 MiB of small items or one large item; this bounds what a peer can make this process
+ * buffer.
+ */
 export const FRAME_BYTES_MAX = 64 << 20;
 
 /**
- * An ordered, reliable stream of frames between two processes, as a port: a socket, or
- * memory in tests and in the simulator. It may break at any moment; what was sent before may or may not have arrived.
+ * An ordered, reliable stream of frames between two processes, as a port: a socket, or memory in tests and in the
+ * simulator. It may break at any moment; earlier frames may or may not have arrived.
  */
 export interface FrameLink {
   /** Attaches the receiver, once, before anything is delivered. `onOpen` follows when the handshake is done. */
   start(receiver: FrameReceiver): void;
   /**
-   * Sends one frame. False when the link's buffer is full: the frame is taken, but hold further ones until `onDrain`.
+   * Sends one frame. Returns false if the link's buffer is full: the frame is accepted, but hold further ones until
+   * `onDrain`.
    */
   send(frame: Uint8Array): boolean;
-  /** Told how much waits for this link to have room, by who bounds that for several links together. */
+  /**
+   * Reports how much waits until this link has room; called by the component that bounds that for several links
+   * together.
+   */
   holdsBack?(bytes: number): void;
   /** Ends the link; `onClose` is not called for it. */
   close(reason?: ServiceError): void;
@@ -22,11 +29,11 @@ export interface FrameLink {
 
 export interface FrameReceiver {
   onOpen(): void;
-  /** Something came, if only a part of a frame: a sign of life. Not of every link. */
+  /** Something arrived, perhaps only a part of a frame: a sign of life. Not every link reports it. */
   onHeard?(): void;
   /** `frame` belongs to the receiver. */
   onFrame(frame: Bytes): void;
   onDrain(): void;
-  /** Final; called at most once, also when the link never opened. */
+  /** Final; called at most once, even if the link never opened. */
   onClose(error: ServiceError): void;
 }

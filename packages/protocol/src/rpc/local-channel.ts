@@ -5,8 +5,8 @@ import type { CallContext, CallHandle, CallOptions, Done, Method, RpcChannel, St
 import { Sweep } from './sweep.ts';
 
 /**
- * Calls inside one process: the handler runs at once, on the caller's stack, and its `done` is the caller's. No codec
- * and no queue; so both `done` and a stream's messages may come before `call` or `openStream` has returned.
+ * Calls inside one process: the handler runs at once, on the caller's stack, and its `done` is the caller's. There is
+ * no codec and no queue, so both `done` and a stream's messages may come before `call` or `openStream` has returned.
  */
 export function createLocalChannel(ports: { readonly registry: RpcDispatcher; readonly clock: Clock }): RpcChannel {
   return new LocalChannel(ports.registry, ports.clock);
@@ -90,7 +90,7 @@ class LocalChannel implements RpcChannel {
   }
 }
 
-/** One call that is under way; what its handler sees of it, and its caller. */
+/** One call in progress, as its handler and its caller see it. */
 class LocalCall implements CallContext, CallHandle {
   readonly caller = LOCAL_CALLER;
   readonly deadlineMs: number;

@@ -1,21 +1,21 @@
 /**
- * Methods whose requests and answers are declared. Both are *open*: an older peer passes over fields that it does not
- * know (schema/codec.ts SC2), so a release may add one.
+ * Methods whose requests and answers are declared. Both are *open*: an older peer skips fields that it does not know
+ * (schema/codec.ts SC2), so a release may add one.
  *
- * DM1. No field that a reader may skip restricts a request: what asks for less, or under a condition, is a new variant
+ * DM1. No field that a reader may skip restricts a request: a request for less, or with a condition, is a new variant
  *      or a new method, which an older peer refuses.
  */
 import { openCodec } from '../schema/codec.ts';
 import type { AnyKind, Kind } from '../schema/shape.ts';
 import type { Method } from './rpc.ts';
 
-/** What a method is made of. A stream has `stream`: its answers are messages. */
+/** The declaration of a method. A stream has `stream`: its answers are messages. */
 export interface MethodDeclaration<Request, Reply> extends Pick<Method<Request, Reply>, 'callers' | 'changes'> {
   readonly request: Kind<Request>;
   readonly reply: Kind<Reply>;
   readonly stream?: boolean;
   /**
-   * What becomes of an encoded message before it is put into a frame. Default: nothing; the frame's packer writes it.
+   * Converts an encoded message before it is put into a frame. Default: no conversion; the frame's packer writes it.
    */
   readonly pack?: (body: unknown) => unknown;
   /** For the documentation. */

@@ -2,10 +2,10 @@ import type { Clock } from '@remora/base';
 import { encodeFrame, type Item } from './frame.ts';
 import type { FrameLink } from './link.ts';
 
-/** A frame is closed when it holds about this much, and the next one begun. */
+/** A frame is closed at about this size, and the next one begins. */
 export const FRAME_BYTES_SOFT = 1 << 20;
 
-/** What waits is told the link when it is so much more than it was told last. */
+/** The link learns the number of waiting bytes each time that it has grown by this much. */
 const TOLD_BYTES = 64 * 1024;
 
 interface Queued {
@@ -14,20 +14,20 @@ interface Queued {
   readonly sender: Sender | undefined;
 }
 
-/** Whoever wants to know when its item leaves. */
+/** Learns when its item leaves. */
 export interface Sender {
-  /** Runs just before the frame with the item is handed to the link; false drops the item. */
+  /** Runs just before the frame with the item is passed to the link; false drops the item. */
   sending(): boolean;
 }
 
 /**
- * Gathers what one side of a link has to say during a loop turn and sends it as few frames.
+ * Gathers the items that one side of a link sends during a loop turn, and sends them as few frames.
  *
  * O1. Items leave in the order in which they were put.
- * O2. Until the link is open, and while it is full, items stay here unencoded; `bytes` tells how much, and whoever
- *     puts them bounds it.
- *     The link is told of it, in steps of `TOLD_BYTES`, before it is sent any of it.
- * O3. Whoever was told that there is no room hears of it when there is, also when the link was never full.
+ * O2. Until the link is open, and while it is full, items stay here unencoded. `bytes` is their approximate size, and
+ *     the caller that puts them bounds it. The link is informed of that size, in steps of `TOLD_BYTES`, before any of
+ *     it is sent.
+ * O3. A caller that found no room is notified when there is room, even if the link was never full.
  */
 export class Outbox {
   readonly #link: FrameLink;
@@ -35,26 +35,26 @@ export class Outbox {
   readonly #onWritable: () => void;
   #queue: Queued[] = [];
   #bytes = 0;
-  /** What the link was told of it (O2). */
+  /** The size that the link was last informed of (O2). */
   #told = 0;
   #state: 'closed' | 'writable' | 'full' = 'closed';
   #scheduled = false;
-  /** Somebody was told that there is no room (O3). */
+  /** A caller found no room (O3). */
   #awaited = false;
 
-  /** `onWritable` is called when everything has been sent after a time in which somebody found no room. */
+  /** `onWritable` is called when everything has been sent after a caller found no room. */
   constructor(link: FrameLink, clock: Clock, onWritable: () => void) {
     this.#link = link;
     this.#clock = clock;
     this.#onWritable = onWritable;
   }
 
-  /** About how many bytes wait. */
+  /** The approximate number of waiting bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether more may be put without a pause: the link takes it, and no more than `bytesMax` waits. */
+  /** Whether more may be put without a pause: the link accepts it, and at most `bytesMax` waits. */
   hasRoom(bytesMax: number): boolean {
     if (this.#state !== 'full' && this.#bytes <= bytesMax) return true;
     this.#awaited = true;
@@ -73,7 +73,7 @@ export class Outbox {
     this.#schedule();
   }
 
-  /** Sends what waits now, as far as the link takes it, and not at the end of the turn. */
+  /** Sends waiting items now, as far as the link accepts them, instead of at the end of the turn. */
   flush(): void {
     if (this.#state === 'writable') this.#flush();
   }
@@ -84,7 +84,7 @@ export class Outbox {
     this.#flush();
   }
 
-  /** Drops what waits; nothing is sent any more. */
+  /** Drops waiting items; nothing is sent any more. */
   close(): void {
     this.#state = 'closed';
     this.#queue = [];
@@ -128,7 +128,7 @@ export class Outbox {
       this.#tell();
       if (items.length > 0 && !this.#link.send(encodeFrame(items)) && this.#writable()) this.#state = 'full';
     }
-    // A link may close itself inside send; close() has then replaced the queue already.
+    // A link may close itself inside send; then close() has already replaced the queue.
     if (queue === this.#queue) this.#queue = at === queue.length ? [] : queue.slice(at);
     if (!this.#awaited || !this.#writable()) return;
     this.#awaited = false;

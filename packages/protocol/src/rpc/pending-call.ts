@@ -9,7 +9,7 @@ interface CallTerms {
   readonly onCancel: (id: number) => void;
 }
 
-/** What the caller knows of a call, and the handle of whoever made it. */
+/** The caller's state of a call, and the handle for the code that made it. */
 export class PendingCall implements Sender, CallHandle {
   readonly id: number;
   readonly method: Method<unknown, unknown>;
@@ -44,7 +44,7 @@ export class PendingCall implements Sender, CallHandle {
     try {
       reply = this.method.decodeReply(raw);
     } catch (cause) {
-      // It was executed; an answer that cannot be read is an answer that is lost.
+      // The call was executed; an answer that cannot be read is a lost answer.
       this.done(new ServiceError('UNKNOWN_OUTCOME', `${this.method.name}: malformed reply`, { cause }), undefined);
       return;
     }
@@ -59,13 +59,13 @@ export function noAnswer(call: PendingCall, what: string, cause?: ServiceError):
   return new ServiceError(code, `${call.method.name} ${what}`, cause === undefined ? {} : { cause });
 }
 
-/** The same of one that may be made elsewhere (C1 and C5 of `caller.ts`). */
+/** The same for a call that may be made elsewhere (C1 and C5 of `caller.ts`). */
 export function muteError({ method, sent }: PendingCall): ServiceError {
   const code = sent ? 'UNKNOWN_OUTCOME' : 'UNAVAILABLE';
   return new ServiceError(code, `${method.name} got no sign of life`, { details: { mute: true } });
 }
 
-/** What ended a link, as an answer to those who never got through. Refusals keep their code. */
+/** The reason for the end of a link, as an answer to calls that were never sent. Refusals keep their code. */
 export function unavailable(reason: ServiceError): ServiceError {
   if (reason.code === 'WRONG_CLUSTER' || reason.code === 'NODE_CONFLICT') return reason;
   return new ServiceError('UNAVAILABLE', reason.message, { cause: reason });

@@ -2,7 +2,7 @@ import { assert } from '@remora/base';
 import type { CallContext, Done, Method, RpcRegistry, StreamContext, StreamSink } from './rpc.ts';
 
 /**
- * A handler whose types were checked when it was registered; here they are forgotten, and the method's codec restores
+ * A handler whose types were checked when it was registered; here they are dropped, and the method's codec restores
  * them.
  */
 export type Registered =
@@ -17,7 +17,7 @@ export type Registered =
       readonly handler: (first: unknown, context: StreamContext<unknown>) => StreamSink<unknown>;
     };
 
-/** What servers and the local channel need of a registry. */
+/** The part of a registry that servers and the local channel use. */
 export interface RpcDispatcher {
   lookup(name: string): Registered | undefined;
 }
@@ -31,7 +31,7 @@ export function createRpcRegistry(): RpcRegistry & RpcDispatcher {
     methods.set(entry.method.name, entry);
   }
 
-  // The casts forget the parameter types: requests reach a handler only through its own method's decoder, or from a
+  // The casts drop the parameter types: requests reach a handler only through its own method's decoder, or from a
   // caller that passed the same method object to the local channel.
   return {
     handle(method, handler) {

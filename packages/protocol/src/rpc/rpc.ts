@@ -13,13 +13,13 @@ export interface Method<Request, Reply> {
   /** Who may call it from outside of this process (access.ts). */
   readonly callers: Callers;
   readonly encodeRequest: (request: Request) => unknown;
-  /** Checks and types what came from the wire; throws on anything else. */
+  /** Checks and types a received value; throws for anything else. */
   readonly decodeRequest: (raw: unknown) => Request;
   readonly encodeReply: (reply: Reply) => unknown;
   readonly decodeReply: (raw: unknown) => Reply;
   /**
-   * Whether the reply to a request tells what was changed. Default: never. One that is too large to be sent is lost
-   * then, and no refusal.
+   * Whether the reply to a request describes a change. Default: never. If such a reply is too large to be sent, the
+   * result is lost; it is not a refusal.
    */
   readonly changes?: (request: Request) => boolean;
 }
@@ -28,17 +28,17 @@ export interface CallOptions {
   /** The call fails with UNKNOWN_OUTCOME after this; always finite. */
   readonly timeoutMs: number;
   /**
-   * Somebody else may be asked as well: the call ends with the detail `mute`, long before its time-out, once the peer
-   * is asked for a sign of life and gives none. Default false. For calls that are usually answered at once.
+   * Another node may be called instead: the call ends with the detail `mute`, long before its time-out, if the peer is
+   * asked for a sign of life and gives none. Default false. For calls that are usually answered at once.
    */
   readonly movable?: boolean;
 }
 
-/** Exactly one of the two is given. */
+/** Exactly one of the two is defined. */
 export type Done<Reply> = (error: ServiceError | undefined, reply: Reply | undefined) => void;
 
 export interface CallHandle {
-  /** Tells the other side that nobody waits any more; `done` is not called afterwards. */
+  /** Tells the other side that the caller no longer waits; `done` is not called afterwards. */
   cancel(): void;
 }
 
@@ -71,15 +71,15 @@ export interface RpcChannel {
 export interface CallContext {
   readonly caller: Caller;
   /**
-   * Runs when the caller cancelled or its link broke, if that is before `done`; at once when that was before this call:
-   * a handler that had to wait first has something to take back all the same.
+   * Runs if the caller cancelled or its link broke before `done`. Runs at once if that happened before this call,
+   * because a handler that had to wait first may have something to undo.
    */
   onCancel(fn: () => void): void;
 }
 
 export interface StreamContext<Message> {
   readonly caller: Caller;
-  /** False when the peer is behind: stop until `onDrain`. */
+  /** Returns false if the peer is behind: stop until `onDrain`. */
   send(message: Message): boolean;
   onDrain(fn: () => void): void;
   end(error?: ServiceError): void;
@@ -103,7 +103,7 @@ export interface RpcRegistry {
   ): void;
 }
 
-/** Gives the channel to a node: local for this one, otherwise over the network (connected when first used). */
+/** Returns the channel to a node: local for this one, otherwise over the network (connected at first use). */
 export interface RpcDialer {
   channel(nodeId: number): RpcChannel;
   /** Seed addresses, before any node id is known. */

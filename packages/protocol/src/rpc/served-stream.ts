@@ -3,7 +3,7 @@ import type { Caller } from './access.ts';
 import type { Registered } from './registry.ts';
 import type { Method, StreamContext, StreamSink } from './rpc.ts';
 
-/** Messages that may be under way to a peer before it has consumed any of them. */
+/** The most messages in flight to a peer before it has consumed any of them. */
 const WINDOW = 256;
 /** A handler that ignores back-pressure loses its stream here. */
 const WINDOW_HARD = 4 * WINDOW;
@@ -19,8 +19,8 @@ interface StreamPorts {
 }
 
 /**
- * The serving end of one stream. Back-pressure is by messages that the peer has not consumed yet, so that one slow
- * stream holds up neither its link nor the memory of this process.
+ * The serving end of one stream. Back-pressure counts the messages that the peer has not consumed yet, so that one slow
+ * stream neither delays its link nor fills the memory of this process.
  */
 export class ServedStream implements StreamContext<unknown> {
   readonly caller: Caller;
@@ -31,7 +31,7 @@ export class ServedStream implements StreamContext<unknown> {
   #underWay = 0;
   #waiting = false;
   #over = false;
-  /** It ended, and not by the handler: which hears of it, once it has returned. */
+  /** The stream ended without the handler, which is notified once it has returned. */
   #closed = false;
 
   constructor(method: Method<unknown, unknown>, ports: StreamPorts) {
@@ -97,7 +97,7 @@ export class ServedStream implements StreamContext<unknown> {
     return this.#underWay < WINDOW && this.#ports.roomFor();
   }
 
-  /** Ends the stream from within: the handler hears of it as of any other end. */
+  /** Ends the stream from inside: the handler is notified as of any other end. */
   #fail(error: ServiceError): void {
     if (this.#over) return;
     this.end(error);

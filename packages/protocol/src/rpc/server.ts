@@ -10,11 +10,11 @@ import { ServedStream } from './served-stream.ts';
 export interface ServerLimits {
   /** Calls and streams of one link that are open at once; one more is refused with RESOURCE_EXHAUSTED. */
   readonly callsMax: number;
-  /** Bytes of answers that wait to be sent; beyond it calls are refused, at twice as much the link is closed. */
+  /** Bytes of answers that wait to be sent; above it calls are refused, and at twice as much the link is closed. */
   readonly queueBytesMax: number;
-  /** Bytes of requests of one link that are being worked on; beyond it calls are refused with RESOURCE_EXHAUSTED. */
+  /** Bytes of requests of one link in progress; above it calls are refused with RESOURCE_EXHAUSTED. */
   readonly heldBytesMax: number;
-  /** A larger answer is replaced by a RESOURCE_EXHAUSTED error; by RESULT_LOST where it would tell what was changed. */
+  /** A larger answer is replaced by a RESOURCE_EXHAUSTED error, or by RESULT_LOST if it describes a change. */
   readonly replyBytesMax: number;
 }
 
@@ -31,7 +31,7 @@ const JOINER_HELD_BYTES_MAX = 64 * 1024;
 
 /**
  * A joiner makes one small call at a time, and anyone may open any number of links as one. One answer may be as large
- * as others': it is the view of the cluster.
+ * as those for others: the view of the cluster.
  */
 function joinerLimits(limits: ServerLimits): ServerLimits {
   return {
@@ -42,7 +42,7 @@ function joinerLimits(limits: ServerLimits): ServerLimits {
   };
 }
 
-/** What the requests of all links together may hold. */
+/** The limit for the requests of all links together. */
 export class HeldBytes {
   readonly #max: number;
   #bytes = 0;
@@ -55,7 +55,7 @@ export class HeldBytes {
     return this.#bytes;
   }
 
-  /** Whether there was room. */
+  /** Returns whether there was room. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#max) return false;
     this.#bytes += bytes;
@@ -67,9 +67,9 @@ export class HeldBytes {
   }
 }
 
-/** Names that a peer may bind on one link. */
+/** The most names that a peer may bind on one link. */
 const METHODS_MAX = 256;
-/** Names that nobody serves are kept, too. */
+/** Names of unknown methods are kept, too. */
 const METHOD_NAME_LENGTH_MAX = 128;
 
 export interface ServeOptions {
@@ -81,13 +81,13 @@ export interface ServeOptions {
   /** Shared with other links. */
   readonly held?: HeldBytes;
   /**
-   * Who the caller is by now, or why it is refused: asked at each frame, as a node becomes known, is removed, or is
-   * known by another incarnation while its links stand. So it must be cheap.
+   * Returns the caller's present identity, or why it is refused. Called for each frame, because a node may become
+   * known, be removed, or be known with another incarnation while its links exist. So it must be cheap.
    */
   readonly identify?: () => Caller | ServiceError;
-  /** Told of each call or stream that is refused because too much is under way. */
+  /** Called for each call or stream that is refused because too much is in progress. */
   readonly onBusy?: () => void;
-  /** Told of each call that is refused for what it says, before anything is done about it. */
+  /** Called for each call that is refused as malformed, before anything is done. */
   readonly onMalformed?: () => void;
   readonly onClose?: (reason: ServiceError) => void;
 }
@@ -98,7 +98,7 @@ export interface ServedLink {
   close(reason: ServiceError): void;
 }
 
-/** Answers the calls that come in over `link` from `registry`, until the link ends. */
+/** Answers the calls that arrive over `link` with the handlers of `registry`, until the link ends. */
 export function serveLink(options: ServeOptions): ServedLink {
   return new LinkServer(options);
 }
@@ -150,7 +150,7 @@ class LinkServer implements ServedLink {
         this.#onItem(item, sizes[i] ?? 0);
       }
     } catch (error) {
-      // Handlers' errors are caught where they are called: what arrives here is a malformed frame.
+      // Handlers' errors are caught where they are called: an error here means a malformed frame.
       if (!(error instanceof ServiceError)) throw error;
       this.#options.onMalformed?.();
       this.close(error);
@@ -191,7 +191,10 @@ class LinkServer implements ServedLink {
     this.#methods.set(number, entry instanceof ServiceError ? name : entry);
   }
 
-  /** What serves the method for this caller (A2). A refusal may not last: both answers change while the link stands. */
+  /**
+   * Returns the handler of the method for this caller (A2). A refusal may be temporary: both answers change while the
+   * link exists.
+   */
   #lookup(name: string): Registered | ServiceError {
     const entry = this.#options.registry.lookup(name);
     if (entry === undefined) return new ServiceError('UNIMPLEMENTED', `${name} is not served here`);
@@ -220,7 +223,7 @@ class LinkServer implements ServedLink {
     return true;
   }
 
-  /** The method to serve, or the reason why not. */
+  /** Returns the handler to call, or the refusal. */
   #admit(id: number, rawNumber: unknown): Registered | ServiceError {
     if (this.#calls.has(id) || this.#streams.has(id)) {
       throw new ServiceError('INVALID_ARGUMENT', 'a call id is used twice');
@@ -232,7 +235,7 @@ class LinkServer implements ServedLink {
     const entry = this.#methods.get(asCount(rawNumber, 'method number'));
     if (entry === undefined) throw new ServiceError('INVALID_ARGUMENT', 'a method number was never bound');
     if (typeof entry !== 'string') return entry;
-    // What was not served when it was named may be by now: a node becomes a master while its links stand.
+    // A method that was not served when it was named may be by now: a node can become a master while its links exist.
     return this.#lookup(entry);
   }
 
@@ -347,7 +350,7 @@ class LinkServer implements ServedLink {
     this.#put([ANSWER.end, id, raw], roughSize(raw));
   }
 
-  /** Answers are never dropped: a peer that asks without reading loses its link. */
+  /** Answers are never dropped: a peer that calls without reading loses its link. */
   #put(item: readonly unknown[], size: number): void {
     if (this.#closed) return;
     this.#outbox.put(item, size);
@@ -368,7 +371,8 @@ class LinkServer implements ServedLink {
     const streams = [...this.#streams.values()];
     this.#calls.clear();
     this.#streams.clear();
-    // All are over before any handler hears of it: one that answers others then gives nothing back a second time.
+    // All calls are over before any handler learns of it: a handler that answers others in response does not release
+    // anything twice.
     for (const call of calls) {
       call.over = true;
       this.#letGo(call.bytes);
@@ -381,7 +385,7 @@ class LinkServer implements ServedLink {
 
 class ServedCall {
   readonly caller: Caller;
-  /** What its request holds. */
+  /** The bytes of its request. */
   readonly bytes: number;
   over = false;
   #canceled = false;
@@ -395,7 +399,7 @@ class ServedCall {
   onCancel(fn: () => void): void {
     if (this.#canceled) return fn();
     if (this.over) return;
-    // Made with its one hook: an array that grows makes room for more than a dozen.
+    // Created with its one hook: an array that grows makes room for more than a dozen.
     if (this.#hooks === undefined) this.#hooks = [fn];
     else this.#hooks.push(fn);
   }
@@ -407,7 +411,7 @@ class ServedCall {
   }
 }
 
-/** Who is refused takes it that nothing was changed, and asks again. */
+/** A refused caller assumes that nothing was changed, and retries. */
 function tooLarge(changes: boolean): ServiceError {
   if (!changes) return new ServiceError('RESOURCE_EXHAUSTED', 'the answer is too large: ask for less at once');
   return new ServiceError('RESULT_LOST', 'the request was applied, but the answer is too large; do not repeat it');

@@ -2,41 +2,41 @@ import type { Clock } from '@remora/base';
 import { Sweep } from './sweep.ts';
 
 /**
- * A peer that is silent for this long is asked for a sign of life, and given up when none comes within the same time
- * again. A process that is stopped, or a machine that is gone without a word, keeps its connections: only silence
- * tells. Long enough for a loop that is held up by garbage collection or a slow disk.
+ * A peer that is silent for this long is asked for a sign of life, and given up if none comes within the same time
+ * again. A stopped process, or a machine that failed silently, keeps its connections: only silence reveals it. Long
+ * enough for a loop that is delayed by garbage collection or a slow disk.
  */
 const SILENCE_MS = 1_500;
-/** The same for what may be asked of somebody else as well: to give the peer up is cheap then. */
+/** The same for calls that another node may answer as well: giving up the peer is cheap then. */
 const MUTE_MS = 150;
 const CHECK_MS = 50;
-/** A check that comes this long after the one before tells of this process, which stood still, not of the peer. */
+/** If a check comes this long after the previous one, this process stood still, not the peer. */
 const CHECK_LATE_MS = 3 * CHECK_MS;
 
 export interface SilenceDeps {
   readonly clock: Clock;
-  /** Whether anything is awaited of the peer. */
+  /** Whether an answer of the peer is awaited. */
   readonly awaiting: () => boolean;
-  /** Whether some of it may be asked of somebody else. */
+  /** Whether another node could answer some of the calls. */
   readonly awaitingMovable: () => boolean;
   readonly isOpen: () => boolean;
   /** Asks for a sign of life. */
   readonly ask: (timeoutMs: number) => void;
-  /** It gave none for a moment. */
+  /** The peer gave none for a short time. */
   readonly onMute: () => void;
-  /** It gave none for long. */
+  /** The peer gave none for a long time. */
   readonly onGone: () => void;
 }
 
 /**
- * How long nothing was heard of a peer of which something is awaited (caller.ts C4, C5). Silence is counted in checks
- * that came on time, so that time in which this process could not listen does not count.
+ * Measures the silence of a peer while an answer is awaited (caller.ts C4, C5). Silence is counted in checks that came
+ * on time, so time in which this process could not listen does not count.
  */
 export class Silence {
   readonly #deps: SilenceDeps;
   readonly #sweep: Sweep;
   #silentMs = 0;
-  /** How long it had been silent when it was asked for what is movable. */
+  /** The silence at which the peer was asked because of movable calls. */
   #askedAtMs: number | undefined;
   #checkedMs = 0;
 
@@ -50,7 +50,7 @@ export class Silence {
     this.#askedAtMs = undefined;
   }
 
-  /** Something is awaited from now on. After a pause without that, silence counts from now. */
+  /** An answer is awaited from now on. After a time without that, silence counts from now. */
   watch(): void {
     if (this.#sweep.armed) return;
     this.heard();
@@ -58,7 +58,7 @@ export class Silence {
     this.#sweep.arm();
   }
 
-  /** An answer is heard like anything else; a link that is not open yet has a time-out of its own. */
+  /** Any frame counts as a sign of life; a link that is not open yet has a time-out of its own. */
   #check(nowMs: number): boolean {
     const { awaiting, isOpen, ask, onGone } = this.#deps;
     if (!awaiting()) return false;

@@ -1,11 +1,11 @@
 import type { Clock } from '@remora/base';
 
-/** How late a time-out may be noticed. */
+/** The delay with which a time-out may be noticed. */
 const SWEEP_INTERVAL_MS = 50;
 
 /**
  * One coarse timer for any number of deadlines: while armed it calls `sweep` with the monotonic time at an interval,
- * until `sweep` returns false (nothing is left to watch). A timer per call would cost more than the call.
+ * until `sweep` returns false (no deadlines are left). A timer per call would cost more than the call.
  */
 export class Sweep {
   readonly #clock: Clock;

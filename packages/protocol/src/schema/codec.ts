@@ -1,14 +1,13 @@
 /**
  * Encoders and decoders made from declarations. A value becomes lists, numbers, text and bytes, which the packer
- * writes; a decoder takes the same from the unpacker, which has checked every count against the bytes that are there.
+ * writes. A decoder takes the same from the unpacker, which has checked every count against the available bytes.
  *
  * SC1. A decoder returns a value of the declared type, within the declared bounds, or throws `MalformedMessage`.
- * SC2. An *open* decoder passes over fields behind those that it knows, in every struct and variant. A *closed* decoder
- *      refuses them. Both fill in fields that the declaration says were added later.
- * SC3. Words, tags and positions are never reused: what an earlier release wrote means the same.
- * SC4. Trailing fields that have their `absent` value are not written, so a message is in the oldest form that can say
- *      it.
- * SC5. A decoder makes nothing of the size that a message announces: lists are read from lists that are there.
+ * SC2. An *open* decoder skips fields behind those that it knows, in every struct and variant. A *closed* decoder
+ *      refuses them. Both fill in fields that were added later according to the declaration.
+ * SC3. Words, tags and positions are never reused: what an earlier release wrote keeps its meaning.
+ * SC4. Trailing fields with their `absent` value are not written, so a message has the oldest form that can express it.
+ * SC5. A decoder allocates nothing of an announced size: lists are read from lists that exist already.
  */
 import { assert } from '@remora/base';
 import { compileDecoder, compileEncoder, type Interpreter } from './compile.ts';
@@ -24,22 +23,20 @@ export interface Codec<T> {
   decode(raw: unknown): T;
 }
 
-/** For calls, heartbeats and answers: an older reader passes over what it does not know (SC2). */
+/** For calls, heartbeats and answers: an older reader skips what it does not know (SC2). */
 export function openCodec<T>(kind: Kind<T>): Codec<T> {
   return codecOf(kind, 'open');
 }
 
-/**
- * For log entries, commands, stored rows and snapshots: whoever skipped a part of these would do something else (SC2).
- */
+/** For log entries, commands, stored rows and snapshots: skipping a part of these would change their effect (SC2). */
 export function closedCodec<T>(kind: Kind<T>): Codec<T> {
   return codecOf(kind, 'closed');
 }
 
-/** A codec that is used so often is compiled. Most messages of a command-line program never are. */
+/** A codec is compiled after this many uses. Most messages of a command-line program never are. */
 const USES_UNTIL_COMPILED = 100;
 
-/** A codec starts as closures, and is compiled once it is used often. `compiled` false: it never is. */
+/** A codec starts as closures, and is compiled once it is used often. `compiled` false: never. */
 export function codecOf<T>(kind: Kind<T>, mode: Mode, { compiled = true } = {}): Codec<T> {
   const [encode, decode] = [encoder(kind), decoder(kind, mode)];
   const slow = { encode, decode } as unknown as Codec<T>;
@@ -65,13 +62,13 @@ function compiledLater<T>(kind: Kind<T>, mode: Mode, slow: Codec<T>): Codec<T> {
         return decode(raw);
       } catch (error) {
         if (decode === slow.decode) throw error;
-        return slow.decode(raw); // It says what is wrong.
+        return slow.decode(raw); // This decoder explains the error.
       }
     },
   };
 }
 
-/** What compiled code falls back on. */
+/** The fallback of compiled code. */
 export const interpreter: Interpreter = {
   encoder: (kind) => encoder(kind),
   decoder: (kind, mode) => decoder(kind, mode),
@@ -88,7 +85,7 @@ export interface FieldsCodec<T> {
   decode(fields: readonly unknown[]): T;
 }
 
-/** Closed, as all rows are. */
+/** Closed, like all rows. */
 export function fieldsCodec<T>({ shape }: Kind<T>): FieldsCodec<T> {
   assert(shape.is === 'struct', 'the fields of a struct');
   const { writeAll, needed } = fieldsEncoder(shape.fields);

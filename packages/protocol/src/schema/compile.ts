@@ -1,11 +1,12 @@
 /**
- * Code for messages that are many, made from their declarations: lists and objects are written as literals, so that V8
- * knows their forms, and nothing is looked up by name. It does what codec.ts does, in about half the time.
+ * Generates code for frequent messages from their declarations: lists and objects are written as literals, so that V8
+ * knows their shapes, and nothing is looked up by name. The code does the same as codec.ts, in about half the time.
  *
- * CC1. Only declarations become code, never anything that was received. Names are quoted.
- * CC2. Compiled decoders accept what codec.ts accepts, and return the same. They do not say what is wrong: what they
- *      refuse is decoded again by codec.ts, which does.
- * CC3. Where a process may not make code from text (`--disallow-code-generation-from-strings`), codec.ts does it all.
+ * CC1. Only declarations become code, never received data. Names are quoted.
+ * CC2. Compiled decoders accept what codec.ts accepts, and return the same. They do not explain errors: a value that
+ *      they refuse is decoded again by codec.ts, which does.
+ * CC3. If a process may not generate code from text (`--disallow-code-generation-from-strings`), codec.ts does
+ *      everything.
  */
 import type { Mode } from './decode.ts';
 import type { AnyKind, Field, Fields, Shape, StructShape, UnionShape } from './shape.ts';
@@ -13,15 +14,15 @@ import type { AnyKind, Field, Fields, Shape, StructShape, UnionShape } from './s
 type Coder = (value: unknown) => unknown;
 type OfShape<Is extends Shape['is']> = Extract<Shape, { readonly is: Is }>;
 
-/** The codecs that are not compiled, for kinds that are not worth it. */
+/** The codecs without compilation, for kinds that are not worth it. */
 export interface Interpreter {
   encoder(kind: AnyKind): Coder;
   decoder(kind: AnyKind, mode: Mode): Coder;
-  /** How many of the last fields, which were added, a value needs. */
+  /** How many of the last fields, the added ones, a value needs. */
   addedNeeded(fields: Fields): (value: unknown) => number;
 }
 
-/** Undefined where code must not be made (CC3). */
+/** Undefined if code must not be generated (CC3). */
 export function compileDecoder(kind: AnyKind, mode: Mode, interpreter: Interpreter): Coder | undefined {
   const code = new DecoderCode(interpreter);
   return code.make(code.functionOf(kind, mode));
@@ -32,7 +33,7 @@ export function compileEncoder(kind: AnyKind, interpreter: Interpreter): Coder |
   return code.make(code.functionOf(kind));
 }
 
-/** What compiled decoders throw (CC2). */
+/** The error of compiled decoders (CC2). */
 const REFUSED = new Error('refused by a compiled decoder');
 
 const PRELUDE = `'use strict';
@@ -64,7 +65,7 @@ class Code {
     return `c${this.#constants.length - 1}`;
   }
 
-  /** The name of the function for a shape, whose body is made once; the shape may contain itself. */
+  /** Returns the name of the function for a shape, whose body is generated once; the shape may contain itself. */
   named(shape: Shape, variant: string, body: () => string): string {
     const id = this.#ids.get(shape) ?? this.#ids.size;
     this.#ids.set(shape, id);
@@ -196,7 +197,7 @@ return out;`;
 
 // ------------------------------------------------------------------------------------------------ decoders
 
-/** An object that is being written as code: its literal, and what is done to it afterwards. */
+/** An object that is being generated: its literal, and the assignments that follow it. */
 interface Literal {
   readonly fields: string[];
   readonly after: string[];
@@ -284,7 +285,7 @@ return out;`;
     return `if (!isList(x)) refuse();\nswitch (x[0]) {\n${cases.join('\n')}\ndefault: refuse();\n}`;
   }
 
-  /** Statements that return an object with the fields of a list, and with what is `first` in it. */
+  /** Statements that return an object with the fields of a list, with `first` at its beginning. */
   #object(fields: Fields, { list, from, first, mode }: ObjectOf): string {
     const literal: Literal = { fields: [...first], after: [] };
     const { min, max } = this.#read(fields, { list, from, mode, literal });
@@ -294,7 +295,7 @@ return out;`;
     return `${check}\nconst value = { ${literal.fields.join(', ')} };\n${literal.after.join('\n')}\nreturn value;`;
   }
 
-  /** The least and the greatest length of the list. */
+  /** The minimum and maximum length of the list. */
   #read(fields: Fields, { list, from, mode, literal }: Reading): { readonly min: number; readonly max: number } {
     let [min, max] = [from, from];
     for (const [name, { kind, placing, added }] of Object.entries(fields)) {

@@ -1,4 +1,4 @@
-/** Decoders made from declarations: closures that look at no declaration any more (codec.ts has the rules). */
+/** Decoders made from declarations: closures that no longer read any declaration (codec.ts has the rules). */
 import { MalformedMessage, malformed, within } from './malformed.ts';
 import type { AnyKind, Field, Fields, Shape, StructShape, UnionShape } from './shape.ts';
 
@@ -8,7 +8,7 @@ export type Decode = (raw: unknown) => unknown;
 
 const decoders: Readonly<Record<Mode, WeakMap<Shape, Decode>>> = { open: new WeakMap(), closed: new WeakMap() };
 
-/** Made once for each kind and mode. */
+/** Created once for each kind and mode. */
 export function decoder({ shape }: AnyKind, mode: Mode): Decode {
   const known = decoders[mode].get(shape);
   if (known !== undefined) return known;
@@ -108,7 +108,7 @@ function textDecoder({ min, max, pattern }: Extract<Shape, { readonly is: 'text'
   };
 }
 
-/** The unpacker gives small ones as numbers. */
+/** The unpacker returns small ones as numbers. */
 function decodeInt64(raw: unknown): bigint {
   if (raw === 0) return 0n;
   if (typeof raw === 'bigint' && raw >= INT64_MIN && raw <= INT64_MAX) return raw;
@@ -201,7 +201,7 @@ function listOf(name: string, raw: unknown, { min, max, mode }: Counts): readonl
 
 /** Reads fields of `value` from the list. */
 interface FieldsDecoder {
-  /** Positions that it takes at least, and at most. */
+  /** The minimum and maximum number of positions that it takes. */
   readonly min: number;
   readonly max: number;
   readonly read: (given: readonly unknown[], from: number, value: Record<string, unknown>) => void;
@@ -316,7 +316,7 @@ function variantDecoder(name: string, { by, type, fields, mode }: VariantOf): De
   };
 }
 
-/** The depth is state of the decoder: decoding never runs inside itself otherwise. */
+/** The depth is state of the decoder: decoding never nests otherwise. */
 function recursiveDecoder(shape: Extract<Shape, { readonly is: 'recursive' }>, mode: Mode): Decode {
   let depth = 0;
   return (raw) => {

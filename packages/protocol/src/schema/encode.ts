@@ -1,4 +1,4 @@
-/** Encoders made from declarations: closures that look at no declaration any more (codec.ts has the rules). */
+/** Encoders made from declarations: closures that no longer read any declaration (codec.ts has the rules). */
 import { malformed } from './malformed.ts';
 import type { AnyKind, Field, Fields, Shape, StructShape, UnionShape } from './shape.ts';
 
@@ -7,7 +7,7 @@ type Fielded = Readonly<Record<string, unknown>>;
 
 const encoders = new WeakMap<Shape, Encode>();
 
-/** Made once for each kind, however many declarations use it. */
+/** Created once for each kind, however many declarations use it. */
 export function encoder({ shape }: AnyKind): Encode {
   const known = encoders.get(shape);
   if (known !== undefined) return known;
@@ -86,12 +86,10 @@ function flagsEncoder(names: readonly string[]): Encode {
 }
 
 export interface FieldsEncoder {
-  /**
-   * Writes the fields of `value` behind what is in `out`, without trailing ones that have their `absent` value (SC4).
-   */
+  /** Appends the fields of `value` to `out`, without trailing ones that have their `absent` value (SC4). */
   readonly write: (value: unknown, out: unknown[]) => void;
   readonly writeAll: (value: unknown, out: unknown[]) => void;
-  /** How many positions `write` writes; at least `least`. */
+  /** The number of positions that `write` writes; at least `least`. */
   readonly needed: (value: unknown) => number;
   readonly least: number;
 }
@@ -123,7 +121,7 @@ export function fieldsEncoder(fields: Fields): FieldsEncoder {
     return count;
   };
   const width = Object.values(fields).reduce((sum, field) => sum + widthOf(field), 0);
-  // Fields that were added take one position each.
+  // Added fields take one position each.
   const needed = (value: unknown): number => width - steps.length + end(value);
   const write = last.length === 0 ? writeAll : (value: unknown, out: unknown[]) => writeFirst(value, out, end(value));
   return { write, writeAll, needed, least: width - last.length };
@@ -138,7 +136,7 @@ function isEmpty(value: unknown): boolean {
   return (Array.isArray(value) || value instanceof Uint8Array) && value.length === 0;
 }
 
-/** How many positions a field takes. */
+/** The number of positions of a field. */
 function widthOf({ kind: { shape }, placing }: Field<unknown>): number {
   if (placing === 'flatSpread') return 2;
   if (placing !== 'flat' || shape.is !== 'struct') return 1;

@@ -1,4 +1,4 @@
-/** Declarations of messages and stored rows, and what is made from them. */
+/** Declarations of messages and stored rows, and the codecs made from them. */
 export * from './codec.ts';
 export * from './kinds.ts';
 export { MalformedMessage, malformed } from './malformed.ts';

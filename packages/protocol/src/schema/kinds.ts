@@ -15,9 +15,9 @@ export const int: Kind<number> = kind({ is: 'int' });
 export const ms: Kind<number> = kind({ is: 'ms' });
 export const bool: Kind<boolean> = kind({ is: 'bool' });
 export const text: Kind<string> = kind({ is: 'text', min: 0, max: Number.MAX_SAFE_INTEGER, pattern: undefined });
-/** A slice of the frame: the receiver copies what it keeps. */
+/** A slice of the frame: copy it to keep it. */
 export const bytes: Kind<Bytes> = kind({ is: 'bytes' });
-/** A lease id or another number of 64 bits with its sign; 0 takes one byte. */
+/** A lease id or another signed number of 64 bits; 0 takes one byte. */
 export const int64: Kind<bigint> = kind({ is: 'int64', wide: false });
 /** The same, always in nine bytes. */
 export const wideInt64: Kind<bigint> = kind({ is: 'int64', wide: true });
@@ -33,7 +33,7 @@ export const textObject: Kind<Readonly<Record<string, string>>> = mapped(
   },
   (fields) => fields,
 );
-/** True, or not there. */
+/** True, or absent. */
 export const yes: Kind<true> = mapped<boolean, true>(
   bool,
   (is) => {
@@ -49,7 +49,7 @@ export function uintBetween(min: number, max: number): Kind<number> {
   return kind({ is: 'uint', min, max });
 }
 
-/** `min` to `max` characters, all of them as the pattern says. */
+/** `min` to `max` characters that match the pattern. */
 export function textOf(limits: {
   readonly min?: number;
   readonly max: number;
@@ -73,7 +73,7 @@ export function flags<const N extends string>(list: readonly N[]): Kind<{ readon
   return kind({ is: 'flags', names: list });
 }
 
-/** Undefined travels as null. */
+/** Undefined is sent as null. */
 export function optional<T>(of: Kind<T>): Kind<T | undefined> {
   return kind({ is: 'optional', of });
 }
@@ -83,7 +83,7 @@ export function list<T>(of: Kind<T>, max: number = Number.MAX_SAFE_INTEGER): Kin
   return kind({ is: 'list', of, max, distinct: false });
 }
 
-/** A list of numbers or texts none of which is there twice. */
+/** A list of numbers or texts without duplicates. */
 export function distinctList<T extends number | string>(of: Kind<T>, max: number): Kind<readonly T[]> {
   return kind({ is: 'list', of, max, distinct: true });
 }
@@ -97,7 +97,7 @@ type Keys<F extends Fields, P extends Placing> = {
   [K in keyof F]: F[K] extends Field<unknown, P> ? K : never;
 }[keyof F];
 type Simple<T> = { [K in keyof T]: T[K] };
-/** The intersection of the types of these fields; each is boxed, so that a union is not taken apart. */
+/** The intersection of the types of these fields; each is boxed, so that a union is not distributed. */
 type Spread<F extends Fields, K extends keyof F> = [K] extends [never]
   ? unknown
   : (K extends unknown ? (box: { readonly all: FieldType<F[K]> }) => void : never) extends (box: infer B) => void
@@ -117,7 +117,7 @@ export function field<T>(of: Kind<T>, meaning: string): Field<T, 'own'> {
   return { kind: of, meaning, placing: 'own', added: undefined };
 }
 
-/** The decoded object has no such field when there is no value. */
+/** The decoded object lacks the field if there is no value. */
 export function maybe<T>(of: Kind<T>, meaning: string): Field<T | undefined, 'leftOut'> {
   return { kind: optional(of), meaning, placing: 'leftOut', added: undefined };
 }
@@ -127,12 +127,12 @@ export function flat<T extends object>(of: Kind<T>, meaning: string): Field<T, '
   return { kind: of, meaning, placing: 'flat', added: undefined };
 }
 
-/** One position, whose fields are fields of the object around it. The field's own name appears nowhere. */
+/** One position, whose fields are fields of the surrounding object. The field's own name is not used. */
 export function spread<T extends object>(of: Kind<T>, meaning: string): Field<T, 'spread'> {
   return { kind: of, meaning, placing: 'spread', added: undefined };
 }
 
-/** A union whose variants have one field each: two positions, whose fields are fields of the object around them. */
+/** A union whose variants have one field each: two positions, whose fields are fields of the surrounding object. */
 export function flatSpread<T extends object>(of: Kind<T>, meaning: string): Field<T, 'flatSpread'> {
   return { kind: of, meaning, placing: 'flatSpread', added: undefined };
 }
@@ -164,7 +164,7 @@ type UnionOf<By extends string, V extends Readonly<Record<string, Variant>>> = {
   [K in keyof V]: Simple<{ readonly [B in By]: K } & ValuesOf<V[K]['fields']>>;
 }[keyof V];
 
-/** Values that the field `by` tells apart. On the wire the tag of a variant comes first, then its fields. */
+/** Values distinguished by the field `by`. On the wire the tag of a variant comes first, then its fields. */
 export function union<By extends string, const V extends Readonly<Record<string, Variant>>>(
   name: string,
   by: By,
@@ -174,7 +174,8 @@ export function union<By extends string, const V extends Readonly<Record<string,
 }
 
 /**
- * The same, and values of another kind that `by` tells apart too: they travel as the tag of the branch and the value.
+ * The same, plus values of another kind that `by` distinguishes too: these are sent as the tag of the branch and the
+ * value.
  */
 export function unionWith<By extends string, const V extends Readonly<Record<string, Variant>>, B>(
   name: string,
@@ -185,12 +186,12 @@ export function unionWith<By extends string, const V extends Readonly<Record<str
   return kind({ is: 'union', name, by, variants, branches: [branch] });
 }
 
-/** Converts what is decoded, where the object is not what the wire has. `from` is the inverse of `to`. */
+/** Converts decoded values, where the object differs from the wire form. `from` is the inverse of `to`. */
 export function mapped<P, T>(of: Kind<P>, to: (plain: P) => T, from: (value: T) => P): Kind<T> {
   return kind({ is: 'mapped', of, to, from });
 }
 
-/** One of two kinds that their lists tell apart, where they have no tags. */
+/** One of two kinds that are distinguished by their lists, because they have no tags. */
 export function choice<A, B>(
   first: Kind<A>,
   second: Kind<B>,
@@ -199,7 +200,7 @@ export function choice<A, B>(
   return kind({ is: 'choice', of: [first, second], ofValue, ofRaw });
 }
 
-/** A part that refuses unknown fields inside a message that skips them: a command in a request. */
+/** A part that refuses unknown fields inside a message that skips them: for example, a command in a request. */
 export function sealed<T>(of: Kind<T>): Kind<T> {
   return kind({ is: 'sealed', of });
 }
@@ -209,7 +210,7 @@ export function recursive<T>(name: string, depthMax: number, of: () => Kind<T>):
   return kind({ is: 'recursive', name, depthMax, of });
 }
 
-/** `description` and `samples` are what a declaration would tell. */
+/** `description` and `samples` replace what a declaration would contain. */
 export function byHand<T>(
   name: string,
   codec: HandCodec<T>,

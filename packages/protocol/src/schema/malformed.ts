@@ -1,9 +1,9 @@
 import { ServiceError } from '@remora/base';
 
-/** Longer text is not shown in an error. */
+/** Longer text is not shown in errors. */
 const SHOWN_CHARACTERS_MAX = 60;
 
-/** A value from outside that is not what its declaration says; the message names the field and the value. */
+/** A value from outside that does not match its declaration; the message names the field and the value. */
 export class MalformedMessage extends ServiceError {
   readonly #problem: string;
   readonly #path: readonly string[];
@@ -17,7 +17,7 @@ export class MalformedMessage extends ServiceError {
     this.#path = path;
   }
 
-  /** The same error, in the field `name` of what is around it. */
+  /** The same error, in the field `name` of the enclosing value. */
   within(name: string): MalformedMessage {
     return new MalformedMessage(this.#problem, [name, ...this.#path]);
   }
@@ -27,7 +27,7 @@ export function malformed(expected: string, raw: unknown): MalformedMessage {
   return new MalformedMessage(`expected ${expected}, found ${describe(raw)}`);
 }
 
-/** Adds the name of the struct or the field to an error that comes out of it. */
+/** Adds the name of the struct or the field to an error from inside it. */
 export function within(error: unknown, name: string): unknown {
   return error instanceof MalformedMessage ? error.within(name) : error;
 }

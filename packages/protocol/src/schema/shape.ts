@@ -1,6 +1,6 @@
 /**
- * What a declaration is made of. A declaration is data: it says what a message looks like and does nothing. Encoders
- * and decoders (codec.ts), the samples of the tests and the documentation of the wire are all made from it.
+ * The parts of a declaration. A declaration is data: it describes a message and does nothing. Encoders and decoders
+ * (codec.ts), the samples of the tests and the documentation of the wire are all made from it.
  */
 
 declare const valueType: unique symbol;
@@ -8,7 +8,7 @@ declare const valueType: unique symbol;
 /** A declared part of a message; `T` is the type of its values. */
 export interface Kind<T> {
   readonly shape: Shape;
-  /** For the compiler only: no kind has it. */
+  /** For the compiler only: no kind has it at run time. */
   readonly [valueType]?: T;
 }
 
@@ -18,17 +18,17 @@ export type Infer<K> = K extends Kind<infer T> ? T : never;
 export type AnyKind = Kind<unknown>;
 
 /**
- * How a field stands in its struct. `own`: one position of the list, one field of the object. `leftOut`: the same, and
- * an undefined value has no field in the decoded object. `flat`: the positions of its struct are positions of this one.
- * `spread`: one position, whose fields are fields of this object. `flatSpread`: a union whose variants have one field
- * each: its tag and that field are two positions of this list, and its fields are fields of this object.
+ * The place of a field in its struct. `own`: one position of the list, one field of the object. `leftOut`: the same,
+ * and an undefined value has no field in the decoded object. `flat`: the positions of its struct are positions of this
+ * one. `spread`: one position, whose fields are fields of this object. `flatSpread`: a union whose variants have one
+ * field each: its tag and that field are two positions of this list, and its fields are fields of this object.
  */
 export type Placing = 'own' | 'leftOut' | 'flat' | 'spread' | 'flatSpread';
 
 /** One field of a struct or of a variant of a union. */
 export interface Field<T, P extends Placing = Placing> {
   readonly kind: Kind<T>;
-  /** What it means, in one or a few sentences. */
+  /** Its meaning, in one or a few sentences. */
   readonly meaning: string;
   readonly placing: P;
   readonly added: Added | undefined;
@@ -36,14 +36,14 @@ export interface Field<T, P extends Placing = Placing> {
 
 /** For a field that earlier versions do not have. Such fields are the last of their struct. */
 export interface Added {
-  /** The release that brought it. */
+  /** The release that added it. */
   readonly since: string;
-  /** The value in a message of an earlier release. A writer leaves trailing fields with this value out. */
+  /** The value in a message of an earlier release. A writer omits trailing fields with this value. */
   readonly absent: unknown;
-  /** It is written although it has that value. */
+  /** The field is written even with that value. */
   readonly always: boolean;
   /**
-   * Why a reader that skips the field does no harm. `closed` messages are never skipped over, and have no such reason.
+   * Why a reader may skip the field without harm. `closed` messages are never skipped over, and have no such reason.
    */
   readonly skippable: string | undefined;
 }
@@ -52,7 +52,7 @@ export type Fields = Readonly<Record<string, Field<unknown>>>;
 
 export interface StructShape {
   readonly is: 'struct';
-  /** What error messages and the documentation call it. */
+  /** Its name in error messages and in the documentation. */
   readonly name: string;
   readonly fields: Fields;
 }
@@ -62,7 +62,7 @@ export interface Variant<F extends Fields = Fields> {
   readonly fields: F;
 }
 
-/** Values of another union (or struct with the same discriminant), which travel as `[tag, value]`. */
+/** Values of another union (or struct with the same discriminant), sent as `[tag, value]`. */
 export interface Branch {
   readonly tag: number;
   readonly of: AnyKind;
@@ -73,16 +73,16 @@ export interface Branch {
 export interface UnionShape {
   readonly is: 'union';
   readonly name: string;
-  /** The field that tells the variants apart: `type`, `kind`, … */
+  /** The field that distinguishes the variants: `type`, `kind`, … */
   readonly by: string;
   readonly variants: Readonly<Record<string, Variant>>;
   readonly branches: readonly Branch[];
 }
 
-/** A codec that is written by hand, for what cannot be declared or is in another package. */
+/** A hand-written codec, for values that cannot be declared or belong to another package. */
 export interface HandCodec<T> {
   encode(value: T): unknown;
-  /** Throws `ServiceError` INVALID_ARGUMENT for anything that `encode` cannot have made. */
+  /** Throws `ServiceError` INVALID_ARGUMENT for anything that `encode` cannot have produced. */
   decode(raw: unknown): T;
 }
 
@@ -113,7 +113,7 @@ export type Shape =
   | {
       readonly is: 'choice';
       readonly of: readonly [AnyKind, AnyKind];
-      /** Which of the two a value is, and which of them a decoded list is. */
+      /** Tell which of the two a value is, and which a decoded list is. */
       readonly ofValue: (value: never) => 0 | 1;
       readonly ofRaw: (raw: readonly unknown[]) => 0 | 1;
     }

@@ -1,16 +1,16 @@
 import { type Clock, copyBytes, ServiceError } from '@remora/base';
 import type { FrameLink, FrameReceiver } from '../rpc/link.ts';
 
-/** Frames that may be under way on a memory link before `send` says that it is full. */
+/** The most frames in transit on a memory link before `send` reports that it is full. */
 const FRAMES_MAX = 16;
 
-/** The two ends of a link in memory, and a way to break it: for tests, and for a process that talks to itself. */
+/** The two ends of a link in memory, and a way to break it: for tests, and for a process that calls itself. */
 export interface MemoryLinkPair {
   readonly client: FrameLink;
   readonly server: FrameLink;
-  /** Both ends are told; frames under way are lost. */
+  /** Both ends are notified; frames in transit are lost. */
   sever(): void;
-  /** While stalled, frames stay under way in both directions. */
+  /** While stalled, frames stay in transit in both directions. */
   stall(on: boolean): void;
 }
 

@@ -36,7 +36,7 @@ function object(properties: Readonly<Record<string, Schema>>, required: readonly
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-/** All that it has is always there. */
+/** An answer whose `properties` are always present. */
 function answer(properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema {
   return object(
     properties,
@@ -133,7 +133,7 @@ const passing = count('The number of callers that wait at the barrier, outside o
 const echoed = { ttlMs, validMs, lockTimeMs, keptData };
 const owner = { session, token };
 const shownOwner = { session, ownerId };
-/** Of a session. Where one lock is shown, also of its first 16 holders. */
+/** The terms of a session. If a single lock is shown, also those of its first 16 holders. */
 const terms = {
   ttlMs,
   remainingMs: count('The time until the session ends unless it is renewed.'),

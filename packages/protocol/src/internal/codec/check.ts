@@ -1,8 +1,8 @@
 import { ServiceError } from '@remora/base';
 
 /**
- * Checks for values that came from the wire or from disk. Everything that fails throws `INVALID_ARGUMENT`; nothing
- * behind a codec checks shapes again (conventions 5).
+ * Checks for values from the wire or from disk. Every failure throws `INVALID_ARGUMENT`; code behind a codec does not
+ * check shapes again (conventions 5).
  */
 export function invalid(what: string): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', `malformed message: ${what}`);

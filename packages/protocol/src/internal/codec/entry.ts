@@ -13,19 +13,19 @@ import { unpackVersioned } from './wire.ts';
 /** The version of the log-entry format; the first byte of every entry. */
 export const ENTRY_FORMAT_VERSION = 1;
 /**
- * The same with a block of revisions in its header. Only a range that the master numbers writes it, which no range is
- * before its first split: until then a log can be read by programs that do not know this format.
+ * The same with a block of revisions in its header. Only ranges that the master numbers write it, and no range is
+ * numbered before its first split: until then programs without this format can read the log.
  */
 export const BLOCK_ENTRY_FORMAT_VERSION = 2;
 /**
- * The same as the first, for an entry that is a split: a program that knows no splits refuses it by its version. Those
- * that read it know splits in entries of the second format too.
+ * Like the first format, for an entry that is a split: a program without splits refuses it by its version. Programs
+ * that read it also know splits in entries of the second format.
  */
 export const SPLIT_ENTRY_FORMAT_VERSION = 3;
 /** The same for an entry that begins a restore. */
 export const RESTORE_ENTRY_FORMAT_VERSION = 4;
 /**
- * The same as the first, for an entry with commands of transactions over several ranges; they need no revision, so such
+ * Like the first format, for an entry with commands of transactions over several ranges; they need no revision, so such
  * an entry has no block.
  */
 export const TXN_ENTRY_FORMAT_VERSION = 5;
@@ -33,11 +33,11 @@ export const TXN_ENTRY_FORMAT_VERSION = 5;
 export const MERGE_ENTRY_FORMAT_VERSION = 6;
 /**
  * The same for an entry with commands about leases of other ranges, or about leases that have a condition, are changed,
- * have a checkpoint, or end if they are empty; and one of those with a block.
+ * have a checkpoint, or end if they are empty; the next version is the same with a block.
  */
 export const LEASE_ENTRY_FORMAT_VERSION = 7;
 export const LEASE_BLOCK_ENTRY_FORMAT_VERSION = 8;
-/** The same as the first, for an entry that corrects what was counted: there are none before the first split. */
+/** Like the first format, for an entry that corrects the counts: there are none before the first split. */
 export const RECOUNT_ENTRY_FORMAT_VERSION = 9;
 const VERSIONS = [
   ENTRY_FORMAT_VERSION,
@@ -55,7 +55,7 @@ const WITH_BLOCK: readonly number[] = [BLOCK_ENTRY_FORMAT_VERSION, LEASE_BLOCK_E
 const requestIds = closedCodec(RequestId);
 const blocks = closedCodec(RevisionBlock);
 
-/** One command as it stands in the log. */
+/** One command in the log. */
 export interface BatchedCommand {
   /** Empty for commands that the leader itself proposes. */
   readonly requestId: string;
@@ -64,7 +64,7 @@ export interface BatchedCommand {
   readonly command: Command;
 }
 
-/** What one log entry carries: all commands that a range's leader queued in one turn. */
+/** The contents of one log entry: all commands that a range's leader queued in one turn. */
 export interface CommandBatch {
   /** The range's time when the leader proposed the batch (see `LockView.timeMs`). */
   readonly rangeTimeMs: number;
@@ -72,7 +72,7 @@ export interface CommandBatch {
   readonly wallMs: number;
   /** The range's epoch when it was proposed; checked again at apply (traps 14). */
   readonly epoch: Epoch;
-  /** Where its changes take their revisions from, in a range that the master numbers; absent if nothing needs any. */
+  /** The revisions for its changes, in a range that the master numbers; absent if no command needs any. */
   readonly block?: RevisionBlock;
   readonly commands: readonly BatchedCommand[];
 }
@@ -127,7 +127,7 @@ function formatOf({ block, commands }: CommandBatch): number {
   const aboutLeases = commands.some(({ command }) => needsLeaseFormat(command));
   if (block !== undefined) return aboutLeases ? LEASE_BLOCK_ENTRY_FORMAT_VERSION : BLOCK_ENTRY_FORMAT_VERSION;
   if (aboutLeases) return LEASE_ENTRY_FORMAT_VERSION;
-  // These come alone.
+  // These commands are alone in their entry.
   switch (commands[0]?.command.type) {
     case 'split':
       return SPLIT_ENTRY_FORMAT_VERSION;

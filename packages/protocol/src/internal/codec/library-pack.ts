@@ -1,10 +1,10 @@
 /**
  * Packing by msgpackr, for messages and rows that are not on the hot path (docs/decisions/0008).
  *
- * LP1. The bytes are those of our own packer: records and extensions are off, and a test compares the two.
- * LP2. msgpackr writes some values as no reader here takes them: half of a surrogate pair as text that is not UTF-8,
- *      and undefined as an extension. A message with one of these, or with a part that writes itself, is left to our
- *      packer.
+ * LP1. The bytes equal those of our own packer: records and extensions are off, and a test compares the two.
+ * LP2. msgpackr writes some values in a form that our reader refuses: half of a surrogate pair as text that is not
+ *      UTF-8, and undefined as an extension. Our packer packs messages with one of these, or with a part that writes
+ *      itself.
  */
 import { Packable, type Packer } from '@remora/base';
 import { Packr } from 'msgpackr';
@@ -19,7 +19,7 @@ const library = new Packr({
   int64AsType: 'bigint',
 });
 
-/** Packed already, as a part of a larger message. */
+/** A part of a larger message that is packed already. */
 class Packed extends Packable {
   readonly #bytes: Uint8Array;
 
@@ -42,9 +42,9 @@ export function packBody(body: unknown): unknown {
   return isForLibrary(body) ? new Packed(library.pack(body)) : body;
 }
 
-/** The same for a row, whose bytes are the caller's. */
+/** The same for a row. The caller owns the bytes. */
 export function packRow(row: readonly unknown[]): Buffer {
-  // What the library returns is a part of a larger buffer, which rows would keep in memory.
+  // The library returns a part of a larger buffer, which rows would keep in memory.
   return isForLibrary(row) ? Buffer.from(library.pack(row)) : packPlain(row);
 }
 

@@ -3,11 +3,11 @@ import { Packer } from '@remora/base';
 /**
  * Messages as bytes.
  *
- * P1. One writer is used again and again, so encoding never runs inside itself; results are copies.
+ * P1. One writer is reused, so encoding never runs inside itself; results are copies.
  */
 const packer = new Packer(1 << 16);
 
-/** `firstByte`, then what `write` writes. The result is the caller's. */
+/** Packs `firstByte`, then what `write` writes. The caller owns the result. */
 export function packWith<T>(firstByte: number, message: T, write: (out: Packer, message: T) => void): Buffer {
   packer.begin();
   packer.byte(firstByte);
@@ -15,7 +15,7 @@ export function packWith<T>(firstByte: number, message: T, write: (out: Packer, 
   return packer.copy();
 }
 
-/** `firstByte`, then `value`. The result is the caller's. */
+/** Packs `firstByte`, then `value`. The caller owns the result. */
 export function pack(firstByte: number, value: unknown): Buffer {
   packer.begin();
   packer.byte(firstByte);
@@ -23,7 +23,7 @@ export function pack(firstByte: number, value: unknown): Buffer {
   return packer.copy();
 }
 
-/** The value alone. The result is the caller's. */
+/** Packs the value alone. The caller owns the result. */
 export function packPlain(value: unknown): Buffer {
   packer.begin();
   packer.value(value);

@@ -1,4 +1,4 @@
-/** Codecs of parts that log entries and stored rows have: they refuse what they do not know (schema/codec.ts SC2). */
+/** Codecs of parts of log entries and stored rows: they refuse what they do not know (schema/codec.ts SC2). */
 import { checkLockCommand } from '@remora/lock';
 import { closedCodec } from '../../schema/codec.ts';
 import { Command } from '../command.ts';
@@ -7,7 +7,7 @@ import { CommandResult } from '../command-result.ts';
 export const { encode: encodeCommand, decode: decodeCommand } = closedCodec(Command);
 export const { encode: encodeCommandResult, decode: decodeCommandResult } = closedCodec(CommandResult);
 
-/** Throws for a command that would not be decoded again: for those that have not been through the codec. */
+/** Throws for a command that could not be decoded again: for commands that have not been through the codec. */
 export function checkCommand(command: Command): void {
   if (command.type === 'lock') checkLockCommand(command.command);
   else decodeCommand(encodeCommand(command));

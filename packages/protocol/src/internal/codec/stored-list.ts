@@ -1,9 +1,9 @@
 /**
- * A row of which the only field is a list, put together item by item: at any time its bytes are those that
- * `encodeStored` gives for all of its items, and none of them is an object in memory meanwhile.
+ * A row whose only field is a list, built item by item: at any time its bytes are those that `encodeStored` returns for
+ * all of its items, and none of the items is an object in memory meanwhile.
  *
- * SL1. In front of the items there is room for the longest header: the format's version and the count. A shorter one
- *      stands right before the first item.
+ * SL1. In front of the items there is room for the longest header: the format's version and the count. A shorter one is
+ *      placed directly before the first item.
  */
 import { assert, Packer } from '@remora/base';
 import type { StoredFormat } from './stored.ts';
@@ -16,7 +16,7 @@ const HEADER_BYTES_MAX = 5;
 export class StoredList {
   readonly #version: number;
   readonly #out = new Packer();
-  /** Where each item ends. */
+  /** The end of each item. */
   readonly #ends: number[] = [];
 
   constructor({ version, fields }: StoredFormat) {
@@ -29,21 +29,21 @@ export class StoredList {
     return this.#ends.length;
   }
 
-  /** Adds the one item that `write` writes. */
+  /** Adds the item that `write` writes. */
   add<T>(item: T, write: (out: Packer, item: T) => void): void {
     assert(this.count < STORED_ITEMS_MAX, 'the header has room for the count');
     write(this.#out, item);
     this.#ends.push(this.#out.length);
   }
 
-  /** As it was packed; bytes in it are slices of the list. */
+  /** The item as it was packed; bytes in it are slices of the list. */
   item(at: number): unknown {
     const end = this.#ends[at];
     assert(end !== undefined, 'an item of the list');
     return unpack(this.#out.view().subarray(0, end), at === 0 ? HEADER_BYTES_MAX : (this.#ends[at - 1] ?? 0));
   }
 
-  /** The row. It stays as it is as long as nothing is added. */
+  /** The row. It is valid until an item is added. */
   row(): Buffer {
     const { count } = this;
     const header = count < 16 ? [0x90 | count] : [0xdc, count >> 8, count & 0xff];

@@ -7,17 +7,18 @@ import { packRow } from './library-pack.ts';
 import { UnpackError, unpack } from './unpack.ts';
 
 /**
- * What a node stores for itself: `[format, field…]`, checked field by field when it is read, as messages are.
+ * A node's stored rows: `[format, field…]`, checked field by field when they are read, like messages.
  *
  * D1. A row that cannot be read is a broken invariant, not a wrong request: `InvariantError`, which stops the node.
- * D2. A row is written in the lowest version that can say it. So earlier programs read every row that says nothing new.
+ * D2. A row is written in the lowest version that can express it. So earlier programs read every row without new
+ *     contents.
  */
 export interface StoredFormat {
-  /** In the message of the error. */
+  /** The name in the error message. */
   readonly what: string;
-  /** Of the format: the first field. A row of another one is not read. */
+  /** The version of the format: the first field. A row of another version is not read. */
   readonly version: number;
-  /** How many fields follow the version. */
+  /** The number of fields after the version. */
   readonly fields: number;
 }
 
@@ -29,8 +30,8 @@ export interface Row<T> {
 }
 
 /**
- * The rows of a struct. `versions` says how many of its fields each version has, in their order; those that only later
- * versions have are declared with `added`, whose `absent` value they have in rows of earlier ones.
+ * The rows of a struct. `versions` lists how many of its fields each version has, in their order; fields of later
+ * versions are declared with `added`, and have their `absent` value in rows of earlier ones.
  */
 export function storedRow<T>(what: string, kind: Kind<T>, versions: Readonly<Record<number, number>>): Row<T> {
   const codec: FieldsCodec<T> = fieldsCodec(kind);
@@ -53,8 +54,7 @@ export function encodeStored({ version }: StoredFormat, fields: readonly unknown
 }
 
 /**
- * The inverse, of one format or of several that are read; `decode` checks the fields with the functions of `check.ts`
- * (D1).
+ * The inverse, for one readable format or several; `decode` checks the fields with the functions of `check.ts` (D1).
  */
 export function decodeStored<T>(
   formats: StoredFormat | readonly [StoredFormat, ...StoredFormat[]],
@@ -79,7 +79,7 @@ export function decodeStored<T>(
   }
 }
 
-/** A Raft group's configuration, in whose shape the Raft library keeps it. */
+/** A Raft group's configuration, in the Raft library's own shape. */
 export const ConfFields = struct('configuration', {
   voters: field(list(uint), 'The voters.'),
   votersOutgoing: field(list(uint), 'The outgoing voters of a joint configuration.'),

@@ -1,16 +1,16 @@
 import { asBuffer, type Bytes } from '@remora/base';
 
 /**
- * The inverse of `pack.ts`: a MessagePack decoder for exactly what our formats hold. A general one also reads
- * extensions (dates, patterns, errors, sets, references, records that it compiles to code): from a peer or a client
- * they are so many ways to make what no codec expects.
+ * The inverse of `pack.ts`: a MessagePack decoder for exactly the contents of our formats. A general decoder also reads
+ * extensions (dates, patterns, errors, sets, references, records that it compiles to code): with these, a peer or a
+ * client could produce values that no codec expects.
  *
- * U1. What comes out is a value that `pack` can write, or `UnpackError` is thrown: no extensions, no bytes left over,
- *     text that is UTF-8, names of fields that are text.
- * U2. Nothing is made that is larger than the bytes given allow: every list and map announces at most as many items as
- *     there are bytes left for, all of them together.
- * U3. Nesting is bounded: neither decoding nor whoever walks the result exhausts the stack.
- * U4. Bytes in the result are slices of the input: whoever retains one copies it (conventions 7).
+ * U1. The result is a value that `pack` can write, or `UnpackError` is thrown: no extensions, no bytes left over, only
+ *     UTF-8 text, only text as names of fields.
+ * U2. Nothing larger than the given bytes allow is created: all lists and maps together announce at most as many items
+ *     as there are bytes left.
+ * U3. Nesting is bounded: neither decoding nor code that walks the result exhausts the stack.
+ * U4. Bytes in the result are slices of the input: copy them to keep them (conventions 7).
  * U5. The input being read is state of the module, as in `pack.ts`: decoding never runs inside itself.
  */
 export class UnpackError extends Error {
@@ -25,7 +25,7 @@ const NOTHING = Buffer.alloc(0) as Buffer as TextBuffer;
 const NO_VIEW = new DataView(new ArrayBuffer(0));
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Text without a look at the name of its encoding, which costs as much as short text itself. */
+/** Reads text without a look-up of its encoding's name, which costs as much as short text itself. */
 interface TextBuffer extends Buffer {
   utf8Slice(from: number, to: number): string;
 }
@@ -33,9 +33,9 @@ interface TextBuffer extends Buffer {
 let input = NOTHING;
 let view: DataView = NO_VIEW;
 let at = 0;
-/** Items that lists and maps may still announce (U2). */
+/** The number of items that lists and maps may still announce (U2). */
 let room = 0;
-/** Of the items of the outermost list, where that is asked for. */
+/** The sizes of the outermost list's items, if they are wanted. */
 let sizes: number[] | undefined;
 
 /** Decodes `bytes` from `from` on; throws `UnpackError`. */
@@ -53,7 +53,7 @@ export function unpack(bytes: Bytes, from: number): unknown {
   }
 }
 
-/** The same, and how many bytes each item takes if it is a list. */
+/** The same, with the number of bytes of each item if it is a list. */
 export function unpackMeasured(
   bytes: Bytes,
   from: number,
@@ -152,7 +152,7 @@ function readMeasuredList(count: number, measured: number[]): unknown[] {
   return list;
 }
 
-/** The fields are the result's own, whatever their names: `__proto__` is one as any other. */
+/** The fields are the result's own properties, whatever their names: `__proto__` is an ordinary name. */
 function readMap(count: number, depth: number): Record<string, unknown> {
   announce(2 * count, depth);
   const map: Record<string, unknown> = {};
@@ -174,7 +174,7 @@ function announce(items: number, depth: number): void {
   if (depth >= DEPTH_MAX) throw new UnpackError('nested too deep');
 }
 
-/** Of no bytes it is one for all: whoever keeps those keeps nothing of the message that they came in. */
+/** One object for all empty bytes: keeping them keeps nothing of the message that they came in. */
 const NO_BYTES = Buffer.alloc(0);
 
 function readBytes(length: number): Buffer {
@@ -186,7 +186,7 @@ function readBytes(length: number): Buffer {
 function readText(length: number): string {
   const from = take(length);
   const text = input.utf8Slice(from, at);
-  // U1. What is no UTF-8 shows as a replacement character; so does that character itself.
+  // U1. Invalid UTF-8 becomes a replacement character; so does that character itself.
   if (text.includes(REPLACEMENT)) checkUtf8(input.subarray(from, at));
   return text;
 }
@@ -199,7 +199,7 @@ function checkUtf8(bytes: Uint8Array): void {
   }
 }
 
-/** Goes past `length` bytes and returns where they begin. */
+/** Skips `length` bytes and returns where they begin. */
 function take(length: number): number {
   const from = at;
   if (length > input.length - from) throw cutShort();
@@ -223,7 +223,7 @@ function uint32(): number {
   return (input[from] ?? 0) * 0x100_0000 + low;
 }
 
-/** Made when the first number needs it. */
+/** Created when the first number needs it. */
 function numbers(): DataView {
   if (view === NO_VIEW) view = new DataView(input.buffer, input.byteOffset, input.byteLength);
   return view;

@@ -3,14 +3,14 @@ import { pack } from './pack.ts';
 import { unpack, unpackMeasured } from './unpack.ts';
 
 /**
- * MessagePack as all our formats use it: nested arrays of null, booleans, numbers, strings, bytes and 64-bit integers,
- * and plain objects in error details only. No records, no references, no extension types.
+ * MessagePack as all formats use it: nested arrays of null, booleans, numbers, strings, bytes and 64-bit integers, and
+ * plain objects in error details only. No records, no references, no extension types.
  *
  * W1. The first byte of every frame and log entry is its format version; a reader refuses versions it does not know.
- * W2. Bytes in the result are slices of the input: whoever retains one copies it (conventions 7).
+ * W2. Bytes in the result are slices of the input: copy them to keep them (conventions 7).
  */
 
-/** Encodes `value` behind a version byte. The result is the caller's. */
+/** Encodes `value` behind a version byte. The caller owns the result. */
 export function packVersioned(version: number, value: unknown): Buffer {
   return pack(version, value);
 }
@@ -20,7 +20,7 @@ export function unpackVersioned(version: number, bytes: Bytes, what: string): un
   return read(version, bytes, { what, unpack });
 }
 
-/** The same, and how many bytes each item takes if the value is a list. */
+/** The same, with the number of bytes of each item if the value is a list. */
 export function unpackMeasuredVersioned(
   version: number,
   bytes: Bytes,

@@ -1,9 +1,10 @@
 /**
- * The *Pipe*: the stream of frames between the SDK and a gateway, by which all operations of a turn go in one frame.
+ * The *Pipe*: the stream of frames between the SDK and a gateway, which sends all operations of a turn in one frame.
  *
- * PL1. Both ends name the Pipe's version in their hello, and nothing else is said when it is not the same.
- * PL2. A client that found an address by itself names the cluster that it belongs to, and a gateway of another cluster
- *      refuses it: behind NAT, the address that a gateway advertises may be somebody else's where the client is.
+ * PL1. Both ends name the Pipe's version in their hello, and send nothing else if the versions differ.
+ * PL2. A client that discovered an address names the cluster that it belongs to, and a gateway of another cluster
+ *      refuses it: behind NAT, the address that a gateway advertises may belong to another machine in the client's
+ *      network.
  */
 import type { ConnectionOptions } from 'node:tls';
 import { type Clock, type Hello, SERVICE, ServiceError } from '@remora/base';
@@ -11,36 +12,39 @@ import { FRAME_BYTES_MAX, type FrameLink } from '../../rpc/link.ts';
 import { dialLink } from '../../rpc/node/frame-link.ts';
 import { FRAME_BYTES_SOFT } from '../../rpc/outbox.ts';
 
-/** What the stream is called at a gateway's port. */
+/** The name of the Pipe's streams at a gateway's port. */
 export const PIPE_SERVICE = 'pipe';
 /** 1: a stream of gRPC. 2: frames over a socket. 3: declared messages, whose readers skip unknown fields. */
 export const PIPE_PROTOCOL_VERSION = '3';
 /** The field of a client's hello that names the cluster it expects (PL2). */
 export const PIPE_CLUSTER = 'cluster';
-/** How either end names itself. */
+/** The hello of either end. */
 export const PIPE_HELLO: Hello = { [SERVICE]: PIPE_SERVICE, protocol: PIPE_PROTOCOL_VERSION };
-/** A gateway takes frames of this size, at least; it ends a stream that brings a larger one. */
+/** A gateway accepts at least frames of this size; it ends a stream that brings a larger one. */
 export const PIPE_FRAME_BYTES_MAX = 4 << 20;
-/** Room in a frame for what is around keys and values. */
+/** Room in a frame for everything beside keys and values. */
 const FRAME_OVERHEAD_BYTES = 1 << 20;
-/** The largest request that fits into a frame at any gateway, whatever came into the frame before it. */
+/** The largest request that fits into a frame at any gateway, whatever was put into the frame before it. */
 export const PIPE_REQUEST_BYTES_MAX = PIPE_FRAME_BYTES_MAX - FRAME_BYTES_SOFT - FRAME_OVERHEAD_BYTES;
 
-/** A gateway that is silent for so long is probed … */
+/** A gateway that is silent for this long is probed … */
 const PROBE_MS = 5_000;
-/** … and given up when it does not answer in this time. Who awaits something finds out sooner (rpc/silence.ts). */
+/** … and given up if it does not answer in this time. Callers with open requests find out sooner (rpc/silence.ts). */
 const PROBE_TIMEOUT_MS = 3_000;
 
-/** The frames that a gateway takes whose requests hold at most this: many small requests, or a large one after them. */
+/**
+ * The frame size that a gateway must accept for requests of at most this size: many small requests, or a large one
+ * after them.
+ */
 export function pipeFrameBytesMax(requestBytesMax: number): number {
   return Math.max(PIPE_FRAME_BYTES_MAX, FRAME_BYTES_SOFT + requestBytesMax + FRAME_OVERHEAD_BYTES);
 }
 
 export interface PipeDialOptions {
   readonly clock: Clock;
-  /** Plain text without it. */
+  /** Plain text if absent. */
   readonly tls?: ConnectionOptions | undefined;
-  /** The gateway has to belong to this cluster (PL2); any will do without it. */
+  /** The gateway must belong to this cluster (PL2); absent: any gateway. */
   readonly cluster?: string | undefined;
 }
 
@@ -53,7 +57,7 @@ export function dialPipe(address: string, { clock, tls, cluster }: PipeDialOptio
   );
 }
 
-/** PL1. What is to be said of the other end's hello, if anything. */
+/** PL1. Returns the refusal of the other end's hello, if any. */
 export function pipeRefusal({ protocol = '' }: Hello): ServiceError | undefined {
   if (protocol === PIPE_PROTOCOL_VERSION) return undefined;
   return new ServiceError(
@@ -63,7 +67,8 @@ export function pipeRefusal({ protocol = '' }: Hello): ServiceError | undefined 
 }
 
 /**
- * PL2. What a gateway of the cluster `own` says of a client's hello: to the client, nobody whom it looks for is there.
+ * PL2. The refusal of a gateway of the cluster `own` for a client's hello: the client treats it as a gateway that is
+ *      not there.
  */
 export function clusterRefusal({ [PIPE_CLUSTER]: wanted }: Hello, own: string): ServiceError | undefined {
   if (wanted === undefined || wanted === own) return undefined;

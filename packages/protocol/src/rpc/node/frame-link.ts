@@ -7,11 +7,11 @@ export interface DialledLink {
   /** `host:port` */
   readonly address: string;
   readonly hello: Hello;
-  /** Looks at how the other end names itself: the link opens only when it returns nothing. */
+  /** Checks the other end's hello: the link opens only if it returns nothing. */
   readonly check: (hello: Hello) => ServiceError | undefined;
 }
 
-/** The dialling end. Nothing but the hello is sent before the other side's is checked. */
+/** The dialling end. Only the hello is sent before the other side's hello is checked. */
 export function dialLink({ address, hello, check }: DialledLink, options: DialOptions): FrameLink {
   let receiver: FrameReceiver | undefined;
   const stream = dialFrames(address, hello, options, {
@@ -35,7 +35,7 @@ export function dialLink({ address, hello, check }: DialledLink, options: DialOp
   };
 }
 
-/** The accepting end; the hellos have been exchanged before. */
+/** The accepting end; the hellos have already been exchanged. */
 export function acceptedLink(stream: FrameStream): FrameLink {
   return {
     start(receiver) {

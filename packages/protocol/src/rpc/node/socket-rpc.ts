@@ -34,42 +34,42 @@ import { acceptedLink, dialLink } from './frame-link.ts';
  */
 export const RPC_PROTOCOL_VERSION = '5';
 
-/** What joiners ask for is a few words. */
+/** Requests of joining nodes are small. */
 const JOINER_FRAME_BYTES_MAX = 64 * 1024;
 
-/** What the streams of calls are called at a node's port. */
+/** The name of call streams at a node's port. */
 export const RPC_SERVICE = 'rpc';
 
-/** A node as it presents itself to the nodes that it calls. Empty cluster and node 0: it has not joined yet. */
+/** The identity that a node presents to the nodes that it calls. Empty cluster and node 0: it has not joined yet. */
 export interface LinkIdentity {
   readonly clusterId: string;
   readonly nodeId: number;
   readonly incarnation: string;
 }
 
-/** A node as it answers its callers. */
+/** The identity that a node presents to its callers. */
 export interface LinkAnswer {
   readonly nodeId: number;
-  /** This node was looked for, at its address; otherwise an address was called, whoever answers there. */
+  /** The caller wanted this node, at its address; otherwise it called an address, whatever node answers there. */
   readonly wanted: boolean;
   /** `incarnationDigest` of its incarnation. */
   readonly digest: string;
 }
 
-/** One-way: it tells one incarnation from another and reveals neither. */
+/** A one-way function: it distinguishes incarnations and reveals none. */
 export function incarnationDigest(incarnation: string): string {
   return createHash('sha256').update(incarnation).digest('hex');
 }
 
 export interface RpcServiceOptions {
-  /** Asked at each connection, as a node learns its cluster and id when it joins. */
+  /** Called for each connection, because a node learns its cluster and id when it joins. */
   readonly identity: () => LinkIdentity;
   readonly registry: RpcDispatcher;
   readonly clock: Clock;
   readonly limits?: ServerLimits;
   /**
-   * Who a caller of this cluster with an id above 0 is; NODE_CONFLICT for a node known under another incarnation. Asked
-   * at each frame of a caller.
+   * Returns the identity of a caller of this cluster with an id above 0; NODE_CONFLICT for a node known with another
+   * incarnation. Called for each frame of a caller.
    */
   readonly identify: (peer: LinkIdentity) => Caller | ServiceError;
   readonly logger?: Logger;
@@ -127,7 +127,7 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
   };
 }
 
-/** Begins a link to a peer in the name of `local` (G1). `verify` is the node's own knowledge of its peers. */
+/** Begins a link to a peer with the identity `local` (G1). `verify` uses the node's own knowledge of its peers. */
 export function dialRpc(
   target: { readonly address: string; readonly nodeId: number },
   local: LinkIdentity,
@@ -155,7 +155,7 @@ function rpcHello(cluster: string, nodeId: number, rest: Hello): Hello {
   return { [SERVICE]: RPC_SERVICE, protocol: RPC_PROTOCOL_VERSION, cluster, node: String(nodeId), ...rest };
 }
 
-/** Whoever names no cluster has no id in it either (G2). */
+/** A caller without a cluster has no id in it either (G2). */
 function readIdentity({ cluster = '', node, incarnation = '' }: Hello): LinkIdentity {
   const nodeId = cluster === '' ? 0 : Number(node);
   return { clusterId: cluster, nodeId: Number.isSafeInteger(nodeId) && nodeId > 0 ? nodeId : 0, incarnation };
@@ -175,7 +175,7 @@ function checkAnswer(
   const refusal = protocolRefusal(hello) ?? clusterRefusal(peer.clusterId, local);
   if (refusal !== undefined) return refusal;
   if (target.nodeId === 0 || peer.nodeId === target.nodeId) return undefined;
-  // The node that is looked for is not there. Nobody has refused this one, which is what NODE_CONFLICT would say.
+  // The wanted node is not there. No node has refused this one, which NODE_CONFLICT would mean.
   return new ServiceError(
     'UNAVAILABLE',
     `${target.address} was to be node ${target.nodeId} but is node ${peer.nodeId}`,
@@ -183,8 +183,8 @@ function checkAnswer(
 }
 
 /**
- * G1. A node without a cluster knows no node of one, and does not learn of one by an address that may be another
- * cluster's. As above, an answering node that is not the one looked for has refused nobody.
+ * G1. A node without a cluster knows no other node, and does not learn of one from an address that may belong to
+ *     another cluster. As above, if another node than the wanted one answers, no node has refused this one.
  */
 function checkKnown(
   hello: Hello,
@@ -205,7 +205,10 @@ function protocolRefusal({ protocol = '' }: Hello): ServiceError | undefined {
   return new ServiceError('UNIMPLEMENTED', message);
 }
 
-/** A node without a cluster may call, for what G2 allows, and may itself call anyone. The own id is not told (G3). */
+/**
+ * A node without a cluster may call what G2 allows, and may itself call any node. This node's own cluster id is not
+ * revealed (G3).
+ */
 function clusterRefusal(theirs: string, { clusterId: ours }: LinkIdentity): ServiceError | undefined {
   if (theirs === '' || ours === '' || theirs === ours) return undefined;
   return new ServiceError('WRONG_CLUSTER', `cluster '${theirs}' is not the cluster of this node`);
