@@ -74,7 +74,7 @@ export class RemoraClient implements AsyncDisposable {
   readonly #grants: GrantWatches;
   readonly #tracing: Tracing;
   readonly #tokens: GuidSeries;
-  /** Of locks that belong to the client's own session. */
+  /** For locks that belong to the client's own session. */
   readonly #deps: LockDeps;
   #attempts = 0;
   #closing: Promise<void> | undefined;

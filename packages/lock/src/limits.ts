@@ -11,7 +11,7 @@ export const LOCK_DELAY_MAX_MS = 60_000;
 export const FORCED_BY_BYTES_MAX = 128;
 export const FORCED_REASON_BYTES_MAX = 1_024;
 export const DEPTH_MAX = 1_000_000;
-/** Waiters of one lock; beyond it an acquire is refused with RESOURCE_EXHAUSTED. */
+/** Waiters of one lock; above it an acquire is refused with RESOURCE_EXHAUSTED. */
 export const WAITERS_MAX = 100_000;
 /** Owners that may share one lock; one more waits. */
 export const SHARERS_MAX = 100_000;
@@ -26,7 +26,7 @@ export const REASON_BYTES_MAX = 256;
 export const REVOKE_MAX_MS = 86_400_000;
 /** Permits of one semaphore. */
 export const PERMITS_MAX = 1_000_000;
-/** Marks of one lock; beyond it the mark that ends first is dropped (M4 of `procedures.ts`). */
+/** Marks of one lock; above it the mark that ends first is dropped (M4 of `procedures.ts`). */
 export const MARKS_MAX = 100_000;
 /** Ended marks that one command clears: more than a command can leave, so that they do not accumulate. */
 export const MARKS_CLEARED_MAX = 16;

@@ -130,13 +130,13 @@ export type LockCommand =
       readonly type: 'setData';
       readonly lock: LockId;
       readonly owner: Owner;
-      /** Of the grant that it is about; another one's data are left alone. */
+      /** The version of the grant that it is about; the data of another grant stay unchanged. */
       readonly version: number;
       readonly data: Bytes;
     }
   /**
-   * How many levels the holder has entered, for those who count them themselves: as it is no step but says how many
-   * there are, it can be repeated. At least 1, as the last level ends by a release.
+   * How many levels the holder has entered, for clients that count them themselves. It names the total and not a step,
+   * so it can be repeated. At least 1, because a release ends the last level.
    */
   | {
       readonly type: 'setDepth';

@@ -232,7 +232,7 @@ export class Kv {
 
 function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
   if (options.sort !== undefined) checkSort(options.sort);
-  // Field by field: an object put together of others costs a tenth of a read here.
+  // Field by field: combining objects costs a tenth of a read here.
   return rangeOp(keyRange(selector), {
     limit: options.limit ?? 0,
     revision: options.revision ?? 0,
@@ -290,7 +290,7 @@ function compareOf(compare: TxnCompare): Compare {
   if (target === 'value' && (typeof than === 'string' || than instanceof Uint8Array)) {
     return { ...base, target: { of: target, value: toBytes(than) } };
   }
-  // 0: of a key without one.
+  // 0: for keys without a lease.
   if (target === 'lease' && typeof than === 'bigint') {
     leaseOrNone(than, 'a lease to compare with');
     return { ...base, target: { of: target, value: than } };

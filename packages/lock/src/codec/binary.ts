@@ -1,4 +1,4 @@
-/** Numbers and short text in records and keys, without the detours of Buffer's own methods: the hot path of a lock. */
+/** Numbers and short text in records and keys, without the overhead of Buffer's own methods: the hot path of a lock. */
 import type { Bytes } from '@remora/base';
 
 const SHORT_TEXT = 64;
@@ -6,7 +6,7 @@ const SHORT_TEXT = 64;
 let lastBuffer: ArrayBufferLike = new ArrayBuffer(0);
 let lastView: DataView = new DataView(lastBuffer);
 
-/** A view of the whole memory that `bytes` lies in: add `byteOffset`. Made once for all slices of one pool. */
+/** A view of the whole memory that contains `bytes`: add `byteOffset`. Created once for all slices of one pool. */
 export function viewAround(bytes: Bytes): DataView {
   const { buffer } = bytes;
   if (buffer !== lastBuffer) {

@@ -1,7 +1,7 @@
 /**
  * The lock layer's messages as plain data for MessagePack: on the internal wire, in the log, and in the replicated
- * memory of outcomes. Commands and results, of which every acquire and release has several, are coded by hand to the
- * layout that `layout.ts` describes (C1), and write themselves; a test compares the two.
+ * memory of outcomes. Every acquire and release has several commands and results. These are hand-coded in the layout
+ * that `layout.ts` describes (C1), and write themselves; a test compares the two.
  *
  * C2. Decoded bytes are slices of the frame; the records of a lock copy what they keep.
  * C3. Every field is checked when it is decoded: `ServiceError` INVALID_ARGUMENT for anything that cannot have been
@@ -49,8 +49,8 @@ export function encodeLockCommand(command: LockCommand): unknown {
 }
 
 /**
- * Throws for a command that would not be decoded again (C3). The types see to everything but the values of numbers, so
- * of the commands that are many nothing else is looked at.
+ * Throws for a command that could not be decoded again (C3). The types ensure everything except the values of numbers,
+ * so for frequent commands only these are checked.
  */
 export function checkLockCommand(command: LockCommand): void {
   const encoded = encodeLockCommand(command);
@@ -190,7 +190,7 @@ export function decodeLockQueryResult(raw: unknown): LockQueryResult {
   return isOfKinds(raw) ? layout.queryResultOfKinds.decode(raw) : layout.queryResult.decode(raw);
 }
 
-/** What one who listens is told at once. */
+/** Encodes the news for one listener, sent together. */
 export function encodeLockNews(news: readonly LockNews[]): unknown[] {
   return layout.news.encode(news);
 }

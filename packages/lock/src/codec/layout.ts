@@ -1,12 +1,12 @@
 /**
  * The layout of the lock layer's messages: `[version, [variant, [fields…]]]`, positional, checked field by field when
- * decoded. What is here describes every message, and codes those that are rare; `codec.ts` codes the others by hand,
- * to the same layout.
+ * decoded. This file describes every message, and encodes rare ones; `codec.ts` has hand-written code for the others,
+ * with the same layout.
  *
  * C1. The layout of a version never changes: logs hold it. `lockSchema` describes it, and a test pins its hash. A
  *     new layout is a new version, decoded beside the old one for as long as a log may hold that.
- * C4. A message is in the lowest version that can say it. So who knows version 1 only understands all that it can ask
- *     for: version 2 has what is about locks that are shared, and semaphores.
+ * C4. A message has the lowest version that can express it. So a peer that only knows version 1 understands everything
+ *     that it can ask for: version 2 is for shared locks and semaphores.
  */
 import type { LockEvent, LockNews } from '../procedures/events.ts';
 import type {
@@ -47,7 +47,7 @@ import {
 export const VERSION = 1;
 export const VERSION_OF_KINDS = 2;
 
-/** Codes of a refusal travel as their position here: first those of version 1. */
+/** The code of a refusal is sent as its position here: first those of version 1. */
 export const REFUSAL_CODES = [
   'SESSION_EXPIRED',
   'LOCK_NOT_HELD',
@@ -71,7 +71,7 @@ type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
 type ForceRelease = Extract<LockCommand, { readonly type: 'forceRelease' }>;
 type AcquireV1 = Omit<Acquire, 'as' | 'keepData' | 'delayMs'>;
 type Granted = Extract<LockResult, { readonly type: 'granted' }>;
-/** What version 1 can say; the rest is version 2. */
+/** Commands that version 1 can express; the others are version 2. */
 export type CommandV1 =
   | AcquireV1
   | Extract<LockCommand, { readonly type: 'release' | 'cancel' }>

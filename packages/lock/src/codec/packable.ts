@@ -1,6 +1,6 @@
 /**
- * Commands and results of version 1 of the layout, as they write themselves: `[VERSION, [variant, [fields…]]]` without
- * a list for any of it. Whoever sends them keeps the message itself until its bytes are wanted.
+ * Commands and results of version 1 of the layout, which write themselves: `[VERSION, [variant, [fields…]]]` without
+ * creating any list. The sender keeps the message itself until its bytes are needed.
  */
 import { Packable, type Packer, unreachable } from '@remora/base';
 import type { Holder, LockId, Owner } from '../types.ts';
@@ -10,9 +10,9 @@ import { type CommandV1, REFUSAL_CODES, type ResultV1, VERSION } from './layout.
 export const COMMAND = { acquire: 0, release: 1, cancel: 2, forceRelease: 3 } as const;
 export const RESULT = { granted: 0, queued: 1, busy: 2, released: 3, canceled: 4, refused: 5 } as const;
 
-/** About what a command takes beside its texts and bytes. */
+/** The approximate size of a command beside its texts and bytes. */
 const COMMAND_BYTES = 60;
-/** About what a result takes beside its texts and bytes. */
+/** The approximate size of a result beside its texts and bytes. */
 const RESULT_BYTES = 30;
 
 export class PackableCommand extends Packable {

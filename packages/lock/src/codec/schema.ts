@@ -1,17 +1,17 @@
 /**
- * Codecs made of parts: each turns a value into plain data for msgpackr (positional arrays, no field names), checks
+ * Codecs made of parts: each converts a value into plain data for msgpackr (positional arrays, no field names), checks
  * what it decodes, and describes itself, so that a test can pin the whole wire schema by one hash.
  */
 import { ServiceError } from '@remora/base';
 import { LEASE_MAX } from '../limits.ts';
 
 export interface Codec<T> {
-  /** The layout as text: what the schema's hash is made of. */
+  /** The layout as text: the input of the schema's hash. */
   readonly schema: string;
   encode(value: T): unknown;
-  /** Throws `ServiceError` INVALID_ARGUMENT for anything that `encode` cannot have made. */
+  /** Throws `ServiceError` INVALID_ARGUMENT for anything that `encode` cannot have produced. */
   decode(raw: unknown): T;
-  /** Of a field that earlier writers of the same version had not: what it was without. */
+  /** For a field that earlier writers of the same version did not have: its value if it is absent. */
   readonly absent?: { readonly value: T };
 }
 
@@ -23,10 +23,10 @@ export const bool: Codec<boolean> = scalar('bool', (raw) => typeof raw === 'bool
 
 export const text: Codec<string> = scalar('text', (raw) => typeof raw === 'string');
 
-/** Not copied: what keeps the bytes longer than the frame they came in copies them. */
+/** Not copied: copy the bytes to keep them longer than the frame that they came in. */
 export const bytes: Codec<Uint8Array> = scalar('bytes', (raw) => raw instanceof Uint8Array);
 
-/** 63 bits. msgpackr decodes small ones as numbers where they were sent so by other languages. */
+/** 63 bits. msgpackr decodes small ones as numbers if writers in other languages encoded them so. */
 export const lease: Codec<bigint> = {
   schema: 'lease',
   encode: (value) => value,
@@ -37,14 +37,14 @@ export const lease: Codec<bigint> = {
   },
 };
 
-/** A number that may be absent, as 0; decoded, it is always there. */
+/** A number that may be absent, which means 0; always present when decoded. */
 export const optionalInt: Codec<number> = {
   schema: 'int?',
   encode: (value: number | undefined) => value ?? 0,
   decode: int.decode,
 };
 
-/** A field that was added at the end of a struct: absent in what was written before. */
+/** A field that was added at the end of a struct: absent in earlier messages. */
 export function added<T>(codec: Codec<T>, value: NoInfer<T>): Codec<T> {
   return {
     schema: `${codec.schema}+`,
@@ -54,7 +54,7 @@ export function added<T>(codec: Codec<T>, value: NoInfer<T>): Codec<T> {
   };
 }
 
-/** The same layout, with something done to what was decoded: fields that an earlier version had not. */
+/** The same layout, with a conversion of the decoded value: for fields that an earlier version did not have. */
 export function completed<Wire, T extends Wire>(codec: Codec<Wire>, complete: (decoded: Wire) => T): Codec<T> {
   return { schema: codec.schema, encode: codec.encode, decode: (raw) => complete(codec.decode(raw)) };
 }

@@ -14,7 +14,8 @@ import type { Owner } from '../types.ts';
 import { LockHolds } from './lock-holds.ts';
 
 /**
- * Rows read ahead at a hand-over: one at first, as mostly one waiter is granted the lock, then twice as many each time.
+ * Rows read ahead at a hand-over: one at first, because usually one waiter is granted the lock, then twice as many each
+ * time.
  */
 const FRONT_BATCH_MAX = 64;
 /** Rows read at a time when the whole queue is read. */
