@@ -3,8 +3,8 @@
  *
  * D1. Data covered by a `sync` that was called back survives every crash. Unsynced writes survive in part, at random:
  *     either a prefix of them with the last one torn, or any selection of their sectors.
- * D2. Creations, renames and removals survive once `syncDir` has resolved. Of later ones a prefix survives, because a
- *     journaling file system keeps their order.
+ * D2. Creations, renames and removals survive once `syncDir` has resolved. A prefix of the later ones survives, because
+ *     a journaling file system keeps their order.
  * D3. After a crash, callers from before it get no callback, because their process is dead. Open files detect this
  *     themselves; a process that may crash between other calls must use a disk from `mount`.
  * D4. Equal seeds and equal calls give equal results.

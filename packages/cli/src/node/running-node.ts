@@ -11,5 +11,5 @@ export interface RunningNode {
   stop(): Promise<void>;
 }
 
-/** Assembles a node from its roles. Aborting the signal ends a start that waits for others (a node that joins). */
+/** Assembles a node from its roles. If the signal aborts, a start that waits for others (a joining node) ends. */
 export type StartNode = (options: NodeOptions, signal: AbortSignal) => Promise<RunningNode>;

@@ -52,7 +52,7 @@ export interface AcquireRequest {
 /** How an acquire went. */
 export interface AcquireStats {
   /**
-   * The place in the queue at which it joined; 1 was next. 0: it did not join, or gave up before it was told its place.
+   * The place in the queue at which it joined; 1 was next. 0: it did not join, or gave up before it learned its place.
    */
   readonly queuePosition: number;
   /** The time from the call until the grant, or until it was given up, in ms. */

@@ -78,7 +78,7 @@ class GrantWatch {
   #call: CallHandle | undefined;
   #asking = false;
   #over = false;
-  /** The revision of the latest revocation that it was told. */
+  /** The revision of the latest revocation that it has received. */
   #known = 0;
 
   constructor(requester: Asks, grant: WatchedGrant, ports: WatchPorts) {

@@ -21,7 +21,7 @@ const SESSIONS_MAX = 10_000;
 
 export interface ClientSessionsOptions {
   readonly timeoutMs: number;
-  /** The TTL of sessions for which nobody asks for another one. */
+  /** The default TTL of sessions. */
   readonly ttlMs: number;
   /** Shown with every session of the client. */
   readonly attributes: Readonly<Record<string, string>>;

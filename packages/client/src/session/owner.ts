@@ -54,7 +54,7 @@ export class OwnerTurns {
   askedAgain = false;
   readonly #onIdle: (owner: OwnerTurns) => void;
   #busy = false;
-  /** Made by the first that has to wait: nearly always nobody does. */
+  /** Created by the first caller that has to wait: usually there is none. */
   #queue: (() => boolean)[] | undefined;
 
   /** `onIdle` is called when nothing is in flight and nothing is held. */

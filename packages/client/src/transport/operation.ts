@@ -192,7 +192,7 @@ abstract class Operation<Request, Reply> implements SentCommand {
     this.#failures++;
     this.#lastFailure = error;
     const { gateways } = this.requester;
-    // A blocking acquire is repeated now and then although nothing failed.
+    // A blocking acquire is repeated periodically although nothing failed.
     if (error.details?.mute === true) gateways.failed(channel, true);
     else if (isNoAnswer(error) && this.options.queue === undefined) gateways.doubt(channel);
     else gateways.failed(channel);

@@ -58,7 +58,7 @@ interface Named {
 const PAGE_LOCKS = 100;
 /** Locks that are remembered while the receiver is behind; with more of them, the listing starts over. */
 const MISSED_MAX = 1_000;
-/** Locks for which not all were named (LL5); for any others, nobody is named once those have left. */
+/** Locks for which not all were named (LL5); for any others, no names follow once the named ones have left. */
 const PARTIAL_MAX = MISSED_MAX;
 
 /**

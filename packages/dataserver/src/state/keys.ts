@@ -19,7 +19,7 @@ const LOCAL_SPACE = 0x00;
 export const HISTORY_SPACE = 0x04;
 /** The length of a lease's own record key; the keys of its attachments are longer. */
 export const LEASE_KEY_BYTES = 9;
-/** Of a reference to a lease of another range. */
+/** The length of the key of a reference to a lease of another range. */
 const REFERENCE_KEY_BYTES = 18;
 const EVERY_TARGET: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
 

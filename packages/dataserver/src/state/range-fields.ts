@@ -18,7 +18,7 @@ import type { Merging } from './reshape/merging.ts';
 export interface RangeShape {
   readonly rangeId: number;
   descriptor: RangeDescriptor;
-  /** Of the descriptor. */
+  /** The bounds from the descriptor. */
   readonly bounds: RangeBounds;
   conf: ConfState;
   merging: Merging;

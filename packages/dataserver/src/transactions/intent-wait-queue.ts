@@ -9,7 +9,7 @@ export interface IntentWaiter {
   readonly deadlineMs: number;
   /** Absent for a read. */
   readonly command?: Command;
-  /** Of the command. */
+  /** The request id of the command. */
   readonly requestId?: string;
   /**
    * Called when nothing of the transaction is left. The waiter then asks again, and may wait for another transaction.

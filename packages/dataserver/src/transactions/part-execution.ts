@@ -119,7 +119,7 @@ export function changingBranches({ ops }: TxnPart, changes: KvChanges, prefetche
 export interface CommitMeans {
   readonly changes: KvChanges;
   readonly prefetched: Prefetched;
-  /** Of the range as it is now. */
+  /** The range's present compact revision. */
   readonly compactRevision: number;
 }
 

@@ -23,10 +23,10 @@ import { hullOf, lowerEnd, type RangeBounds } from '../state/bounds.ts';
 export interface PreparedPart extends TxnPart {
   readonly txnId: string;
   readonly part: number;
-  /** Of the client's request. */
+  /** The id of the client's request. */
   readonly requestId: string;
   readonly primaryKey: Bytes;
-  /** Of the client's request, in the time of the range. */
+  /** The deadline of the client's request, in the time of the range. */
   readonly deadlineMs: number;
   readonly expiresMs: number;
   /** The last revision of the range when it was prepared. */

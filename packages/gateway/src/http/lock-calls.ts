@@ -46,7 +46,7 @@ export interface ReleasedJson {
 }
 
 const LIST_LIMIT_DEFAULT = 100;
-/** For so many holders the remaining time is shown; each takes a query of its own. */
+/** The remaining time is shown for at most this many holders; each takes a query of its own. */
 const TERMS_MAX = 16;
 const NOT_HELD: readonly string[] = ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSION_EXPIRED'];
 

@@ -98,7 +98,7 @@ function validateCommand(command: Command, limits: RequestLimits): void {
   }
 }
 
-/** Checks that the TTL is the one that follows from the condition which the client was told. */
+/** Checks that the TTL is the one that follows from the condition of the client. */
 export function checkTerms({ ttlMs, condition }: { readonly ttlMs: number; readonly condition?: Condition }): void {
   if (condition === undefined) return;
   const wrong = conditionRefusal(condition);

@@ -1,8 +1,8 @@
 /**
  * The events of a lock, for its watchers, and how they change its state.
  *
- * E1. Applied in order to the state of a lock, its events result in its state after them, as `show` returns it. Of
- *     owners beyond those that a state names, only the number is known.
+ * E1. Applied in order to the state of a lock, its events result in its state after them, as `show` returns it. Only
+ *     the number is known of owners that a state does not name.
  * E2. Every change that `show` can return is an event, and nothing else is: an owner that repeats a request causes
  *     none.
  */

@@ -111,7 +111,7 @@ export class LockHolds extends LockRecords {
     this.changed = true;
   }
 
-  /** Changes that nobody can see are no event (E2). */
+  /** A change that no reader can see is not an event (E2). */
   #tellChange(hold: Hold): void {
     if (this.view.onEvent === undefined) return;
     const before = this.holdOf(hold.holder.owner);

@@ -52,8 +52,8 @@
  *     before it has set any data loses nothing of what earlier holders left.
  * D2. Only the owner of a hold changes its data or its depth, and names the version of the grant: a late command does
  *     not change a later grant, nor a grant that an upgrade has replaced.
- * D3. Other holds leave the kept data unchanged, and are told of them when they are granted the lock. Kept data stay,
- *     even if nobody holds the lock, until they are replaced or forgotten.
+ * D3. Other holds leave the kept data unchanged, and receive them with the grant. Kept data stay, even if nobody holds
+ *     the lock, until they are replaced or forgotten.
  *
  * F1. A forced release is put on record if `by` or `reason` is given, until the next one or until it is forgotten. The
  *     record names the newest grant that it ended.
@@ -62,14 +62,14 @@
  *
  * B1. All owners that wait to pass do so together: in the entry after which nobody holds the lock, or at once if nobody
  *     does. The next waiter in the queue is granted the lock after that. A holder that asks to pass releases the lock
- *     in the same step. So the last one to leave lets all of them go, and none of them can enter again before the
+ *     in the same step. So when the last one leaves all of them pass, and none of them can enter again before the
  *     others have left.
  * B2. An owner that enters shares the lock at once, and waits until as many owners share it as it asked for. All that
  *     wait for this number, or a lower one, are released together, in the entry that grants the last share, whatever
  *     that share was asked for. A party counts from the moment it waits until it leaves.
  * B3. A waiter whose session is dead or whose wait is over does not count: it is evicted, with its share, before
  *     anybody passes. Neither does a delayed hold (T1) count.
- * B4. That an owner has passed is remembered until it confirms that (release, cancel), acquires or enters, or until its
+ * B4. The passage of an owner is remembered until it confirms that (release, cancel), acquires or enters, or until its
  *     session ends. If it did not hear the answer and asks again, it gets the same answer, even if the lock is held
  *     again by then.
  * B5. Passing and entering are numbered, and end by cancel and release, as acquires do.

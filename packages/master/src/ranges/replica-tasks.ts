@@ -6,10 +6,10 @@ import type { MasterState } from '../metadata/master-state.ts';
  *
  * RT1. A node that holds another replica of a range than the one it should hold is still asked to create the latter.
  *      The node removes the other one first, or knows better.
- * RT2. A node is told to remove a replica only on the basis of a `confVersion` above its own (design §5 ▸), because a
- *      master that lags does not know of a replica that has just joined. The replica need not ask: ids are never
- *      assigned twice, and a removed replica has no vote (membership.ts M3). Until it is gone, its node can hold no
- *      other range that shares keys with it.
+ * RT2. The master orders a node to remove a replica only on the basis of a `confVersion` above its own (design §5 ▸),
+ *      because a master that lags does not know of a replica that has just joined. The replica need not ask: ids are
+ *      never assigned twice, and a removed replica has no vote (membership.ts M3). Until it is gone, its node can hold
+ *      no other range that shares keys with it.
  * RT3. The replica of a range that was merged away is removed whatever its version, because the range never returns.
  *      But it is removed only when it hears no leader and asks, because a split in progress may be about to give its
  *      node a replica of the range that now has its keys. And it is not removed while its node holds a replica of the

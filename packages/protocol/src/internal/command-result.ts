@@ -108,7 +108,7 @@ const RESULTS = {
   txnDecide: variant(11, { outcome: field(TxnState, 'How the transaction stands.'), results: PART_RESULTS }),
   txnResolve: variant(12, { results: PART_RESULTS }),
   txnForget: variant(13, {}),
-  /** What a range remembers under the client's request id of a transaction over several ranges. */
+  /** A range's memory of a transaction over several ranges, under the client's request id. */
   txnPart: variant(14, {
     txnId: field(TxnId, 'The attempt that committed.'),
     commit: field(TxnCommit, 'What it committed with.'),

@@ -3,7 +3,7 @@ import type { Command } from './command.ts';
 /** Who may send a command. Clients reach ranges only through a gateway, which refuses the other two (Pipe). */
 export type CommandOrigin =
   | 'client'
-  /** A gateway sends it for a request of its own making: a restore, a step of a transaction over several ranges. */
+  /** A gateway sends it for a request of its own: a restore, a step of a transaction over several ranges. */
   | 'gateway'
   /** The leader of a range proposes it in that range, or sends it to another one. */
   | 'range';

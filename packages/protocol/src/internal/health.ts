@@ -12,7 +12,7 @@
 import { field, mapped, names, struct, textOf, uint } from '../schema/kinds.ts';
 import type { Kind } from '../schema/shape.ts';
 
-/** `critical`: clients are refused or kept waiting. `warning`: clients are served. `info`: somebody wants it so. */
+/** `critical`: clients are refused or kept waiting. `warning`: clients are served. `info`: an operator intends it. */
 export type ConditionSeverity = 'critical' | 'warning' | 'info';
 
 /** `node`: it concerns the node that `nodeId` names. `cluster`: it concerns keys or the whole cluster. */
@@ -25,7 +25,7 @@ interface ConditionKind {
    * Whether the node whose own it is should get no clients. `unlessAlone`: if another node would serve better (HC3).
    */
   readonly unready?: 'always' | 'unlessAlone';
-  /** What it says without the keys that its text names (HC4). */
+  /** The text without the keys that it names (HC4). */
   readonly withoutKeys?: (rangeId: number) => string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The lock layer's messages, as parts of ours. Its commands and results are in logs and in remembered outcomes, and are
- * coded by its own layout (lock/src/layout.ts), which has versions of its own.
+ * The lock layer's messages, as parts of the protocol's. Its commands and results are in logs and in remembered
+ * outcomes, and have a layout of their own (lock/src/layout.ts) with its own versions.
  */
 import type { Bytes } from '@remora/base';
 import {

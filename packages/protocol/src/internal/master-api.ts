@@ -51,7 +51,7 @@ const Rates = struct('rates', {
   writeBytesPerS: field(ms, 'Bytes written per second.'),
 });
 
-/** What only a range's leader knows. */
+/** The part of a report that only a range's leader knows. */
 export const LeaderReport = struct('leader report', {
   keys: field(uint, 'About how many plain keys the range has.'),
   logEntries: field(uint, 'Entries in its log since the last snapshot: lag is measured by them.'),
@@ -80,7 +80,7 @@ export interface RangeReport extends Infer<typeof RangeReport> {}
 
 const ReplicaIds = list(uint);
 
-/** What a range's leader should do, by the ids of replicas. Doing it twice is doing it once. */
+/** An instruction to a range's leader, by the ids of replicas. Instructions are idempotent. */
 export const RangeInstruction = union('instruction', 'type', {
   addLearner: variant(0, {
     nodeId: field(uint, 'The node that gets the learner.'),
@@ -142,7 +142,7 @@ export const NodeHeartbeat = struct('node heartbeat', {
 });
 export interface NodeHeartbeat extends Infer<typeof NodeHeartbeat> {}
 
-/** What a node should do; repeated until its reports show it done. */
+/** A task for a node; repeated until its reports show that it is done. */
 export const NodeTask = union('node task', 'type', {
   createReplica: variant(0, {
     descriptor: field(RangeDescriptor, 'The range.'),

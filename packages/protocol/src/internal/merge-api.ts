@@ -78,7 +78,7 @@ export const DecideMergeRequest = struct('question for the decision on a merge',
 });
 export interface DecideMergeRequest extends Infer<typeof DecideMergeRequest> {}
 
-/** The final decision on a round: its source is a part of the target now, or goes on by itself. */
+/** The final decision on a round: its source is a part of the target now, or continues as a range of its own. */
 export const MergeVerdict = words('verdict on a merge', ['merged', 'refused']);
 export type MergeVerdict = Infer<typeof MergeVerdict>;
 

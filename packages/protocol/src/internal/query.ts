@@ -65,8 +65,8 @@ export const Query = union('query', 'type', {
     ),
   }),
   /**
-   * Waits for the end of a grant: answered at once when `version` is not the current one, otherwise when the lock was
-   * taken from its holder or handed on. A release by its holder for nobody else need not be answered.
+   * Waits for the end of a grant: answered at once if `version` is not the current one, otherwise when the lock was
+   * taken from its holder or handed on. If its holder releases it and no owner waits, an answer is optional.
    */
   grantEnd: variant(40, {
     lock: flat(LockIdKind, 'The lock.'),
@@ -83,8 +83,9 @@ export const Query = union('query', 'type', {
    */
   closedRevision: variant(41, { revision: field(uint, 'The revision; 0: tells what is closed now.') }),
   /**
-   * The first plain keys of `[key, end)`, in order, until their pairs have so many bytes. It costs what it returns,
-   * however large the span is. The answer's revision tells the newest, and what lies behind can be read at it, too.
+   * Returns the first plain keys of `[key, end)`, in order, until their pairs have this many bytes. It costs what it
+   * returns, however large the span is. The answer carries the newest revision, and the rest can be read at that one,
+   * too.
    */
   scan: variant(42, {
     key: field(bytes, 'The first key.'),
@@ -173,7 +174,7 @@ export const QUERY_RESULTS = {
   }),
   txnStatus: variant(43, { outcome: field(TxnState, 'How the transaction stands.') }),
   leaseKeys: variant(50, { keys: field(list(bytes), 'The keys.') }),
-  /** The grant is the current one, and its holder is asked to let go; another answer to `grantEnd`. */
+  /** The grant is the current one, and its holder is asked to release it; another answer to `grantEnd`. */
   grantAsked: variant(51, { revocation: field(RevocationKind, 'The request.') }),
   ...SESSION_RESULTS,
 };

@@ -100,7 +100,7 @@ export const RangeReply = struct('range reply', {
 });
 export interface RangeReply extends Infer<typeof RangeReply> {}
 
-/** What a watch reports. */
+/** The selection of events that a watch reports. */
 export const WATCH_FLAGS = spread(
   flags(['noPut', 'noDelete', 'prevKv']),
   'Leaves out puts; leaves out deletes; adds the pairs before the changes.',

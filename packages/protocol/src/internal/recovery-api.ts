@@ -10,7 +10,7 @@ import { Epoch, RangeDescriptor } from './descriptor.ts';
 /** The group of the masters, among groups of ranges. */
 export const MASTERS = 1;
 
-/** What a node holds of one group: of a range, or of the masters. */
+/** A node's replica of one group: of a range, or of the masters. */
 export const HeldGroup = struct('group that a node holds', {
   groupId: field(uint, 'The id of the range, or 1: the masters.'),
   replicaId: field(uint, 'The replica of the node.'),

@@ -50,7 +50,7 @@ export const PartOp = struct('operation of a part', {
 });
 export interface PartOp extends Infer<typeof PartOp> {}
 
-/** What one range has to do with a transaction, in the order of the operations' numbers. */
+/** The comparisons and operations of a transaction in one range, in the order of the operations' numbers. */
 export const TXN_PART = {
   compares: field(list(Compare), 'The comparisons, or pieces of them, whose keys the range has.'),
   ops: field(list(PartOp), 'The operations, or pieces of them, whose keys the range has.'),
@@ -91,7 +91,7 @@ const COMMIT = {
 };
 const ABORT = variant(1, {});
 
-/** What a transaction commits with. */
+/** The parameters of a commit. */
 export const TxnCommit = union('commit', 'type', { commit: variant(0, COMMIT) });
 export type TxnCommit = Infer<typeof TxnCommit>;
 

@@ -1,5 +1,5 @@
 /**
- * Who may call what over a link.
+ * Which callers may use which methods over a link.
  *
  * A1. Only calls inside this process are `local`. The local channel makes that caller; no byte from outside can.
  * A2. A link's caller is a `node` only if its id is above 0, the masters have named it, and it presented the
@@ -18,7 +18,7 @@ export type Caller =
   /** At the client port. */
   | { readonly kind: 'client' };
 
-/** Who may call a method from outside. `joiners` includes nodes. */
+/** The callers of a method outside this process. `joiners` includes nodes. */
 export type Callers = 'clients' | 'nodes' | 'joiners';
 
 export const LOCAL_CALLER: Caller = { kind: 'local' };

@@ -10,7 +10,7 @@ import type { Caller, Callers } from './access.ts';
 export interface Method<Request, Reply> {
   /** Dotted, unique: `range.execute`. */
   readonly name: string;
-  /** Who may call it from outside of this process (access.ts). */
+  /** The callers outside of this process that may call it (access.ts). */
   readonly callers: Callers;
   readonly encodeRequest: (request: Request) => unknown;
   /** Checks and types a received value; throws for anything else. */

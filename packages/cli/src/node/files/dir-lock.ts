@@ -1,6 +1,6 @@
-// D1. At most one process holds the lock of a directory. The lock is the operating system's own (LevelDB locks its
-//     LOCK file with fcntl): it ends with its process, however that ends, and knows nothing of process ids.
-// D2. `owner.json` beside it names the owner for error messages. Nothing is decided by it.
+// D1. At most one process holds the lock of a directory. The lock is the operating system's own (LevelDB locks its LOCK
+//     file with fcntl): it ends with its process, however that ends, and does not depend on process ids.
+// D2. `owner.json` beside it names the owner for error messages, and for nothing else.
 import { join, resolve } from 'node:path';
 import { Level } from 'level';
 import { CommandError } from '../../exit-codes.ts';
@@ -12,8 +12,8 @@ export interface DirLock {
 }
 
 /**
- * Takes a directory for this process, creating it when it does not exist.
- * @throws {CommandError} `dataDir` when another process has it; the message names that process.
+ * Locks a directory for this process, and creates it if it does not exist.
+ * @throws {CommandError} `dataDir` if another process has the lock; the message names that process.
  */
 export async function lockDirectory(dir: string): Promise<DirLock> {
   const lockDir = join(dir, 'lock');

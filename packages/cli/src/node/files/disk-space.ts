@@ -3,8 +3,8 @@ import type { Logger } from '@remora/base';
 import type { NodeSpace } from '@remora/protocol';
 
 /**
- * How large the disk of a directory is and what is free of it, as of the last time that this was called: a look at the
- * disk may take long, and nobody waits for it.
+ * Returns the size and the free space of the disk with a directory, as of the previous call: a query of the disk may
+ * take long, and callers do not wait for it.
  */
 export function diskSpace(path: string, logger: Logger): () => NodeSpace {
   let known: NodeSpace = { capacityBytes: 0, availableBytes: 0 };

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { OWN_DIR_MODE } from '@remora/base';
 
 /**
- * Makes a directory for this user alone, and those that it lies in. Node's own way to do so tries for ever where nobody
- * can make one, as in `/proc`, and hears no signal meanwhile.
+ * Makes a directory and its missing parents, accessible to this user alone. Node's own recursive mkdir retries for ever
+ * where no directory can be created, as in `/proc`, and cannot be interrupted by signals.
  */
 export async function makeDirectory(path: string): Promise<void> {
   const attempt = (): Promise<boolean> =>

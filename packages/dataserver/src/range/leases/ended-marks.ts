@@ -3,7 +3,7 @@
  * on which there may be no further command, and must be removed when its end has passed.
  *
  * EM1. Nothing is cleared here: a command is proposed that clears some marks and changes nothing else. It needs no
- *      term: a mark whose end has passed has no effect, whoever leads when the command is applied.
+ *      term: a mark whose end has passed has no effect, whichever node leads when the command is applied.
  * EM2. The rows contain the marks. A new leader, or one whose range has other keys now, searches the rows, a bounded
  *      slice at a time; marks that are left meanwhile are reported to it.
  * EM3. It knows at most KNOWN_MAX locks. It finds any others in the rows again when it has cleared most of these.

@@ -16,11 +16,11 @@ const WAITING_MAX = 20_000;
 
 /**
  * Paces the ends of many leases that end at the same time, for example when a network fails. Each end takes up to a
- * thousand keys and locks in its entry (LC1, LC2 of lease-commands.ts). All that is proposed in one turn, or while
- * other entries are replicated, is applied in one go, and every caller waits for that on every replica.
+ * thousand keys and locks in its entry (LC1, LC2 of lease-commands.ts). Everything proposed in one turn, or while other
+ * entries are replicated, is applied together, and every caller waits for that on every replica.
  *
  * EP1. Ends go in the order in which they came, as soon as those that are proposed and not decided take less than
- *      ROWS_MAX. So at least one end is always under way, and every end is decided or refused in the end.
+ *      ROWS_MAX. So at least one end is always in progress, and every end is decided or refused eventually.
  */
 export class LeaseEndPace<End> {
   readonly #handlers: EndHandlers<End>;
@@ -47,7 +47,7 @@ export class LeaseEndPace<End> {
     this.#go();
   }
 
-  /** An end is decided, or waits for something else. Does nothing for an end that is not under way. */
+  /** An end is decided, or waits for something else. Does nothing for an end that is not in progress. */
   over(end: End): void {
     const rows = this.#underWay.get(end);
     if (rows === undefined) return;

@@ -21,7 +21,7 @@ const SWEEP_MS = 100;
  * LD1. A delay runs on this leader's monotonic clock from the moment when it applied the end of the session, or in full
  *      from when it began to lead: it is never shorter than requested, and a change of leader makes it longer.
  * LD2. Nothing ends here: the end is proposed, and names the hold. It needs no term: that the time has passed stays
- *      true whoever leads when the command is applied, and a delayed hold never changes its state again.
+ *      true whichever node leads when the command is applied, and a delayed hold never changes its state again.
  */
 export class LockDelays {
   readonly #clock: Clock;

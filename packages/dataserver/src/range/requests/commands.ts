@@ -53,7 +53,7 @@ interface CommandDeps {
  *      prepares again.
  * CM4. A command may wait in the queue first (command-queue.ts CQ1, CQ2).
  * CM5. A request may be over a limit at one attempt and within it at another. So a request of which an earlier attempt
- *      is known here, applied or under way, is not refused for a limit; nor is a prepare refused because a command
+ *      is known here, applied or in progress, is not refused for a limit; nor is a prepare refused because a command
  *      waits for what the prepare would hold. The caller of a refused request holds nothing and waits for nothing.
  */
 export class Commands {

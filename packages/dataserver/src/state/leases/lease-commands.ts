@@ -33,7 +33,7 @@ export type AnyLeaseCommand =
 /** The part of a range's state that these commands use. */
 export interface LeaseHolder extends LeaseSpans {
   readonly transactions: Pick<RangeFields['transactions'], 'leasesWithin'>;
-  /** Of the command. */
+  /** The revision of the command's changes. */
   readonly nextRevision: number;
   revision: number;
   readonly locks: Pick<LockCommands, 'release'>;

@@ -63,8 +63,8 @@ interface Place {
  *      gets its event. The client does not know that revision yet; if it is compacted by then, the watch starts behind
  *      a later one.
  * MW5. With one part, events are passed on as they come.
- * MW6. When all parts have reported progress without an event, the client is told the revision, as a single range would
- *      do. Otherwise the revision from which it resumes at another gateway may be compacted, although it has missed
+ * MW6. When all parts have reported progress without an event, the client receives the revision, as from a single
+ *      range. Otherwise the revision from which it resumes at another gateway may be compacted, although it has missed
  *      nothing.
  * MW7. A question for the progress of the watch is answered once, when every part has answered it. A part that starts
  *      again, or takes over keys of another, is asked when it has started. All parts are asked after the question came,
@@ -79,7 +79,7 @@ export class MergedWatch implements WatchControl {
   readonly #span: Span;
   /** The first revision not yet delivered; 0: the watch is from the next change on, and has not started. */
   #next: number;
-  /** The highest revision that the client was told. */
+  /** The highest revision that the client has received. */
   #reported = 0;
   #parts: readonly Part[] = [];
   #created = false;

@@ -4,7 +4,7 @@
  * M1. A simple change affects at most one voter, so that the majorities before and after it overlap (dissertation
  *     §4.1). Every other change goes through a joint configuration, which needs majorities of both sides (§4.3).
  * M2. The only change allowed in a joint configuration is to leave it.
- * M3. Every configuration has an incoming voter, and no replica has two roles. A voter of the outgoing side that is to
+ * M3. Every configuration has an incoming voter, and no replica has two roles. A voter of the outgoing side that will
  *     become a learner waits in `learnersNext` until the joint configuration is left.
  * M4. The next configuration depends only on the current configuration and the change: every replica computes the same
  *     one.
