@@ -591,7 +591,7 @@ describe('a master', () => {
 
   const edits: readonly { name: string; edit: (stream: Buffer) => Buffer; says: string }[] = [
     { name: 'is cut', edit: (stream) => stream.subarray(0, -1), says: 'truncated' },
-    { name: 'goes on behind its end', edit: (stream) => Buffer.concat([stream, Buffer.of(0)]), says: 'after its end' },
+    { name: 'has data after its end', edit: (stream) => Buffer.concat([stream, Buffer.of(0)]), says: 'after its end' },
     { name: 'is empty', edit: () => Buffer.alloc(0), says: 'ends too early' },
     {
       name: 'is another thing',

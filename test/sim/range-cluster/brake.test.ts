@@ -90,7 +90,7 @@ test('do not wait for a split that is refused', async () => {
   expect([writers.refused, writers.failed, bed.ranges.splits]).toEqual([[], [], 0]);
   expect(largest(bed)).toBeGreaterThan(2 * SIZES.maxBytes);
   const [remark] = leading(bed).map(({ splitReasons }) => splitReasons.remark);
-  expect(remark).toBe('it is to be split, which was refused: splits are paused');
+  expect(remark).toBe('it should be split, but the split was refused: splits are paused');
 });
 
 test('do not wait where one key has all of it', async () => {

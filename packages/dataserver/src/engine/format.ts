@@ -53,7 +53,7 @@ export async function raiseFormat(store: PersistentStore, place: string, logger:
   if (reached === undefined && text !== WITHOUT_MARKS && !WITHOUT_CHECKSUMS.includes(text)) throw refusal(text, place);
   await checkNoMarks(store, place, 'the batch that raised its format');
   if (reached !== undefined) {
-    logger.info({ to: ENGINE_FORMAT_VERSION }, 'goes on with raising the format of the engine');
+    logger.info({ to: ENGINE_FORMAT_VERSION }, 'continues raising the format of the engine');
     return sealRows(store, Buffer.concat([reached, FIRST_KEY])); // F3: the smallest key after `reached`
   }
   logger.info({ from: text.trim(), to: ENGINE_FORMAT_VERSION }, 'raising the format of the engine');

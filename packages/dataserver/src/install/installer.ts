@@ -151,7 +151,7 @@ export class Installer {
     if (!(await this.#files.has(file))) {
       throw new StoreDamagedError(`range ${rangeId}`, `snapshots/${file} was installed there, and that is lost`); // I4
     }
-    this.#deps.logger.info({ range: rangeId, index: applied.index }, 'goes on with installing a snapshot');
+    this.#deps.logger.info({ range: rangeId, index: applied.index }, 'continues installing a snapshot');
     const nobody = (): void => {};
     await this.#replace(marker, { withMarker: NO_ENDINGS, replaced: nobody, progress: nobody });
   }

@@ -108,7 +108,7 @@ describe('a snapshot stream', () => {
     },
     { name: 'repeats a key', bytes: () => encode([rowsOf([1]), rowsOf([1])].flat()), says: 'out of order' },
     { name: 'goes back', bytes: () => encode([...rowsOf([1, 1]).slice(0, 2).reverse(), stateRow()]), says: 'order' },
-    { name: 'is not one', bytes: () => Buffer.alloc(1_000, 'x'), says: 'no snapshot' },
+    { name: 'is not one', bytes: () => Buffer.alloc(1_000, 'x'), says: 'not a snapshot' },
     { name: 'has a newer format', bytes: () => Buffer.from('remsnap\x04', 'latin1'), says: 'format 4' },
     { name: 'ends at once', bytes: () => Buffer.alloc(0), says: 'ends too early' },
     {
@@ -117,9 +117,9 @@ describe('a snapshot stream', () => {
       says: 'at most',
     },
     {
-      name: 'goes on behind its end',
+      name: 'has data after its end',
       bytes: async () => Buffer.concat([await encode(rowsOf([1])), Buffer.from('x')]),
-      says: 'behind its end',
+      says: 'after its end',
     },
   ])('that $name is refused', async ({ bytes, says }) => {
     const stream = await bytes();

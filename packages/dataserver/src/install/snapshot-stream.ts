@@ -176,7 +176,7 @@ export class SnapshotParser {
 
   /** Decodes what is at the beginning of `bytes`, if it is complete; otherwise records how many bytes are needed. */
   #take(bytes: Buffer): { readonly bytes: number; readonly rows: readonly Row[] } | undefined {
-    if (this.#stage === 'ended' && bytes.length > 0) throw broken('goes on behind its end');
+    if (this.#stage === 'ended' && bytes.length > 0) throw broken('has data after its end');
     this.#needed = this.#stage === 'magic' ? MAGIC.length : FRAME_HEADER_BYTES;
     if (bytes.length < this.#needed) return undefined;
     if (this.#stage === 'magic') {
@@ -231,7 +231,7 @@ export class SnapshotParser {
     const rows: Row[] = [];
     for (let i = 1; i < parts.length; i += 2) {
       const [key, value] = [parts[i], parts[i + 1]];
-      if (!(key instanceof Uint8Array && value instanceof Uint8Array)) throw broken('has a row that is none');
+      if (!(key instanceof Uint8Array && value instanceof Uint8Array)) throw broken('has a malformed row');
       this.#bytes += key.length + value.length;
       rows.push({ key, value });
     }
@@ -243,7 +243,7 @@ export class SnapshotParser {
   /** Ends the stream: everything was pushed. */
   finish(): SnapshotTotals {
     if (this.#stage !== 'ended') throw broken('ends too early');
-    if (this.#heldBytes > 0) throw broken('goes on behind its end');
+    if (this.#heldBytes > 0) throw broken('has data after its end');
     return { rows: this.#rows, bytes: this.#bytes };
   }
 }
@@ -307,7 +307,8 @@ function spanOf(header: readonly unknown[]): Span {
 
 function formatOf(bytes: Buffer): number {
   const version = bytes[MAGIC.length - 1] ?? 0;
-  if (MAGIC.compare(bytes, 0, MAGIC.length - 1, 0, MAGIC.length - 1) !== 0) throw broken('is no snapshot of a range');
+  if (MAGIC.compare(bytes, 0, MAGIC.length - 1, 0, MAGIC.length - 1) !== 0)
+    throw broken('is not a snapshot of a range');
   if (version !== FORMAT_WHOLE && version !== FORMAT_BOUNDED) {
     throw broken(`has format ${version}; this version reads ${FORMAT_WHOLE} and ${FORMAT_BOUNDED}`);
   }

@@ -114,7 +114,7 @@ export class ReplicaRemover {
   /** RM2. */
   #clear(rangeId: number, replicaId: number): Promise<void> {
     const span = this.#removing.get(rangeId)?.();
-    assert(span !== undefined, 'what is being cleared away is known by its bounds');
+    assert(span !== undefined, 'the bounds of a removal in progress are known');
     return this.#deps.engine.rebuild({
       spans: rangeSpans(rangeId, span),
       marker: { key: removalKey(rangeId), value: MARKER.encode({ replicaId }) },
@@ -135,6 +135,6 @@ async function* nothing(): AsyncGenerator<readonly Row[]> {}
 
 function failure(rangeId: number, replicaId: number, cause: unknown): InvariantError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  const message = `cannot clear what replica ${replicaId} of range ${rangeId} left: ${reason}. The next start goes on with it`;
+  const message = `cannot delete the rows of replica ${replicaId} of range ${rangeId}: ${reason}. The next start continues`;
   return new InvariantError(message, { cause });
 }

@@ -67,11 +67,11 @@ export class SplitReasons {
     const own = this.#size.remark;
     if (own !== undefined) return own;
     if (this.#refused !== undefined && wish !== undefined)
-      return `it is to be split, which was refused: ${this.#refused}`;
+      return `it should be split, but the split was refused: ${this.#refused}`;
     if (this.pressure <= 0) return '';
     const max = mib(this.#policy()?.sizes.maxBytes ?? 0);
     const how = this.pressure >= 1 ? 'refused for now' : 'slowed';
-    return `writes are ${how}: it has about ${mib(this.#size.estimate)} of at most ${max}, and is to be split first`;
+    return `writes are ${how}: it has about ${mib(this.#size.estimate)} of at most ${max}, and must be split first`;
   }
 
   /** Called about every second, on the leader. */

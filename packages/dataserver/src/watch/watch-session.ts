@@ -141,5 +141,7 @@ export class WatchSession {
 
 /** The caller retries. */
 function notClosed(cause: ServiceError): ServiceError {
-  return new ServiceError('UNAVAILABLE', `what was given out is not closed: ${cause.message}`, { cause });
+  return new ServiceError('UNAVAILABLE', `revisions that were allocated earlier are not closed yet: ${cause.message}`, {
+    cause,
+  });
 }

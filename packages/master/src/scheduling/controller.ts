@@ -264,7 +264,7 @@ export class Controller {
       return nowMs - operator.createdAtMs > START_TIMEOUT_MS ? 'the range has not reported' : undefined;
     }
     const step = operator.current;
-    assert(step !== undefined, 'an operator under way has a step');
+    assert(step !== undefined, 'a running operator has a step');
     const range = this.#deps.model.range(operator.rangeId);
     const timeoutMs = stepTimeoutMs(step, range, this.#deps.settings());
     if (nowMs - operator.stepSinceMs <= timeoutMs) return undefined;

@@ -77,7 +77,7 @@ export const Command = union('command', 'type', {
     cut: spread(
       struct('split', {
         at: field(bytes, 'The first routing key of the child.'),
-        epoch: field(Epoch, 'The epoch of the range that the ids were given out for.'),
+        epoch: field(Epoch, 'The epoch of the range for which the ids were allocated.'),
         childId: field(uint, 'The id of the new range.'),
         replicas: field(list(ChildReplica), 'A replica of the child for each of the range, on the same nodes.'),
         keys: field(uint, 'About how many plain keys leave, as measured beforehand.'),

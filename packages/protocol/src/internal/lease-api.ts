@@ -23,7 +23,10 @@ export const LEASE_COMMANDS = {
   }),
   leaseRefer: variant(21, {
     ...LEASE,
-    span: field(SpanKind, 'In that range, once the home knows: what is here may belong to the lease from now on.'),
+    span: field(
+      SpanKind,
+      'In that range, once the home knows it: keys and locks here may belong to the lease from now on.',
+    ),
   }),
   leaseEnd: variant(22, {
     ...LEASE,

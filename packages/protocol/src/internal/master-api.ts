@@ -118,7 +118,7 @@ export const OrderResult = struct('order result', {
     words('outcome of an order', ['done', 'underWay', 'refused']),
     '`underWay`: begun, or should be repeated. `refused`: not possible, or not by this node; nothing was changed.',
   ),
-  reason: field(text, 'Of a refusal or of what it waits for, for people.'),
+  reason: field(text, 'The reason of a refusal or of a wait, for people.'),
 });
 export interface OrderResult extends Infer<typeof OrderResult> {}
 
@@ -150,8 +150,8 @@ export const NodeTask = union('node task', 'type', {
   }),
   removeReplica: variant(1, {
     rangeId: field(uint, 'The range.'),
-    replicaId: field(uint, 'The replica that is no member of it any more.'),
-    confVersion: field(uint, 'The version of the membership that says so.'),
+    replicaId: field(uint, 'The replica that is no longer a member.'),
+    confVersion: field(uint, 'The version of the membership in which it is missing.'),
   }),
   order: variant(2, { order: field(RangeOrder, 'An order for the leader of a range.') }),
   becomeMaster: variant(3, {}),

@@ -72,16 +72,16 @@ export const Query = union('query', 'type', {
     lock: flat(LockIdKind, 'The lock.'),
     version: field(uint, 'The version of the grant.'),
     session: flat(SessionRefKind, "The holder's session."),
-    known: added(
-      maybe(uint, 'Also answered when somebody asks the holder to let go, unless by this request; 0: by any.'),
-      { since: '0.1.0', absent: undefined },
-    ),
+    known: added(maybe(uint, 'Also answered when the holder is asked to release, except by this request; 0: by any.'), {
+      since: '0.1.0',
+      absent: undefined,
+    }),
   }),
   /**
    * Waits until the range has closed a revision that was drawn from the masters: it writes nothing at or below it any
    * more, and can be read at it.
    */
-  closedRevision: variant(41, { revision: field(uint, 'The revision; 0: tells what is closed now.') }),
+  closedRevision: variant(41, { revision: field(uint, 'The revision; 0: returns the closed one.') }),
   /**
    * Returns the first plain keys of `[key, end)`, in order, until their pairs have this many bytes. It costs what it
    * returns, however large the span is. The answer carries the newest revision, and the rest can be read at that one,
@@ -91,7 +91,7 @@ export const Query = union('query', 'type', {
     key: field(bytes, 'The first key.'),
     end: field(bytes, 'The key behind the last; empty: to the last.'),
     revision: field(uint, 'Read at this revision; 0: the newest.'),
-    bytes: field(uint, 'Stop when the pairs have so many bytes.'),
+    bytes: field(uint, 'Stop when the pairs have this many bytes.'),
   }),
   /** How a transaction over several ranges stands, as its record says; changes nothing, unlike a push. */
   txnStatus: variant(43, {
@@ -160,7 +160,7 @@ export const QUERY_RESULTS = {
   leases: variant(36, { ids: field(list(int64), 'The ids of the leases.') }),
   status: variant(38, { status: field(RangeStatus, 'How the replica stands.') }),
   lockAwait: variant(39, { result: field(LockResultKind, 'The result of the acquire.') }),
-  grantEnd: variant(40, { sessionAlive: field(bool, 'It was taken from a holder whose session goes on.') }),
+  grantEnd: variant(40, { sessionAlive: field(bool, 'It was taken from a holder whose session continues.') }),
   closedRevision: variant(41, {
     closed: field(uint, 'The revision up to which the range is closed.'),
     floor: field(
@@ -170,7 +170,7 @@ export const QUERY_RESULTS = {
   }),
   scan: variant(42, {
     kvs: field(list(KeyValue), 'The pairs; there may be none although there is a `next`.'),
-    next: field(optional(bytes), 'The key to go on from; absent: the span is read whole.'),
+    next: field(optional(bytes), 'The key to continue from; absent: the whole span was read.'),
   }),
   txnStatus: variant(43, { outcome: field(TxnState, 'How the transaction stands.') }),
   leaseKeys: variant(50, { keys: field(list(bytes), 'The keys.') }),

@@ -55,7 +55,7 @@ export const RangeRequest = struct('range request', {
         query: field(sealed(Query), 'The query. Unknown fields are refused.'),
         notBefore: field(
           uint,
-          'A revision that was given out before the gateway sent the query, or 0. The answer shows every change up to it, and its revision is at least as high. Only gateways set it.',
+          'A revision that was allocated before the gateway sent the query, or 0. The answer shows every change up to it, and its revision is at least as high. Only gateways set it.',
         ),
       }),
     }),
@@ -161,7 +161,7 @@ export const LockWatchRequest = struct('lock watch', {
   rangeId: field(uint, 'The range.'),
   epoch: flat(Epoch, 'Its epoch, as the caller knows it.'),
   namespace: field(text, 'The namespace of the locks.'),
-  name: field(bytes, 'The name of one lock (`single`), or what the names of all begin with.'),
+  name: field(bytes, 'The name of one lock (`single`), or the common prefix of all names.'),
   single: field(bool, 'Whether it is about one lock.'),
   span: flat(SpanKind, 'The part of them that the range has, in routing keys.'),
 });

@@ -32,7 +32,7 @@ export interface NodeGroups extends Infer<typeof NodeGroups> {}
 /** Makes a replica the only one of its group, if it has not changed since it was seen. Answered when that has begun. */
 export const GoOnAloneRequest = struct('request to go on alone', {
   groupId: field(uint, 'The group.'),
-  replicaId: field(uint, 'The replica that goes on.'),
+  replicaId: field(uint, 'The replica that continues.'),
   lastTerm: field(uint, 'The term of its last entry when it was seen.'),
   lastIndex: field(uint, 'The index of its last entry when it was seen.'),
   epoch: field(Epoch, 'The latest epoch of the range that any surviving node knows.'),

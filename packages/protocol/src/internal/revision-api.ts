@@ -27,7 +27,7 @@ export interface RevisionDraw extends Infer<typeof RevisionDraw> {}
 export const DrawRevisionsRequest = struct('request for revisions', {
   floor: field(
     uintBetween(0, REVISION_FLOOR_MAX),
-    'The highest revision that the caller knows to be in use: everything given out from now on is above it.',
+    'The highest revision that the caller knows to be in use: every revision allocated from now on is above it.',
   ),
   draws: field(list(RevisionDraw, DRAWS_MAX), 'What each range needs.'),
 });
@@ -43,7 +43,7 @@ export interface RangeBlock extends Infer<typeof RangeBlock> {}
 export const DrawRevisionsReply = struct('revisions', {
   newest: field(
     uint,
-    'At least the floor. No revision above it was given out before this answer, and callers that ask after the answer get higher ones.',
+    'At least the floor. No revision above it was allocated before this answer, and callers that ask after the answer get higher ones.',
   ),
   blocks: field(list(RangeBlock), 'In the order of the draws.'),
 });

@@ -65,7 +65,7 @@ export type SessionQuery = Infer<typeof SessionQuery>;
 export const SESSION_RESULTS = {
   sessions: variant(56, {
     sessions: field(list(SessionInfo), 'The sessions.'),
-    next: field(int64, 'Go on behind this id; 0: there are no more.'),
+    next: field(int64, 'Continue after this id; 0: there are no more.'),
   }),
   session: variant(57, {
     session: field(optional(SessionInfo), 'The session; absent where it is not known, or not alive.'),

@@ -58,7 +58,7 @@ export const OperatorInfo = struct('operator', {
   step: field(uint, 'How many steps are done.'),
   ageMs: field(ms, 'Milliseconds since it was admitted.'),
   endedMs: field(ms, 'Milliseconds since it ended; -1: it is in progress.'),
-  outcome: field(text, 'What it waits for, or why it ended so.'),
+  outcome: field(text, 'The reason for its wait, or for its end.'),
 });
 export interface OperatorInfo extends Infer<typeof OperatorInfo> {}
 

@@ -85,7 +85,7 @@ export interface TxnHolder extends Infer<typeof TxnHolder> {}
 const COMMIT = {
   revision: field(
     uint,
-    'Of a commit that changes something: drawn from the masters after all parts were prepared, above all their floors, and used for nothing else (T4). Of any other: the newest that the masters had given out by then.',
+    'Of a commit that changes something: drawn from the masters after all parts were prepared, above all their floors, and used for nothing else (T4). Of any other: the newest that the masters had allocated by then.',
   ),
   branches: field(list(uint), 'The branches that are executed, ascending.'),
 };
@@ -137,7 +137,7 @@ export const TXN_COMMANDS = {
     primaryKey: PRIMARY_KEY,
     expiresMs: field(
       ms,
-      'In the time of this range, at most the deadline: from then on anybody may settle the part. The one of the primary counts: after it the transaction does not commit any more.',
+      'In the time of this range, at most the deadline: from then on any gateway may settle the part. The one of the primary counts: after it the transaction does not commit any more.',
     ),
     ...TXN_PART,
   }),

@@ -42,7 +42,7 @@ export interface PipeCommand {
 
 export const PipeCommand: Kind<PipeCommand> = struct('pipe command', {
   requestId: field(RequestId, 'Names the command: a retry, through whichever gateway, is applied once.'),
-  timeoutMs: field(ms, 'The gateway answers within so many milliseconds. At most 60 s.'),
+  timeoutMs: field(ms, 'The gateway answers within this many milliseconds. At most 60 s.'),
   deadlineMs: field(
     optional(ms),
     'Range time after which the command is refused; the client fixes it together with the request id, from the `rangeTimeMs` of earlier replies, and repeats it in each retry. Absent: the gateway reckons it.',
@@ -55,7 +55,7 @@ export const PipeCommand: Kind<PipeCommand> = struct('pipe command', {
 });
 
 export const PipeQuery = struct('pipe query', {
-  timeoutMs: field(ms, 'The gateway answers within so many milliseconds. At most 60 s.'),
+  timeoutMs: field(ms, 'The gateway answers within this many milliseconds. At most 60 s.'),
   query: field(sealed(Query), 'The query. Unknown fields are refused.'),
 });
 export interface PipeQuery extends Infer<typeof PipeQuery> {}
@@ -134,13 +134,13 @@ export const pipeWatch = method('watch', {
 
 export const PipeLockWatchRequest = struct('pipe lock watch', {
   namespace: field(text, 'The namespace of the locks.'),
-  name: field(bytes, 'The name of one lock (`single`), or what the names of all begin with.'),
+  name: field(bytes, 'The name of one lock (`single`), or the common prefix of all names.'),
   single: field(bool, 'Whether it is about one lock.'),
 });
 export interface PipeLockWatchRequest extends Infer<typeof PipeLockWatchRequest> {}
 
 export const pipeLockWatch = method('lock.watch', {
-  meaning: 'What happens to a lock, or to those whose names begin so.',
+  meaning: 'The events of one lock, or of all locks with a common prefix of their names.',
   callers: 'clients',
   request: PipeLockWatchRequest,
   reply: LockNewsKind,

@@ -201,7 +201,7 @@ export class LinkCaller implements RpcChannel {
       );
     }
     if (this.outstanding >= this.#limits.callsMax) {
-      return new ServiceError('RESOURCE_EXHAUSTED', `${this.#limits.callsMax} calls to this peer are under way`);
+      return new ServiceError('RESOURCE_EXHAUSTED', `${this.#limits.callsMax} calls to this peer are in progress`);
     }
     if (this.#outbox.bytes > this.#limits.queueBytesMax) {
       return new ServiceError('RESOURCE_EXHAUSTED', 'too much waits to be sent to this peer');

@@ -229,7 +229,7 @@ class LinkServer implements ServedLink {
       throw new ServiceError('INVALID_ARGUMENT', 'a call id is used twice');
     }
     if (this.outstanding >= this.#limits.callsMax) {
-      return this.#busy(`${this.#limits.callsMax} calls of this connection are under way`);
+      return this.#busy(`${this.#limits.callsMax} calls of this connection are in progress`);
     }
     if (this.#outbox.bytes > this.#limits.queueBytesMax) return this.#busy('the connection does not take its answers');
     const entry = this.#methods.get(asCount(rawNumber, 'method number'));
@@ -256,7 +256,7 @@ class LinkServer implements ServedLink {
       return;
     }
     if (!this.#hold(bytes)) {
-      this.#putError(id, this.#busy('the requests under way hold too many bytes'));
+      this.#putError(id, this.#busy('the requests in progress hold too many bytes'));
       return;
     }
     const call = new ServedCall(this.#caller, bytes);

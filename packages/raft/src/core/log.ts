@@ -292,7 +292,7 @@ export class RaftLog {
   /** The oldest open mark is durable. */
   closeMark(): void {
     const last = this.#marks.shift();
-    assert(last !== undefined, 'G: only marks under way are reported');
+    assert(last !== undefined, 'G: only open marks are reported');
     this.#stable = Math.max(this.#stable, last); // G2: already clipped
   }
 

@@ -38,7 +38,7 @@ function refusal(reason: Refusal, replica: Transferring): ServiceError {
     case 'transferring':
       return new ServiceError(
         'UNAVAILABLE',
-        `another transfer of range ${replica.rangeId} is under way; try again later`,
+        `another transfer of range ${replica.rangeId} is in progress; try again later`,
       );
     default:
       return refused(`the leader of range ${replica.rangeId} cannot hand over now (${reason})`);

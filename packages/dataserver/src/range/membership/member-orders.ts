@@ -65,7 +65,7 @@ export function carryOut(replica: OrderedReplica, { confVersion, instruction }: 
   if (known !== confVersion)
     return refused(`it is meant for version ${confVersion} of the membership, which has ${known}`); // O1
   if ('transferTo' in plan) return transfer(replica, plan.transferTo);
-  if (status.changePending) return inFlight('another change of the membership is under way'); // O5
+  if (status.changePending) return inFlight('another change of the membership is in progress'); // O5
   if ('leaveJoint' in plan) return proposed(group.proposeConf(LEAVE_JOINT));
   const change = confChange(plan.steps);
   const problem = quorumProblem(replica, status, change);
@@ -174,7 +174,7 @@ function notNow({ refused: why }: Refused): Carried {
   switch (why) {
     case 'confPending':
     case 'noOwnTermCommit':
-      return inFlight('another change of the membership is under way');
+      return inFlight('another change of the membership is in progress');
     case 'queueFull':
       return inFlight('the range has too much to replicate');
     case 'transferring':

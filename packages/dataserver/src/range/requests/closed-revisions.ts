@@ -276,14 +276,21 @@ function notGiven(revision: number, newest: number): ServiceError {
 
 /** The caller retries. */
 function notKnown(revision: number, cause: ServiceError | undefined): ServiceError {
-  return new ServiceError('UNAVAILABLE', `the master has not said whether revision ${revision} was given out`, {
-    cause,
-  });
+  return new ServiceError(
+    'UNAVAILABLE',
+    `it is not known whether the master has allocated revision ${revision}; try again later`,
+    {
+      cause,
+    },
+  );
 }
 
 /** The next change gets the last revision plus one: nothing above the last can be closed. */
 function notDrawn(revision: number): ServiceError {
-  return new ServiceError('FUTURE_REVISION', `revision ${revision} is in the future of a range that counts by itself`);
+  return new ServiceError(
+    'FUTURE_REVISION',
+    `revision ${revision} is in the future: this range counts its revisions itself`,
+  );
 }
 
 function tooMany(): ServiceError {

@@ -235,7 +235,7 @@ export function refusalError(refused: Refusal): ServiceError {
     case 'noOwnTermCommit':
       return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
     case 'confPending':
-      return new ServiceError('UNAVAILABLE', 'another change of the membership is under way');
+      return new ServiceError('UNAVAILABLE', 'another change of the membership is in progress');
     case 'confInvalid':
       return new ServiceError('INVALID_ARGUMENT', 'the membership cannot be changed so');
     case 'notVoter':

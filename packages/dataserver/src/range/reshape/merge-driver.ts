@@ -99,7 +99,7 @@ export class MergeDriver {
     const attempt = this.#attempts.get(targetId);
     if (attempt?.inFlight) {
       const same = attempt.sourceId === sourceId;
-      return same ? inFlight('the merge is under way') : refused(`range ${attempt.sourceId} is being merged with it`);
+      return same ? inFlight('the merge is in progress') : refused(`range ${attempt.sourceId} is being merged with it`);
     }
     this.#attempts.delete(targetId);
     if (attempt?.error !== undefined && attempt.sourceId === sourceId) return refused(attempt.error.message);

@@ -69,7 +69,7 @@ export class OrphanedSeals {
   #unseal(source: ServedReplica, from: MergeRound): void {
     source.merges.unseal(from, (error) => {
       if (error !== undefined) return; // asked again at the next look
-      this.#deps.logger.info({ range: source.rangeId, ...from }, 'a merge that nobody drove any more was refused');
+      this.#deps.logger.info({ range: source.rangeId, ...from }, 'refused a merge that had lost its driver');
     });
   }
 }

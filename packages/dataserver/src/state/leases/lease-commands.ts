@@ -174,7 +174,7 @@ function refer(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRe
 function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'>): CommandResult {
   const { leases, references, transactions } = range;
   const covered = coveredBy(range, span);
-  assert(covered !== undefined, 'the end of a lease is told to the range that has the beginning of the span');
+  assert(covered !== undefined, 'the end of a lease reaches the range that has the beginning of the span');
   const session = { lease: id, incarnation };
   const isHome = leases.ending(id)?.incarnation === incarnation;
   references.uncover(id, incarnation, covered);

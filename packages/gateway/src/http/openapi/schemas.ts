@@ -140,8 +140,8 @@ const terms = {
   condition: {
     ...answer({
       heartbeatMs: count("The interval of the client's heartbeats."),
-      serverMisses: count('The cluster ends the session after so many missed heartbeats.'),
-      holderMisses: count('The client stops after so many heartbeats without an answer.'),
+      serverMisses: count('The cluster ends the session after this many missed heartbeats.'),
+      holderMisses: count('The client stops after this many heartbeats without an answer.'),
     }),
     description: 'The condition that client and cluster keep to; absent if the session has only a TTL.',
   },

@@ -59,7 +59,7 @@ describe('the decoder', () => {
     { name: 'a number that is cut short', bytes: 'cb 0000' },
     { name: 'nesting without end', bytes: '91'.repeat(100_000) },
     { name: 'a map whose field has no name', bytes: '81 01 01' },
-    { name: 'text that is no UTF-8', bytes: 'a2 c0af' },
+    { name: 'text that is not UTF-8', bytes: 'a2 c0af' },
     { name: 'half of a surrogate pair', bytes: 'a3 eda080' },
     { name: 'the byte that is never used', bytes: 'c1' },
     { name: 'an undefined of extension 0', bytes: 'd4 00 00' },

@@ -158,7 +158,7 @@ function readMap(count: number, depth: number): Record<string, unknown> {
   const map: Record<string, unknown> = {};
   for (let i = 0; i < count; i++) {
     const name = read(depth + 1);
-    if (typeof name !== 'string') throw new UnpackError('the name of a field is no text');
+    if (typeof name !== 'string') throw new UnpackError('the name of a field is not text');
     const value = read(depth + 1);
     if (name === '__proto__') {
       Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
@@ -195,7 +195,7 @@ function checkUtf8(bytes: Uint8Array): void {
   try {
     strictUtf8.decode(bytes);
   } catch {
-    throw new UnpackError('text that is no UTF-8');
+    throw new UnpackError('text that is not UTF-8');
   }
 }
 

@@ -26,7 +26,7 @@ export const rangeUnseal = rareMethod('range.unseal', {
 
 export const rangeSettle = rareMethod('range.settle', {
   meaning:
-    'Answered by the node of the replica, leader or not, once the replica has applied so much; UNAVAILABLE before.',
+    'Answered by the node of the replica, leader or not, once the replica has applied its log up to there; UNAVAILABLE before.',
   callers: 'nodes',
   request: SettleRequest,
   reply: nothing,

@@ -35,7 +35,7 @@ export const rangeWatch = method('range.watch', {
 });
 
 export const rangeLockWatch = method('range.lockWatch', {
-  meaning: 'What happens to locks of one range.',
+  meaning: 'The events of the locks of one range.',
   callers: 'nodes',
   request: LockWatchRequest,
   reply: LockNewsKind,
@@ -79,7 +79,7 @@ export const masterJoin = rareMethod('master.join', {
 });
 
 export const masterHeartbeat = rareMethod('master.heartbeat', {
-  meaning: 'A node reports how it is, and hears what to do.',
+  meaning: 'A node reports its state, and receives its tasks.',
   callers: 'nodes',
   request: NodeHeartbeat,
   reply: NodeHeartbeatReply,
