@@ -27,6 +27,21 @@ export const SETTING = {
   maxHeaderListSize: 6,
 } as const;
 
+export const ERROR = {
+  noError: 0,
+  protocolError: 1,
+  internalError: 2,
+  flowControlError: 3,
+  settingsTimeout: 4,
+  streamClosed: 5,
+  frameSizeError: 6,
+  refusedStream: 7,
+  cancel: 8,
+  compressionError: 9,
+  connectError: 10,
+  enhanceYourCalm: 11,
+} as const;
+
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -52,6 +67,26 @@ export function settings(...pairs: readonly (readonly [id: number, value: number
     payload.writeUInt32BE(value, index * 6 + 2);
   });
   return frame(FRAME.settings, 0, 0, payload);
+}
+
+export const SETTINGS_ACK = frame(FRAME.settings, FLAG.ack, 0);
+
+export function windowUpdate(stream: number, increment: number): Buffer {
+  return frame(FRAME.windowUpdate, 0, stream, uint32(increment));
+}
+
+export function rstStream(stream: number, code: number): Buffer {
+  return frame(FRAME.rstStream, 0, stream, uint32(code));
+}
+
+export function ping(payload: Uint8Array = Buffer.alloc(8)): Buffer {
+  return frame(FRAME.ping, 0, 0, payload);
+}
+
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value >>> 0);
+  return bytes;
 }
 
 /** Splits a byte stream into frames; keeps what is incomplete. */
