@@ -18,6 +18,8 @@ export class RawClient {
   readonly socket: Socket;
   isClosed = false;
   readonly #parser = new FrameParser();
+  /** Header lists in the order in which they came, because all share one table of fields. */
+  readonly #lists = new Map<Frame, Readonly<Record<string, string>>>();
   readonly #decoder = new HeaderDecoder({ tableBytesMax: 4_096, listBytesMax: 1 << 20, fieldsMax: 1_000 });
   readonly #waiters = new Set<() => void>();
   readonly #forgets: boolean;
@@ -27,8 +29,7 @@ export class RawClient {
     this.#forgets = options.forgets ?? false;
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => {
-      const frames = this.#parser.push(chunk);
-      if (!this.#forgets) this.frames.push(...frames);
+      for (const each of this.#parser.push(chunk)) this.#receive(each);
       this.#wake();
     });
     socket.on('error', () => undefined);
@@ -36,6 +37,15 @@ export class RawClient {
       this.isClosed = true;
       this.#wake();
     });
+  }
+
+  #receive(received: Frame): void {
+    if (this.#forgets) return;
+    this.frames.push(received);
+    const { type, payload } = received;
+    if (type !== FRAME.headers) return;
+    const list = this.#decoder.decode(payload, 0, payload.length) ?? [];
+    this.#lists.set(received, Object.fromEntries(list.map(({ name, value }) => [name, value])));
   }
 
   static async connect(port: number, options: RawClientOptions = {}): Promise<RawClient> {
@@ -94,17 +104,14 @@ export class RawClient {
   }
 
   #answerSoFar(stream: number): RawAnswer {
-    const lists: Record<string, string>[] = [];
+    const lists: Readonly<Record<string, string>>[] = [];
     const data: Buffer[] = [];
     let reset: number | undefined;
-    for (const { type, stream: of, payload } of this.frames) {
-      if (of !== stream) continue;
-      if (type === FRAME.headers) {
-        // Servers here use no dynamic table that matters to one answer: each list is decoded by itself.
-        const list = this.#decoder.decode(payload, 0, payload.length) ?? [];
-        lists.push(Object.fromEntries(list.map(({ name, value }) => [name, value])));
-      } else if (type === FRAME.data) data.push(payload);
-      else if (type === FRAME.rstStream) reset = payload.readUInt32BE(0);
+    for (const each of this.frames) {
+      if (each.stream !== stream) continue;
+      if (each.type === FRAME.headers) lists.push(this.#lists.get(each) ?? {});
+      else if (each.type === FRAME.data) data.push(each.payload);
+      else if (each.type === FRAME.rstStream) reset = each.payload.readUInt32BE(0);
     }
     return { lists, data: Buffer.concat(data), reset };
   }
