@@ -1,7 +1,7 @@
 export type { CallConnection } from './grpc/call-connection.ts';
 export { type GrpcHeld, GrpcServer, type GrpcServerOptions } from './grpc/grpc-server.ts';
 export type { Implementation, StreamMethod, UnaryMethod } from './grpc/implementation.ts';
-export { GRPC_LIMITS, type GrpcLimits } from './grpc/limits.ts';
+export { GRPC_LIMIT_TABLE, type GrpcLimits } from './grpc/limits.ts';
 export type { Metadata, MetadataFields } from './grpc/metadata.ts';
 export type { MethodDefinition, ServiceDefinition } from './grpc/method.ts';
 export { STATUS } from './grpc/status.ts';

@@ -136,11 +136,10 @@ export class GrpcServer implements CallServer, StreamUser {
     });
   }
 
-  /** Ends everything now. */
+  /** Ends everything: calls that are not answered are cancelled, connections close when their output is sent. */
   close(): void {
     this.#isDraining = true;
-    for (const connection of [...this.#connections]) connection.destroy();
-    this.#ticking?.cancel();
+    for (const connection of [...this.#connections]) connection.close();
     this.#deadlines?.cancel();
   }
 

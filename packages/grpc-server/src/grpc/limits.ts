@@ -1,15 +1,24 @@
-import { HTTP2_LIMITS, type Http2Limits } from '../http2/limits.ts';
+import { HTTP2_LIMIT_TABLE, type LimitDeclaration } from '../http2/limits.ts';
 
 /** The limits of HTTP/2, and those of gRPC. */
-export interface GrpcLimits extends Http2Limits {
-  /** Bytes of one request message, inflated. The call gets RESOURCE_EXHAUSTED. */
-  readonly messageBytesMax: number;
-  /** Bytes a second to which messages of all connections are inflated. Further calls get RESOURCE_EXHAUSTED. */
-  readonly inflatedBytesPerSecondMax: number;
-}
+export const GRPC_LIMIT_TABLE = {
+  ...HTTP2_LIMIT_TABLE,
+  messageBytesMax: {
+    ...{ value: 4 << 20, unit: 'bytes', what: 'one request message, inflated' },
+    beyond: 'The call gets RESOURCE_EXHAUSTED.',
+  },
+  inflatedBytesPerSecondMax: {
+    ...{
+      value: 256 << 20,
+      unit: 'bytes',
+      what: 'a second to which compressed messages of all connections are inflated',
+    },
+    beyond: 'The call gets RESOURCE_EXHAUSTED.',
+  },
+} as const satisfies Readonly<Record<string, LimitDeclaration>>;
 
-export const GRPC_LIMITS: GrpcLimits = {
-  ...HTTP2_LIMITS,
-  messageBytesMax: 4 << 20,
-  inflatedBytesPerSecondMax: 256 << 20,
-};
+export type GrpcLimits = { readonly [Name in keyof typeof GRPC_LIMIT_TABLE]: number };
+
+export const GRPC_LIMITS = Object.fromEntries(
+  Object.entries(GRPC_LIMIT_TABLE).map(([name, { value }]) => [name, value]),
+) as GrpcLimits;

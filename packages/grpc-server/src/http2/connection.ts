@@ -46,6 +46,8 @@ export interface ConnectionDeps {
 /** What the socket may have not sent yet. Above it, nothing is read. */
 const SOCKET_BYTES_MAX = 256 << 10;
 const DEBUG_BYTES_MAX = 256;
+/** How long a connection that has ended may take to send its last answers. */
+const LINGER_TICKS_MAX = 5;
 /** Payloads of PING frames. The first shows by its answer that the client has seen our GOAWAY. */
 export const DRAIN_PING = Buffer.from('draining', 'latin1');
 const KEEP_ALIVE_PING = Buffer.from('is there', 'latin1');
@@ -75,6 +77,7 @@ export class Connection implements CountedConnection, StreamHost {
   /** The number of the frame that was not whole at the last tick, and how many ticks it has not been. */
   #partialFrame = -1;
   #partialTicks = 0;
+  #lingerTicks = 0;
   #outputBytes = 0;
   #isClosed = false;
 
@@ -294,6 +297,16 @@ export class Connection implements CountedConnection, StreamHost {
     this.#socket.resume();
   }
 
+  /** Gives the client some time to take the last answers. */
+  #linger(): void {
+    if (this.#socket.writableLength === 0 || ++this.#lingerTicks > LINGER_TICKS_MAX) this.destroy();
+  }
+
+  /** Ends the connection, after what was answered already. */
+  close(): void {
+    this.fail(ERROR.noError, 'the server shuts down');
+  }
+
   /** Ends the connection now. */
   destroy(): void {
     this.#stop();
@@ -315,7 +328,7 @@ export class Connection implements CountedConnection, StreamHost {
 
   /** Called once a second. */
   tick(): void {
-    if (this.isOver) return this.destroy();
+    if (this.isOver) return this.#linger();
     const action = this.keeper.tick();
     if (action === 'closeUngreeted') return this.exceeded('prefaceMs');
     if (action === 'closeSilent') return this.exceeded('keepAliveTimeoutMs');
