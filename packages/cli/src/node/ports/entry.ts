@@ -20,7 +20,7 @@ import { VERSION } from '../../version.ts';
 import { nodeMetrics } from '../node-metrics.ts';
 import type { EntryDeps, NodeEntry } from '../platform.ts';
 import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
-import type { PortMetrics } from './port-metrics.ts';
+import { grpcMetrics, type PortMetrics } from './port-metrics.ts';
 
 /** A node's external interfaces: the port for clients, and HTTP for operators. */
 export class Entry implements NodeEntry {
@@ -68,6 +68,7 @@ export class Entry implements NodeEntry {
     server.addFrames(this.#pipe);
     this.#server = server;
     this.#ports.show('client', () => server.held);
+    grpcMetrics(this.#metrics, () => server.grpc);
     try {
       await server.start(options.listenHost, options.clientPort);
     } catch (cause) {

@@ -1,5 +1,7 @@
 import { CLOSED_FOR, type PortHeld, UNREAD_CLOSED_FOR } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
+import type { ClientServer } from '@remora/gateway';
+import { GRPC_LIMIT_TABLE } from '@remora/grpc-server';
 
 /** HTTP has no account for unread output. */
 type Held = Pick<PortHeld, 'input'> & Partial<PortHeld>;
@@ -43,3 +45,24 @@ export class PortMetrics {
     this.#ports.set(port, held);
   }
 }
+
+/** What gRPC connections hold, and how often each limit of theirs was reached; read when asked for. */
+export function grpcMetrics(metrics: MetricsRegistry, heldNow: () => ClientServer['grpc']): void {
+  const gauge = (name: string, help: string, labels: readonly string[] = []) =>
+    metrics.gauge({ name: `remora_grpc_${name}`, help, labels });
+  const connections = gauge('connections', 'Open gRPC connections.');
+  const streams = gauge('streams', 'Calls and streams that are open on them.');
+  const unfinished = gauge('unfinished_bytes', 'Bytes of partly received frames and messages of gRPC.');
+  const waiting = gauge('waiting_bytes', 'Bytes of answers that wait for the windows of gRPC clients.');
+  const limits = gauge('limits_reached_total', 'How often each limit of gRPC connections was reached.', ['limit']);
+  metrics.onRender(() => {
+    const held = heldNow();
+    connections.set(held.connections);
+    streams.set(held.streams);
+    unfinished.set(held.unfinishedBytes);
+    waiting.set(held.outputBytes);
+    for (const limit of GRPC_LIMITS) limits.labels(limit).set(held.refused[limit] ?? 0);
+  });
+}
+
+const GRPC_LIMITS = Object.keys(GRPC_LIMIT_TABLE) as (keyof typeof GRPC_LIMIT_TABLE)[];

@@ -1,4 +1,5 @@
 import { describeOptions, formatDurationMs } from '@remora/base';
+import { GRPC_LIMIT_TABLE } from '@remora/grpc-server';
 import {
   BARRIER_WAITERS_MAX,
   CHECKS_MAX,
@@ -21,6 +22,7 @@ import {
   WAITERS_MAX,
 } from '@remora/lock';
 import { CHOICES_MAX } from '../../../../client/src/lock/lock-choice.ts';
+import { CLIENT_SERVER_LIMITS, grpcLimits } from '../../../../gateway/src/node/grpc/client-server.ts';
 import { nodeSchema } from '../../../src/node-options.ts';
 import { code, table } from './table.ts';
 
@@ -48,6 +50,14 @@ const LOCKS: readonly (readonly [string, string])[] = [
   ['versions in one check', count(CHECKS_MAX)],
 ];
 
+/** Limits of the gRPC server, with the values of a node. */
+const GRPC = Object.entries({ ...GRPC_LIMIT_TABLE }).map(([name, { value, unit, what, beyond }]) => {
+  const own: Readonly<Partial<Record<string, number>>> = grpcLimits(CLIENT_SERVER_LIMITS);
+  const max = own[name] ?? value;
+  const text = unit === 'ms' ? formatDurationMs(max) : unit === 'bytes' ? bytes(max) : count(max);
+  return [code(name), text, what, beyond];
+});
+
 export function limitsPage(): string {
   const options = describeOptions(nodeSchema)
     .filter(({ group }) => group === 'Limits')
@@ -65,6 +75,12 @@ ${table(['Option', 'Default', 'Meaning'], options)}
 ## Limits of locks
 
 ${table(['What', 'At most'], LOCKS)}
+
+## Limits of gRPC connections
+
+The metric \`remora_grpc_limits_reached_total\` counts by these names.
+
+${table(['Name', 'At most', 'Of what', 'Beyond it'], GRPC)}
 
 ## Limits of other interfaces
 

@@ -2,7 +2,7 @@ import { type MetricDefinition, silentMetrics } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 import { RangeMetrics } from '../../../../dataserver/src/range-metrics.ts';
 import { nodeMetrics } from '../../../src/node/node-metrics.ts';
-import { PortMetrics } from '../../../src/node/ports/port-metrics.ts';
+import { grpcMetrics, PortMetrics } from '../../../src/node/ports/port-metrics.ts';
 import { code, table } from './table.ts';
 
 interface Declared extends MetricDefinition {
@@ -26,6 +26,7 @@ function declaredMetrics(): readonly Declared[] {
   }
   nodeMetrics(metrics, {} as Parameters<typeof nodeMetrics>[1]);
   new PortMetrics(metrics);
+  grpcMetrics(metrics, () => undefined as never);
   new RangeMetrics(metrics);
   return declared;
 }

@@ -15,7 +15,7 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
   const unary = unaryOf(api);
   const { steering, recovery } = api;
   const steers = unaryOf(steering);
-  return grpcService<admin.AdminServer>(admin.AdminService, {
+  return grpcService(admin.AdminService, {
     listNodes: unary(api.listNodes),
     listRanges: unary(api.listRanges),
     listHotRanges: unary(api.listHotRanges),

@@ -1,16 +1,9 @@
-import type {
-  handleBidiStreamingCall,
-  handleServerStreamingCall,
-  handleUnaryCall,
-  ServerDuplexStream,
-  ServerUnaryCall,
-  ServerWritableStream,
-  sendUnaryData,
-} from '@grpc/grpc-js';
 import { type Logger, ServiceError, toServiceError } from '@remora/base';
+import type { CallConnection, StreamCall, StreamMethod, UnaryCall, UnaryMethod } from '@remora/grpc-server';
 import {
   callInfo,
   noteRevision,
+  type SeenRevision,
   type StreamHandler,
   type StreamService,
   type TakeBack,
@@ -18,9 +11,7 @@ import {
   type UnaryHandler,
   type WaitingHandler,
 } from '../../calls.ts';
-import { ConnectionRevisions } from './connection-revisions.ts';
-import { untilDeadline } from './deadline.ts';
-import { type StatusOf, toGrpcError } from './status.ts';
+import { grpcStatus, type StatusOf } from './status.ts';
 
 export interface CallLimits {
   /** Unary calls in flight in the whole server; further ones get RESOURCE_EXHAUSTED. A part of them may wait (C3). */
@@ -55,13 +46,12 @@ export interface RefusalListener {
 export class CallGuard {
   readonly #limits: CallLimits;
   readonly #logger: Logger;
-  /** Functions that end the open calls. */
-  readonly #unaryCalls = new Set<(error: ServiceError) => void>();
+  /** Open calls, to be ended by the server. */
+  readonly #unaryCalls = new Set<EndableCall>();
   readonly #streams = new Set<(error: ServiceError) => void>();
   /** C3. */
   readonly #waiting = new Set<(error: ServiceError) => void>();
   readonly #refusals: RefusalListener;
-  readonly #revisions = new ConnectionRevisions();
   #draining = false;
   #abandoned = false;
 
@@ -89,8 +79,8 @@ export class CallGuard {
   /** Answers the calls that are still open with UNKNOWN_OUTCOME. */
   abandon(): void {
     this.#abandoned = true;
-    for (const end of [...this.#unaryCalls])
-      end(
+    for (const call of [...this.#unaryCalls])
+      call.end(
         new ServiceError(
           'UNKNOWN_OUTCOME',
           'this node shut down before it answered; the call may have been carried out',
@@ -101,11 +91,11 @@ export class CallGuard {
   unary<Request, Response>(
     handler: UnaryHandler<Request, Response>,
     statusOf: StatusOf,
-  ): handleUnaryCall<Request, Response> {
-    return (call, callback) => {
+  ): UnaryMethod<Request, Response> {
+    return (call) => {
       const refusal = this.#refusal(this.#unaryCalls.size, this.#limits.unaryCallsMax);
-      if (refusal !== undefined) return callback(toGrpcError(refusal, statusOf));
-      this.#runUnary(handler, statusOf, call, callback);
+      if (refusal !== undefined) return fail(call, refusal, statusOf);
+      this.#runUnary(handler, statusOf, call);
     };
   }
 
@@ -113,7 +103,7 @@ export class CallGuard {
   waiting<Request, Response>(
     handler: WaitingHandler<Request, Response>,
     statusOf: StatusOf,
-  ): handleUnaryCall<Request, Response> {
+  ): UnaryMethod<Request, Response> {
     const unary = this.unary<Request, Response>((request, call, done) => {
       let [over, takeBack]: [boolean, TakeBack] = [false, () => {}];
       takeBack = handler(request, call, (error, response) => {
@@ -125,44 +115,45 @@ export class CallGuard {
       return takeBack;
     }, statusOf);
     const waitingMax = Math.ceil(this.#limits.unaryCallsMax * WAITING_SHARE);
-    return (call, callback) => {
+    return (call) => {
       const refusal = this.#refusal(this.#waiting.size, waitingMax);
-      if (refusal !== undefined) return callback(toGrpcError(refusal, statusOf));
-      unary(call, callback);
+      if (refusal !== undefined) return fail(call, refusal, statusOf);
+      unary(call);
     };
   }
 
   #runUnary<Request, Response>(
     handler: UnaryHandler<Request, Response>,
     statusOf: StatusOf,
-    call: ServerUnaryCall<Request, Response>,
-    callback: sendUnaryData<Response>,
+    call: UnaryCall<Request, Response>,
   ): void {
-    const seen = this.#revisions.of(call.getPeer());
+    const seen = seenRevision(call.connection);
     let settled = false;
     let giveUp: (() => void) | undefined;
     const settle = (error: ServiceError | undefined, response: Response | undefined): void => {
       if (settled) return; // C1
       settled = true;
-      this.#unaryCalls.delete(end);
+      this.#unaryCalls.delete(open);
       if (response !== undefined) {
         noteRevision(seen, response);
-        callback(null, response);
-      } else callback(toGrpcError(this.#logged(error), statusOf));
+        call.respond(response);
+      } else fail(call, this.#logged(error), statusOf);
     };
-    const end = (error: ServiceError): void => {
-      settle(error, undefined);
-      giveUp?.();
+    const open: EndableCall = {
+      end: (error) => {
+        settle(error, undefined);
+        giveUp?.();
+      },
     };
-    this.#unaryCalls.add(end);
-    call.on('cancelled', () => {
+    this.#unaryCalls.add(open);
+    call.onCancelled = () => {
       if (settled) return;
       settled = true;
-      this.#unaryCalls.delete(end);
+      this.#unaryCalls.delete(open);
       giveUp?.();
-    });
+    };
     try {
-      giveUp = handler(call.request, callInfo(untilDeadline(call.getDeadline()), this.#limits.timeouts, seen), settle);
+      giveUp = handler(call.request, callInfo(call.deadlineMs, this.#limits.timeouts, seen), settle);
     } catch (error) {
       const refusal = toServiceError(error);
       if (refusal.code !== 'INTERNAL' && refusal.code !== 'UNIMPLEMENTED') this.#refusals.onMalformed?.();
@@ -173,11 +164,15 @@ export class CallGuard {
   stream<Request, Response>(
     service: StreamService<Request, Response>,
     statusOf: StatusOf,
-  ): handleBidiStreamingCall<Request, Response> {
+  ): StreamMethod<Request, Response> {
     return (call) => {
       const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
-      if (refusal !== undefined) return refuse(call, refusal, statusOf);
-      this.#runStream(service, statusOf, call);
+      if (refusal !== undefined) return fail(call, refusal, statusOf);
+      const handler = this.#runStream(service, statusOf, call);
+      call.onRequest = (request) => {
+        if (!handler.onRequest(request)) call.pause();
+      };
+      call.onHalfClose = () => handler.onHalfClose();
     };
   }
 
@@ -185,66 +180,65 @@ export class CallGuard {
   serverStream<Request, Response>(
     service: StreamService<Request, Response>,
     statusOf: StatusOf,
-  ): handleServerStreamingCall<Request, Response> {
+  ): StreamMethod<Request, Response> {
     return (call) => {
-      const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
-      if (refusal !== undefined) return refuse(call, refusal, statusOf);
-      this.#runStream(service, statusOf, call)(call.request);
+      call.onRequest = (request) => {
+        const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
+        if (refusal !== undefined) return fail(call, refusal, statusOf);
+        this.#runStream(service, statusOf, call).onRequest(request);
+      };
     };
   }
 
-  /** Returns the handler of the stream's requests. */
+  /** Returns the handler of the stream's requests. It does not throw, and does nothing once the stream is over. */
   #runStream<Request, Response>(
     service: StreamService<Request, Response>,
     statusOf: StatusOf,
-    call: ServerDuplexStream<Request, Response> | ServerWritableStream<Request, Response>,
-  ): (request: Request) => void {
+    call: StreamCall<Request, Response>,
+  ): Pick<StreamHandler<Request>, 'onRequest' | 'onHalfClose'> {
     let over = false;
     const close = (): void => {
       if (over) return;
       over = true;
-      this.#streams.delete(fail);
+      this.#streams.delete(end);
       handler.onClose();
     };
-    const fail = (error: ServiceError): void => {
+    const end = (error: ServiceError): void => {
       if (over) return;
       close();
-      call.emit('error', toGrpcError(this.#logged(error), statusOf));
+      fail(call, this.#logged(error), statusOf);
     };
-    this.#streams.add(fail);
-    const seen = this.#revisions.of(call.getPeer());
+    this.#streams.add(end);
+    const seen = seenRevision(call.connection);
     const sink = {
       write: (response: Response): boolean => {
         if (over) return true;
         noteRevision(seen, response);
         return call.write(response);
       },
-      unread: (): number => call.writableLength,
+      unread: (): number => call.unread(),
       end: (error?: ServiceError): void => {
-        if (error !== undefined) return fail(error);
+        if (error !== undefined) return end(error);
         if (over) return;
         close();
         call.end();
       },
     };
-    const handler: StreamHandler<Request> = service(sink, () => isDuplex(call) && call.resume(), seen);
-    call.on('drain', () => over || handler.onDrain());
-    call.on('cancelled', close);
-    call.on('error', close);
-    call.on('close', close);
-    const take = (request: Request): void => {
-      if (over) return;
-      try {
-        if (!handler.onRequest(request) && isDuplex(call)) call.pause();
-      } catch (error) {
-        fail(toServiceError(error));
-      }
+    const handler: StreamHandler<Request> = service(sink, () => call.resume(), seen);
+    call.onDrain = () => over || handler.onDrain();
+    call.onCancelled = close;
+    return {
+      onRequest: (request) => {
+        if (over) return true;
+        try {
+          return handler.onRequest(request);
+        } catch (error) {
+          end(toServiceError(error));
+          return true;
+        }
+      },
+      onHalfClose: () => over || handler.onHalfClose(),
     };
-    if (isDuplex(call)) {
-      call.on('data', take);
-      call.on('end', () => over || handler.onHalfClose());
-    }
-    return take;
   }
 
   #refusal(current: number, max: number): ServiceError | undefined {
@@ -262,20 +256,21 @@ export class CallGuard {
   }
 }
 
+interface EndableCall {
+  end(error: ServiceError): void;
+}
+
 function shuttingDown(): ServiceError {
   return new ServiceError('UNAVAILABLE', 'this node is shutting down');
 }
 
-function isDuplex<Request, Response>(
-  call: ServerDuplexStream<Request, Response> | ServerWritableStream<Request, Response>,
-): call is ServerDuplexStream<Request, Response> {
-  return 'read' in call;
+/** Kept with the connection, so it goes with it. */
+function seenRevision(connection: CallConnection): SeenRevision {
+  connection.state ??= { newest: 0 } satisfies SeenRevision;
+  return connection.state as SeenRevision;
 }
 
-function refuse<Request, Response>(
-  call: ServerDuplexStream<Request, Response> | ServerWritableStream<Request, Response>,
-  refusal: ServiceError,
-  statusOf: StatusOf,
-): void {
-  call.emit('error', toGrpcError(refusal, statusOf));
+function fail(call: Pick<UnaryCall<unknown, unknown>, 'fail'>, error: ServiceError, statusOf: StatusOf): void {
+  const { status, message, trailers } = grpcStatus(error, statusOf);
+  call.fail(status, message, trailers);
 }

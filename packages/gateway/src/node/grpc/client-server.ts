@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
 import {
   type Clock,
   type FramePort,
@@ -9,6 +8,7 @@ import {
   openFramePort,
   type PortHeld,
 } from '@remora/base';
+import { type GrpcHeld, type GrpcLimits, GrpcServer } from '@remora/grpc-server';
 import { PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { CallGuard, type CallLimits } from './call-guard.ts';
@@ -70,7 +70,9 @@ export class ClientServer {
   readonly guard: CallGuard;
   readonly #deps: ClientServerDeps;
   readonly #limits: ClientServerLimits;
-  readonly #grpc: Server;
+  readonly #grpc: GrpcServer;
+  /** How often each limit of the gRPC server was reached. */
+  readonly #refused: Partial<Record<keyof GrpcLimits, number>> = {};
   readonly #frames: FrameService[] = [];
   #port: FramePort | undefined;
 
@@ -78,7 +80,14 @@ export class ClientServer {
     this.#deps = deps;
     this.#limits = deps.limits ?? CLIENT_SERVER_LIMITS;
     this.guard = new CallGuard(this.#limits, deps.logger, deps);
-    this.#grpc = new Server(channelOptions(this.#limits));
+    this.#grpc = new GrpcServer({
+      timers: deps.clock,
+      limits: grpcLimits(this.#limits),
+      onRefused: (limit) => {
+        this.#refused[limit] = (this.#refused[limit] ?? 0) + 1;
+      },
+      onMethodError: (cause, path) => deps.logger.error({ path, cause }, 'a gRPC method threw'),
+    });
   }
 
   add(...services: readonly GrpcService[]): void {
@@ -93,14 +102,13 @@ export class ClientServer {
   async start(host: string, port: number): Promise<number> {
     const { clock, logger } = this.#deps;
     const { messageBytesMax, keepAliveMs, keepAliveTimeoutMs, helloMs, input = {} } = this.#limits;
-    const injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
     try {
       this.#port = await openFramePort({
         ...{ clock, logger, host, port, helloMs, input, services: this.#frames },
         frameBytesMax: messageBytesMax,
         probeMs: keepAliveMs,
         probeTimeoutMs: keepAliveTimeoutMs,
-        others: { begin: HTTP2_BEGINS, take: (socket: Socket) => injector.injectConnection(socket) },
+        others: { begin: HTTP2_BEGINS, take: (socket: Socket) => this.#grpc.accept(socket.setNoDelay(true)) },
         purpose:
           'This port is for clients of Remora and etcd (gRPC). HTTP and JSON have a port of their own: --http-port.',
       });
@@ -116,6 +124,11 @@ export class ClientServer {
     return this.#port;
   }
 
+  /** What the gRPC server holds, and how often each of its limits was reached since the start. */
+  get grpc(): GrpcHeld & { readonly refused: Readonly<Partial<Record<keyof GrpcLimits, number>>> } {
+    return { ...this.#grpc.held, refused: this.#refused };
+  }
+
   /**
    * Accepts no new connections and calls, ends streams that use the guard, lets unary calls finish within `graceMs`,
    * then answers the rest with UNKNOWN_OUTCOME. Owners end streams of frames, and streams that do not use the guard,
@@ -127,10 +140,10 @@ export class ClientServer {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.guard.abandon();
-        this.#grpc.forceShutdown();
+        this.#grpc.close();
         resolve();
       }, graceMs);
-      this.#grpc.tryShutdown(() => {
+      void this.#grpc.drain().then(() => {
         clearTimeout(timer);
         this.guard.abandon();
         resolve();
@@ -139,16 +152,10 @@ export class ClientServer {
   }
 }
 
-function channelOptions(limits: ClientServerLimits): ChannelOptions {
-  return {
-    'grpc.max_receive_message_length': limits.messageBytesMax,
-    'grpc.max_send_message_length': -1,
-    'grpc.max_concurrent_streams': limits.callsPerConnectionMax,
-    'grpc.keepalive_time_ms': limits.keepAliveMs,
-    'grpc.keepalive_timeout_ms': limits.keepAliveTimeoutMs,
-    'grpc.keepalive_permit_without_calls': 1,
-    'grpc.enable_channelz': 0,
-  };
+/** The limits of the gRPC server that differ from its defaults. */
+export function grpcLimits(limits: ClientServerLimits): Partial<GrpcLimits> {
+  const { messageBytesMax, callsPerConnectionMax, keepAliveMs, keepAliveTimeoutMs } = limits;
+  return { messageBytesMax, streamsPerConnectionMax: callsPerConnectionMax, keepAliveMs, keepAliveTimeoutMs };
 }
 
 function listenError(address: string, cause: unknown): ListenError {

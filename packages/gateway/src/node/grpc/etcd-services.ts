@@ -1,5 +1,5 @@
-import type { handleUnaryCall } from '@grpc/grpc-js';
 import type { Clock, Random } from '@remora/base';
+import type { UnaryMethod } from '@remora/grpc-server';
 import * as pb from '@remora/protocol/etcd';
 import type { Backend } from '../../backend.ts';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
@@ -49,7 +49,7 @@ export function etcdServices(deps: EtcdServicesDeps, guard: CallGuard): readonly
 
 function kvService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
   const kv = new EtcdKv(deps.backend, headers, deps.limits ?? ETCD_LIMITS);
-  return grpcService<pb.KVServer>(pb.KVService, {
+  return grpcService(pb.KVService, {
     range: guard.unary(kv.range.bind(kv), etcdStatus),
     put: guard.unary(kv.put.bind(kv), etcdStatus),
     deleteRange: guard.unary(kv.deleteRange.bind(kv), etcdStatus),
@@ -61,7 +61,7 @@ function kvService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): 
 function watchService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
   const services = { backend: deps.backend, headers, clock: deps.clock };
   const limits = deps.limits ?? ETCD_LIMITS;
-  return grpcService<pb.WatchServer>(pb.WatchService, {
+  return grpcService(pb.WatchService, {
     watch: guard.stream((sink, resume) => new WatchStream(services, limits, sink, resume), etcdStatus),
   });
 }
@@ -70,7 +70,7 @@ function leaseService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard
   const lease = new EtcdLease(deps.backend, headers, deps.random);
   const { keepAlivesPendingMax: pendingMax } = deps.limits ?? ETCD_LIMITS;
   const limits = { pendingMax, timeouts: TIMEOUT_LIMITS };
-  return grpcService<pb.LeaseServer>(pb.LeaseService, {
+  return grpcService(pb.LeaseService, {
     leaseGrant: guard.unary(lease.grant.bind(lease), etcdStatus),
     leaseRevoke: guard.unary(lease.revoke.bind(lease), etcdStatus),
     leaseKeepAlive: guard.stream(
@@ -85,7 +85,7 @@ function leaseService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard
 
 function clusterService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
   const cluster = new EtcdCluster(deps.backend, headers, deps.scheme);
-  return grpcService<pb.ClusterServer>(pb.ClusterService, {
+  return grpcService(pb.ClusterService, {
     memberList: guard.unary(cluster.memberList.bind(cluster), etcdStatus),
     memberAdd: guard.unary(cluster.memberAdd.bind(cluster), etcdStatus),
     memberRemove: guard.unary(cluster.memberRemove.bind(cluster), etcdStatus),
@@ -96,7 +96,7 @@ function clusterService(deps: EtcdServicesDeps, headers: Headers, guard: CallGua
 
 function maintenanceService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
   const maintenance = new EtcdMaintenance({ ...deps, headers });
-  return grpcService<pb.MaintenanceServer>(pb.MaintenanceService, {
+  return grpcService(pb.MaintenanceService, {
     status: guard.unary(maintenance.status.bind(maintenance), etcdStatus),
     alarm: guard.unary(maintenance.alarm.bind(maintenance), etcdStatus),
     defragment: guard.unary(maintenance.defragment.bind(maintenance), etcdStatus),
@@ -115,11 +115,11 @@ function recipeServices(deps: EtcdServicesDeps, headers: Headers, guard: CallGua
   const lock = new EtcdLock(calls, line, deps.random);
   const election = new EtcdElection(calls, line, deps.random);
   return [
-    grpcService<pb.v3lockpb.LockServer>(pb.v3lockpb.LockService, {
+    grpcService(pb.v3lockpb.LockService, {
       lock: guard.waiting(lock.lock.bind(lock), recipeStatus),
       unlock: guard.unary(lock.unlock.bind(lock), recipeStatus),
     }),
-    grpcService<pb.v3electionpb.ElectionServer>(pb.v3electionpb.ElectionService, {
+    grpcService(pb.v3electionpb.ElectionService, {
       campaign: guard.waiting(election.campaign.bind(election), recipeStatus),
       proclaim: guard.unary(election.proclaim.bind(election), recipeStatus),
       leader: guard.unary(election.leader.bind(election), recipeStatus),
@@ -131,9 +131,9 @@ function recipeServices(deps: EtcdServicesDeps, headers: Headers, guard: CallGua
 
 function authService(headers: Headers, guard: CallGuard): GrpcService {
   const auth = new EtcdAuth(headers);
-  const refused = <Q, A>(method: string): handleUnaryCall<Q, A> =>
+  const refused = <Q, A>(method: string): UnaryMethod<Q, A> =>
     refusedUnary(guard, method, 'this cluster has no users and roles');
-  return grpcService<pb.AuthServer>(pb.AuthService, {
+  return grpcService(pb.AuthService, {
     authStatus: guard.unary(auth.authStatus.bind(auth), etcdStatus),
     authDisable: guard.unary(auth.authDisable.bind(auth), etcdStatus),
     authenticate: guard.unary(auth.authenticate.bind(auth), etcdStatus),
@@ -158,7 +158,7 @@ function refusedUnary<Request, Response>(
   guard: CallGuard,
   method: string,
   instead: string,
-): handleUnaryCall<Request, Response> {
+): UnaryMethod<Request, Response> {
   const error = unsupported(method, instead);
   return guard.unary(() => {
     throw error;

@@ -26,7 +26,7 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
   const sessions = new SessionApi(deps.backend);
   const backlog = sharedBacklog();
   const limits = { pendingMax: HEARTBEATS_PENDING_MAX, timeouts: TIMEOUT_LIMITS };
-  return grpcService<pb.LockServer>(pb.LockService, {
+  return grpcService(pb.LockService, {
     openSession: guard.unary(api.openSession.bind(api), remoraStatus),
     keepAlive: guard.stream(
       (sink, resumeReading) => new HeartbeatStream(deps.backend, SESSION_CODEC, limits, { sink, resumeReading }),

@@ -1,17 +1,15 @@
-import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+import type { Implementation, ServiceDefinition } from '@remora/grpc-server';
 
-/** A service and what implements it, ready for `Server.addService`. */
+/** A service and what implements it, ready for `GrpcServer.addService`. */
 export interface GrpcService {
   readonly definition: ServiceDefinition;
-  readonly implementation: UntypedServiceImplementation;
+  readonly implementation: Implementation<ServiceDefinition>;
 }
 
-/** Makes a service; the generated `…Server` type checks that no method is missing. */
-export function grpcService<Implementation extends UntypedServiceImplementation>(
-  definition: ServiceDefinition,
-  implementation: Omit<Implementation, keyof UntypedServiceImplementation> & {
-    readonly [Method in keyof Implementation as string extends Method ? never : Method]: Implementation[Method];
-  },
+/** Makes a service; the types of the generated definition check that no method is missing. */
+export function grpcService<Definition extends ServiceDefinition>(
+  definition: Definition,
+  implementation: Implementation<Definition>,
 ): GrpcService {
-  return { definition, implementation: implementation as UntypedServiceImplementation };
+  return { definition, implementation: implementation as Implementation<ServiceDefinition> };
 }

@@ -1,4 +1,3 @@
-import { type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
 import type { ServiceError } from '@remora/base';
 
 /** How a service shows errors: status and message for a `ServiceError`. */
@@ -17,14 +16,20 @@ const MESSAGE_MAX = 512;
  */
 const DETAILS_MAX = 4_096;
 
-export function toGrpcError(error: ServiceError, statusOf: StatusOf): GrpcError {
+/** What a call ends with. */
+export interface GrpcStatus {
+  readonly status: number;
+  readonly message: string;
+  readonly trailers: Readonly<Record<string, string>>;
+}
+
+export function grpcStatus(error: ServiceError, statusOf: StatusOf): GrpcStatus {
   const { status, message } = statusOf(error);
-  const metadata = new Metadata();
-  metadata.set(CODE_TRAILER, error.code);
-  if (message !== error.message) metadata.set(MESSAGE_TRAILER, headerText(error.message));
+  const trailers: Record<string, string> = { [CODE_TRAILER]: error.code };
+  if (message !== error.message) trailers[MESSAGE_TRAILER] = headerText(error.message);
   const retryAfterMs = error.details?.retryAfterMs;
-  if (typeof retryAfterMs === 'number') metadata.set(PUSHBACK_TRAILER, String(Math.ceil(retryAfterMs)));
-  return Object.assign(new Error(message), { code: status, details: shortened(message), metadata });
+  if (typeof retryAfterMs === 'number') trailers[PUSHBACK_TRAILER] = String(Math.ceil(retryAfterMs));
+  return { status, message: shortened(message), trailers };
 }
 
 /** Going through bytes replaces half surrogates, also one that is made here. */
