@@ -265,8 +265,10 @@ class Node implements AssembledNode {
   }
 
   #currentView(): ClusterView {
-    const clusterId = shownClusterId(this.#clusterId);
-    return this.#cluster.view ?? { clusterId, nodes: [], ranges: [], leaders: [], masterLeader: 0 };
+    // Runs for each answer to an etcd client: the id is hashed only while there is no view.
+    const { view } = this.#cluster;
+    if (view !== undefined) return view;
+    return { clusterId: shownClusterId(this.#clusterId), nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }
 
   // -------------------------------------------------------------------------------------------- disk

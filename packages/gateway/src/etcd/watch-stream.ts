@@ -16,8 +16,8 @@ import { ask, type ProgressWatch, StreamProgress } from './watch-progress.ts';
  * W1. Creates are answered in the order of their requests, as clients match answers by order. A watch that is ready
  *     before its turn is paused until then.
  * W2. After a watch's `canceled` message nothing is sent for its id; some clients fail on an unknown id.
- * W3. While the client does not read, every watch is paused at the backend, and catches up from history later; the
- *     stream keeps at most one message.
+ * W3. While the client is behind, every watch is paused at the backend, and catches up from history later. The
+ *     transport keeps what was sent before, and decides when a client is behind.
  * W4. A watch that ends because of a temporary state of the cluster ends the stream, with a status after which clients
  *     resume all of its watches. A watch that can never go on is answered `canceled`.
  * W5. After a message with a revision as progress, for the stream (watch id -1, `StreamProgress`) or for one watch

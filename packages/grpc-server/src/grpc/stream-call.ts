@@ -12,9 +12,12 @@ import type { MetadataFields } from './metadata.ts';
 import { ServerCall } from './server-call.ts';
 import { STATUS } from './status.ts';
 
-/** A client is behind when this much waits for its window. */
-const UNREAD_MESSAGES_MAX = 16;
-const UNREAD_BYTES_MAX = 64 << 10;
+/**
+ * A client is behind when this much waits for its window. A client that is merely busy for a moment is not: a stream of
+ * a thousand watches has to start all of them again after it was behind.
+ */
+const UNREAD_MESSAGES_MAX = 4_096;
+const UNREAD_BYTES_MAX = 512 << 10;
 
 export class StreamCall<Request, Response> extends ServerCall implements MessageSink {
   readonly #reader = new MessageReader(this);
