@@ -305,6 +305,7 @@ export class FrameHandlers implements FrameSink, SettingsSink {
     if (problem !== undefined) return connection.fail(problem.error, problem.what);
     connection.keeper.isGreeted = true;
     connection.writeFrame(FRAME.settings, FLAG.ack, 0, NO_PAYLOAD);
+    connection.sender.pump();
   }
 
   headerTableBytes(bytes: number): void {

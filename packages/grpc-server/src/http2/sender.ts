@@ -117,12 +117,14 @@ export class Sender {
     return true;
   }
 
-  /** The peer's SETTINGS_INITIAL_WINDOW_SIZE (§6.9.2). Returns false if a window becomes too large. */
+  /**
+   * The peer's SETTINGS_INITIAL_WINDOW_SIZE (§6.9.2). Returns false if a window becomes too large. Nothing is sent
+   * before the caller has acknowledged the setting and calls `pump`: the peer counts on it from then on (§6.5.3).
+   */
   setStreamWindow(bytes: number, streams: Iterable<Stream>): boolean {
     const change = bytes - this.streamWindow;
     this.streamWindow = bytes;
     for (const stream of streams) if (!this.growStream(stream, change)) return false;
-    this.pump();
     return true;
   }
 

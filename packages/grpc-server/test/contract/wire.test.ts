@@ -283,8 +283,12 @@ describe.each(SERVERS)('octets from $name', ({ name: serverName, start }) => {
       expect(statusOf(await client.answer(3))).toBe(CODE.notFound);
       await client.until(({ type, stream }) => type === FRAME.headers && stream === 1);
       expect(dataBytes(client, 1)).toBe(0);
+      const seen = client.frames.length;
       client.send(settings([SETTING.initialWindowSize, 7]));
       await client.until(() => dataBytes(client, 1) === 7);
+      // Clients count on a setting once it is acknowledged: grpc-core refuses what comes before (RFC 9113 §6.5.3).
+      const order = client.frames.slice(seen).map(({ type }) => type);
+      expect(order).toEqual([FRAME.settings, FRAME.data]);
       client.send(windowUpdate(1, 100));
       expect((await client.answer(1)).data).toEqual(message('waits'));
     });
