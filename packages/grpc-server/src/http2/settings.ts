@@ -36,29 +36,34 @@ export function settingsPayload(limits: Http2Limits): Buffer {
   return payload;
 }
 
-/** Applies the payload of the peer's SETTINGS frame (RFC 9113 §6.5), in order. Returns what is wrong with it. */
+/**
+ * Applies the payload of the peer's SETTINGS frame (RFC 9113 §6.5). Returns what is wrong with it.
+ *
+ * A frame may hold thousands of settings, and a change of the window visits every stream. So each value is checked, in
+ * order, and of the windows only the last one is applied, once.
+ */
 export function applySettings(payload: Buffer, sink: SettingsSink): ProtocolProblem | undefined {
   if (payload.length % SETTING_BYTES !== 0) {
     return { error: ERROR.frameSizeError, what: `a SETTINGS frame of ${payload.length} bytes` };
   }
+  let windowBytes: number | undefined;
   for (let at = 0; at < payload.length; at += SETTING_BYTES) {
-    const problem = applySetting(payload.readUInt16BE(at), payload.readUInt32BE(at + 2), sink);
+    const id = payload.readUInt16BE(at);
+    const value = payload.readUInt32BE(at + 2);
+    const problem = settingProblem(id, value);
     if (problem !== undefined) return problem;
+    if (id === SETTING.headerTableSize) sink.headerTableBytes(value);
+    else if (id === SETTING.initialWindowSize) windowBytes = value;
   }
-  return undefined;
+  return windowBytes === undefined || sink.streamWindowBytes(windowBytes) ? undefined : windowProblem(windowBytes);
 }
 
-function applySetting(id: number, value: number, sink: SettingsSink): ProtocolProblem | undefined {
+function settingProblem(id: number, value: number): ProtocolProblem | undefined {
   switch (id) {
-    case SETTING.headerTableSize:
-      sink.headerTableBytes(value);
-      return undefined;
     case SETTING.enablePush:
       return value <= 1 ? undefined : { error: ERROR.protocolError, what: `SETTINGS_ENABLE_PUSH is ${value}` };
     case SETTING.initialWindowSize:
-      return value <= WINDOW_BYTES_MAX && sink.streamWindowBytes(value)
-        ? undefined
-        : { error: ERROR.flowControlError, what: `SETTINGS_INITIAL_WINDOW_SIZE is ${value}` };
+      return value <= WINDOW_BYTES_MAX ? undefined : windowProblem(value);
     case SETTING.maxFrameSize:
       // Frames of the initial size are always allowed, and no larger ones are sent.
       return value >= FRAME_BYTES_MAX_INITIAL && value <= FRAME_BYTES_LIMIT
@@ -67,4 +72,8 @@ function applySetting(id: number, value: number, sink: SettingsSink): ProtocolPr
     default:
       return undefined;
   }
+}
+
+function windowProblem(value: number): ProtocolProblem {
+  return { error: ERROR.flowControlError, what: `SETTINGS_INITIAL_WINDOW_SIZE is ${value}` };
 }
