@@ -1,12 +1,12 @@
 /**
- * Who operates the cluster: asks by the calls of `remora.v1.Admin`, as they are behind the command line, whichever
- * gateway is up.
+ * The operator of the cluster: uses the calls of `remora.v1.Admin`, like the command line, through any gateway that is
+ * up.
  *
- * AU1. What is asked once may be lost with the gateway that was asked; what is insisted on is asked until it is
+ * AU1. A request that is sent once may be lost with its gateway; a request that is insisted on is repeated until it is
  *      answered.
- * AU2. A refusal is an answer. One that says that the program is at fault is a failure of the run.
- * AU3. Of one node another duty is asked for when what was asked before is answered: of two that are insisted on at a
- *      time either may come last.
+ * AU2. A refusal is an answer. A refusal that reports a fault of the program fails the run.
+ * AU3. Another duty of one node is requested only after the previous request is answered: if two were insisted on at a
+ *      time, either could come last.
  */
 import { type Random, ServiceError } from '@remora/base';
 import type { NodeDuty } from '@remora/protocol';
@@ -28,7 +28,7 @@ export interface AdminUserDeps {
 export interface DutyAsked {
   readonly nodeId: number;
   readonly duty: NodeDuty;
-  /** Of a maintenance window. */
+  /** The length of a maintenance window. */
   readonly forMs?: number;
 }
 
@@ -36,12 +36,12 @@ const TIMEOUT_MS = 4_000;
 const AGAIN_MS = 400;
 
 export class AdminUser {
-  /** How many requests were carried out, or at least begun, and refused. */
+  /** The number of requests that were carried out, or at least begun, and of those refused. */
   accepted = 0;
   refused = 0;
   readonly #deps: AdminUserDeps;
   #insisting = 0;
-  /** AU3. By node; the first of each is being asked. */
+  /** AU3. By node; the first request of each is in progress. */
   readonly #duties = new Map<number, (() => void)[]>();
 
   constructor(deps: AdminUserDeps) {
@@ -53,7 +53,7 @@ export class AdminUser {
     return this.#insisting === 0;
   }
 
-  /** Asks once (AU1). False when there is nobody to ask. */
+  /** Sends a request once (AU1). Returns false if there is no gateway to ask. */
   ask<Reply>(what: string, ask: AdminCall<Reply>, done: (error: ServiceError | undefined) => void = () => {}): boolean {
     const gateways = this.#deps.nodes().filter(({ admin, stopping }) => admin !== undefined && !stopping);
     const gateway = gateways[this.#deps.random.int(Math.max(1, gateways.length))];
@@ -72,7 +72,7 @@ export class AdminUser {
     return true;
   }
 
-  /** Asks until it is answered, or refused for good; `done` is told which. */
+  /** Repeats a request until it is answered, or refused for good; `done` gets the result. */
   retryUntilAnswered<Reply>(
     what: string,
     ask: AdminCall<Reply>,
@@ -94,7 +94,7 @@ export class AdminUser {
         if (error === undefined || isForGood(error)) end(error);
         else this.#deps.loop.setTimer(AGAIN_MS, again);
       });
-      // It may have been lost with whoever was asked (AU1).
+      // The request may have been lost with its gateway (AU1).
       this.#deps.loop.setTimer(asked ? TIMEOUT_MS + AGAIN_MS : AGAIN_MS, () => {
         if (!answered) again();
       });
@@ -102,7 +102,7 @@ export class AdminUser {
     again();
   }
 
-  /** AU3. Insists; `done` is told what became of it. */
+  /** AU3. Insists; `done` gets the result. */
   setDuty({ nodeId, duty, forMs = 0 }: DutyAsked, done: (error: ServiceError | undefined) => void = () => {}): void {
     const request = { nodeId: BigInt(nodeId), duty, forMs: BigInt(forMs) };
     const asked = this.#duties.get(nodeId) ?? [];

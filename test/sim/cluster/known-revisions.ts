@@ -1,23 +1,23 @@
 /**
- * What clients together know of revisions, by the clock of the world.
+ * The combined knowledge of all clients about revisions, by the clock of the world.
  *
- * F1. Reads are current: an answer's revision is no lower than any that was answered before it was asked for. So it is
- *     as long as one range has all keys; each of several answers with a revision of its own, and only that of a write
- *     is above all that were answered before.
- * F2. A revision is forgotten after a compaction that somebody asked for, or when it is older than the retention time.
+ * F1. Reads are current: an answer's revision is no lower than any answered before the read was sent. That holds while
+ *     one range has all keys; with several, each range answers with a revision of its own, and only the revision of a
+ *     write is above all that were answered before.
+ * F2. A revision is forgotten after a requested compaction, or when it is older than the retention time.
  */
 import { Violation } from '../common/violation.ts';
 
-/** Nodes' clocks may run ahead of the world's, so that the retention time is over earlier. */
+/** Nodes' clocks may run ahead of the world's, so the retention time may be over earlier. */
 const RETENTION_FACTOR_MIN = 0.9;
 
 export class KnownRevisions {
-  /** The highest that was answered. */
+  /** The highest answered revision. */
   newest = 0;
   readonly #nowMs: () => number;
   readonly #retentionMs: number;
   readonly #oneRange: boolean;
-  /** That no higher one was given out at these times; both grow. */
+  /** At these times no higher revision was allocated; both values grow. */
   readonly #seen: { readonly atMs: number; readonly revision: number }[] = [];
   #compactionAsked = 0;
 
@@ -28,7 +28,7 @@ export class KnownRevisions {
     this.#oneRange = options.oneRange;
   }
 
-  /** Asks something whose answer has to be current (F1). */
+  /** Sends a request whose answer must be current (F1). */
   async current<T extends { readonly revision: number }>(question: () => Promise<T>): Promise<T> {
     if (this.#oneRange) return this.#above(this.newest - 1, question);
     const answer = await question();
@@ -36,7 +36,7 @@ export class KnownRevisions {
     return answer;
   }
 
-  /** Asks for something that is a change if it is answered (F1). */
+  /** Sends a request that is a change if it is answered (F1). */
   written<T extends { readonly revision: number }>(question: () => Promise<T>): Promise<T> {
     return this.#above(this.newest, question);
   }
@@ -65,7 +65,7 @@ export class KnownRevisions {
     this.#compactionAsked = Math.max(this.#compactionAsked, revision);
   }
 
-  /** F2: whether history may be gone below this revision by now. */
+  /** F2: whether history below this revision may be gone by now. */
   mayBeCompacted(revision: number): boolean {
     if (revision <= this.#compactionAsked) return true;
     if (this.#retentionMs === 0) return false;

@@ -1,6 +1,6 @@
 /**
- * A machine's disk and all that is on it: the log, the rows of the engine, and what the node knows about itself and its
- * peers. When a disk is lost everything is; the node that runs on the next one is another node.
+ * A machine's disk with everything on it: the log, the rows of the engine, and the node's records about itself and its
+ * peers. When a disk is lost all of that is; the node on the next disk is another node.
  */
 import { parseOptions, SeededRandom } from '@remora/base';
 import { SimDisk } from '@remora/base/testing';
@@ -34,14 +34,14 @@ interface StorageOptions {
   readonly seed: number;
   readonly loop: SimLoop;
   readonly cluster: ClusterOptions;
-  /** How many disks the machine had before. */
+  /** The number of the machine's earlier disks. */
   readonly disksBefore: number;
-  /** The node says that it is a founding member; otherwise it asks to join, under a name of its own. */
+  /** The node claims to be a founding member; otherwise it asks to join, under a name of its own. */
   readonly founder: boolean;
 }
 
 export class Storage {
-  /** The node on it says that it is a founding member. */
+  /** The node on it claims to be a founding member. */
   readonly founder: boolean;
   /** That founding member had another disk. */
   readonly impostor: boolean;
@@ -49,10 +49,10 @@ export class Storage {
   readonly disk: SimDisk;
   readonly medium = new SimMedium();
   readonly records: SimRecords;
-  /** What survives of the log, and how far the rows of the engine reach. */
+  /** The surviving part of the log, and the position that the rows of the engine reach. */
   readonly durable: DurableLog;
   readonly positions = new StoredPositions(this.medium);
-  /** What the node on it is started with. */
+  /** The options of the node on it. */
   readonly nodeOptions: NodeOptions;
 
   constructor(options: StorageOptions) {
@@ -71,25 +71,25 @@ export class Storage {
   }
 
   /**
-   * What a process that starts now finds in the store of its engine, and whether it must notice that batches are lost:
-   * because later ones are there, or because the log has let go what they held. Otherwise they are lost for good, and
-   * what they held is applied again from the log.
+   * The engine's store as a process that starts now finds it, and whether the process must notice that batches are
+   * lost: because later ones exist, or because the log has dropped their contents. Otherwise they are lost for good,
+   * and the log applies their contents again.
    */
   found(lost: LostBatches | undefined): { readonly medium: MemoryMedium; readonly noticeable: boolean } {
     if (lost?.stand === true) {
       const medium = lost.rest();
       if (lost.beforeOthers || !this.#reaches(medium)) return { medium, noticeable: true };
-      // Where a snapshot was being installed, it depends on its file what becomes of the replica.
+      // While a snapshot was being installed, its file decides the fate of the replica.
       if (!new StoredPositions(medium).installing) lost.lose();
     }
     this.medium.opened();
     return { medium: this.medium, noticeable: false };
   }
 
-  /** Whether the log goes on where the state of each group ends in these rows. */
+  /** Whether the log continues where the state of each group ends in these rows. */
   #reaches(rows: MemoryMedium): boolean {
     const positions = new StoredPositions(rows);
-    // As the process will read it: after a kill also what was not synced.
+    // As the process will read it: after a kill including unsynced writes.
     const log = new DurableLog(this.disk, LOG_DIR, (path) =>
       this.disk.has(path) ? this.disk.contents(path) : undefined,
     );
@@ -100,7 +100,7 @@ export class Storage {
   }
 }
 
-/** What a node does that joins, on this machine: mostly, masters are the founding members alone. */
+/** The roles of a joining node on this machine: usually only the founding members are masters. */
 function rolesOfNew({ roles, mayBecomeMaster = false }: MachineOptions): MachineOptions['roles'] {
   if (mayBecomeMaster) return roles;
   const others = roles.filter((role) => role !== 'master');

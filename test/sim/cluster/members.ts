@@ -1,11 +1,11 @@
 /**
- * Membership of the groups, and which replicas are lost for good.
+ * The membership of the groups, and the replicas that are lost for good.
  *
- * Q1. Of no group is a majority lost: neither of its voters, nor of those that a change under way would make. So no
- *     disk is lost, and no change is asked for, before the outcome of the last change is known.
- * Q2. Where masters schedule, they may have a membership changed at any moment. Then a disk is lost only when every
- *     range has three voters that are there, and no change under way; whatever change comes next leaves one of its two
- *     sides with what is lost and two that are there.
+ * Q1. No group loses a majority: neither of its voters, nor of those of a change in progress. So no disk is lost, and
+ *     no change is requested, before the outcome of the last change is known.
+ * Q2. Where masters schedule, they may change a membership at any moment. Then a disk is lost only when every range has
+ *     three living voters and no change in progress; whatever change comes next leaves one of its two sides with the
+ *     lost voter and two living ones.
  */
 import type { RangeDescriptor } from '@remora/protocol';
 import { type ConfChange, type ConfState, type LogPosition, MASTER_GROUP } from '@remora/raft';
@@ -15,20 +15,20 @@ import { isJoint } from '../../../packages/raft/src/core/membership/membership.t
 import type { SimNode } from './node.ts';
 import { FIRST_RANGE } from './topology.ts';
 
-/** A group in which no change is under way, as its leader sees it. */
+/** A group without a change in progress, according to its leader. */
 export interface Place {
   readonly groupId: number;
   readonly leader: SimNode;
   readonly conf: ConfState;
 }
 
-/** Ids of replicas that a run adds; the master gives lower ones. */
+/** Ids of replicas that a run adds; the master allocates lower ones. */
 const FIRST_ADDED = 1_000_001;
 
 export interface MembersDeps {
   readonly groupIds: readonly number[];
   readonly leaderOf: (groupId: number) => SimNode | undefined;
-  /** Where ranges come and go by the masters' orders, all that they know (Q2); otherwise undefined. */
+  /** If the masters create and remove ranges, all ranges that they know (Q2); otherwise undefined. */
   readonly steered: () => readonly RangeDescriptor[] | undefined;
   /** Whether the master is moving a replica of the range (moves.ts MV1). */
   readonly moving: () => boolean;
@@ -38,18 +38,21 @@ export class Members {
   readonly #deps: MembersDeps;
   /** By group and replica. */
   readonly #lost = new Set<string>();
-  /** Nodes whose disks are lost: nobody has their ids again, and what a split places there is never created. */
+  /**
+   * Nodes whose disks are lost: their ids are never used again, and a replica that a split places there is never
+   * created.
+   */
   readonly #lostNodes = new Set<number>();
-  /** The last change that was asked for, by group. */
+  /** The last requested change, by group. */
   readonly #asked = new Map<number, LogPosition>();
-  /** Where the replicas were to live that were added, by their ids. */
+  /** The nodes of added replicas, by their ids. */
   readonly #added = new Map<number, number>();
 
   constructor(deps: MembersDeps) {
     this.#deps = deps;
   }
 
-  /** Undefined while the group has no leader, or a change is under way. */
+  /** Undefined while the group has no leader, or a change is in progress. */
   place(groupId: number): Place | undefined {
     const leader = this.#deps.leaderOf(groupId);
     const group = leader?.group(groupId);
@@ -64,7 +67,7 @@ export class Members {
     return this.#lost.has(`${groupId}/${replicaId}`);
   }
 
-  /** Whether all groups go on if this node's disk is lost now. */
+  /** Whether all groups survive if this node's disk is lost now. */
   canLose(node: SimNode): boolean {
     const { groupIds, steered } = this.#deps;
     const ranges = steered();
@@ -76,7 +79,7 @@ export class Members {
     });
   }
 
-  /** Q2. What every range can spare. */
+  /** Q2. Whether every range can spare one. */
   #canSpareOneOf(ranges: readonly RangeDescriptor[]): boolean {
     return ranges.length > 0 && ranges.every(({ rangeId }) => this.#canSpareOne(rangeId));
   }
@@ -100,7 +103,7 @@ export class Members {
     }
   }
 
-  /** Asks the leader for a change of membership; false when it must not be asked for now. */
+  /** Asks the leader for a change of membership; returns false if it must not be requested now. */
   change({ groupId, leader, conf }: Place, change: ConfChange, places: readonly ReplicaPlace[] = []): boolean {
     const next = changeConf(conf, change);
     if ('invalid' in next || !this.#majorityLeft(groupId, next)) return false;
@@ -112,20 +115,20 @@ export class Members {
     return true;
   }
 
-  /** Asks for a replica of a range more, a learner to begin with; false when it must not be asked for now. */
+  /** Asks for an additional replica of a range, first as a learner; returns false if it must not be requested now. */
   add(place: Place, nodeId: number): boolean {
     const replicaId = this.nextId(nodeId);
     return this.change(place, confChange([{ type: 'addLearner', replica: replicaId }]), [{ replicaId, nodeId }]);
   }
 
-  /** The id of a replica that is to live at this node. */
+  /** The id of a new replica for this node. */
   nextId(nodeId: number): number {
     const replicaId = FIRST_ADDED + this.#added.size;
     this.#added.set(replicaId, nodeId);
     return replicaId;
   }
 
-  /** At which node a replica of the range lives, as its leader knows. */
+  /** The node of a replica of the range, as its leader knows it. */
   nodeOf({ groupId, leader }: Place, replica: number): number | undefined {
     const range = [...(leader.roles?.store?.replicas() ?? [])].find(({ rangeId }) => rangeId === groupId);
     return range?.state.descriptor.replicas.find(({ replicaId }) => replicaId === replica)?.nodeId;

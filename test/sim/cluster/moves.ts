@@ -1,9 +1,9 @@
 /**
- * Replicas that the master orders from node to node, as its decisions would: a learner on the new node, which becomes a
- * voter in the place of the old replica once it has caught up, and the old one goes.
+ * Replicas that the master moves from node to node, like its own decisions: a learner on the new node, which replaces
+ * the old voter once it has caught up; then the old replica is removed.
  *
- * MV1. One at a time, and no other change of membership, nor the loss of a disk, meanwhile (members.ts Q1): what the
- *      master has ordered may be in a log and not applied yet.
+ * MV1. One move at a time, and meanwhile no other change of membership, nor the loss of a disk (members.ts Q1): the
+ *      master's order may be in a log and not applied yet.
  */
 import type { RangeDirector, ReportedRange } from '@remora/master';
 import type { OrderResult, RangeInstruction } from '@remora/protocol';
@@ -15,11 +15,11 @@ export interface Move {
   readonly from: number;
   readonly to: number;
   readonly replicaId: number;
-  /** The leader gives its leadership to this replica instead, and nothing moves. */
+  /** The leader transfers its leadership to this replica instead, and nothing moves. */
   readonly transferTo?: number;
 }
 
-/** Masters change: each is told who decides. */
+/** Masters change: each new one gets the director. */
 const TELL_MASTERS_MS = 300;
 
 export class Moves implements RangeDirector {
@@ -46,8 +46,8 @@ export class Moves implements RangeDirector {
   }
 
   /**
-   * Begins a move; `onGone` is called when the leader of the range is rid of the old replica. Returns how it is given
-   * up.
+   * Begins a move; `onGone` is called when the leader of the range has removed the old replica. Returns a function that
+   * gives the move up.
    */
   begin(move: Move, onGone: () => void): () => void {
     this.#move = move;

@@ -1,9 +1,9 @@
 /**
- * One machine of the simulated cluster and the process on it: a node as `assemble.ts` puts it together, on a virtual
- * clock, network, disk and store.
+ * One machine of the simulated cluster and the process on it: a node from `assemble.ts`, on a virtual clock, network,
+ * disk and store.
  *
- * N1. A process ends without a word: nothing of it runs afterwards, and nothing it waited for is answered.
- * N2. When a node says that it cannot go on, its process ends at once. That is right after a fault of the disk;
+ * N1. A process ends silently: nothing of it runs afterwards, and nothing that it waited for is answered.
+ * N2. When a node reports that it must stop, its process ends at once. That is right after a fault of the disk;
  *     otherwise it is a bug.
  */
 import { assert, formatAddress, InvariantError, SeededRandom } from '@remora/base';
@@ -64,7 +64,7 @@ export interface NodeDeps {
 /** A block of LevelDB's log may hold several. */
 const LOST_BATCHES_MAX = 3;
 
-/** One run of the process. */
+/** One life of the process. */
 interface Life {
   readonly number: number;
   readonly platform: SimPlatform;
@@ -72,27 +72,27 @@ interface Life {
   stopping?: true;
   /** Its log, a row of its engine or the batches of its store were damaged, at some time. */
   damaged: boolean;
-  /** It was begun without batches of its store that it must miss. */
+  /** It began without batches of its store, and must notice that. */
   readonly lostState: boolean;
 }
 
 export class SimNode implements ObservedNode {
-  /** Of the machine. */
+  /** The id of the machine. */
   readonly id: number;
   readonly machine: MachineOptions;
   readonly clock: ProcessClock;
   readonly stall = new DiskStall();
   readonly options: ClusterOptions;
-  /** A fault of the disk was injected into this life: it may end by it. */
+  /** A fault of the disk was injected into this life, which may end because of it. */
   diskFault = false;
-  /** Whether the disk takes no more: the node cannot start. */
+  /** Whether the disk is full: the node cannot start. */
   diskFull = false;
-  /** The cluster was told to remove the node that runs here: it is to be refused, and must stop. */
+  /** The cluster was asked to remove the node that runs here: it must be refused, and must stop. */
   expelled = false;
   lives = 0;
-  /** What is done when the process died of its disk. */
+  /** Called when the process died because of its disk. */
   onDied: () => void = () => {};
-  /** Called after everything that happened to the process. */
+  /** Called after every event of the process. */
   onLooked: () => void = () => {};
   readonly #deps: NodeDeps;
   #storage: Storage;
@@ -143,17 +143,17 @@ export class SimNode implements ObservedNode {
     return this.#life?.lostState === true;
   }
 
-  /** Of the node that runs here or ran last; absent until it has one. */
+  /** The id of the node that runs here or ran last; absent until it has one. */
   get nodeId(): number | undefined {
     return this.#storage.records.identity.nodeId;
   }
 
-  /** Whether the node says that it is a founding member. */
+  /** Whether the node claims to be a founding member. */
   get founder(): boolean {
     return this.#storage.founder;
   }
 
-  /** Whether it says so although its disk is not the one that this member had. */
+  /** Whether it claims so although its disk is not the one of that member. */
   get impostor(): boolean {
     return this.#storage.impostor;
   }
@@ -175,12 +175,12 @@ export class SimNode implements ObservedNode {
     return this.#life?.stopping === true;
   }
 
-  /** What runs in the process; absent while none does. */
+  /** The parts that run in the process; absent while none does. */
   get roles(): NodeRoles | undefined {
     return this.#life?.node?.roles;
   }
 
-  /** What operators ask, where the node is a gateway and up. */
+  /** The operators' API, if the node is a gateway and up. */
   get admin(): AdminApi | undefined {
     return this.up && this.machine.roles.includes('gateway') ? this.#life?.platform.admin : undefined;
   }
@@ -198,7 +198,7 @@ export class SimNode implements ObservedNode {
     return replicaId === undefined ? undefined : new StoredReplica(groupId, replicaId, this.#storage.positions);
   }
 
-  /** Does `work` within the process, when it can; not at all when it ends before. */
+  /** Does `work` within the process when possible; never if the process ends before. */
   enter(work: (roles: NodeRoles) => void): void {
     const { roles } = this;
     if (roles !== undefined) this.clock.door()(() => work(roles));
@@ -209,14 +209,14 @@ export class SimNode implements ObservedNode {
     this.#storeFailure = new Error('EIO: write failed');
   }
 
-  /** Forgets failures that were asked for and have not come up. */
+  /** Cancels failures that were requested and have not occurred. */
   repair(): void {
     this.disk.repair();
     this.#storeFailure = undefined;
     if (this.up) this.undamage();
   }
 
-  /** Flips a bit of the log; false when there is none whose damage must be noticed, or one is flipped already. */
+  /** Flips a bit of the log; returns false if there is none whose damage must be noticed, or one is flipped already. */
   damageLog(drawn: { readonly place: number; readonly bit: number }): boolean {
     if (this.#damage?.stands === true) return false;
     this.#damage = LogDamage.inflict(this.disk, drawn);
@@ -225,7 +225,7 @@ export class SimNode implements ObservedNode {
     return true;
   }
 
-  /** Flips a bit of a stored row; false when there is no row, or one is flipped already. */
+  /** Flips a bit of a stored row; returns false if there is no row, or one is flipped already. */
   damageStore(drawn: { readonly place: number; readonly bit: number }): boolean {
     if (this.#storeDamage?.stands === true) return false;
     this.#storeDamage = StoreDamage.inflict(this.#storage.medium, drawn);
@@ -234,14 +234,14 @@ export class SimNode implements ObservedNode {
     return true;
   }
 
-  /** The next start does not find some of the last batches of the engine; false when there are none. */
+  /** The next start does not find some of the last batches of the engine; returns false if there are none. */
   loseBatches(drawn: { readonly place: number; readonly bit: number }): boolean {
     if (this.#lost?.stand === true) return false;
     this.#lost = this.#storage.medium.drawBatches({ place: drawn.place, count: 1 + (drawn.bit % LOST_BATCHES_MAX) });
     return this.#lost !== undefined;
   }
 
-  /** What was flipped flips back. */
+  /** The flipped bits flip back. */
   undamage(): void {
     this.#damage?.undo();
     this.#damage = undefined;
@@ -256,7 +256,7 @@ export class SimNode implements ObservedNode {
     assert(this.down, 'a node runs once at a time');
     const number = ++this.lives;
     this.diskFault = this.diskFull;
-    this.repair(); // a failure that was asked for and did not come up must not befall the next life unannounced
+    this.repair(); // a requested failure that did not occur must not hit the next life
     this.#deps.trace.add('start', this.id, 0, number);
     this.clock.begin();
     const party: Party = { id: this.id, door: this.clock.door() };
@@ -277,7 +277,7 @@ export class SimNode implements ObservedNode {
         life.node = node;
         this.#deps.trace.add('start', this.id, 0, number, 1);
         node.failed.catch(died);
-        // A group whose state is lost says so by `failed`, which may be a moment after the start is over.
+        // A group whose state is lost reports that through `failed`, which may be shortly after the start is over.
         this.#deps.loop.setTimer(0, () => {
           if (noticeable && this.#life === life) this.#unnoticed('its store, which has lost batches by it');
         });
@@ -297,7 +297,7 @@ export class SimNode implements ObservedNode {
     this.#ended();
   }
 
-  /** Ends the process as an operator does; resolves when it let go of everything. */
+  /** Stops the process as an operator does; resolves when it has released everything. */
   async stop(): Promise<void> {
     const life = this.#life;
     if (life?.node === undefined) return;
@@ -310,7 +310,7 @@ export class SimNode implements ObservedNode {
     this.#ended();
   }
 
-  /** What its disk holds now is compared with what it held before: as it would be without the flipped bit. */
+  /** The new contents of its disk are compared with the old ones, as if the bit had not flipped. */
   #ended(): void {
     this.#life = undefined;
     const damage = this.#damage?.stands === true ? this.#damage : undefined;
@@ -320,8 +320,8 @@ export class SimNode implements ObservedNode {
   }
 
   /**
-   * Everything on the machine's disk is lost. The node that runs here from now on says that it is the founding member
-   * that it was, or joins as a new one.
+   * Everything on the machine's disk is lost. The node on it claims to be the former founding member from now on, or
+   * joins as a new one.
    */
   loseDisk(next: 'founder' | 'new'): void {
     assert(this.down, 'a disk is replaced while the machine is off');
@@ -334,7 +334,7 @@ export class SimNode implements ObservedNode {
     this.#storeDamage = undefined;
     this.#lost = undefined;
     this.#storage = this.#newStorage(next === 'founder');
-    // What an impostor does on its own proves nothing about the member that it says it is.
+    // The actions of an impostor prove nothing about the member that it claims to be.
     const watcher = this.impostor ? observer.apart() : observer;
     this.#kept = new KeptCheck(this, watcher);
     this.#watch = new RaftWatch(this, watcher, this.#kept);
@@ -348,7 +348,8 @@ export class SimNode implements ObservedNode {
   #died(life: Life, error: unknown): void {
     if (this.#life !== life) return;
     const refused = (this.impostor || this.expelled) && error instanceof CommandError;
-    // A leader's word may reach one sooner than a refusal does: that it lacks what its member had acknowledged.
+    // A leader's message may reach an impostor before a refusal does; it shows that the impostor lacks what its member
+    // had acknowledged.
     const exposed = this.impostor && error instanceof InvariantError;
     const unusable = refused || exposed || (life.damaged && isDamage(error));
     if (!unusable && !this.diskFault) {
@@ -356,7 +357,7 @@ export class SimNode implements ObservedNode {
       this.#deps.fail(new Violation('nodes do not stop', `node ${this.id}: ${text}`));
       return;
     }
-    this.end(true); // N2: what the disk did not take may be gone
+    this.end(true); // N2: writes that the disk did not take may be gone
     if (unusable) this.#deps.unusable(this);
     else this.onDied();
   }
@@ -372,7 +373,7 @@ export class SimNode implements ObservedNode {
       logger: tracingLogger(trace, this.id),
       trace,
       watch: this.#watch,
-      // What an expelled node holds no longer counts. Its checkpoints have outcomes from before.
+      // The state of an expelled node no longer counts. Its checkpoints have outcomes from before.
       applied: this.expelled ? new AppliedCommands(undefined, false) : applied,
       answers,
       onTransaction: () => this.#deps.onTransaction(this),
@@ -412,7 +413,7 @@ export class SimNode implements ObservedNode {
 
 const DAMAGES = [LogDamagedError, StoreDamagedError, StoreOpenError, StateLostError];
 
-/** Whether an error says that the log or the engine is damaged, or comes of that. */
+/** Whether an error reports damage of the log or the engine, or follows from it. */
 function isDamage(error: unknown): boolean {
   if (DAMAGES.some((kind) => error instanceof kind)) return true;
   return error instanceof Error && error.cause !== undefined && isDamage(error.cause);

@@ -8,14 +8,14 @@ import { drawMachines, isMoving, isSteered, type MachineOptions, withSpares } fr
 export interface ClusterOptions {
   readonly machines: readonly MachineOptions[];
   readonly clients: number;
-  /** Operations that a client may have under way in each workload at a time. */
+  /** Concurrent operations of a client in each workload. */
   readonly hands: number;
   /** Mean pause between operations. */
   readonly thinkMs: number;
   readonly requestTimeoutMs: number;
   readonly linkDelayMs: number;
   readonly linkJitterMs: number;
-  /** How far a process's clock may run from the world's, in thousandths. */
+  /** The largest deviation of a process's clock from the world's, in thousandths. */
   readonly driftPerMille: number;
   readonly heartbeatMs: number;
   readonly electionMs: number;
@@ -24,14 +24,14 @@ export interface ClusterOptions {
   readonly diskMs: number;
   /** Whether the masters schedule, and ranges change (topology.ts). */
   readonly steered: boolean;
-  /** Of each gateway; 0: no limit. */
+  /** Per gateway; 0: no limit. */
   readonly requestsPerSecondMax: number;
   readonly tuning: NodeTuning;
-  /** How long faults befall the cluster. */
+  /** The time with faults. */
   readonly runMs: number;
 }
 
-/** What is drawn of gateways, among all that a seed decides. */
+/** The gateway part of everything that a seed decides. */
 const GATEWAYS = 0x9a7e;
 const BORDERS = 0xb0de;
 /** Between the keys of leases, locks and workloads, and amid the lists. */
@@ -46,7 +46,7 @@ function pick<T>(random: Random, ...of: readonly [T, ...T[]]): T {
   return of[random.int(of.length)] ?? of[0];
 }
 
-/** The rate of a process's clock by itself: as far off as may be, one way or the other, or not at all. */
+/** The own rate of a process's clock: as far off as allowed, in either direction, or exact. */
 export function ownRate(seed: number, process: number, { driftPerMille }: ClusterOptions): number {
   const random = new SeededRandom(seedOf(seed, process, 3));
   return 1 + (pick(random, -1, 0, 1) * driftPerMille) / 1_000;
@@ -56,11 +56,11 @@ export function optionsOf(seed: number): ClusterOptions {
   const { gateway, requestsPerSecondMax } = drawGateways(new SeededRandom(seedOf(seed, GATEWAYS)));
   const { tuning, machines, ...drawn } = drawOptions(new SeededRandom(seedOf(seed)));
   const steered = isSteered(seed);
-  // Where it is not steered, replicas come and go as the run says (members.ts, moves.ts).
+  // Without steering, the run itself adds and removes replicas (members.ts, moves.ts).
   const master = steered ? { borders: drawBorders(new SeededRandom(seedOf(seed, BORDERS))) } : { scheduling: false };
   return {
     ...drawn,
-    // Many ranges take more time to simulate, and more happens to them in the same time.
+    // Many ranges take more time to simulate, and more happens in the same time.
     runMs: steered ? drawn.runMs / 2 : drawn.runMs,
     machines: isMoving(seed) || steered ? withSpares(machines) : machines,
     steered,
@@ -79,7 +79,7 @@ interface GatewayOptions {
   readonly gateway: NonNullable<NodeTuning['gateway']>;
 }
 
-/** Has chance of its own, so that it can be drawn otherwise while clusters stay the same. */
+/** Has a random generator of its own, so that it can be drawn differently while clusters stay the same. */
 function drawGateways(random: Random): GatewayOptions {
   return {
     requestsPerSecondMax: pick(random, 0, 0, 0, 30, 60),
@@ -93,7 +93,8 @@ function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax
     clients: 2 + random.int(4),
     hands: pick(random, 1, 2, 3),
     thinkMs: pick(random, 80, 120, 200),
-    // At least the longest wait for an election: who waits for less is not served by chance only, when faults are many.
+    // At least the longest wait for an election: a request with less time is served only by chance when faults are
+    // frequent.
     requestTimeoutMs: pick(random, 1_000, 1_500, 4_000),
     linkDelayMs: pick(random, 0, 1, 3),
     linkJitterMs: pick(random, 0, 2, 8),
@@ -107,7 +108,7 @@ function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax
   };
 }
 
-/** Small sizes, so that what is rare happens often. */
+/** Small sizes, so that rare events happen often. */
 function drawTuning(random: Random): NodeTuning {
   const tailEntries = pick(random, 3, 20, 1_000);
   return {

@@ -1,6 +1,4 @@
-/**
- * Where the ranges of a cluster are, and where their replicas and leaders ought to be when nothing is wrong any more.
- */
+/** The places of a cluster's ranges, and the expected places of their replicas and leaders after all faults. */
 import { compareBytes } from '@remora/base';
 import { coverageFaults, type Master } from '@remora/master';
 import type { RangeDescriptor } from '@remora/protocol';
@@ -29,7 +27,7 @@ export class Placement {
     return [...(this.master?.state.ranges() ?? [])].sort((a, b) => compareBytes(a.start, b.start));
   }
 
-  /** How many ranges each of these nodes has a replica of. */
+  /** The number of ranges with a replica on each of these nodes. */
   replicaCounts(nodeIds: Iterable<number>): ReadonlyMap<number, number> {
     return this.#counts(nodeIds, ({ replicas }) => replicas.map(({ nodeId }) => nodeId));
   }
@@ -45,7 +43,7 @@ export class Placement {
     return counts;
   }
 
-  /** What keeps ranges from having so many voters on these nodes, and nothing besides. */
+  /** Why ranges do not have exactly this many voters on these nodes. */
   unrepaired(voters: number, nodeIds: ReadonlySet<number>): string {
     for (const { rangeId, replicas } of this.ranges) {
       const wrong = replicas.find(({ nodeId }) => !nodeIds.has(nodeId));
@@ -57,7 +55,7 @@ export class Placement {
     return '';
   }
 
-  /** What keeps replicas and leaders from being spread over these nodes as evenly as they can be. */
+  /** Why replicas and leaders are not spread over these nodes as evenly as possible. */
   unbalanced(nodeIds: Iterable<number>): string {
     const ids = [...nodeIds];
     const replicas = spread(this.replicaCounts(ids));
@@ -66,7 +64,7 @@ export class Placement {
     return leaders.range > 1 ? `leaders: ${leaders.text}` : '';
   }
 
-  /** What keeps the ranges from having each key once, and nodes from holding what they ought to. */
+  /** Why the ranges do not have each key exactly once, or nodes do not hold what they should. */
   misplaced(): string {
     const { ranges } = this;
     const [fault] = coverageFaults(ranges);
@@ -84,7 +82,7 @@ export class Placement {
   }
 }
 
-/** Replicas that run on a node, whatever the masters think. */
+/** Replicas that run on a node, independently of the masters' knowledge. */
 export function heldBy({ roles }: SimNode): readonly number[] {
   return [...(roles?.store?.replicas() ?? [])].map(({ rangeId }) => rangeId);
 }

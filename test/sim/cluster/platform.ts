@@ -1,6 +1,6 @@
 /**
- * What a simulated node stands on: the ports of `packages/cli/src/node/platform.ts` over a virtual network, disk and
- * store. What it lacks of a process: sockets, and the services of gRPC and HTTP on them; clients come by the Pipe.
+ * The platform of a simulated node: the ports of `packages/cli/src/node/platform.ts` over a virtual network, disk and
+ * store. It lacks a process's sockets, and the gRPC and HTTP services on them; clients come through the Pipe.
  */
 import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
 import type { OnApplied } from '@remora/dataserver';
@@ -41,9 +41,9 @@ export interface PlatformDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly trace: Trace;
-  /** Looks on while Raft works. */
+  /** Observes Raft. */
   readonly watch: HostWatch & { sent(messages: readonly GroupMessage[]): void };
-  /** Looks at what apply does, and at what is answered. */
+  /** Observes the results of apply, and the answers. */
   readonly applied: AppliedCommands;
   readonly answers: Answers;
   readonly onTransaction: () => void;
@@ -57,7 +57,7 @@ export interface PlatformDeps {
   readonly addresses: { readonly peer: string; readonly client: string };
 }
 
-/** Of every machine; what is written is little beside it. */
+/** The capacity of every machine's disk, far above what is written. */
 const DISK_BYTES = 2 ** 40;
 
 export class SimPlatform implements NodePlatform {
@@ -88,7 +88,7 @@ export class SimPlatform implements NodePlatform {
     this.onApplied = (command) => deps.applied.applied(deps.party.id, command, this.#engine?.takeDigest() ?? 0);
   }
 
-  /** The process has ended; `told`: its machine says so to others. */
+  /** The process has ended; `told`: its machine notifies others. */
   end(told: boolean): void {
     const { store, links, party } = this.#deps;
     store.end();
@@ -172,7 +172,7 @@ export class SimPlatform implements NodePlatform {
   }
 }
 
-/** A gateway's way to the ranges, which tells of the transactions that it is given. */
+/** A gateway's connection to the ranges, which reports the transactions that it receives. */
 function withTransactions(backend: Backend, onTransaction: () => void): Backend {
   return {
     nodeId: backend.nodeId,
@@ -188,7 +188,7 @@ function withTransactions(backend: Backend, onTransaction: () => void): Backend 
   };
 }
 
-/** The links that a listener has taken. */
+/** The accepted links of a listener. */
 class Served {
   readonly #links = new Set<ServedLink>();
   #unlisten: () => void = () => {};

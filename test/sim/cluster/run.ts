@@ -2,14 +2,14 @@
  * One run: load, faults, and the end on a healed cluster, all from one seed.
  *
  * E1. After the last fault, within a bound of virtual time, every group has a leader and every client is served.
- * E2. When the clients rest, all replicas come to hold the same.
- * E3. Then clients go, and when their sessions and leases have ended nothing of them is left on any node.
+ * E2. When the clients rest, all replicas converge to the same state.
+ * E3. Then clients leave, and when their sessions and leases have ended nothing of them is left on any node.
  * E4. Then nodes stop, and nothing is left: no timer, no link.
- * E6. Where masters schedule, each range then has its replicas on nodes that serve, replicas and leaders are spread
- *     evenly, nodes that were decommissioned have nothing, and all that stays so (checks/settled.ts).
- * E7. Nothing is rejected that nobody handles: it would end the process that it happens in.
- * E5. Of the operations outside total outages, enough were answered (checks/outages.ts): in every run that has many of
- *     them, and over many runs.
+ * E6. If masters schedule, each range then has its replicas on serving nodes, replicas and leaders are spread evenly,
+ *     decommissioned nodes have nothing, and all of that stays so (checks/settled.ts).
+ * E7. There is no unhandled rejection: it would end its process.
+ * E5. Enough of the operations outside total outages were answered (checks/outages.ts): in every run with many of them,
+ *     and over many runs.
  */
 
 import { assert } from '@remora/base';
@@ -47,25 +47,22 @@ export interface RunResult {
 }
 
 export interface RunChange {
-  /** In place of the drawn faults. */
+  /** Replaces the drawn faults. */
   readonly schedule?: readonly FaultEvent[];
-  /** Only these kinds of them, and these often. */
+  /** Restricts the faults to these kinds, which are then frequent. */
   readonly faults?: readonly string[];
-  /** How long faults befall the cluster, in place of the usual time. */
+  /** How long faults occur, instead of the usual time. */
   readonly runMs?: number;
-  /** Gives back what clients asked and were told. */
+  /** Returns the requests and answers of clients. */
   readonly histories?: boolean;
 }
 
-/** Virtual time within which a healed cluster works again. */
+/** The virtual time within which a healed cluster works again. */
 const RECOVERY_MS_MAX = 30_000;
 const REST_MS_MAX = 30_000;
-/**
- * An acquire that waits as long as it must asks for 60 s; its outcome is kept that long, and the next tick of range
- * time.
- */
+/** An unlimited acquire asks for 60 s; its outcome is kept that long, until the next tick of range time. */
 const LEAVE_MS_MAX = 75_000;
-/** An abort that came before its prepare leaves a mark for the two minutes that a command may be on its way. */
+/** An abort that came before its prepare leaves a mark for the two minutes that a command may be in transit. */
 const LEAVE_STEERED_MS_MAX = 140_000;
 const STOP_MS_MAX = 20_000;
 /** Masters that have lost their leader decide nothing for 15 s (packages/master/src/term/schedule-coordinator.ts). */
@@ -73,9 +70,9 @@ const SETTLE_MS_MAX = 120_000;
 const STILL_MS = 15_000;
 const LINGER_MS = 10_000;
 const LOOK_MS = 50;
-/** Operations outside outages in a run from which their share says something. */
+/** The number of operations outside outages from which on their share is meaningful. */
 const ASKED_MIN = 200;
-/** Figures of the checks that have something to look at in every run. */
+/** Figures of the checks that must have something to check in every run. */
 export const CHECKED: readonly string[] = [
   'entries committed',
   'commands applied',
@@ -86,7 +83,7 @@ export const CHECKED: readonly string[] = [
 const ASKED = 'asked outside outages';
 const ANSWERED = 'answered of these';
 
-/** Runs a seed, with the faults drawn from it or with those given. */
+/** Runs a seed, with the faults drawn from it or with the given ones. */
 export async function runSeed(seed: number, change: RunChange = {}): Promise<RunResult> {
   const drawn = optionsOf(seed);
   const options = { ...drawn, runMs: change.runMs ?? drawn.runMs };
@@ -124,7 +121,7 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   await stop(world);
 }
 
-/** Goes on while `goOn` says so; throws at the first failure. */
+/** Continues while `goOn` returns true; throws at the first failure. */
 async function drive(world: World, goOn: () => boolean): Promise<void> {
   await world.loop.drive(() => world.failure === undefined && goOn());
   if (world.failure !== undefined) throw world.failure;
@@ -148,7 +145,7 @@ async function until(
     lacking = missing();
     return lacking !== '' && loop.monotonicMs() < endMs;
   });
-  // Nothing may be left to happen since the last look.
+  // Nothing may have happened since the last look.
   if (lacking !== '') lacking = missing();
   if (lacking !== '') throw new Violation(property, `${boundMs} ms after the last fault: ${lacking}\n${why()}`.trim());
 }
@@ -177,7 +174,7 @@ function served({ outages }: World): void {
   if (few !== '') throw new Violation('what can be served is', few);
 }
 
-/** Who waits for something that does not come. */
+/** Operations that wait for something that does not come. */
 function unfinished(world: World): string {
   const client = world.clients.find(({ working }) => working);
   if (client !== undefined) return `client ${client.id} does not come to an end, ${waitsFor(client)}`;
@@ -225,8 +222,7 @@ async function agree(world: World): Promise<void> {
   const { loop } = world;
   const endMs = loop.monotonicMs() + REST_MS_MAX;
   for (;;) {
-    // All rows are read here: one whose bit flipped before the faults ended, and that nobody has read since, is whole
-    // again.
+    // All rows are read here: one whose bit flipped before the faults ended, and that was not read since, is repaired.
     for (const node of world.nodes) node.undamage();
     const found = differences(await within(world, sumsOf(world.nodes)));
     if (found === '') return;
@@ -251,7 +247,7 @@ async function stop(world: World): Promise<void> {
   };
   all().catch((error: unknown) => world.fail(error));
   await until(world, STOP_MS_MAX, 'nothing leaks', () => (stopped ? '' : `${running(world)} does not stop`));
-  await world.loop.run(LINGER_MS); // what a loss of power left is given up by the other end
+  await world.loop.run(LINGER_MS); // the other end gives up links that a loss of power left
   for (const { id, clock } of [...world.nodes, ...world.clients]) {
     if (clock.pendingTimers > 0)
       throw new Violation('nothing leaks', `process ${id} left ${clock.pendingTimers} timers`);
@@ -287,7 +283,7 @@ function historiesOf({ workloads }: World): readonly SimHistory[] {
   });
 }
 
-/** What the checks had to look at. */
+/** How much the checks had to check. */
 function figuresOf(world: World): Readonly<Record<string, number>> {
   const { elections, observer, applied, answers, states, outages, workloads, moves, admin, changes } = world;
   const seen = {

@@ -9,7 +9,7 @@ import type { ClusterOptions } from './options.ts';
 import { isMoving } from './topology.ts';
 import type { World } from './world.ts';
 
-/** Faults in ten seconds of one run, from calm to wild. */
+/** Faults in ten seconds of one run, from few to many. */
 const RATES = [3, 8, 20] as const;
 const LONG_RATES = [0.5] as const;
 const MOVE_RATES = [2, 4] as const;
@@ -25,7 +25,7 @@ export function faultOf(kind: string): Fault<World> {
 
 interface Kinds {
   readonly faults: readonly Fault<World>[];
-  /** In ten seconds, one of them per run. */
+  /** Per ten seconds; a run uses one of them. */
   readonly rates: readonly number[];
   /** Of the faults; drawn for each run where they are absent. */
   readonly weights?: readonly number[];
@@ -47,7 +47,7 @@ export function drawSchedule(seed: number, options: ClusterOptions): readonly Fa
   ].sort((x, y) => x.atMs - y.atMs);
 }
 
-/** Faults of these kinds and no others, often. */
+/** Only faults of these kinds, often. */
 export function drawOnly(kinds: readonly string[], seed: number, options: ClusterOptions): readonly FaultEvent[] {
   const random = new SeededRandom(seedOf(seed, 0x0417));
   return drawEvents(random, { faults: kinds.map(faultOf), rates: [8], weights: kinds.map(() => 1) }, options);

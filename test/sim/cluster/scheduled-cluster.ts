@@ -1,8 +1,8 @@
 /**
- * A cluster whose masters schedule, on the simulated machines: nobody is served, and nothing fails but what a test
- * makes fail. What is looked at is where replicas and leaders go.
+ * A cluster whose masters schedule, on the simulated machines: without clients, and with no faults except those of a
+ * test. It is used to check where replicas and leaders go.
  *
- * SC1. All that is asked of the masters is asked of whoever leads them, by the calls that operators' requests become.
+ * SC1. All requests to the masters go to their present leader, with the calls that operators' requests become.
  */
 import { assert } from '@remora/base';
 import type { Master } from '@remora/master';
@@ -32,9 +32,9 @@ export interface ScheduledOptions {
   readonly nodes: number;
   readonly later: number;
   readonly mayBecomeMasters?: boolean;
-  /** Machines for clients; what they do, a test says. */
+  /** Machines for clients; a test decides what they do. */
   readonly clients?: number;
-  /** How often homes are asked whether they still know leases; absent: as the product does. */
+  /** How often homes are asked whether they still know leases; absent: the product's default. */
   readonly leaseAuditMs?: number;
 }
 
@@ -44,8 +44,8 @@ export class ScheduledCluster {
   readonly #gone = new Set<number>();
 
   /**
-   * The first three machines are the masters, and all store data; the last `later` of them start when they are told.
-   * The others may become masters when they are `mayBecomeMasters`.
+   * The first three machines are the masters, and all store data; the last `later` of them start on demand. With
+   * `mayBecomeMasters` the others may become masters.
    */
   constructor(seed: number, { nodes, later, mayBecomeMasters = false, clients = 1, leaseAuditMs }: ScheduledOptions) {
     const drawn = optionsOf(seed);
@@ -69,7 +69,7 @@ export class ScheduledCluster {
     return this.world.loop.monotonicMs();
   }
 
-  /** Lets time pass until nothing is missing any more; fails when that takes longer. Gives how long it took. */
+  /** Lets time pass until nothing is missing any more; fails if that takes longer. Returns how long it took. */
   async until(boundMs: number, what: string, missing: () => string): Promise<number> {
     const beganMs = this.nowMs;
     let nextLookMs = 0;
@@ -107,13 +107,13 @@ export class ScheduledCluster {
     return nodeId;
   }
 
-  /** For good. */
+  /** Permanently. */
   kill(machineId: number): void {
     this.#gone.add(this.nodeId(machineId));
     this.node(machineId).end(true);
   }
 
-  /** It loses its power, and is back some time later. */
+  /** It loses its power, and returns after this time. */
   async restart(machineId: number, afterMs: number): Promise<void> {
     this.node(machineId).end(true);
     await this.run(afterMs);
@@ -128,7 +128,7 @@ export class ScheduledCluster {
     await this.call(masterSetNodeDuty, { nodeId: this.nodeId(machineId), duty, forMs: 0 });
   }
 
-  /** Splits the last range at so many keys, one after the other. */
+  /** Splits the last range at these keys, one after the other. */
   async splitAt(keys: readonly Uint8Array[]): Promise<void> {
     for (const at of keys) {
       const last = this.ranges.find(({ end }) => end.length === 0);
@@ -140,7 +140,7 @@ export class ScheduledCluster {
     }
   }
 
-  /** The second one ends; asked again for as long as it is not done. */
+  /** The second one ends; the request is repeated until it is done. */
   async merge(rangeId: number, source: number): Promise<void> {
     const isDone = (): boolean => this.ranges.every((range) => range.rangeId !== source);
     for (let tries = 0; tries < 10 && !isDone(); tries++) {
@@ -156,7 +156,7 @@ export class ScheduledCluster {
     return this.master?.care?.scheduling.controller.isBusy(rangeId) === true;
   }
 
-  /** That all ranges are there, and each has a leader that the masters have heard of. */
+  /** Whether all ranges exist, and each has a leader that the masters have heard from. */
   #unsettled(count: number): string {
     if (this.ranges.length !== count) return `there are ${this.ranges.length} ranges, not ${count}`;
     const led = new Set(this.master?.view().leaders.map(([rangeId]) => rangeId));
@@ -164,13 +164,13 @@ export class ScheduledCluster {
     return without === undefined ? '' : `range ${without.rangeId} has no leader`;
   }
 
-  /** Asks for a change of a range once; what comes of it, comes of it. */
+  /** Asks for a change of a range once, and ignores the result. */
   steer(range: RangeDescriptor, change: RangeChange): void {
     const { rangeId, epoch } = range;
     this.#ask(masterSteerRange, { rangeId, epoch, change }, () => {});
   }
 
-  /** SC1. Tried again while the masters have no leader, or say that it is not the moment. */
+  /** SC1. Retries while the masters have no leader, or refuse for the moment. */
   async call<Request, Reply>(method: Method<Request, Reply>, request: Request): Promise<Reply> {
     let reply: Reply | undefined;
     let error = 'nobody leads the masters';
@@ -190,7 +190,7 @@ export class ScheduledCluster {
     return reply as Reply;
   }
 
-  /** Whether anybody could be asked; an answer may never come, as whoever was asked may die. */
+  /** Returns whether there was a node to ask; an answer may never come, because that node may die. */
   #ask<Request, Reply>(method: Method<Request, Reply>, request: Request, done: Done<Reply>): boolean {
     let asked = false;
     const leader = this.masterNode;
@@ -215,7 +215,7 @@ export class ScheduledCluster {
     return this.#placement.master;
   }
 
-  /** The nodes that are masters, once no change of them is under way; what is, as the leader sees it. */
+  /** The nodes that are masters, once no change of them is in progress; as their leader sees it. */
   get masterIds(): readonly number[] {
     const { voters = [], votersOutgoing = [], learners = [] } = this.master?.group.status().conf ?? {};
     return [...voters, ...votersOutgoing, ...learners].sort((a, b) => a - b);
@@ -226,7 +226,7 @@ export class ScheduledCluster {
     return this.#placement.ranges;
   }
 
-  /** How many ranges each node has a replica of, by its id; nodes that are gone are left out, and those told to go. */
+  /** The number of ranges with a replica on each node, by its id, without nodes that are gone or leaving. */
   replicaCounts(without: readonly number[] = []): ReadonlyMap<number, number> {
     return this.#placement.replicaCounts(this.#present(without));
   }
@@ -240,22 +240,22 @@ export class ScheduledCluster {
     return new Set(ids.filter((id) => !this.#gone.has(id) && !without.includes(id)));
   }
 
-  /** What keeps ranges from having so many voters on living nodes, and nothing besides. */
+  /** Why ranges do not have exactly this many voters on living nodes. */
   unrepaired(voters = 3): string {
     return this.#placement.unrepaired(voters, this.#present());
   }
 
-  /** What keeps replicas and leaders from being spread as evenly as they can be. */
+  /** Why replicas and leaders are not spread as evenly as possible. */
   unbalanced(without: readonly number[] = []): string {
     return this.#placement.unbalanced(this.#present(without));
   }
 
-  /** What keeps the ranges from having each key once, and nodes from holding what they ought to. */
+  /** Why the ranges do not have each key exactly once, or nodes do not hold what they should. */
   misplaced(): string {
     return this.#placement.misplaced();
   }
 
-  /** Replicas that run on a node, whatever the masters think. */
+  /** Replicas that run on a node, independently of the masters' knowledge. */
   held(machineId: number): readonly number[] {
     return heldBy(this.node(machineId));
   }

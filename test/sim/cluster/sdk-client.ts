@@ -1,6 +1,6 @@
 /**
- * A machine with one client process: the SDK on a virtual clock and network. When it vanishes nobody is told, and the
- * process that comes after it knows nothing of it.
+ * A machine with one client process: the SDK on a virtual clock and network. When it vanishes no other process is
+ * notified, and the next process knows nothing of it.
  */
 import { assert, SeededRandom } from '@remora/base';
 import { RemoraClient } from 'remora';
@@ -21,7 +21,7 @@ export interface ClientDeps {
   readonly endpoints: readonly string[];
   readonly options: ClusterOptions;
   readonly fail: (error: unknown) => void;
-  /** A life ended without a word. */
+  /** A life ended silently. */
   readonly ended: (life: ClientLife) => void;
 }
 
@@ -32,7 +32,7 @@ interface Asked {
 
 /** One life of a client, with its connection. */
 export interface ClientLife {
-  /** Unlike that of any other client, or of an earlier life of this one. */
+  /** Differs from that of any other client, and of earlier lives of this one. */
   readonly name: string;
   readonly client: SimClient;
   readonly clock: ProcessClock;
@@ -50,7 +50,7 @@ export function lifeOf({ id, life }: SimClient): ClientLife {
 
 const CONNECT_TIMEOUT_MS = 4_000;
 const KNOWS_ONE_OF = 3;
-/** Sessions, and the locks that they hold, outlive a client that vanished by this. */
+/** Sessions of a vanished client, and their locks, live on for this long. */
 export const SESSION_TTL_MS = 5_000;
 
 export class SimClient {
@@ -71,7 +71,7 @@ export class SimClient {
     this.clock = new ProcessClock(deps.loop, deps.id * 1_000_000, () => undefined, rate);
   }
 
-  /** It is given one endpoint, and finds the others by itself. */
+  /** It is given one endpoint, and discovers the others. */
   get #knowsOne(): boolean {
     return this.id % KNOWS_ONE_OF === 0;
   }
@@ -90,7 +90,7 @@ export class SimClient {
     return this.#party !== undefined && this.#working;
   }
 
-  /** Connects, for as long as it takes, and then does `work`. */
+  /** Connects, however long that takes, and then does `work`. */
   start(work: (life: ClientLife) => Promise<void>): void {
     const { seed, trace } = this.#deps;
     this.lives++;
@@ -154,7 +154,7 @@ export class SimClient {
     this.#life = undefined;
   }
 
-  /** Ends the process as its user does. */
+  /** Ends the process like its user. */
   async close(): Promise<void> {
     const life = this.#life;
     const party = this.#party;

@@ -1,25 +1,25 @@
-/** Which machines a cluster has, and what the node on each of them does. */
+/** The machines of a cluster, and the roles of the node on each. */
 import type { Random } from '@remora/base';
 import { ROLES } from '../../../packages/cli/src/node-options.ts';
 
 export interface MachineOptions {
-  /** From 1; not the id of the node on it, which a cluster may give anew. */
+  /** From 1; not the id of the node on it, because a machine may get another node. */
   readonly id: number;
   readonly roles: readonly (typeof ROLES)[number][];
   /** A founding member; the others join the running cluster. */
   readonly founder: boolean;
-  /** Whether it runs from the beginning; if not, it joins in the middle of the run. */
+  /** Whether it runs from the beginning; if not, it joins during the run. */
   readonly fromStart: boolean;
-  /** Whether a node that joins on it may become a master, if the machine has the role; false unless given. */
+  /** Whether a joining node on it may become a master, if the machine has the role; false by default. */
   readonly mayBecomeMaster?: boolean;
 }
 
 type Roles = MachineOptions['roles'];
 
 interface Layout {
-  /** How often it is drawn, beside the others. */
+  /** How often it is drawn, relative to the others. */
   readonly weight: number;
-  /** Masters all of them: they are the voters of the master group. */
+  /** All of them masters: the voters of the master group. */
   readonly founders: readonly Roles[];
   readonly others: readonly Roles[];
 }
@@ -27,7 +27,7 @@ interface Layout {
 /** The id of the first range, beside the group of the masters. */
 export const FIRST_RANGE = 2;
 
-/** More than this do not fit below the ids of clients. */
+/** More machines would reach the ids of clients. */
 export const MACHINES_MAX = 9;
 
 const SPARES = 2;
@@ -57,8 +57,8 @@ export function drawMachines(random: Random): readonly MachineOptions[] {
 }
 
 /**
- * In one of four runs the master moves replicas (moves.ts). The others have the machines and the faults that they had
- * before it could: what their seeds have found they find again.
+ * In one of four runs the master moves replicas (moves.ts). The others have the machines and the faults from before
+ * that existed: their seeds keep finding what they found.
  */
 export function isMoving(seed: number): boolean {
   return seed % 4 === 3;
@@ -66,13 +66,13 @@ export function isMoving(seed: number): boolean {
 
 /**
  * In one of four others the cluster is steered: the masters schedule, and ranges split, merge and move (steering.ts,
- * faults/range-faults.ts). In the rest one range has all keys, as it was founded.
+ * faults/range-faults.ts). In the rest one range has all keys, as at the founding.
  */
 export function isSteered(seed: number): boolean {
   return seed % 4 === 0;
 }
 
-/** With nodes besides that replicas can move to. */
+/** With additional nodes for moved replicas. */
 export function withSpares(machines: readonly MachineOptions[]): readonly MachineOptions[] {
   const count = Math.min(SPARES, MACHINES_MAX - machines.length);
   const spares = Array.from({ length: count }, (_, i) => ({

@@ -32,9 +32,9 @@ import { FIRST_RANGE, MACHINES_MAX } from './topology.ts';
 import { workloadsOf } from './workloads/index.ts';
 import { newCounts, type OperationCounts, type OperationEnd, type Workload } from './workloads/workload.ts';
 
-/** What operators ask, among all that a seed decides. */
+/** The operators' part of everything that a seed decides. */
 const ADMIN = 0xad;
-/** What the masters go by where they schedule: there is not much time. */
+/** Settings for masters that schedule: the time is short. */
 const QUICK: readonly (readonly [string, string])[] = [
   ['down-after', '8s'],
   ['node-settle', '2s'],
@@ -82,11 +82,11 @@ export class World {
   readonly placement = new Placement(this);
   readonly admin: AdminUser;
   readonly changes = new RangeChanges(this);
-  /** Nodes that are told to give everything away, by their ids. */
+  /** Nodes that are asked to give everything up, by their ids. */
   readonly leaving = new Set<number>();
-  /** What went wrong first. */
+  /** The first failure. */
   failure: unknown;
-  /** Clients begin nothing new. */
+  /** Clients start nothing new. */
   resting = false;
   /** The nodes are stopping: none is started any more. */
   over = false;
@@ -167,12 +167,12 @@ export class World {
     });
   }
 
-  /** Nanoseconds since the beginning, as seen from outside. */
+  /** Nanoseconds since the beginning, on the world's clock. */
   nowNs(): number {
     return Math.round(this.loop.monotonicMs() * 1e6);
   }
 
-  /** An operation of a client begins; the returned function says how it ended. */
+  /** An operation of a client begins; call the returned function with its result. */
   operation(life: ClientLife, what: string): (end: OperationEnd) => void {
     const { trace, counts } = this;
     trace.add('asked', 0, 0, hashOfText(life.name), hashOfText(what), `${life.name} ${what}`);
@@ -209,13 +209,13 @@ export class World {
     this.#listeners.push(listener);
   }
 
-  /** The next time that a client asks a gateway for something; returns a function that forgets it. */
+  /** Called at the next request of a client to a gateway; returns a function that removes the listener. */
   onNextRequest(listener: (gateway: SimNode) => void): () => void {
     this.#onRequest.add(listener);
     return () => this.#onRequest.delete(listener);
   }
 
-  /** The next time that a client asks a gateway for a transaction. */
+  /** Called at the next transaction of a client at a gateway. */
   onNextTransaction(listener: (gateway: SimNode) => void): () => void {
     this.#onTransaction.add(listener);
     return () => this.#onTransaction.delete(listener);
@@ -225,7 +225,7 @@ export class World {
     tellOnce(this.#onRequest, this.nodeAt(machineId - 1));
   }
 
-  /** What a check found. */
+  /** The findings of a check. */
   report(findings: readonly Finding[]): void {
     const [first] = findings;
     if (first !== undefined) this.fail(new Violation(first.property, first.detail));
@@ -258,19 +258,19 @@ export class World {
     return ranges[(i >> 2) % Math.max(1, ranges.length)]?.rangeId ?? FIRST_RANGE;
   }
 
-  /** Where a routing key is, as the masters know. */
+  /** The range with a routing key, as the masters know it. */
   rangeOf(key: Bytes): RangeDescriptor | undefined {
     return this.placement.ranges.find((range) => spanContains(range, key));
   }
 
-  /** Of leases that are there, as some replicas know. */
+  /** The ids of existing leases, as some replicas know them. */
   leaseIds(): readonly bigint[] {
     const replicas = this.nodes.flatMap(({ roles }) => [...(roles?.store?.replicas() ?? [])]);
     const ids = replicas.flatMap(({ state }) => [...state.leases.all()].map(({ id }) => id));
     return [...new Set(ids)].sort();
   }
 
-  /** The id of a leader's node as often as of any: what happens to leaders matters most. */
+  /** The id of a leader's node as often as of any: events at leaders matter most. */
   target(drawn: number): number {
     const leader = drawn % 2 === 0 ? this.leaderOf(this.groupAt(drawn >> 1)) : undefined;
     return (leader ?? this.nodeAt(drawn >> 1)).id;
@@ -286,14 +286,14 @@ export class World {
     return best;
   }
 
-  /** Whether this node's machine is one that gets suspended; such a one's wall clock never jumps back. */
+  /** Whether this node's machine is one that gets suspended; the wall clock of such a machine never jumps back. */
   suspends(nodeId: number): boolean {
     return (nodeId + this.seed) % 2 === 0;
   }
 
   // ------------------------------------------------------------------------------------------ faults
 
-  /** Starts a node again that had ended, if nobody did before. */
+  /** Starts an ended node again, unless it runs already. */
   startAgain(node: { readonly id: number }): void {
     const mine = this.nodeAt(node.id - 1);
     if (this.over || !mine.down) return;
@@ -304,7 +304,7 @@ export class World {
     mine.start();
   }
 
-  /** A node stopped, and cannot start from what is on its disk. */
+  /** A node stopped, and cannot start from the contents of its disk. */
   #unusable(node: SimNode): void {
     if (node.impostor || node.expelled) return this.comeBackAsNew(node);
     if (!this.faults.healed && node.lives % 2 === 0 && this.members.canLose(node)) {
@@ -315,15 +315,15 @@ export class World {
     this.startAgain(node);
   }
 
-  /** Whether a node that is on its way out has nothing any more, as the masters know. */
+  /** Whether a decommissioned node has nothing any more, as the masters know. */
   isEmpty(nodeId: number): boolean {
     const { ranges } = this.placement;
     return ranges.length > 0 && ranges.every(({ replicas }) => replicas.every((replica) => replica.nodeId !== nodeId));
   }
 
   /**
-   * A node that has given everything away is removed for good. It starts once more with what is on its disk, which must
-   * be refused; then its machine joins as a new one.
+   * A node that has given everything up is removed for good. It starts once more with the contents of its disk, which
+   * must be refused; then its machine joins as a new node.
    */
   remove(node: SimNode): void {
     const { nodeId = 0 } = node;

@@ -1,4 +1,7 @@
-/** How a failure is shown: what was broken, and the events that matter, those first that concern what it names. */
+/**
+ * Prints a failure: the broken promise, then the relevant events. Events about the things that the failure names come
+ * first.
+ */
 import type { EventName, Trace, TraceItem } from './trace.ts';
 import { Violation } from './violation.ts';
 
@@ -11,7 +14,7 @@ export interface SimFailure {
 
 const LAST_EVENTS = 50;
 const LAST_CONCERNED = 40;
-/** Shown only where the failure names their node or group. */
+/** Shown only if the failure names their node or group. */
 const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'frame', 'applied', 'commit']);
 
 export function failureOf(trace: Trace, failure: unknown): SimFailure {
@@ -29,7 +32,7 @@ function eventsFor(trace: Trace, detail: string): readonly string[] {
   return [...head, 'last of all, without messages between nodes:', ...last];
 }
 
-/** What a text names. A range has the id of its group. */
+/** The things that a text names. A range has the same id as its group. */
 interface Named {
   readonly nodes: ReadonlySet<number>;
   readonly groups: ReadonlySet<number>;
@@ -46,7 +49,7 @@ function namedIn(detail: string): Named {
   };
 }
 
-/** Where a node and a group are named, it is the replica of the group on the node that matters. */
+/** If both a node and a group are named, only the group's replica on that node matches. */
 function concerns({ nodes, groups, texts }: Named, { node, group, text }: TraceItem): boolean {
   if (texts.some((one) => text.includes(one))) return true;
   if (nodes.size === 0) return groups.has(group);

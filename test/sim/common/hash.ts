@@ -1,4 +1,4 @@
-/** FNV-1a over bytes, to compare what runs did without keeping it. */
+/** FNV-1a over bytes. It compares runs without storing them. */
 export function hashOfBytes(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
@@ -11,7 +11,7 @@ export function hashOfText(text: string): number {
   return hash >>> 0;
 }
 
-/** A seed of its own for each part of a world. */
+/** A separate seed for each part of a world. */
 export function seedOf(...parts: readonly number[]): number {
   let hash = 0x811c9dc5;
   for (const part of parts) {

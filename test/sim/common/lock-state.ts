@@ -1,7 +1,7 @@
-/** Whether what is shown of a lock can be: whatever happens to it, it is shown as it was at one moment. */
+/** Checks that the state that a lock shows is possible: every view of a lock shows one consistent moment. */
 import type { LockState } from '@remora/lock';
 
-/** What is wrong, in words. */
+/** Describes each inconsistency. */
 export function inconsistencies({ kind, holders, waiters, permits, capacity }: LockState): readonly string[] {
   const found: string[] = [];
   const modes = new Set(holders.map(({ mode }) => mode));

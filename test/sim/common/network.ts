@@ -1,8 +1,10 @@
-/** The network of a world: links behave as the faults in force on them say, the worst of them counting. */
+/**
+ * The network of a world: links behave according to the current faults on them. If several apply, the worst one counts.
+ */
 import type { LinkFaults } from '@remora/raft/testing';
 import type { LocalNetwork } from '../../../packages/raft/src/testing/local-network.ts';
 
-/** What a fault does to the links that it is on. */
+/** The effect of a fault on its links. */
 export interface LinkRule {
   readonly on: (from: number, to: number) => boolean;
   readonly faults: Partial<LinkFaults>;
@@ -41,7 +43,7 @@ export class NetworkFaults {
     }
   }
 
-  /** What holds on a link now. */
+  /** The current faults of a link. */
   faultsOf(from: number, to: number): LinkFaults {
     let { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille } = this.#base;
     for (const { on, faults } of this.#rules) {

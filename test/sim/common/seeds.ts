@@ -2,13 +2,11 @@
 
 export interface Seeds {
   readonly seeds: readonly number[];
-  /** Whether one run is repeated: then sums over all runs mean nothing. */
+  /** Whether a single run is repeated. Sums over all runs mean nothing then. */
   readonly single: boolean;
 }
 
-/**
- * Seeds from 1 to `count`, behind those of `first`. `SIM_SEEDS=1000` runs more of them, `SIM_SEED=17` that one only.
- */
+/** `first`, then the seeds from 1 to `count`. `SIM_SEEDS=1000` runs more of them; `SIM_SEED=17` runs only that one. */
 export function seedsToRun(count: number, first: readonly number[] = []): Seeds {
   const { SIM_SEED, SIM_SEEDS } = process.env;
   if (SIM_SEED !== undefined) return { seeds: [Number(SIM_SEED)], single: true };

@@ -1,7 +1,7 @@
 /**
- * Makes the schedule of a failing run smaller while it still breaks the same promise: halves of it are left out, then
- * quarters, and so on down to single faults (delta debugging, Zeller & Hildebrandt, "Simplifying and isolating
- * failure-inducing input", 2002).
+ * Makes the schedule of a failing run smaller while the run still breaks the same promise. It removes halves of the
+ * schedule, then quarters, and so on down to single faults (delta debugging, Zeller & Hildebrandt, "Simplifying and
+ * isolating failure-inducing input", 2002).
  */
 
 import type { SimResult } from './cli/simulation.ts';
@@ -17,9 +17,9 @@ export interface Shrunk {
 export interface ShrinkTask {
   readonly run: (events: readonly FaultEvent[]) => Promise<Pick<SimResult, 'failure'>>;
   readonly events: readonly FaultEvent[];
-  /** What every smaller schedule has to break too. */
+  /** The property that every smaller schedule must break too. */
   readonly property: string;
-  /** Asked before each run: false when there is no time for another one. */
+  /** Asked before each run. Returns false if there is no time for another run. */
   readonly mayGoOn: () => boolean;
   /** Called after each run. */
   readonly progress: (now: Shrunk) => void;
@@ -29,7 +29,7 @@ export async function shrink({ run, events, property, mayGoOn, progress }: Shrin
   let kept = events;
   let runs = 0;
   const goesOn = (): boolean => runs < SHRINK_RUNS_MAX && mayGoOn();
-  /** Takes the candidate when it fails in the same way. */
+  /** Accepts the candidate if it fails in the same way. */
   const take = async (candidate: readonly FaultEvent[]): Promise<boolean> => {
     runs++;
     const fails = (await run(candidate)).failure?.property === property;

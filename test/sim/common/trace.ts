@@ -1,6 +1,6 @@
 /**
- * What happened in a run: folded into a hash, so that two runs can be compared as a whole, and the last of it in full,
- * so that a failure can be read.
+ * The events of a run. All of them are folded into a hash, so that whole runs can be compared. The latest ones are kept
+ * in full, so that a failure can be read.
  */
 
 const EVENTS = [
@@ -34,7 +34,10 @@ const EVENTS = [
 export type EventName = (typeof EVENTS)[number];
 
 const CODES = new Map<EventName, number>(EVENTS.map((name, i) => [name, i]));
-/** Of the events of Raft that come all the time, of those of clients, and of the others: rare ones stay for long. */
+/**
+ * A limit for each of three kinds: frequent Raft events, client events, and others. Therefore rare events stay for
+ * long.
+ */
 const KEPT = 4096;
 const CONSTANT: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'frame', 'applied', 'commit']);
 const OF_CLIENTS: ReadonlySet<EventName> = new Set(['asked', 'answered']);
@@ -74,7 +77,7 @@ export class Trace {
     this.#count++;
   }
 
-  /** Of everything so far; equal for equal runs. */
+  /** The hash of all events so far. Equal runs have equal hashes. */
   get hash(): string {
     return `${(this.#hash >>> 0).toString(16).padStart(8, '0')}-${this.#count}`;
   }

@@ -1,6 +1,4 @@
-/**
- * The promises that a run checks step by step; the names are those of the dissertation (figure 3.2) where it has one.
- */
+/** The promises that a run checks at each step. Names follow the dissertation (figure 3.2) where it has one. */
 export type Property =
   | 'election safety'
   | 'leader append-only'
@@ -30,7 +28,7 @@ export type Property =
   | 'the best goes on'
   | 'nothing leaks';
 
-/** A promise that was broken, in words. */
+/** A broken promise, with a description. */
 export class Violation extends Error {
   override readonly name = 'Violation';
   readonly property: string;

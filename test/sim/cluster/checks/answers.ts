@@ -1,15 +1,16 @@
 /**
- * What gateways answer, held against what apply did and against what had been answered before the question.
+ * Checks the answers of gateways against the results of apply, and against earlier answers.
  *
- * N1. Real-time order, over all ranges (design §8): a change that is acknowledged has a revision above every answer
- *     that came before its request began. The answer to a command that changed nothing, or to a read of keys, has one
- *     that is not below; only a change of a lease's terms asks for no revision. While one range has all keys, that is
- *     true of every answer.
- * N2. An answer is true: what is acknowledged was executed, and its revision is the one that apply gave it.
- * N3. A refusal is true: what a gateway refused, rather than to say that the outcome is unknown, is never executed,
- *     unless it is asked for again.
+ * N1. Real-time order, over all ranges (design §8): an acknowledged change has a revision above every answer that came
+ *     before its request began. The answer to a command that changed nothing, or to a read of keys, has one that is not
+ *     below; the only exception is a change of a lease's terms, which draws no revision. While one range has all keys,
+ *     that holds for every answer.
+ * N2. An answer is true: what is acknowledged was executed, and its revision is the one from apply.
+ * N3. A refusal is true: a request that a gateway refused, rather than reporting an unknown outcome, is never executed,
+ *     unless it is repeated.
  *
- * A request begins when it first reaches a gateway: an SDK that hears nothing asks another one under the same id.
+ * A request begins when it first reaches a gateway: an SDK without an answer repeats it at another one under the same
+ * id.
  */
 import type { ErrorCode, ServiceError } from '@remora/base';
 import type { Backend, BackendDone, BackendReply } from '@remora/gateway';
@@ -21,18 +22,18 @@ export class Answers {
   readonly #applied: AppliedCommands;
   readonly #oneRange: boolean;
   readonly #fail: (error: unknown) => void;
-  /** The highest revision that an answer has shown. */
+  /** The highest revision in an answer so far. */
   #shown = 0;
   /** Answers so far. */
   count = 0;
-  /** Commands that reached a gateway once more: their answers were lost. */
+  /** Commands that reached a gateway again, because their answers were lost. */
   sentAgain = 0;
-  /** Watches that reached a gateway, those that are resumed included. */
+  /** Watches that reached a gateway, including resumed ones. */
   watches = 0;
   readonly #sentAgain = new Set<string>();
-  /** What had been shown when each request began. */
+  /** The highest answered revision when each request began. */
   readonly #floors = new Map<string, number>();
-  /** Requests that were refused and not asked for again, by what they were answered. (N3) */
+  /** Refused requests that were not repeated, with their answers. (N3) */
   readonly #refused = new Map<string, string>();
 
   constructor(
@@ -54,13 +55,13 @@ export class Answers {
   refused(command: Command, requestId: string | undefined, code: ErrorCode): void {
     if (requestId === undefined || code === 'UNKNOWN_OUTCOME' || code === 'RESULT_LOST' || waitsInQueue(command))
       return;
-    if (this.#sentAgain.has(requestId)) return; // earlier attempts may have been applied, of which this gateway knows nothing
+    if (this.#sentAgain.has(requestId)) return; // earlier attempts, unknown to this gateway, may have been applied
     const answer = `${command.type} was answered with ${code}`;
     this.#refused.set(requestId, answer);
     this.#checked(() => this.#notExecuted(requestId, answer));
   }
 
-  /** The cluster is at rest: nothing that was refused came to be executed later. */
+  /** The cluster is at rest: checks that no refused request was executed later. */
   finish(): void {
     for (const [requestId, answer] of this.#refused) this.#checked(() => this.#notExecuted(requestId, answer));
   }
@@ -129,12 +130,15 @@ export class Answers {
   }
 }
 
-/** It is answered, or refused, when its turn comes or its wait is over: later than its command was applied. */
+/** The command is answered, or refused, when its turn comes or its wait is over: later than it was applied. */
 function waitsInQueue(command: Command): boolean {
   return command.type === 'lock' && command.command.type === 'acquire';
 }
 
-/** Its answer has a revision of when it came: of an end of a lease, when nothing of the lease was left in any range. */
+/**
+ * The answer has a later revision than the command: for the end of a lease, when nothing of the lease was left in any
+ * range.
+ */
 function isAnsweredLater(command: Command): boolean {
   return waitsInQueue(command) || command.type === 'leaseRevoke';
 }
@@ -147,7 +151,7 @@ function readsKeys(query: Query): query is Extract<Query, { type: 'range' | 'rea
   return query.type === 'range' || query.type === 'readTxn';
 }
 
-/** A gateway's way to the ranges, with its answers checked. */
+/** A gateway's connection to the ranges, with its answers checked. */
 export function checkedBackend(backend: Backend, answers: Answers): Backend {
   return {
     nodeId: backend.nodeId,

@@ -1,29 +1,30 @@
 /**
- * What apply makes of commands, on all replicas, over restarts and snapshots. A command stands at one position of its
+ * Checks the results of commands on all replicas, over restarts and snapshots. A command has one position in its
  * range's log: the index of an entry and a place in it.
  *
- * A1. Applied once: a request is executed at one position only, of one range or as one transaction over several,
- *     however often it was sent. Whoever asks again is answered as the first one was. A part of a transaction that is
- *     prepared too late is answered as its abort has left it.
- * A2. Every replica makes the same of a command, whenever it applies it, to the last row that it writes.
- * A3. What is refused, and what fails, changes nothing.
- * A4. A revision is given to one command, and they grow with the log.
+ * A1. Applied once: a request is executed at one position only, in one range or as one transaction over several,
+ *     however often it was sent. A repeated request gets the first answer. A part of a transaction that is prepared too
+ *     late gets the answer that its abort has left.
+ * A2. Every replica computes the same result for a command, whenever it applies it, down to the last row that it
+ *     writes.
+ * A3. A refused or failed command changes nothing.
+ * A4. Each revision belongs to one command, and revisions grow with the log.
  */
 import type { AppliedCommand } from '@remora/dataserver';
 import { type Command, type PartResult, prepareRequestId } from '@remora/protocol';
 import { require } from '../../common/violation.ts';
 
-/** As it was first seen on any replica. */
+/** The command as it was first seen on any replica. */
 export interface KnownCommand extends AppliedCommand {
-  /** Of the rows that it wrote; 0 for none. */
+  /** A digest of the rows that it wrote; 0 for none. */
   readonly digest: number;
 }
 
-/** What became of a client's request. */
+/** The result of a client's request. */
 export interface Executed {
   readonly ok: boolean;
   readonly changed: boolean;
-  /** That it is to be answered with; undefined where several ranges did it, each at its own. */
+  /** The revision of its answer; undefined if several ranges executed it, each at its own. */
   readonly revision: number | undefined;
 }
 
@@ -31,9 +32,7 @@ export interface Executed {
 interface Committed {
   readonly txnId: string;
   readonly revision: number;
-  /**
-   * Some part of it changed a key, as far as parts are applied: otherwise the revision may be that of others as well.
-   */
+  /** A part of it changed a key, as far as parts are applied: otherwise other commands may have the same revision. */
   readonly changed: boolean;
 }
 
@@ -41,13 +40,13 @@ const PLACES_MAX = 2 ** 16;
 
 class RangeCommands {
   readonly byPosition = new Map<number, KnownCommand>();
-  /** What was given the revision. */
+  /** The command with each revision. */
   readonly byRevision = new Map<number, KnownCommand>();
 }
 
 export class AppliedCommands {
   readonly #ranges = new Map<number, RangeCommands>();
-  /** Over all ranges: what was executed before a split is remembered on both sides of it. */
+  /** Over all ranges: outcomes from before a split are remembered on both sides of it. */
   readonly #executed = new Map<string, KnownCommand>();
   readonly #committed = new Map<string, Committed>();
   /** Parts of transactions whose abort was applied, by the requests that prepare them. */
@@ -58,15 +57,15 @@ export class AppliedCommands {
 
   /**
    * `merged` is called when a replica has applied the merge of a range into another one. `sawAll` is false for a
-   * replica that begins with a checkpoint: it may answer from outcomes that were executed before this object saw
-   * anything.
+   * replica that begins with a checkpoint: it may answer from outcomes of commands that were executed before this
+   * object existed.
    */
   constructor(merged: (sourceId: number) => void = () => {}, sawAll = true) {
     this.#merged = merged;
     this.#sawAll = sawAll;
   }
 
-  /** What a request became, where it was executed. */
+  /** The result of a request, where it was executed. */
   executed(requestId: string): Executed | undefined {
     const committed = this.#committed.get(requestId);
     if (committed !== undefined) return { ok: true, ...committed };
@@ -94,7 +93,7 @@ export class AppliedCommands {
     this.#count++;
   }
 
-  /** What a range has done behind this entry of its log is lost, with those that knew of it. */
+  /** Changes of a range behind this entry of its log are lost, together with everyone who knew of them. */
   lost(rangeId: number, afterIndex: number): void {
     const isLost = (known: KnownCommand): boolean => known.rangeId === rangeId && known.index > afterIndex;
     const { byPosition, byRevision } = this.#range(rangeId);
@@ -104,7 +103,7 @@ export class AppliedCommands {
     for (const [requestId, known] of this.#executed) if (isLost(known)) this.#executed.delete(requestId);
   }
 
-  /** Commands that were applied, each counted once. */
+  /** The number of applied commands, each counted once. */
   get count(): number {
     return this.#count;
   }
@@ -135,7 +134,7 @@ export class AppliedCommands {
     this.#eitherWay(now.requestId);
   }
 
-  /** Of a transaction over several ranges each has a part, and one attempt at it commits. */
+  /** Each range of a transaction has a part, and one attempt commits. */
   #committedOnce({ requestId, ...committed }: Committed & { readonly requestId: string }, now: KnownCommand): void {
     if (requestId === '') return;
     const before = this.#committed.get(requestId) ?? committed;
@@ -146,7 +145,7 @@ export class AppliedCommands {
     this.#eitherWay(requestId);
   }
 
-  /** In one range, or over several. */
+  /** A request is executed in one range, or over several. */
   #eitherWay(requestId: string): void {
     const [one, several] = [this.#executed.get(requestId), this.#committed.get(requestId)];
     const both = one !== undefined && several !== undefined && one.outcome.ok;
@@ -166,17 +165,17 @@ export class AppliedCommands {
   }
 }
 
-/** Whether each range that it concerns executes it under one request id. */
+/** Whether each range that the command concerns executes it under one request id. */
 function isForEach({ type }: Command): boolean {
   return type === 'compact';
 }
 
-/** Whether it tells who prepares a part that its transaction is aborted. */
+/** Whether the outcome reports, at the prepare of a part, that its transaction is aborted. */
 function isAborted({ outcome }: KnownCommand): boolean {
   return outcome.ok && outcome.result.type === 'txnPrepare' && outcome.result.answer === 'aborted';
 }
 
-/** What a decision or its execution tells of a client's request. */
+/** What a decision or its execution reveals about a client's request. */
 function committedBy({ command, outcome }: KnownCommand): (Committed & { readonly requestId: string }) | undefined {
   if (!outcome.ok) return undefined;
   const { result } = outcome;

@@ -1,6 +1,6 @@
 /**
- * Ids that the masters give: a node id belongs to one data directory for good, and a replica id to one place of one
- * range (traps 10). Looked at on every master, over all terms and restarts.
+ * Checks ids that the masters allocate: a node id belongs to one data directory permanently, and a replica id to one
+ * place of one range (traps 10). Checked on every master, over all terms and restarts.
  */
 import type { MasterImage } from '../../../../packages/master/src/metadata/master-state.ts';
 import { Violation } from '../../common/violation.ts';

@@ -1,13 +1,13 @@
 /**
- * What is left when nobody asks for anything any more: every node says so itself, by the counters that it shows as
- * metrics, and its rows show it.
+ * Checks what is left when no client asks for anything any more: every node reports it in the counters of its metrics,
+ * and its rows show it.
  *
- * Z1. Once all clients have gone and their sessions and leases have ended, no lease, lock, waiter or mark of one is
- *     left on any replica, no reference to a lease, no part or record of a transaction over several ranges, and the
- *     outcomes of their requests are forgotten.
- * Z2. No gateway has an open call or watch, no replica a proposal or an open question, no host a snapshot, a read or a
+ * Z1. Once all clients have gone and their sessions and leases have ended, no replica has any lease, lock, waiter or
+ *     mark of one, no reference to a lease, and no part or record of a transaction over several ranges; the outcomes of
+ *     their requests are forgotten.
+ * Z2. No gateway has an open call or watch, no replica a proposal or an open query, no host a snapshot, a read or a
  *     hold on its log.
- * Z3. No connection with a client stands.
+ * Z3. No connection with a client exists.
  */
 import { LOCK_SPACE } from '@remora/protocol';
 import type { NodeRoles } from '../../../../packages/cli/src/node/assemble.ts';
@@ -21,7 +21,7 @@ export interface Rest {
   readonly clientLinks: number;
 }
 
-/** What is left, in words; empty when nothing is. */
+/** Returns what is left, in words; empty if nothing is. */
 export function leftovers({ nodes, clientLinks }: Rest): string {
   const found = nodes.flatMap(({ id, roles }) => {
     if (roles === undefined) return [`node ${id} does not run`];

@@ -1,8 +1,8 @@
 /**
- * What gateways refuse because they are over a limit.
+ * Checks the requests that gateways refuse because they are over a limit.
  *
- * M1. Heartbeats, and what ends something (a lock, a place in a queue, a lease), are never among it: living sessions
- *     would end, and what keeps others waiting would stay.
+ * M1. Heartbeats, and commands that end something (a lock, a place in a queue, a lease), are never refused: otherwise
+ *     living sessions would end, and waiters would be kept waiting.
  */
 import type { ServiceError } from '@remora/base';
 import type { Backend, BackendDone } from '@remora/gateway';
@@ -20,14 +20,14 @@ const REFUSABLE: ReadonlySet<LockCommand['type']> = new Set([
 ]);
 const ALWAYS_LET_IN: ReadonlySet<(Command | Query)['type']> = new Set(['leaseKeepAlive', 'leaseRevoke', 'status']);
 
-/** M1. Why a request may not be refused so; empty when it may. */
+/** M1. Why a request may not be refused like this; empty if it may. */
 export function wronglyRefused(request: Command | Query, { code }: Pick<ServiceError, 'code'>): string {
   if (code !== 'RESOURCE_EXHAUSTED') return '';
   const endsLock = request.type === 'lock' && 'command' in request && !REFUSABLE.has(request.command.type);
   return endsLock || ALWAYS_LET_IN.has(request.type) ? `a gateway refused ${request.type} for a limit` : '';
 }
 
-/** A gateway's way to the ranges, whose refusals are checked. */
+/** A gateway's connection to the ranges, with its refusals checked. */
 export function checkedLimits(backend: Backend, fail: (error: unknown) => void): Backend {
   function refusing<Result>(request: Command | Query, done: BackendDone<Result>): BackendDone<Result> {
     return (error, reply) => {

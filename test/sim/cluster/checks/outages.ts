@@ -1,18 +1,19 @@
 /**
- * Which operations the cluster had a chance to serve, and how many of them it did serve.
+ * Decides which operations the cluster had a chance to serve, and counts how many of them it served.
  *
- * A client is in a total outage while, by the faults in force alone, nothing could serve it: there is no voter of the
- * range that has links, both ways, with a majority of the voters (of each side of a joint membership), that a working
- * gateway has links with, which the client has links with. A node works while its process runs, is not paused, and its
- * disk neither stalls nor is full or lost. A link counts as broken when nothing gets through, not when much is lost.
+ * A client is in a total outage while, by the present faults alone, nothing could serve it: there is no voter of the
+ * range that is linked, both ways, with a majority of the voters (of each side of a joint membership), and with a
+ * working gateway that is linked with the client. A node works while its process runs, is not paused, and its disk
+ * neither stalls nor is full or lost. A link counts as broken if nothing gets through, not if much is lost.
  *
- * Where ranges change, so it is while that holds for any range, or no voter of the masters has links with a majority of
- * them: they give out revisions and know where the ranges are.
+ * If ranges change, a client is also in a total outage while that holds for any range, or while no voter of the masters
+ * is linked with a majority of them: the masters allocate revisions and know the routes.
  *
- * An operation during which there was such a moment is left aside. That leaders must be elected, routes found, lost
- * messages sent again is no excuse: of all other operations 70 % must be answered.
+ * An operation with such a moment is not counted. Elections, route look-ups and repeated messages are not an excuse: of
+ * all other operations 70 % must be answered.
  *
- * So is one that was refused for the limit of requests per second, where there is one: for that it was set.
+ * An operation that was refused because of the limit of requests per second, where there is one, is not counted either:
+ * that is the purpose of the limit.
  */
 import { type ConfState, MASTER_GROUP } from '@remora/raft';
 import { isQuorumOf } from '../../common/raft/quorum.ts';
@@ -22,19 +23,19 @@ import type { OperationEnd } from '../workloads/workload.ts';
 import type { World } from '../world.ts';
 
 const LOOK_MS = 50;
-/** Of the operations outside total outages. */
+/** The share among operations outside total outages. */
 const ANSWERED_MIN = 0.7;
 
 /** A group, with its membership. */
 interface StandingGroup {
   readonly conf: ConfState;
-  /** Where a replica lives; undefined when its disk is lost. */
+  /** The node of a replica; undefined if its disk is lost. */
   readonly nodeOf: (replicaId: number) => number | undefined;
 }
 
-/** What works at a moment. */
+/** The components that work at a moment. */
 export interface PeerRefusalPolicy {
-  /** All that have to work; none while there is no range. */
+  /** All groups that must work; none while there is no range. */
   readonly groups: readonly StandingGroup[];
   readonly works: (nodeId: number) => boolean;
   readonly gateways: readonly number[];
@@ -63,7 +64,7 @@ export class Outages {
   /** Operations outside total outages. */
   asked = 0;
   answered = 0;
-  /** Refused for the limit of requests per second. */
+  /** Refused because of the limit of requests per second. */
   overLimit = 0;
 
   constructor(world: World) {
@@ -77,7 +78,7 @@ export class Outages {
     });
   }
 
-  /** An operation of a client ended that began at `beganMs`. */
+  /** An operation of a client, begun at `beganMs`, has ended. */
   ended(clientId: number, beganMs: number, end: OperationEnd): void {
     if (isOverLimit(end, this.#world.options)) {
       this.overLimit++;
@@ -132,7 +133,7 @@ function works({ up, clock, stall, diskFull }: SimNode): boolean {
   return up && !clock.paused && !stall.stalled && !diskFull;
 }
 
-/** Refused for the limit of requests per second, where there is one. */
+/** Whether it was refused because of the limit of requests per second, where there is one. */
 export function isOverLimit(
   { how, code }: OperationEnd,
   { requestsPerSecondMax }: { readonly requestsPerSecondMax: number },

@@ -1,4 +1,4 @@
-/** Shows the checks of Raft what a node's host and state machines do, over all lives of the node. */
+/** Passes the events of a node's host and state machines to the Raft checks, over all lives of the node. */
 import type {
   ConfState,
   Entry,
@@ -24,7 +24,7 @@ export class RaftWatch implements HostWatch {
   readonly #observer: Observer;
   readonly #kept: KeptCheck;
   #host: NodeRaftHost | undefined;
-  /** Of the host, when its groups were looked at last. */
+  /** The host's turns when its groups were last examined. */
   #turns = 0;
 
   constructor(node: ObservedNode, observer: Observer, kept: KeptCheck) {
@@ -33,7 +33,7 @@ export class RaftWatch implements HostWatch {
     this.#kept = kept;
   }
 
-  /** Of the present life. */
+  /** The host of the present life. */
   get host(): NodeRaftHost | undefined {
     return this.#host;
   }
@@ -50,7 +50,7 @@ export class RaftWatch implements HostWatch {
     this.#kept.ended();
   }
 
-  /** Something happened to the process: looks at its groups if Raft did something. */
+  /** Something happened to the process: examines its groups if Raft did something. */
   looked(): void {
     const turns = this.#host?.stats().turns ?? 0;
     if (turns === this.#turns) return;

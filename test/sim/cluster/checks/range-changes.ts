@@ -1,11 +1,12 @@
 /**
- * Descriptors, over all nodes and masters and all the time; and which changes of ranges came amid what.
+ * Checks descriptors, over all nodes and masters and all the time; and counts which changes of ranges happened while
+ * something else was in progress.
  *
- * D1. A key has one owner at each version: of two ranges that overlap one is older. (A split raises the version of both
+ * D1. A key has one owner at each version: of two overlapping ranges one is older. (A split raises the version of both
  *     halves above that of the whole, a merge above those of both parts.)
- * D2. What the masters' leader knows has neither holes nor overlaps.
- * D3. Something is *amid* a change if it was there when the range was looked at last before the change, and is there
- *     afterwards: it was taken along. A watch need only have been open.
+ * D2. The ranges that the masters' leader knows have neither holes nor overlaps.
+ * D3. Something is *amid* a change if it existed when the range was last examined before the change, and exists
+ *     afterwards: the change moved it along. For a watch it is enough that it was open.
  */
 
 import { binaryString, compareBytes, type Span } from '@remora/base';
@@ -19,7 +20,7 @@ import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';
 
 const LOOK_MS = 50;
-/** What is behind the lock's own bytes in the key of a waiter's row (packages/lock/src/records/keys.ts). */
+/** What follows the lock's own bytes in the key of a waiter's row (packages/lock/src/records/keys.ts). */
 const QUEUE = 0x01;
 
 const CHANGES = ['split', 'merge', 'move', 'transfer'] as const;
@@ -27,7 +28,7 @@ type ChangeKind = (typeof CHANGES)[number];
 const LOADS = ['waiters', 'watches', 'leases', 'transactions'] as const;
 type Load = (typeof LOADS)[number];
 
-/** A range as its leader has it. */
+/** A range according to its leader. */
 interface Seen {
   readonly descriptor: RangeDescriptor;
   readonly leaderNode: number;
@@ -39,7 +40,7 @@ export class RangeChanges {
   readonly #world: World;
   readonly #history = new DescriptorHistory();
   #seen: ReadonlyMap<number, Seen> = new Map();
-  /** Ranges that were cut, as they were before, until the other part has a leader; by where that begins. */
+  /** Ranges that were cut, in their earlier form, until the other part has a leader; by the start of that part. */
   readonly #cut = new Map<string, Seen>();
   readonly #counts = new Map<string, number>();
 
@@ -80,7 +81,7 @@ export class RangeChanges {
     this.#compare(leaders);
   }
 
-  /** A range without a leader is as it was when it had one; one that is part of another has ended. */
+  /** A range without a leader counts as it was with one; a range that is part of another has ended. */
   #compare(now: ReadonlyMap<number, Seen>): void {
     const next = new Map(now);
     for (const [rangeId, before] of this.#seen) {
@@ -134,7 +135,7 @@ function nameOf(kind: ChangeKind, load?: Load): string {
   return load === undefined ? `changes: ${kind}` : `${load} amid a ${kind}`;
 }
 
-/** Of a long run, none may be 0. */
+/** In a long run, none may be 0. */
 export const FIGURES: readonly string[] = CHANGES.flatMap((kind) => [
   nameOf(kind),
   ...LOADS.map((load) => nameOf(kind, load)),
@@ -161,7 +162,7 @@ function isCut(before: RangeDescriptor, after: RangeDescriptor): boolean {
   return before.end.length === 0 || compareBytes(after.end, before.end) < 0;
 }
 
-/** Whether the first one was there before the other one took keys of it. */
+/** Whether the first one existed before the other one took keys of it. */
 function isOlder(a: RangeDescriptor, b: RangeDescriptor): boolean {
   return a.rangeId !== b.rangeId && a.epoch.version < b.epoch.version && spansOverlap(a, b);
 }

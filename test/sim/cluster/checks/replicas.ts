@@ -1,12 +1,12 @@
 /**
- * Whether replicas of a group at the same position of its log hold the same: all that a master knows; of a range every
- * row, and every outcome that may still be asked for.
+ * Checks that replicas of a group at the same position of its log have the same state: everything that a master knows;
+ * for a range every row, and every outcome that a retry may still ask for.
  *
- * Not compared is what replicas keep in their own way: in which pages outcomes lie, and older versions of keys that are
- * compacted and that each replica clears up in its own time. At rest all have cleared up, and nothing is left out.
+ * State that replicas keep in their own way is not compared: the pages of outcomes, and older versions of compacted
+ * keys, which each replica removes in its own time. At rest all have removed them, and everything is compared.
  *
  * The number of plain keys that a range counts is compared with its rows, unless the count is marked as an estimate
- * (dataserver/state/range-stats.ts LN3) or the keys are another range's by now.
+ * (dataserver/state/range-stats.ts LN3) or another range has the keys by now.
  */
 
 import type { Engine, Row } from '@remora/base';
@@ -30,27 +30,25 @@ export interface Replica {
   readonly state: RangeState;
 }
 
-/**
- * What stands for a replica's state: text where it is short, so that a difference can be read, and a hash of the rows.
- */
+/** Represents a replica's state: text where it is short, so that a difference can be read, and a hash of the rows. */
 export interface StateSum {
   readonly nodeId: number;
   readonly groupId: number;
-  /** The position that it is of; sums at different positions are not to be compared. */
+  /** The position of the state; sums at different positions cannot be compared. */
   readonly position: string;
   readonly text: string;
-  /** What it says of itself that is not so; empty: nothing. */
+  /** A false statement of the state about itself; empty: none. */
   readonly wrong: string;
 }
 
-/** Everything is read in the step of the call; the sum of it comes later, as rows are read from a disk. */
+/** Everything is read in the step of the call; the sum comes later, because rows are read from a disk. */
 export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean): Promise<StateSum> {
   const { rangeId, bounds, applied, appliedAhead, revision, compactRevision, keys, bytes } = state;
   const { rangeTimeMs, wallMs } = state;
   const isExact = state.estimatedSince === 0 && state.merging.seal === undefined;
-  // An entry whose first command waits for a row from disk has moved the times on, and nothing else yet.
+  // If the first command of an entry waits for a row from disk, the entry has only moved the times on so far.
   const times = `${rangeTimeMs} ms, wall ${wallMs}`;
-  // One that has applied nothing is what it was created as: by the membership of that day (store.ts T4).
+  // A replica that has applied nothing is as it was created: with the membership of that time (store.ts T4).
   const created = applied.index === 0 ? `, of membership ${state.descriptor.epoch.confVersion}` : '';
   const position = `(${applied.index}, term ${applied.term}) and ${appliedAhead} more, at ${times}${created}`;
   let outcomes = 0;
@@ -63,7 +61,7 @@ export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean)
     let rows = 0;
     let hash = 0;
     const live = { keys: 0, bytes: 0 };
-    // Not the range's own rows: those are each replica's.
+    // Without the range's own rows: those differ between replicas.
     for (const span of [bounds.routed, ...(bounds.history === undefined ? [] : [bounds.history])]) {
       for await (const batch of view.scan(span)) {
         for (const row of batch) {
@@ -85,7 +83,7 @@ export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean)
   }
 }
 
-/** Of a master's state. */
+/** The sum of a master's state. */
 export function masterSumOf(nodeId: number, state: MasterState): StateSum {
   const image = state.image();
   const { index, term } = image.applied;
@@ -101,7 +99,7 @@ function mix(hash: number, value: number): number {
   return (Math.imul(hash ^ value, 0x01000193) ^ (hash >>> 15)) >>> 0;
 }
 
-/** What replicas differ in that ought to be at rest at the same position; empty when they agree. */
+/** The differences between replicas that should be at rest at the same position; empty if they agree. */
 export function differences(sums: readonly StateSum[]): string {
   const first = new Map<number, StateSum>();
   for (const sum of sums) {

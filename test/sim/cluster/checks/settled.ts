@@ -1,8 +1,8 @@
-/** Whether a cluster whose masters schedule has come to rest, where nothing fails any more. */
+/** Checks whether a cluster whose masters schedule has come to rest, once there are no more faults. */
 import { whyNode, whyRange } from '@remora/master';
 import type { World } from '../world.ts';
 
-/** Operators look once more whether all is as they meant it: what they asked for last may have been overtaken. */
+/** Operators check once more that their intentions hold: their last requests may have been overtaken. */
 export function asIntended({ admin, nodes, leaving }: World): void {
   admin.retryUntilAnswered('set', (api, call) => api.setSetting({ name: 'scheduling', value: 'true' }, call));
   for (const { nodeId, roles } of nodes) {
@@ -12,7 +12,7 @@ export function asIntended({ admin, nodes, leaving }: World): void {
   }
 }
 
-/** What is not as it should be; empty when all is. */
+/** What is not as it should be; empty if everything is. */
 export function unsettled(world: World): string {
   const { admin, placement, leaving } = world;
   if (!admin.idle) return 'operators wait for an answer';
@@ -28,7 +28,7 @@ export function unsettled(world: World): string {
   return placement.misplaced() || placement.unrepaired(voters, staying) || placement.unbalanced(staying);
 }
 
-/** Those that store data and are to go on with it. */
+/** Nodes that store data and stay. */
 function stayingNodes({ nodes, leaving }: World): ReadonlySet<number> {
   const ids = nodes.flatMap(({ nodeId, roles }) =>
     roles?.store === undefined || nodeId === undefined ? [] : [nodeId],
@@ -36,7 +36,7 @@ function stayingNodes({ nodes, leaving }: World): ReadonlySet<number> {
   return new Set(ids.filter((id) => !leaving.has(id)));
 }
 
-/** Which ranges there are, where, and who leads them. */
+/** The ranges, their nodes, and their leaders. */
 export function standOf({ placement }: World): string {
   const leaders = new Map(placement.master?.view().leaders);
   const ranges = placement.ranges.map(({ rangeId, epoch, replicas }) => {
@@ -46,7 +46,7 @@ export function standOf({ placement }: World): string {
   return ranges.join('; ');
 }
 
-/** What the masters say of it. */
+/** The masters' explanation. */
 export function whyNot(world: World): string {
   const care = world.placement.master?.care;
   if (care === undefined) return '';

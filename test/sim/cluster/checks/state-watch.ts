@@ -1,7 +1,4 @@
-/**
- * While the cluster works: from time to time the state of every replica, compared with others that were at its
- * position.
- */
+/** While the cluster works: periodically compares the state of every replica with others that were at its position. */
 import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';
 import { GivenIds } from './given-ids.ts';
@@ -46,7 +43,7 @@ export class StateWatch {
       sumOf(replica, false)
         .then((sum) => this.#sums.add(sum))
         .catch((error: unknown) => {
-          // What a process was reading when it ended, began to stop, or its disk failed, does not come.
+          // A read in progress gets no result if the process ended, began to stop, or its disk failed.
           if (node.lives === lives && node.up && !node.stopping && !node.diskFault) this.#world.fail(error);
         });
     }

@@ -1,4 +1,7 @@
-/** How far the state of each group on a node is durable besides the log: read from the medium under its engine. */
+/**
+ * The position up to which the state of each group on a node is durable outside the log: read from the medium under its
+ * engine.
+ */
 import { asBuffer, assert } from '@remora/base';
 import { type LogPosition, MASTER_GROUP } from '@remora/raft';
 import { nameOf, rangeOf } from '../../../../packages/dataserver/src/engine/latin1.ts';
@@ -23,7 +26,7 @@ const NOWHERE: LogPosition = { index: 0, term: 0 };
 
 export class StoredPositions {
   readonly #medium: MemoryMedium;
-  /** What was decoded last, by the name of its row. */
+  /** The last decoded value, by the name of its row. */
   readonly #known = new Map<string, Known>();
 
   constructor(medium: MemoryMedium) {
@@ -34,7 +37,7 @@ export class StoredPositions {
     if (groupId === MASTER_GROUP) {
       return this.#read(masterStateKey(groupId), (row) => decodeMasterImage(row).applied) ?? NOWHERE;
     }
-    // While a snapshot takes the place of a replica's rows, its marker stands for the state that they will be.
+    // While a snapshot replaces a replica's rows, its marker stands for their future state.
     return (
       this.#read(installKey(groupId), (row) => decodeMarker(row).applied) ??
       this.#read(stateKey(groupId), (row) => decodeRangeMeta(row).applied) ??
@@ -42,13 +45,13 @@ export class StoredPositions {
     );
   }
 
-  /** Whether there is a replica of the group; the master's is where its node is a master. */
+  /** Whether there is a replica of the group; that of the masters exists where the node is a master. */
   has(groupId: number): boolean {
     const rows = [installKey(groupId), stateKey(groupId)];
     return groupId === MASTER_GROUP || rows.some((key) => this.#medium.rows.has(nameOf(key)));
   }
 
-  /** Whether a snapshot takes the place of a replica's rows. */
+  /** Whether a snapshot is replacing a replica's rows. */
   get installing(): boolean {
     const { start, end } = rangeOf(allInstallsSpan());
     const [first] = this.#medium.rows.keys(start);
@@ -81,7 +84,7 @@ export class StoredReplica {
     this.#positions = positions;
   }
 
-  /** Read from the medium, and asked for far more rarely than who the replica is. */
+  /** Read from the medium, and far more rarely than the identity of the replica. */
   get applied(): LogPosition {
     return this.#positions.of(this.#groupId);
   }

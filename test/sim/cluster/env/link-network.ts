@@ -1,12 +1,13 @@
 /**
- * Streams between the processes of a world, as TCP and the probes of frame streams make them.
+ * Streams between the processes of a world, with the behaviour of TCP and of the probes of frame streams.
  *
- * S1. While a link stands it keeps order and loses nothing: a lost segment shows as a delay of all that comes after.
- * S2. What a cut holds up arrives late if the cut ends soon. Both ends give the link up by themselves when nothing has
- *     come from the other for the time of a probe; what was under way then is lost, and nobody knows how much.
- * S3. A process that is killed has its links closed by its machine; one that loses power says nothing, ever (S2).
- * S4. What arrives enters a process through its door: not while it is paused, never after its end.
- * S5. Both ends are told who the other is, and refuse whom they do not know, as the hellos of frame streams do.
+ * S1. While a link exists it keeps order and loses nothing: a lost segment appears as a delay of everything that
+ *     follows.
+ * S2. Data that a cut holds up arrives late if the cut ends soon. Both ends give the link up when nothing has come from
+ *     the other for the time of a probe; data in transit is then lost, and neither end knows how much.
+ * S3. The machine of a killed process closes its links; a machine that loses power sends nothing, ever (S2).
+ * S4. Arriving data enters a process through its door: not while it is paused, never after its end.
+ * S5. Both ends learn the identity of the other, and refuse unknown ones, like the hellos of frame streams.
  */
 import { type Bytes, copyBytes, type Random, ServiceError } from '@remora/base';
 import {
@@ -27,9 +28,9 @@ export interface Party {
 
 export interface Listener {
   readonly party: Party;
-  /** Who answers; absent where nobody asks. */
+  /** The identity of the answering end; absent if no end asks for it. */
   readonly self?: LinkIdentity;
-  /** Takes a new link, or says why not. */
+  /** Accepts a new link, or returns why not. */
   accept(link: FrameLink, caller: LinkIdentity | undefined): ServiceError | undefined;
 }
 
@@ -37,17 +38,17 @@ export interface LinkNetworkDeps {
   readonly loop: SimLoop;
   readonly random: Random;
   readonly faultsOf: (from: number, to: number) => LinkFaults;
-  /** Before a frame is taken in. */
+  /** Called before a frame is accepted. */
   readonly onFrame: (from: number, to: number, frame: Uint8Array) => void;
 }
 
 /** The Pipe's settings: a probe after 5 s, 3 s for its answer. Nodes probe each other sooner. */
 const KEEP_ALIVE_MS = 8_000;
 const KEEP_ALIVE_LOOK_MS = 1_000;
-/** How long TCP waits before it sends again; twice as long each time. */
+/** How long TCP waits before it sends again; doubled each time. */
 const RESEND_MS = 200;
 const HELD_LOOK_MS = 20;
-/** Bytes under way before a sender is told to hold. */
+/** Bytes in transit before a sender must pause. */
 const WINDOW_BYTES = 64 << 10;
 
 export class LinkNetwork {
@@ -59,12 +60,12 @@ export class LinkNetwork {
     this.#deps = deps;
   }
 
-  /** Links that stand or are being opened. */
+  /** Links that are open or being opened. */
   get open(): number {
     return this.#links.size;
   }
 
-  /** Of those, the ones that some processes began. */
+  /** The number of these that certain processes began. */
   openFrom(began: (id: number) => boolean): number {
     return [...this.#links].filter((link) => began(link.client.party?.id ?? 0)).length;
   }
@@ -97,7 +98,7 @@ export class LinkNetwork {
     for (const link of [...this.#links]) link.ended(party, told);
   }
 
-  /** Breaks the nth of the links that stand, with whatever is under way on it. */
+  /** Breaks the nth open link, with everything in transit on it. */
   breakOne(n: number): boolean {
     const link = [...this.#links][n % Math.max(1, this.#links.size)];
     link?.break('the connection was reset');
@@ -110,7 +111,7 @@ export class LinkNetwork {
 }
 
 const REFUSED = new ServiceError('UNAVAILABLE', 'connection refused');
-/** What stands for a process that is gone: its machine refuses, or is off. */
+/** Replaces a process that is gone: its machine refuses, or is off. */
 const refuse: Listener['accept'] = () => REFUSED;
 const noAnswer: Listener['accept'] = () => undefined;
 
@@ -120,14 +121,14 @@ interface Dial {
   readonly verify: (answer: LinkAnswer) => ServiceError | undefined;
 }
 
-/** Both ends of one link, and what is between them. */
+/** Both ends of one link, and the data between them. */
 class SimLink {
   readonly client: End;
   readonly #deps: LinkNetworkDeps;
   readonly #server: End;
   readonly #gone: () => void;
   #over = false;
-  /** How long nothing could get through, one way or the other. */
+  /** For how long nothing could get through in one of the directions. */
   #silentMs = 0;
 
   constructor(deps: LinkNetworkDeps, from: Party, gone: () => void) {
@@ -141,7 +142,7 @@ class SimLink {
 
   dial(answer: () => Listener | undefined, dial: Dial): void {
     const listener = answer();
-    // Nobody was ever there: as good as refused by some machine on the way.
+    // There never was a process: equivalent to a refusal by some machine on the way.
     this.#server.party = listener?.party ?? { id: this.client.party?.id ?? 0, door: (fn) => fn() };
     this.client.push(() => this.#arrive(answer(), dial));
     this.#look();
@@ -149,7 +150,7 @@ class SimLink {
 
   #arrive(listener: Listener | undefined, dial: Dial): void {
     if (listener === undefined || listener.accept === refuse) return this.#refuse(REFUSED);
-    if (listener.accept === noAnswer) return; // whoever dials gives up by itself
+    if (listener.accept === noAnswer) return; // the dialling end gives up on its own
     this.#server.party = listener.party;
     listener.party.door(() => {
       if (this.#over) return;
@@ -238,7 +239,7 @@ interface InFlight {
   readonly arrive: () => void;
 }
 
-/** One end: what it sends waits here until it has arrived at the other. */
+/** One end: sent data waits here until it has arrived at the other. */
 class End implements FrameLink {
   readonly #link: SimLink;
   readonly #deps: LinkNetworkDeps;
@@ -263,7 +264,7 @@ class End implements FrameLink {
 
   start(receiver: FrameReceiver): void {
     this.#receiver = receiver;
-    // The accepting end is open from the beginning; the dialling end hears of it.
+    // The accepting end is open from the beginning; the dialling end is notified.
     if (this === this.#link.client) return;
     receiver.onOpen();
   }

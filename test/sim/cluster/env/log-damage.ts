@@ -1,9 +1,9 @@
 /**
- * A bit that flipped on a disk, in what a node's log holds durably.
+ * A flipped bit on a disk, in the durable contents of a node's log.
  *
- * Only bits are flipped whose damage can be told from a write that a crash tore: those of frames after which another
- * one is durable, or of the header of a segment that holds two. In the last frame it would be a torn tail, and nobody
- * could know (log-recovery.ts V1); beyond it, in padding and in what is dead, it would mean nothing.
+ * Only bits are flipped whose damage can be distinguished from a write that a crash tore: those of frames before
+ * another durable one, or of the header of a segment with two frames. In the last frame the damage would look like a
+ * torn tail (log-recovery.ts V1); beyond it, in padding and in dead frames, it would have no effect.
  */
 import type { SimDisk } from '@remora/base/testing';
 import {
@@ -27,7 +27,7 @@ export class LogDamage {
   readonly #position: number;
   readonly #mask: number;
 
-  /** Flips one bit, by what was drawn; undefined when the log is too short for that. */
+  /** Flips one bit, as drawn; returns undefined if the log is too short. */
   static inflict(disk: SimDisk, drawn: { readonly place: number; readonly bit: number }): LogDamage | undefined {
     const places = vulnerable(disk);
     const place = places[drawn.place % Math.max(1, places.length)];
@@ -42,7 +42,7 @@ export class LogDamage {
     this.#flip();
   }
 
-  /** Whether the log still has that segment. Its name names its generation: no other one ever gets it. */
+  /** Whether the log still has that segment. Its name contains its generation, which no other segment ever gets. */
   get stands(): boolean {
     return this.#disk.has(this.path);
   }
@@ -61,7 +61,7 @@ export class LogDamage {
   }
 }
 
-/** Where damage must be noticed. */
+/** Places where damage must be noticed. */
 function vulnerable(disk: SimDisk): readonly Place[] {
   const found: Place[] = [];
   let last: Place | undefined;

@@ -1,11 +1,11 @@
 /**
- * The streams of Raft between nodes: what machines send each other passes only between nodes that take each other for
- * who they say they are, as the handshake of real streams has it (`transport/node/handshake.ts`).
+ * The streams of Raft between nodes: messages between machines pass only between nodes that accept each other's
+ * identity, as in the handshake of real streams (`transport/node/handshake.ts`).
  *
- * H1. A machine has an id of its own. Which node runs on it may change: one that lost its disk runs another one.
- * H2. A node reaches another by its address, as far as it knows that, and only if that very node runs there.
- * H3. Both ends check who the other is, once for each pair of processes, when something can pass between them. Whoever
- *     is refused is told by whom and why.
+ * H1. A machine has an id of its own. The node on it may change: a machine that lost its disk runs another node.
+ * H2. A node reaches another by its known address, and only if that very node runs there.
+ * H3. Both ends check the identity of the other, once for each pair of processes, when something can pass between them.
+ *     A refused node learns the refusing node and the reason.
  */
 import { ServiceError } from '@remora/base';
 import { incarnationDigest } from '@remora/protocol';
@@ -18,16 +18,16 @@ import type { LocalNetwork } from '../../../../packages/raft/src/testing/local-n
 export interface PeerNode extends PeersDeps {
   readonly machine: number;
   readonly address: string;
-  /** Into its process. */
+  /** Enters its process. */
   readonly door: (fn: () => void) => void;
 }
 
 export class PeerNetwork {
   readonly #network: LocalNetwork;
   readonly #faultsOf: (from: number, to: number) => LinkFaults;
-  /** What ran last on each machine. */
+  /** The last process on each machine. */
   readonly #byMachine = new Map<number, PeerNode>();
-  /** What runs now. */
+  /** The running processes. */
   readonly #byAddress = new Map<string, PeerNode>();
   readonly #met = new WeakMap<PeerNode, WeakSet<PeerNode>>();
 
@@ -36,7 +36,7 @@ export class PeerNetwork {
     this.#faultsOf = faultsOf;
   }
 
-  /** A node's end of the network. It takes the place of whatever ran on that machine before. */
+  /** A node's end of the network. It replaces whatever ran on that machine before. */
   open(node: PeerNode): Transport {
     this.#byMachine.set(node.machine, node);
     this.#byAddress.set(node.address, node);
@@ -70,7 +70,7 @@ export class PeerNetwork {
     if (peer !== undefined) send(peer.machine);
   }
 
-  /** The process of a node, if both take each other (H2, H3). */
+  /** The process of a node, if both accept each other (H2, H3). */
   #peer(node: PeerNode, to: NodeId): PeerNode | undefined {
     const address = node.resolveAddress(to);
     const peer = address === undefined ? undefined : this.#byAddress.get(address);
@@ -93,7 +93,7 @@ export class PeerNetwork {
   }
 }
 
-/** Whether `one` takes the calling `other`, which hears of a refusal; not of one that does not last. */
+/** Whether `one` accepts the calling `other`. `other` is notified of a refusal, except a temporary one. */
 function takes(one: PeerNode, other: PeerNode): boolean {
   const { self } = other;
   const caller = self.clusterId === one.self.clusterId ? one.identify(self) : WRONG_CLUSTER;

@@ -1,6 +1,6 @@
 /**
- * The rows of a node's engine on the machine's disk. It remembers what its last batches replaced: those are the ones
- * that LevelDB would still keep in its own log, and of which it would drop some, at a start, if a bit flipped there.
+ * The rows of a node's engine on the machine's disk. It remembers what its last batches replaced: LevelDB would still
+ * keep these batches in its own log, and would drop some of them, at a start, if a bit flipped there.
  */
 import type { Bytes } from '@remora/base';
 import type { Name } from '../../../../packages/dataserver/src/engine/latin1.ts';
@@ -8,7 +8,7 @@ import { MemoryMedium, type RowChange } from '../../../../packages/dataserver/sr
 
 const RECENT_MAX = 16;
 
-/** By name, what a batch replaced. */
+/** By name, the rows that a batch replaced. */
 type Batch = ReadonlyMap<Name, Bytes | undefined>;
 
 export class SimMedium extends MemoryMedium {
@@ -21,12 +21,12 @@ export class SimMedium extends MemoryMedium {
     super.apply(changes);
   }
 
-  /** A process opens its store, which makes tables of what its log holds and begins a new one. */
+  /** A process opens its store, which makes tables of the contents of its log and begins a new one. */
   opened(): void {
     this.#recent = [];
   }
 
-  /** Draws batches that follow one another, as those do that share a block; undefined when there are none yet. */
+  /** Draws consecutive batches, like those that share a block; undefined if there are none yet. */
   drawBatches({ place, count }: { readonly place: number; readonly count: number }): LostBatches | undefined {
     const first = place % Math.max(1, this.#recent.length);
     const batches = this.#recent.slice(first, first + count);
@@ -42,7 +42,7 @@ export class SimMedium extends MemoryMedium {
     return last !== undefined && batches.has(last);
   }
 
-  /** What to change so that the rows are as if these batches had never been written. */
+  /** The changes that make the rows as if these batches had never been written. */
   changesWithout(batches: ReadonlySet<Batch>): readonly RowChange[] {
     const found = new Map<Name, Bytes | undefined>();
     const later = new Set<Name>();
@@ -57,8 +57,8 @@ export class SimMedium extends MemoryMedium {
 }
 
 /**
- * Batches that the next start of a node does not find. The medium stays as it is until then, for those who check it,
- * and if the bit flips back.
+ * Batches that the next start of a node does not find. The medium stays unchanged until then, for the checks, and in
+ * case the bit flips back.
  */
 export class LostBatches {
   readonly #medium: SimMedium;
@@ -69,7 +69,7 @@ export class LostBatches {
     this.#batches = batches;
   }
 
-  /** Whether they are where the bit flipped; otherwise all of them are in tables by now. */
+  /** Whether they are still where the bit flipped; otherwise all of them are in tables by now. */
   get stand(): boolean {
     return this.#medium.holdsAll(this.#batches);
   }
@@ -79,14 +79,14 @@ export class LostBatches {
     return !this.#medium.endsWith(this.#batches);
   }
 
-  /** What is left without them. */
+  /** The rows without them. */
   rest(): MemoryMedium {
     const rest = new MemoryMedium(this.#medium.rows.clone());
     rest.apply(this.#medium.changesWithout(this.#batches));
     return rest;
   }
 
-  /** They are gone for good. */
+  /** They are lost for good. */
   lose(): void {
     this.#medium.apply(this.#medium.changesWithout(this.#batches));
   }

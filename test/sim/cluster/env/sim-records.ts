@@ -1,6 +1,4 @@
-/**
- * What a machine's disk keeps about the node on it: durable at once, as in production each change is synced in place.
- */
+/** A machine's records about the node on it: durable at once, because in production each change is synced in place. */
 
 import type { KnownNode } from '../../../../packages/cli/src/node/cluster/known-nodes.ts';
 import type { NodeRecords } from '../../../../packages/cli/src/node/node-records.ts';

@@ -1,9 +1,9 @@
 /**
- * The store under a simulated node's engine: rows that outlive a process, in time that a disk takes.
+ * The store under a simulated node's engine: rows that outlive a process, with the delays of a disk.
  *
- * B1. A batch reaches the medium as a whole or not at all; its writer hears of it later. A crash in between leaves
+ * B1. A batch reaches the medium as a whole or not at all; its writer is notified later. A crash in between leaves
  *     either outcome.
- * B2. While the disk is stalled nothing is read or written; nothing of a process that has ended is done any more.
+ * B2. While the disk is stalled nothing is read or written; nothing is done for a process that has ended.
  */
 import { asBuffer, type Bytes, type Clock, type Random, type Row, sleep } from '@remora/base';
 import type {
@@ -26,7 +26,7 @@ export interface SimStoreDeps {
   readonly latencyMs: () => number;
   /** Whether the next write fails. */
   readonly takeFailure: () => Error | undefined;
-  /** The bit that is flipped in a row, if one is. */
+  /** The flipped bit in a row, if there is one. */
   readonly damage: () => StoreDamage | undefined;
 }
 

@@ -1,21 +1,21 @@
 /**
- * A bit that flipped on a disk, in a row of a node's engine as it is stored.
+ * A flipped bit on a disk, in a stored row of a node's engine.
  *
- * The medium stays as it was, for those who check it: only who reads the row through the store gets the flipped one. It
- * stands until the row is written again or deleted; who still holds an older picture of the store reads it there.
+ * The medium stays unchanged, for the checks: only reads of the row through the store return the flipped one. The
+ * damage exists until the row is written again or deleted; a reader with an older picture of the store reads it there.
  */
 import type { Bytes } from '@remora/base';
 import type { MemoryMedium } from '../../../../packages/dataserver/src/testing/memory-store.ts';
 
 export class StoreDamage {
-  /** Whether the life that runs has read the flipped row: it must not go on. */
+  /** Whether the present life has read the flipped row: it must stop. */
   seen = false;
   readonly #medium: MemoryMedium;
   readonly #name: string;
   readonly #intact: Bytes;
   readonly #flipped: Buffer;
 
-  /** Flips one bit, by what was drawn; undefined when there is no row yet. */
+  /** Flips one bit, as drawn; returns undefined if there is no row yet. */
   static inflict(medium: MemoryMedium, drawn: { readonly place: number; readonly bit: number }) {
     const names = [...medium.rows.keys()];
     const name = names[drawn.place % Math.max(1, names.length)];
@@ -36,12 +36,12 @@ export class StoreDamage {
     this.#flipped[at] = (row[at] ?? 0) ^ (1 << (bit & 7));
   }
 
-  /** Whether the row is stored as it was. */
+  /** Whether the row is still stored as it was. */
   get stands(): boolean {
     return this.#medium.rows.get(this.#name) === this.#intact;
   }
 
-  /** What reading gives where `row` is stored. */
+  /** The result of reading where `row` is stored. */
   read(row: Bytes): Bytes {
     if (row !== this.#intact) return row;
     this.seen = true;

@@ -1,5 +1,6 @@
 /**
- * What a process logs is part of a run's trace. A fault of the program itself, which the product bears, ends the run.
+ * The log of a process is part of a run's trace. A logged fault of the program itself, which the product tolerates,
+ * ends the run.
  */
 import type { Logger } from '@remora/base';
 import { hashOfText } from '../../common/hash.ts';

@@ -1,10 +1,10 @@
-/** A node's engine, with a digest of what apply writes into it. */
+/** A node's engine, with a digest of the rows that apply writes. */
 import type { Bytes, Engine, Link, Rebuild, ResidentValue, ScanOptions, Span } from '@remora/base';
 import { hashOfBytes, hashOfText } from '../../common/hash.ts';
 
-/** Rows of a replica's own, which are written when a checkpoint begins, not by apply. */
+/** Rows of a replica's own, written when a checkpoint begins, not by apply. */
 const LOCAL_SPACE = 0;
-/** Older versions of keys: apply adds to them, and each replica clears them up in its own time. */
+/** Older versions of keys: apply adds to them, and each replica removes them in its own time. */
 const HISTORY_SPACE = 4;
 
 export class WatchedEngine implements Engine {
@@ -15,7 +15,7 @@ export class WatchedEngine implements Engine {
     this.#inner = inner;
   }
 
-  /** Of all that was written since the last call; 0 when nothing was. */
+  /** The digest of everything written since the last call; 0 if nothing was. */
   takeDigest(): number {
     const digest = this.#digest;
     this.#digest = 0;

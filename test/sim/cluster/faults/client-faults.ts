@@ -1,10 +1,10 @@
-/** What goes wrong between a client and all gateways, for longer than sessions live. */
+/** Faults between a client and all gateways that last longer than sessions live. */
 import { type Fault, SILENT } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
 
 const LASTS_MS_MAX = 10_000;
 
-/** A client reaches nobody, in silence or with its connections closed. */
+/** A client reaches no gateway, silently or with its connections closed. */
 const cutOff: Fault<World> = {
   kind: 'client cut off',
   lastsMs: (random) => 500 + random.int(LASTS_MS_MAX),
@@ -17,14 +17,14 @@ const cutOff: Fault<World> = {
   },
 };
 
-/** How long answers come late before none comes any more: some heartbeats of every session. */
+/** How long answers come late before none come any more: a few heartbeats of every session. */
 const LATE_FOR_MS = 3_000;
 const LATE_MS_MIN = 100;
 const LATE_MS_SPREAD = 1_400;
 
 /**
- * Answers come late, and then none any more: what a client may rely on counts from when it asked, not from when it was
- * answered (design §9).
+ * Answers come late, and then none any more: a client must count from when it asked, not from when it was answered
+ * (design §9).
  */
 const answeredLate: Fault<World> = {
   kind: 'late answers to a client',

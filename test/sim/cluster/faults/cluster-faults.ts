@@ -1,15 +1,15 @@
-/** What goes wrong with connections, clients and roles, and what operators do at bad moments. */
+/** Faults of connections, clients and roles, and actions of operators at bad moments. */
 import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
 
-/** One connection is reset, with whatever is under way on it. */
+/** One connection is reset, with everything in transit on it. */
 const linkBroken: Fault<World> = {
   kind: 'connection reset',
   lastsMs: () => 0,
   begin: (world, { a }) => (world.links.breakOne(a) ? nothing : undefined),
 };
 
-/** A client's process ends in the middle of its work; another one takes its place. */
+/** A client's process ends in the middle of its work; another one replaces it. */
 const clientGone: Fault<World> = {
   kind: 'client vanished',
   lastsMs: (random, electionMs) => random.int(6 * electionMs),
@@ -21,7 +21,7 @@ const clientGone: Fault<World> = {
   },
 };
 
-/** A client stands still, for longer than its session lives now and then. */
+/** A client stands still, sometimes for longer than its session lives. */
 const clientPaused: Fault<World> = {
   kind: 'client paused',
   lastsMs: (random, electionMs) => 10 + random.int(16 * electionMs),
@@ -49,7 +49,7 @@ const clientDrift: Fault<World> = {
   },
 };
 
-/** A node is stopped as an operator stops it, and started again. */
+/** A node is stopped as by an operator, and started again. */
 const restart: Fault<World> = {
   kind: 'restart',
   lastsMs: (random, electionMs) => 100 + random.int(4 * electionMs),
@@ -68,7 +68,7 @@ const restart: Fault<World> = {
   },
 };
 
-/** Leadership of a range, or of the master group, is handed over. */
+/** Leadership of a range, or of the master group, is transferred. */
 const transfer: Fault<World> = {
   kind: 'leadership transfer',
   lastsMs: () => 0,

@@ -1,11 +1,11 @@
-/** What goes wrong with what a disk holds: everything is lost, or a bit flips. */
+/** Faults of a disk's contents: everything is lost, or a bit flips. */
 import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';
 
 /**
- * A machine comes back with an empty disk. The node on it joins as a new one, as it should; now and then it first says
- * that it is the node that it was, and must be refused before it does any harm (traps 10).
+ * A machine comes back with an empty disk. The node on it joins as a new one, as it should; sometimes it first claims
+ * to be its predecessor, and must be refused before it does any harm (traps 10).
  */
 const diskLost: Fault<World> = {
   kind: 'lost disk',
@@ -19,20 +19,20 @@ const diskLost: Fault<World> = {
     node.loseDisk(asItself ? 'founder' : 'new');
     world.startAgain(node);
     return () => {
-      if (node.impostor) world.comeBackAsNew(node); // it has met nobody
+      if (node.impostor) world.comeBackAsNew(node); // no other node has met it
     };
   },
 };
 
-/** Whether all who count on a node would notice that it has lost its disk. */
+/** Whether all nodes that count on a node would notice that it has lost its disk. */
 function isKnown({ nodes }: World, { id, nodeId }: SimNode): boolean {
   const others = nodes.filter((other) => other.id !== id && [...other.groupIds].length > 0);
   return nodeId !== undefined && others.every((other) => other.knows(nodeId));
 }
 
 /**
- * A bit flips in the log of a node, in a row of its engine, or in the log that its engine's store keeps for itself; the
- * node runs, or is about to be started.
+ * A bit flips in the log of a node, in a row of its engine, or in the log of its engine's store; the node runs, or is
+ * about to be started.
  */
 const bitFlipped: Fault<World> = {
   kind: 'bit flip',

@@ -1,14 +1,14 @@
-/** What goes wrong with a gateway for longer than clients wait for a sign of life from it. */
+/** Faults of a gateway that last longer than clients wait for a sign of life from it. */
 import { type Fault, SILENT } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
 
-/** A link on which nothing arrives is given up after some three seconds. */
+/** A link without arriving data is given up after about three seconds. */
 const LASTS_MS_MIN = 3_000;
 const LASTS_MS_SPREAD = 5_000;
 
 /**
- * A gateway reaches nobody, or hears of nobody and is heard: its clients ask again elsewhere, while it still waits in
- * their names.
+ * A gateway reaches nothing, or receives nothing although others receive from it: its clients go to another gateway,
+ * while it still waits on their behalf.
  */
 const cutOff: Fault<World> = {
   kind: 'gateway cut off',

@@ -12,7 +12,7 @@ import { MOMENT_FAULTS } from './moment-faults.ts';
 import { MOVE_FAULTS } from './move-faults.ts';
 import { RANGE_FAULTS } from './range-faults.ts';
 
-/** Those of which a run may have many. To add one: a file that exports it, and its name here. */
+/** Faults that may be frequent in a run. To add one: a file that exports it, and its name here. */
 export const FREQUENT_FAULTS: readonly Fault<World>[] = [
   ...NETWORK_FAULTS,
   ...PROCESS_FAULTS,
@@ -24,7 +24,7 @@ export const FREQUENT_FAULTS: readonly Fault<World>[] = [
   ...LOST_AND_DAMAGED,
 ];
 
-/** Those that last so long that a run bears few. They are drawn by themselves. */
+/** Faults that last so long that a run tolerates few. They are drawn separately. */
 export const LONG_FAULTS: readonly Fault<World>[] = GATEWAY_FAULTS;
 
 /** All kinds of faults. */

@@ -7,7 +7,7 @@ import type { Place } from '../members.ts';
 import { FIRST_RANGE } from '../topology.ts';
 import type { World } from '../world.ts';
 
-/** The fewest voters that a group is left with on purpose. */
+/** The fewest voters that these faults leave to a group. */
 const VOTERS_MIN = 2;
 
 function change(
@@ -27,7 +27,7 @@ function change(
   };
 }
 
-/** Where masters schedule, they alone change the membership of ranges. */
+/** Where masters schedule, only they change the membership of ranges. */
 function isOurs({ options }: World, groupId: number): boolean {
   return groupId === MASTER_GROUP || !options.steered;
 }
@@ -36,7 +36,7 @@ function oneOf(ids: readonly number[], drawn: number): number | undefined {
   return ids[drawn % Math.max(1, ids.length)];
 }
 
-/** A voter to be demoted, one that is lost before others. */
+/** A voter to demote; preferably one whose disk is lost. */
 function leaving(world: World, place: Place, drawn: number): number | undefined {
   const { voters } = place.conf;
   const lost = voters.find((id) => world.members.isLost(place.groupId, id));
@@ -48,7 +48,7 @@ function coming(world: World, place: Place, drawn: number): number | undefined {
   return oneOf(alive, drawn);
 }
 
-/** A node that has had no replica of the range is to hold one: the master has it created, a snapshot brings it in. */
+/** A node without a replica of the range gets one: the master has it created, a snapshot brings it in. */
 const added: Fault<World> = {
   kind: 'replica added',
   lastsMs: () => 0,

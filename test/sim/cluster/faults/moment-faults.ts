@@ -1,10 +1,10 @@
-/** What is done, or goes wrong, at the moment at which it hurts. */
+/** Actions and faults at the moment of greatest effect. */
 import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { SimNode } from '../node.ts';
 import { FIRST_RANGE } from '../topology.ts';
 import type { World } from '../world.ts';
 
-/** A machine that was not there before joins the running cluster. */
+/** A new machine joins the running cluster. */
 const joined: Fault<World> = {
   kind: 'node joined',
   lastsMs: () => 0,
@@ -16,7 +16,7 @@ const joined: Fault<World> = {
   },
 };
 
-/** The next gateway that a client asks for something is killed, before it has answered or just after. */
+/** The next gateway that a client sends a request to is killed, before it has answered or just after. */
 const gatewayKilled: Fault<World> = {
   kind: 'gateway killed',
   lastsMs: (random, electionMs) => 100 + random.int(4 * electionMs),
@@ -43,7 +43,7 @@ const checkpointCut: Fault<World> = {
     const node = world.nodeAt(world.target(a) - 1);
     const { lives } = node;
     if (node.roles === undefined || node.stopping) return undefined;
-    node.enter(({ checkpointer }) => void checkpointer.run().catch(() => undefined)); // the engine says so itself
+    node.enter(({ checkpointer }) => void checkpointer.run().catch(() => undefined)); // the engine reports it
     let over = false;
     world.loop.setTimer(b % 40, () => {
       if (!over && node.lives === lives) node.end(true);
@@ -59,8 +59,8 @@ const CHECKPOINT_EVERY_MS = 100;
 
 /**
  * A follower is away until the leader's log does not reach back to it, and crashes as soon as the snapshot that it is
- * sent takes the place of its rows. Now and then it is spared, and leads as soon as it can: what it remembers besides
- * its rows is to be that of the snapshot too.
+ * sent replaces its rows. Sometimes it is spared, and leads as soon as it can: its memory besides the rows must then be
+ * that of the snapshot too.
  */
 const installCut: Fault<World> = {
   kind: 'crash in an installation',
@@ -95,7 +95,7 @@ const installCut: Fault<World> = {
   },
 };
 
-/** Once, when the node's rows are being replaced, or when they are not. */
+/** Calls `then` once, when the node's rows are being replaced, or when they are not. */
 function when(node: SimNode, replacing: boolean, then: () => void): void {
   node.onLooked = () => {
     if (replica(node)?.replacing !== replacing) return;

@@ -1,11 +1,11 @@
-/** Replicas and leaderships that the master orders elsewhere, at bad moments. */
+/** Replicas and leaderships that the master moves at bad moments. */
 import type { Random } from '@remora/base';
 import { confChange } from '../../../../packages/raft/src/core/membership/conf-change.ts';
 import { type Fault, nothing } from '../../common/faults/fault.ts';
 import { FIRST_RANGE } from '../topology.ts';
 import type { World } from '../world.ts';
 
-/** Then it is given up, wherever it has come to. */
+/** The time after which a move is given up, whatever its state. */
 const GIVEN_UP_MS = 12_000;
 
 const lastsMs = (random: Random): number => GIVEN_UP_MS / 2 + random.int(GIVEN_UP_MS / 2);
@@ -54,7 +54,7 @@ const handedOver: Fault<World> = {
   },
 };
 
-/** A learner goes, by a leader's own change: its node is free to return. */
+/** A leader removes a learner itself: the learner's node may return. */
 const removed: Fault<World> = {
   kind: 'learner removed',
   lastsMs: () => 0,

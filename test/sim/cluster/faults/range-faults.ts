@@ -1,8 +1,8 @@
 /**
- * What those who operate a cluster do to its ranges and nodes, by the admin API and at bad moments (admin-user.ts).
- * Only in runs that are steered (topology.ts).
+ * Actions of operators on ranges and nodes, through the admin API and at bad moments (admin-user.ts). Only in runs that
+ * are steered (topology.ts).
  *
- * RF1. No node is taken away for good while ranges could not live on the others: three that store data stay.
+ * RF1. No node is removed for good if ranges could not live on the others: three that store data stay.
  */
 import { type Bytes, equalBytes, type Random } from '@remora/base';
 import { lockSpan } from '@remora/lock';
@@ -19,13 +19,13 @@ import { LOCKS } from '../workloads/locks.ts';
 import { busyRegisters } from '../workloads/registers.ts';
 import type { World } from '../world.ts';
 
-/** More are not made: what matters is that they change. */
+/** The largest number of ranges: the changes matter, not the number. */
 const RANGES_MAX = 9;
 /** Nodes that store data and stay (RF1). */
 const STAYING_MIN = 4;
 const NAMESPACE = 'default';
 
-/** Without an epoch: as the range is when it is asked. */
+/** Without an epoch: the range as it is when the request arrives. */
 const AS_IT_IS = { confVersion: 0n, version: 0n };
 
 type Change = NonNullable<admin.ChangeRangeRequest['change']>;
@@ -49,7 +49,7 @@ function oneOf<T>(these: readonly T[], drawn: number): T | undefined {
 
 // -------------------------------------------------------------------------------------------- ranges
 
-/** Among the keys of all kinds that are in use; undefined: in the middle of the range. */
+/** Among the keys of all kinds in use; undefined: in the middle of the range. */
 function splitKey(world: World, { b, c }: FaultEvent): Bytes | undefined {
   const plain = [...busyRegisters(world), ...LIST_KEYS, LEASED, `${LEASED}${b % 200}`];
   switch (c % 6) {
@@ -73,7 +73,7 @@ function split(world: World, event: FaultEvent): boolean {
   return change(world, range, { $case: 'split', value: { at: Buffer.from(at ?? []) } });
 }
 
-/** Of neighbours that are on the same nodes, if there are any; otherwise one of them is brought nearer to the other. */
+/** Merges adjacent ranges on the same nodes, if there are any; otherwise moves one of them nearer to the other. */
 function merge(world: World, { a, c }: FaultEvent): boolean {
   const { ranges } = world.placement;
   const pairs = ranges.flatMap((range, i) => {
@@ -97,7 +97,7 @@ function apart({ replicas }: RangeDescriptor, other: RangeDescriptor): readonly 
   return nodes.filter((id) => !other.replicas.some(({ nodeId }) => nodeId === id));
 }
 
-/** To a node without a replica of the range, or now and then to one that has one, which is refused. */
+/** To a node without a replica of the range, or sometimes to one with a replica, which is refused. */
 function move(world: World, { a, b, c }: FaultEvent): boolean {
   const range = oneOf(world.placement.ranges, a);
   const from = oneOf(range?.replicas ?? [], b)?.nodeId;
@@ -160,7 +160,7 @@ function dataNodes({ nodes }: World): readonly SimNode[] {
   return nodes.filter(({ up, nodeId, roles }) => up && nodeId !== undefined && roles?.store !== undefined);
 }
 
-/** For a while; then it serves again. */
+/** Sets the duty for a while; then the node serves again. */
 function onDuty(kind: string, duty: 'draining' | 'maintenance'): Fault<World> {
   return {
     kind,
@@ -177,8 +177,9 @@ function onDuty(kind: string, duty: 'draining' | 'maintenance'): Fault<World> {
 }
 
 /**
- * A node is told to give everything away. If it has by the end, it is removed, and its machine comes back with an empty
- * disk: now and then with the full one first, which is refused. Otherwise it stays on its way out, or may stay.
+ * A node is asked to give everything up. If it has by the end, it is removed, and its machine comes back with an empty
+ * disk: sometimes with the full one first, which is refused. Otherwise the node stays decommissioned, or returns to
+ * service.
  */
 const decommissioned: Fault<World> = {
   kind: 'node decommissioned',
@@ -214,7 +215,7 @@ const schedulingOff: Fault<World> = {
   },
 };
 
-/** The next gateway that is to carry out a transaction is killed at some message of it. */
+/** The next gateway that coordinates a transaction is killed at one of its messages. */
 const coordinatorKilled: Fault<World> = {
   kind: 'coordinator killed',
   lastsMs: (random, electionMs) => 200 + random.int(4 * electionMs),
@@ -236,7 +237,7 @@ const coordinatorKilled: Fault<World> = {
 
 const lastsMs = (random: Random, electionMs: number): number => 300 + random.int(4 * electionMs);
 
-/** With how often each happens, beside the others. */
+/** With the frequency of each, relative to the others. */
 export const RANGE_FAULTS: ReadonlyMap<Fault<World>, number> = new Map([
   [asked('range split', split), 8],
   [asked('ranges merged', merge), 8],

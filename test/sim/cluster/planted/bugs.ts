@@ -1,7 +1,7 @@
 /**
- * Bugs planted for the simulation of whole clusters, over all layers: one place each, and each a bug that systems like
- * this one have had. The tests here run the `seed` of each, which breaks one of its `properties`. When runs have
- * changed, `pnpm planted --stale --write` looks for the seeds anew.
+ * Bugs planted for the simulation of whole clusters, over all layers: each in one place, and each a bug that similar
+ * systems have had. The tests here run the `seed` of each, which breaks one of its `properties`. After a change of
+ * runs, `pnpm planted --stale --write` searches for the seeds again.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 import { LOCK_BUGS } from './lock-bugs.ts';

@@ -1,4 +1,4 @@
-/** Planted bugs of locks of all kinds, and of what is made of locks: beside those of `bugs.ts`. */
+/** Planted bugs of locks of all kinds, and of primitives built on locks, in addition to those of `bugs.ts`. */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
 export const LOCK_BUGS: readonly PlantedBug[] = [

@@ -5,13 +5,13 @@ import type { FaultEvent } from '../../common/faults/fault.ts';
 import { CHECKED, type RunResult, runSeed } from '../run.ts';
 
 /**
- * A run that once found something, in the product or in the simulation; it stays, and runs with every `npm run
+ * A run that once found a fault, in the product or in the simulation; it stays, and runs with every `npm run
  * test:long`.
  */
 export interface Regression {
   readonly seed: number;
   readonly found: string;
-  /** In place of the drawn faults, where other runs of the seed do not show it any more. */
+  /** Replaces the drawn faults, if other runs of the seed no longer show it. */
   readonly schedule?: readonly FaultEvent[];
 }
 
@@ -49,7 +49,7 @@ export function runsOf(part: { readonly first: number; readonly last: number }):
   });
 }
 
-/** Declares a test for each run that once found something. */
+/** Declares a test for each run that once found a fault. */
 export function runsAgain(regressions: readonly Regression[]): void {
   test.each(regressions)('seed $seed: $found', { timeout: RUN_TIMEOUT_MS }, async ({ seed, schedule }) => {
     const result = await runSeed(seed, schedule === undefined ? {} : { schedule });

@@ -1,8 +1,8 @@
 /**
- * How workloads put their questions, at which pace, and what may come of them.
+ * How workloads send requests, at which pace, and which results are allowed.
  *
- * G1. What ends as `refused` had no effect: the SDK's rule R2 is put to the test by whoever judges the history.
- * G2. A question fails for a reason that misfortune explains, or for one that is an answer to this question. Any other
+ * G1. A request with the result `refused` had no effect: checks of the history verify the SDK's rule R2 by that.
+ * G2. A request fails because of a fault of the environment, or with an error that answers this request. Any other
  *     error is a fault of the product.
  */
 import { type ErrorCode, ServiceError, sleep } from '@remora/base';
@@ -25,7 +25,7 @@ const MISFORTUNES: ReadonlySet<ErrorCode> = new Set([
 ]);
 const NO_ANSWERS: readonly ErrorCode[] = [];
 
-/** Asks, and counts how it ends. `answers`: the codes with which the cluster may answer just this question. */
+/** Sends a request, and counts its result. `answers`: the codes with which the cluster may answer this request. */
 export async function ask<T>(
   { world, life, what }: { readonly world: World; readonly life: ClientLife; readonly what: string },
   question: () => Promise<T>,
@@ -50,7 +50,7 @@ export async function ask<T>(
   }
 }
 
-/** Several hands of one client work at once, each doing one thing after another until the clients rest. */
+/** Several hands of one client work concurrently, each doing one thing after another until the clients rest. */
 export async function withHands(world: World, hands: number, work: (hand: number) => Promise<void>): Promise<void> {
   const one = async (hand: number): Promise<void> => {
     while (!world.resting) await work(hand);
@@ -58,16 +58,16 @@ export async function withHands(world: World, hands: number, work: (hand: number
   await Promise.all(Array.from({ length: hands }, (_, hand) => one(hand)));
 }
 
-/** Pauses in a row of which one is long: what a client does comes in bursts. */
+/** One in this many pauses is long: a client works in bursts. */
 const BURST = 8;
-/** How long the others are, beside the mean. */
+/** The length of the others, relative to the mean. */
 const SHORT = 1 / 8;
-/** Who pauses when the clients come to rest has to be back in time. */
+/** A hand that pauses when the clients come to rest must return in time. */
 const PAUSE_MS_MAX = 5_000;
 
 /**
- * Waits, on average, `factor` times as long as a client thinks, times its hands: several of them overlap more, and do
- * no more.
+ * Waits, on average, `factor` times a client's pause, times its hands: with more hands, more operations overlap, but no
+ * more are done.
  */
 export function think({ options }: World, { clock, random }: ClientLife, factor: number): Promise<void> {
   const long = random.int(BURST) === 0;

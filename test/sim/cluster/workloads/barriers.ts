@@ -1,8 +1,8 @@
 /**
- * Barriers that are held while others wait at them, and double barriers, at which parties meet and part. What is
- * promised to them is judged by `BarrierCheck`.
+ * Barriers that are held while others wait at them, and double barriers, at which parties meet and leave.
+ * `BarrierCheck` checks the promises.
  *
- * BR1. A holder relies on its barrier as long as the SDK says that it holds it, and a party on being inside.
+ * BR1. A holder relies on its barrier as long as the SDK reports that it holds it, and a party on being inside.
  */
 import { sleep } from '@remora/base';
 import type { BarrierStay, HeldLock } from 'remora';
@@ -15,10 +15,10 @@ import type { MakeWorkload, Workload } from './workload.ts';
 
 export const BARRIER = 'bar';
 const MEETINGS = 'meet/';
-/** How much more seldom than others this workload does something. */
+/** How much less often than others this workload acts. */
 const SELDOM = 3;
 const HOLDS_MS_MAX = 2_000;
-/** There is another meeting so often: at one that is over nobody knows who is still counted. */
+/** The interval of meetings: after a meeting is over it is unknown which parties still count. */
 const MEETING_MS = 4_000;
 const PARTIES_MIN = 2;
 const PARTIES_SPREAD = 2;
@@ -36,7 +36,7 @@ class Barriers implements Workload {
   readonly name = 'barriers';
   readonly #world: World;
   readonly #check = new BarrierCheck();
-  /** By owner: who holds the barrier, and who is inside of a meeting. */
+  /** By owner: the holder of the barrier, and the parties inside a meeting. */
   readonly #holds = new Map<string, { readonly life: ClientLife; readonly held: HeldLock }>();
   readonly #inside = new Map<string, Inside>();
   #asked = 0;

@@ -1,10 +1,11 @@
 /**
- * Elections: candidates, leaders who proclaim and resign or vanish, processes that go on with the leadership of an
- * earlier one, and those who observe.
+ * Elections: candidates, leaders that proclaim, resign or vanish, processes that continue an earlier one's leadership,
+ * and observers.
  *
  * EN1. One leads at a time, and leaderships have growing versions (`LockCheck`).
- * EN2. Whoever observes is told the truth, in order (`ElectionCheck`), and at last that nobody leads when nobody does.
- * EN3. Who goes on with a leadership has it under the same version, unless its session had ended.
+ * EN2. Observers receive the truth, in order (`ElectionCheck`), and in the end that there is no leader if there is
+ *      none.
+ * EN3. A process that continues a leadership has it under the same version, unless its session had ended.
  */
 import { assert, sleep, utf8 } from '@remora/base';
 import type { Election, Leader, Leadership, LeadershipHandle } from 'remora';
@@ -18,11 +19,11 @@ import { type Holding, LockUses, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 export const ELECTIONS: readonly string[] = ['elect0', 'elect1'];
-/** How much more seldom than others this workload campaigns, and asks who leads. */
+/** How much less often than others this workload campaigns, and asks for the leader. */
 const CAMPAIGNS_SELDOM = 3;
 const ASKS_SELDOM = 6;
 const PROCLAMATIONS_MAX = 5;
-/** Some lead for longer than any process is away that vanishes. */
+/** Some lead for longer than any vanished process is away. */
 const LEADS_MS_MAX = 4_000;
 const NOT_ELECTED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
 const NOT_PROCLAIMED = [...LOST, 'LOCK_NOT_HELD'] as const;
@@ -33,7 +34,7 @@ interface Led {
   readonly handle: LeadershipHandle;
   readonly version: number;
   said: number;
-  /** What became of the last that it said is not known: nothing may follow it. */
+  /** The outcome of its last proclamation is unknown: no other may follow it. */
   unsure: boolean;
 }
 
@@ -51,7 +52,7 @@ class Elections implements Workload {
   readonly #hands: LockHands;
   readonly #truth = new ElectionCheck();
   readonly #leading = new Set<Led>();
-  /** By client: what processes led that are gone. */
+  /** By client: the leaderships of vanished processes. */
   readonly #left = new Map<number, Led[]>();
   readonly #observers = new Set<Observer>();
   readonly #figures = { elected: 0, proclaimed: 0, observed: 0, resumed: 0 };
@@ -101,7 +102,7 @@ class Elections implements Workload {
     const earlier = this.#left.get(hand.life.client.id)?.pop();
     if (earlier !== undefined) return this.#goOn(hand, earlier);
     const name = ELECTIONS[hand.life.random.int(ELECTIONS.length)] ?? '';
-    // A lease of its own makes it unknown to its user how long it is certain to be in the queue.
+    // With a lease of its own, its user does not know how long it is certain to be in the queue.
     const use = this.#hands.newUse(hand, undefined, name);
     const leadership = await this.#campaign(use);
     if (leadership === undefined) return;
@@ -138,7 +139,7 @@ class Elections implements Workload {
     return undefined;
   }
 
-  /** EN3. Its process has ended without a word; this one is another one of the same client. */
+  /** EN3. The leader's process has vanished; this is another process of the same client. */
   async #goOn({ life }: Hand, led: Led): Promise<void> {
     const { use: before, handle, version } = led;
     const { lock, owner } = before;
@@ -189,7 +190,7 @@ class Elections implements Workload {
 
   // ------------------------------------------------------------------------------------------ who looks on
 
-  /** For as long as the client is there. */
+  /** For as long as the client exists. */
   async #observe(life: ClientLife, election: string): Promise<void> {
     const name = `${life.name} at ${election}`;
     const observer: Observer = { life, last: undefined };
@@ -224,7 +225,7 @@ class Elections implements Workload {
   }
 }
 
-/** What a leader proclaims says whose it is, and which. */
+/** The text of a leader's proclamation, with the leader and a number. */
 function textOf(leader: string, count: number): Uint8Array {
   return utf8(`${leader} ${count}`);
 }
@@ -236,7 +237,7 @@ function toldOf(leader: Leader | undefined): Told | undefined {
   return { leader: name, count: Number(count), version: leader.version };
 }
 
-/** A leadership says whether it is certain, and not for how long. */
+/** A leadership reports whether it is certain, but not for how long. */
 function holdingOf(leadership: Leadership): Holding {
   return {
     ...{ version: leadership.version, mode: 'exclusive', depth: 1 },

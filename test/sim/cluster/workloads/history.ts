@@ -1,9 +1,9 @@
 /**
  * Reads of earlier revisions, and compactions, which end them (design §7).
  *
- * H1. What was there at a revision stays what it was: a read of that revision answers as one did when it was current,
- *     also one that takes it page by page while ranges change, as a backup does.
- * H2. Or it answers that the revision is compacted, if it may be by now (known-revisions.ts, F2).
+ * H1. The state at a revision does not change: a read of that revision returns the same as a read when it was current.
+ *     That also holds for a read in pages while ranges change, as in a backup.
+ * H2. The alternative answer is that the revision is compacted, if it may be by now (known-revisions.ts, F2).
  */
 import type { KeySelector, KvPair } from 'remora';
 import { Violation } from '../../common/violation.ts';
@@ -25,10 +25,10 @@ const SELECTORS: readonly KeySelector[] = [
 /** A few pairs. */
 const PAGE_BYTES = 256;
 const SNAPSHOTS_MAX = 40;
-/** A compaction keeps at least this many revisions, and at most so many more. */
+/** A compaction keeps at least this many revisions, and at most this many more. */
 const KEPT_MIN = 100;
 const KEPT_SPREAD = 400;
-/** How much more seldom than others this workload does something. */
+/** How much less often than others this workload acts. */
 const SELDOM = 4;
 
 interface Snapshot {
@@ -42,9 +42,9 @@ export const history: MakeWorkload = (world) => new HistoryLoad(world);
 class HistoryLoad implements Workload {
   readonly name = 'history';
   readonly #world: World;
-  /** What clients read, the last ones of all. */
+  /** The latest reads of all clients. */
   readonly #snapshots: Snapshot[] = [];
-  /** Half of the runs compact by request; whether by age says the run's retention time. */
+  /** Half of the runs compact by request; the run's retention time decides whether it compacts by age. */
   readonly #compacts: boolean;
   #readInPages = 0;
 
@@ -108,7 +108,7 @@ class HistoryLoad implements Workload {
   }
 }
 
-/** As a backup is taken: ranges may change between two pages. */
+/** Like a backup: ranges may change between two pages. */
 async function allPages(pages: AsyncIterable<{ readonly kvs: readonly KvPair[] }>): Promise<readonly KvPair[]> {
   const kvs: KvPair[] = [];
   for await (const page of pages) kvs.push(...page.kvs);

@@ -12,9 +12,9 @@ import { watches } from './watches.ts';
 import type { MakeWorkload } from './workload.ts';
 
 /**
- * What is done with locks. In one of nine runs they are of all kinds, and in one what is made of locks: elections,
- * barriers, locks with terms of their own. The others have those that they had before there were such: what their seeds
- * have found they find again.
+ * The lock workloads. In one of nine runs they use locks of all kinds, and in one primitives built on locks: elections,
+ * barriers, locks with terms of their own. The other runs have the workloads from before these existed: their seeds
+ * keep finding what they found.
  */
 function lockWorkloads(seed: number): readonly MakeWorkload[] {
   switch (seed % 9) {

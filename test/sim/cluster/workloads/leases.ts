@@ -1,10 +1,10 @@
 /**
- * Leases with keys: renewed for a while, then revoked or left to themselves. A lease lives as long as keep-alives are
- * acknowledged and a TTL longer, ends soon after, and takes its keys with it (design §9).
+ * Leases with keys: renewed for a while, then revoked or left to expire. A lease lives as long as keep-alives are
+ * acknowledged and a TTL longer, ends soon after, and its keys are deleted with it (design §9).
  *
- * K1. Nobody else deletes a lease's key: once its put was acknowledged, a read that does not find it says that the
- *     lease has ended.
- * K2. A put that races with the end of its lease fails, or its key is deleted; so does one of unknown outcome.
+ * K1. Only the lease deletes its keys: if a read does not find a key whose put was acknowledged, the lease has ended.
+ * K2. A put that races with the end of its lease fails, or its key is deleted; the same holds for a put of unknown
+ *     outcome.
  */
 import { sleep } from '@remora/base';
 import { LeaseCheck, type LeaseEvent } from '../../../checkers/index.ts';
@@ -20,17 +20,17 @@ const ENDS_WITHIN_MS = 3_000;
 /** Clocks are compared with the world's. */
 const DRIFT_PER_MILLE = 60;
 const ROUNDS_MAX = 8;
-/** How the keys begin. */
+/** The prefix of the keys. */
 export const LEASED = 'l';
-/** How much more seldom than others this workload begins something. */
+/** How much less often than others this workload begins something. */
 const SELDOM = 4;
 
 interface Held {
   readonly life: ClientLife;
   readonly id: bigint;
-  /** As the check names it. */
+  /** The name of the lease in the check. */
   readonly lease: string;
-  /** Whose put was acknowledged. */
+  /** Keys whose put was acknowledged. */
   readonly keys: string[];
   readonly electionsBefore: number;
 }
@@ -42,7 +42,7 @@ class LeaseLoad implements Workload {
   readonly #world: World;
   readonly #check = new LeaseCheck({ driftPerMille: DRIFT_PER_MILLE, endsWithinMs: ENDS_WITHIN_MS });
   readonly #known = new Set<bigint>();
-  /** All that may have been put. */
+  /** All keys that may have been put. */
   readonly #keys = new Set<string>();
   #renewedAtNewLeader = 0;
   #putsRefused = 0;
@@ -59,7 +59,7 @@ class LeaseLoad implements Workload {
     });
   }
 
-  /** L4, L5: when all had time to end, none is left, and no key of theirs. */
+  /** L4, L5: after all had time to end, no lease is left, and none of their keys. */
   async check(): Promise<void> {
     const { remora, clock } = lifeOf(this.#world.clientAt(0));
     await sleep(clock, (TTL_MS_MIN + TTL_MS_SPREAD) * 1.2 + 2 * ENDS_WITHIN_MS);
@@ -144,7 +144,7 @@ class LeaseLoad implements Workload {
     if (revoked.type === 'answer') this.#ended(lease);
   }
 
-  /** Asks something of a lease: an answer that there is none says that it has ended. */
+  /** Sends a request about a lease: an answer that there is none means that it has ended. */
   async #ask<T>(life: ClientLife, what: string, lease: string, question: () => Promise<T>): Promise<Answer<T>> {
     const asked = await ask({ world: this.#world, life, what }, question, ['LEASE_NOT_FOUND']);
     if (asked.type === 'refused' && asked.code === 'LEASE_NOT_FOUND') this.#ended(lease);

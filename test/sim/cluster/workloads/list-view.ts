@@ -1,9 +1,9 @@
 /**
- * Lists of unique elements, each the value of a key, and what they stand for in a history of transactions.
+ * Lists of unique elements, each the value of a key, and their names in a history of transactions.
  *
  * Lists in such a history only grow (test/checkers/txn), and range deletes empty those in the store. So each range
  * delete also appends to one more list, `CLEARS`, and every transaction reads that one: a list that was read when n
- * clears were known is the history's list `key#n`. One that survived a clear would be read with elements that nobody
+ * clears were known is the history's list `key#n`. A list that survived a clear would have elements that were never
  * appended to `key#n`, and one that vanished without a clear would lack elements of its `key#n`.
  */
 
@@ -11,24 +11,24 @@ import { assert } from '@remora/base';
 import type { KvPair, TxnAnswer, TxnCompare, TxnOperation } from 'remora';
 import type { TxnOp } from '../../../checkers/index.ts';
 
-/** How the keys of all lists begin. */
+/** The common prefix of the keys of all lists. */
 export const LISTS_PREFIX = 't/';
 /** First in the order of keys, so that every range read begins with it. */
 export const CLEARS = 't/!';
 export const LIST_KEYS: readonly string[] = ['t/0', 't/1', 't/2', 't/3', 't/4'];
-/** All lists but `CLEARS`. */
+/** All lists except `CLEARS`. */
 export const LISTS_SPAN = { start: 't/0', end: 't0' };
 
 export interface List {
   readonly elements: readonly string[];
-  /** All 0 while the key is absent. */
+  /** All 0 if the key does not exist. */
   readonly modRevision: number;
   readonly version: number;
 }
 
-/** What one request read: `CLEARS` and some lists, all of one moment. */
+/** The result of one request: `CLEARS` and some lists, all of one moment. */
 export class ListView {
-  /** Everything there was below `LISTS_PREFIX` at this revision; absent if only some keys were read. */
+  /** Everything below `LISTS_PREFIX` at this revision; absent if only some keys were read. */
   readonly wholeAt: number | undefined;
   readonly #lists: ReadonlyMap<string, List>;
 
@@ -38,7 +38,7 @@ export class ListView {
     this.wholeAt = wholeAt;
   }
 
-  /** Of a transaction's `getOps` of `keys`. */
+  /** The results of a transaction's `getOps` of `keys`. */
   static ofAnswers(keys: readonly string[], answers: readonly TxnAnswer[]): ListView {
     return new ListView(
       [CLEARS, ...keys],
@@ -57,12 +57,12 @@ export class ListView {
     return list;
   }
 
-  /** What the history calls a list. */
+  /** The name of a list in the history. */
   nameOf(key: string): string {
     return key === CLEARS ? CLEARS : `${key}#${this.list(CLEARS).elements.length}`;
   }
 
-  /** That `CLEARS` and these lists were read. */
+  /** The operations that record the read of `CLEARS` and these lists. */
   reads(keys: readonly string[]): readonly TxnOp[] {
     return [CLEARS, ...keys].map((k) => ({ k: this.nameOf(k), op: 'get', out: this.list(k).elements }));
   }
@@ -87,14 +87,14 @@ export function getOps(keys: readonly string[]): readonly TxnOperation[] {
   return [CLEARS, ...keys].map((get) => ({ get }));
 }
 
-/** By what a transaction makes sure that nothing has changed since. `version` begins anew with a clear, which shows. */
+/** How a transaction ensures that nothing has changed since. `version` restarts after a clear, which is noticed. */
 export type Guard = 'mod' | 'version' | 'value' | 'range';
 
-/** That `CLEARS` and the lists of these keys are what they were in `view`. */
+/** The condition that `CLEARS` and the lists of these keys are as in `view`. */
 export function unchanged(view: ListView, keys: readonly string[], guard: Guard): readonly TxnCompare[] {
   const byMod = (key: string): TxnCompare => ({ key, target: 'mod', is: '=', than: view.list(key).modRevision });
   if (guard === 'range' && view.wholeAt !== undefined) {
-    // What was deleted shows in `CLEARS`, what is there has to be old.
+    // Deletions show in `CLEARS`; existing keys must be old.
     return [byMod(CLEARS), { key: { prefix: LISTS_PREFIX }, target: 'mod', is: '<', than: view.wholeAt + 1 }];
   }
   const same = (key: string): TxnCompare => {

@@ -1,10 +1,11 @@
 /**
- * Transactions over several keys, on few and busy ones: lists that are appended to and read, range reads and range
- * deletes; strictly serializable together (test/checkers/txn). In the manner of Jepsen's append workload for etcd: a
- * client reads, and then commits under the condition that nothing which it read has changed.
+ * Transactions over a few busy keys: appends to lists, reads of lists, range reads and range deletes; strictly
+ * serializable together (test/checkers/txn). Like Jepsen's append workload for etcd: a client reads, and then commits
+ * on the condition that nothing that it read has changed.
  *
- * T1. A transaction whose condition failed changed nothing; what its other branch read is a transaction of its own.
- * T2. A read that need not be current shows the state of some earlier moment, whole.
+ * T1. A transaction whose condition failed changed nothing; the reads of its other branch are a transaction of their
+ *     own.
+ * T2. A read that need not be current returns the complete state of some earlier moment.
  */
 import { checkTransactions, type OpenTxn, type TxnOp, type TxnRecord, TxnRecorder } from '../../../checkers/index.ts';
 import { Violation } from '../../common/violation.ts';
@@ -37,7 +38,7 @@ interface Hand {
   readonly session: string;
   /** Makes elements unique. */
   elements: number;
-  /** What it read last. */
+  /** Its last read. */
   view: ListView | undefined;
 }
 
@@ -75,7 +76,7 @@ class ListLoad implements Workload {
     if (kind === 0) return this.#readOld(hand);
     if (kind < 6) hand.view = await this.#read(hand);
     else {
-      // A view from before often fails the condition.
+      // With an earlier view the condition often fails.
       const view = hand.view !== undefined && random.int(2) === 0 ? hand.view : await this.#read(hand);
       hand.view = undefined;
       if (view === undefined) return;
@@ -158,7 +159,7 @@ class ListLoad implements Workload {
     return undefined;
   }
 
-  /** Deletes all lists. The pairs that it deleted tell what they were. */
+  /** Deletes all lists. The deleted pairs show the earlier lists. */
   async #clear(hand: Hand, view: ListView): Promise<void> {
     const { life, session } = hand;
     const clear = `${session}:${hand.elements++}`;
@@ -189,7 +190,7 @@ class ListLoad implements Workload {
     this.#world.changed({ revision, key: CLEARS, kind: 'put', value });
   }
 
-  /** T1: the transaction as it should be, and the one that it is when its condition fails. */
+  /** T1: records the transaction in both forms, with its condition true and false. */
   #beginGuarded({ session: c }: Hand, ops: readonly TxnOp[]): Guarded {
     return new Guarded(this.#history.begin({ c, ops }), this.#history.begin({ c, ops: [] }));
   }
@@ -233,7 +234,7 @@ async function getAll({ remora }: ClientLife, keys: readonly string[]): Promise<
   return { revision, view: ListView.ofAnswers(keys, results) };
 }
 
-/** `limit`: 0 reads all. What is behind the last key of a limited read is not known. */
+/** `limit`: 0 reads all. The keys behind the last key of a limited read are unknown. */
 async function getRange({ remora }: ClientLife, limit: number): Promise<Read> {
   const { kvs, more, revision } = await remora.kv.range({ prefix: LISTS_PREFIX }, { limit });
   if (!more) return { revision, view: new ListView([CLEARS, ...LIST_KEYS], kvs, revision) };

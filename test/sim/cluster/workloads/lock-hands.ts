@@ -1,6 +1,6 @@
 /**
- * What those have in common who use locks: several hands of a client, each with a session of its own for some of what
- * it acquires; who give up now and then, and end by their session rather than by a release.
+ * Shared by all lock workloads: several hands of a client, each with a session of its own for some of its acquires.
+ * Hands sometimes give up, and sometimes end by their session instead of a release.
  */
 import { assert, type Timer } from '@remora/base';
 import type { ClientSession, HeldLock } from 'remora';
@@ -16,7 +16,7 @@ export interface Hand {
   session: ClientSession | undefined;
 }
 
-/** What any question about a lock may be answered with: its session is over. */
+/** Possible answer to any request about a lock: its session is over. */
 export const LOST = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND'] as const;
 export const WAIT_MS_MAX = 6_000;
 const SESSION_TTL_MS_MIN = 1_000;
@@ -31,7 +31,7 @@ export class LockHands {
     this.#uses = uses;
   }
 
-  /** Each hand of a client does one thing after another. `seldom`: how much more seldom than in other workloads. */
+  /** Each hand of a client does one thing after another. `seldom`: how much less often than in other workloads. */
   work(life: ClientLife, seldom: number, one: (hand: Hand) => Promise<void>): Promise<void> {
     const names = Array.from({ length: this.#world.options.hands }, (_, i) => `${life.name}/${i}`);
     const hands = names.map((name): Hand => ({ life, name, asked: 0, session: undefined }));
@@ -43,7 +43,7 @@ export class LockHands {
     });
   }
 
-  /** Of short life now and then, so that it is lost by a pause or a partition. */
+  /** Sometimes with a short TTL, so that a pause or a partition ends it. */
   async session(hand: Hand): Promise<ClientSession | undefined> {
     const { life, session } = hand;
     if (session !== undefined && session.state !== 'lost') return session;
@@ -53,7 +53,7 @@ export class LockHands {
     return hand.session;
   }
 
-  /** One that has the lock for itself. */
+  /** A use that wants the lock exclusively. */
   newUse(hand: Hand, session: ClientSession | undefined, lock: string): Use {
     const { life, name } = hand;
     return {
@@ -63,7 +63,7 @@ export class LockHands {
     };
   }
 
-  /** Now and then whoever waits does so no longer. */
+  /** Sometimes a waiter gives up. */
   givesUp(use: Use, controller: AbortController): Timer | undefined {
     const { random, clock } = use.life;
     if (random.int(3) > 0) return undefined;
@@ -74,8 +74,7 @@ export class LockHands {
   }
 
   /**
-   * Whether it relies on what it was granted: one that does not hear from the cluster, or was told too late, gives it
-   * back.
+   * Whether it relies on its grant: a holder without contact to the cluster, or whose grant came too late, releases it.
    */
   relies(use: Use, held: HeldLock | undefined): boolean {
     if (held?.state === 'active' && this.#uses.granted(use, held)) return true;
@@ -84,8 +83,7 @@ export class LockHands {
   }
 
   /**
-   * Now and then the session, whose end gives back all that belongs to it; otherwise undefined, and it is to be
-   * released.
+   * Sometimes returns the session, whose end releases everything; otherwise undefined, and the lock must be released.
    */
   endsWith(hand: Hand, { session }: Use): ClientSession | undefined {
     if (session === undefined || hand.life.random.int(8) > 0) return undefined;

@@ -1,18 +1,18 @@
 /**
- * What the cluster told those who use locks, as a history of objects with one holder each (`lockModel`). Beside what
- * holders rely on (`lock-uses.ts`) it takes the cluster at its word: who was told that a lock is taken, or still its
- * own.
+ * The cluster's answers to users of locks, as a history of objects with one holder each (`lockModel`). In addition to
+ * what holders rely on (`lock-uses.ts`) it checks the answers themselves: those that report that a lock is taken, or
+ * still held.
  *
- * A1. Whoever asked and was not granted may have been, for a moment, until its acquire was taken back: an acquire of
- *     unknown outcome. Only a try that failed without an answer had no effect (ask.ts G1).
- * A2. A grant ends by a release that was acknowledged; otherwise by itself, at some time or never: with its session, by
- *     a release whose answer was lost, or by one that the SDK goes on to send.
- * A3. Whoever enters again, or may not as it is too deep inside, is told that its grant is current. If it is not,
- *     entering again is an acquire like any other, which the SDK takes back.
- * A4. A grant that is taken away by force before its owner heard of it leaves the owner asking, and it may be granted
- *     the lock again: for each forced release while it asks it may have held the lock once more.
- * A5. A forced release itself is not in the history: it names no version, so all that it may have ended would have to
- *     be tried. Any grant may end at any time (A2), which explains as much.
+ * A1. An owner that asked and was not granted the lock may have been granted it for a moment, until its acquire was
+ *     taken back: an acquire of unknown outcome. Only a try that failed without an answer had no effect (ask.ts G1).
+ * A2. A grant ends with an acknowledged release; otherwise at some unknown time or never: with its session, by a
+ *     release whose answer was lost, or by one that the SDK retries.
+ * A3. An owner that enters again, or is refused because it is too deep inside, learns that its grant is current. If the
+ *     grant is not, entering again is an acquire like any other, which the SDK takes back.
+ * A4. If a grant is taken away by force before its owner learned of it, the owner still asks, and may be granted the
+ *     lock again: for each forced release while it asks it may have held the lock once more.
+ * A5. A forced release itself is not in the history: it names no version, so everything that it may have ended would
+ *     have to be tried. Any grant may end at any time (A2), which explains as much.
  */
 import type { ErrorCode } from '@remora/base';
 import type { HeldLock } from 'remora';
@@ -26,7 +26,7 @@ import {
 import { Violation } from '../../common/violation.ts';
 import type { Answer } from './ask.ts';
 
-/** With these a single asking ends that never reached a range. */
+/** Codes with which a single request ends that never reached a range. */
 const UNHEARD: ReadonlySet<ErrorCode> = new Set([
   'UNAVAILABLE',
   'NOT_LEADER',
@@ -34,10 +34,10 @@ const UNHEARD: ReadonlySet<ErrorCode> = new Set([
   'DEADLINE_EXCEEDED',
 ]);
 
-/** For each lock; one that can be decided at all takes hundreds. */
+/** For each lock; a decidable one takes hundreds. */
 const STATES_MAX = 50_000;
 
-/** A lock, and the owner of one acquire: no other one has this name. */
+/** A lock, and the owner of one acquire: no other acquire has this name. */
 interface Owned {
   readonly lock: string;
   readonly owner: string;
@@ -45,12 +45,12 @@ interface Owned {
 
 export class LockHistory {
   readonly #history: HistoryRecorder;
-  /** By owner: what it was granted, and that this may end by itself (A2). */
+  /** By owner: its grant, which may end at any time (A2). */
   readonly #granted = new Map<HistoryRecord['c'], { readonly version: number; readonly end: OpenRequest }>();
   #lastNs = 0;
   #reentries = 0;
 
-  /** `nowNs` may stand still while things happen one after the other; here they have times of their own. */
+  /** `nowNs` may stand still while things happen one after the other; here each gets a time of its own. */
   constructor(nowNs: () => number) {
     this.#history = new HistoryRecorder(() => {
       this.#lastNs = Math.max(this.#lastNs + 1, nowNs());
@@ -69,13 +69,13 @@ export class LockHistory {
     return [...told, ...unheard(records)].sort((a, b) => a.t0 - b.t0);
   }
 
-  /** @throws Violation if a lock cannot have answered so, or that could not be decided. */
+  /** @throws Violation if a lock cannot have answered like that, or if that could not be decided. */
   check(): void {
     const { result, explanation } = checkLinearizable(lockModel, this.records(), { statesMax: STATES_MAX });
     if (result !== 'ok') throw new Violation('linearizable locks', explanation);
   }
 
-  /** `tries`: it asks once, and is told if the lock is taken. */
+  /** `tries`: it asks once, and learns whether the lock is taken. */
   async acquire(
     { lock, owner, tries }: Owned & { readonly tries: boolean },
     ask: () => Promise<Answer<HeldLock | undefined>>,
@@ -95,7 +95,7 @@ export class LockHistory {
     return answer;
   }
 
-  /** Of the outermost level. */
+  /** The release of the outermost level. */
   async release(
     { lock, owner }: Owned,
     { held, ask }: { readonly held: HeldLock; readonly ask: () => Promise<Answer<void>> },
@@ -143,7 +143,7 @@ export class LockHistory {
     return answer;
   }
 
-  /** A1, A2. What it leads to can have ended as soon as it began. */
+  /** A1, A2. The grant can have ended as soon as it began. */
   #asks(k: string, c: string): { readonly acquire: OpenRequest; readonly end: OpenRequest } {
     const end = this.#history.begin({ c, k, op: 'release' });
     return { acquire: this.#history.begin({ c, k, op: 'acquire' }), end };

@@ -1,11 +1,10 @@
 /**
- * Locks of all kinds, by the SDK: readers and writers, who become one another while they hold, several at once, and
- * permits of a semaphore whose number is changed meanwhile. What is promised to holders and waiters is judged by
- * `LockCheck`.
+ * Locks of all kinds, through the SDK: readers and writers, which convert while they hold, several locks at once, and
+ * permits of a semaphore whose capacity changes meanwhile. `LockCheck` checks the promises to holders and waiters.
  *
- * LK1. Who holds is told so: whatever it does with the lock, it is not told that it does not hold it while its session
- *      is certain to live.
- * LK2. What is shown of a lock is consistent: as it was at one moment.
+ * LK1. A holder learns that it holds: whatever it does with the lock, no answer denies that while its session is
+ *      certain to live.
+ * LK2. The shown state of a lock is consistent: it is that of one moment.
  */
 import { ServiceError, sleep } from '@remora/base';
 import type { AcquireOptions, ClientSession, HeldLock, HeldLocks, Semaphore } from 'remora';
@@ -21,7 +20,7 @@ import type { MakeWorkload, Workload } from './workload.ts';
 
 const SEMAPHORE = 'sem';
 export const KIND_LOCKS: readonly string[] = ['rw0', 'rw0', 'rw1', SEMAPHORE, SEMAPHORE];
-/** Several at once: the one to write, the other to read. */
+/** Several at once: one to write, the other to read. */
 const SEVERAL = [
   { lock: 'rw0', mode: 'exclusive' },
   { lock: 'rw1', mode: 'shared' },
@@ -32,13 +31,13 @@ const PERMITS_MAX = 2;
 const DEPTH_MAX = 2;
 const UPGRADE_MS_MAX = 1_500;
 const WORKS_MAX = 4;
-/** How much more seldom than others this workload acquires, looks at locks, and changes the number of permits. */
+/** How much less often than others this workload acquires, looks at locks, and changes the capacity. */
 const ACQUIRES_SELDOM = 2;
 const LOOKS_SELDOM = 3;
 const RESIZES_SELDOM = 40;
 const ASKED_AT_MOST = 5;
 const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
-/** The last one: there were not so many any more. */
+/** The last one: the capacity was lowered meanwhile. */
 const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED'] as const;
 const NOT_ALL = [...NOT_ACQUIRED, 'LOCK_NOT_HELD'] as const;
 const NOT_CONVERTED = [...NOT_ACQUIRED, 'LOCK_UPGRADE_CONFLICT', 'LOCK_NOT_HELD'] as const;
@@ -50,7 +49,7 @@ class LockKinds implements Workload {
   readonly #world: World;
   readonly #uses: LockUses;
   readonly #hands: LockHands;
-  /** Somebody changes the number of permits, or it is not known what became of that. */
+  /** The capacity is being changed, or the outcome of that is unknown. */
   #resizing = false;
   readonly #figures = { granted: 0, together: 0, upgraded: 0, conflicts: 0, downgraded: 0, resized: 0, several: 0 };
 
@@ -82,7 +81,7 @@ class LockKinds implements Workload {
     this.#uses.ended((use) => use.life === life);
   }
 
-  /** The number of permits is forgotten, so that nothing needs to be left. */
+  /** The capacity is reset, so that nothing needs to be left. */
   async check(): Promise<void> {
     this.#uses.finish();
     const [client] = this.#world.clients;
@@ -247,7 +246,7 @@ class LockKinds implements Workload {
     this.#uses.queued(lock, new Set(waiting.map(({ owner }) => owner.id)));
   }
 
-  /** One after another; not any more once it is not known how many there are. */
+  /** One after another; stops once the capacity is unknown. */
   async #resize(life: ClientLife): Promise<void> {
     if (this.#resizing) return;
     this.#resizing = true;
@@ -265,7 +264,7 @@ class LockKinds implements Workload {
   }
 }
 
-/** One lock of those that are held at once. */
+/** One of the locks that are held together. */
 function oneOf(all: HeldLocks, i: number, { mode }: Use): Holding {
   const version = all.versions[i] ?? 0;
   return {
@@ -294,9 +293,7 @@ function semaphoreOf(from: Pick<ClientSession, 'semaphore'>): Semaphore {
   return from.semaphore(SEMAPHORE, { permits: CAPACITY });
 }
 
-/**
- * Links that broke are noticed only some time after the last fault: what was sent over one is lost, and asked again.
- */
+/** Broken links are noticed only some time after the last fault: requests on them are lost, and repeated. */
 async function untilAnswered(ask: () => Promise<unknown>): Promise<void> {
   for (let left = ASKED_AT_MOST; ; left--) {
     try {

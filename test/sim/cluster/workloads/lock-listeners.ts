@@ -1,7 +1,4 @@
-/**
- * Those who listen to what happens to locks, to one of them or to all, for a while each. What they are told is judged
- * by `LockStoryCheck`.
- */
+/** Listeners to the events of one lock or of all locks, for a while each. `LockStoryCheck` checks what they receive. */
 import { sleep } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LocksWatchEvent } from 'remora';
@@ -13,7 +10,7 @@ import type { MakeWorkload, Workload } from './workload.ts';
 
 const SELDOM = 4;
 const LISTENS_MS_MAX = 8_000;
-/** One in so many listens to all locks. */
+/** One in this many listens to all locks. */
 const TO_ALL = 3;
 
 /** `names`: the locks that there are. */
@@ -23,7 +20,7 @@ export function lockListeners(names: readonly string[]): MakeWorkload {
 
 interface Listener {
   readonly listener: string;
-  /** The locks that it was told of. */
+  /** The locks that it received events of. */
   readonly heard: Set<string>;
 }
 

@@ -1,11 +1,11 @@
 /**
- * Locks that live by terms of their own: leases that are renewed, fixed, capped or bound by a condition, all of which
- * are changed while they are held; lock-delays; holders that leave them to their time.
+ * Locks with terms of their own: leases that are renewed, fixed, capped or bound by a condition, all of which change
+ * while they are held; lock-delays; holders that leave them to expire.
  *
- * LT1. Who may rely on a lock is judged by `LockCheck`, as of any lock: terms change when that is, and nothing else.
- * LT2. What its holder does not give back stays its own for as long as that was certain, and its lock-delay; and a
- *      holder does not rely on a limited lock for longer than its limit (`LapseCheck`).
- * LT3. Who holds is told so, as of locks of other kinds.
+ * LT1. `LockCheck` checks which holders may rely on a lock, like for any lock: terms change only when that is.
+ * LT2. A lock that its holder does not release stays its own for as long as that was certain, plus its lock-delay; and
+ *      a holder relies on a limited lock no longer than its limit (`LapseCheck`).
+ * LT3. A holder learns that it holds, like with locks of other kinds.
  */
 import { sleep } from '@remora/base';
 import type { HeldLock } from 'remora';
@@ -28,24 +28,24 @@ import { LockUses, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 export const TERM_LOCKS: readonly string[] = ['term0', 'term1', 'term2'];
-/** How much more seldom than others this workload acquires. */
+/** How much less often than others this workload acquires. */
 const ACQUIRES_SELDOM = 3;
 const WORKS_MAX = 4;
 const BOUNDS: TermBounds = {
   ...{ ttlMsMin: 1_000, ttlMsSpread: 3_000, delayMsMax: 3_000 },
   ...{ heartbeatMsMin: 200, heartbeatMsSpread: 400 },
 };
-/** Nobody relies on a limited lock for longer than this: so many look every so often whether it is lost. */
+/** The interval at which holders of limited locks check for their loss. */
 const LOOK_MS = 100;
 const LAPSES_WITHIN_MS = 12_000;
 /** Clocks run apart by a twentieth, and change their rates meanwhile. */
 const DRIFT = 0.12;
-/** For who notices a moment late. */
+/** Tolerance for a slightly late notice. */
 const NOTICED_MS = 200;
 const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
 const NOT_CHANGED = [...LOST, 'LOCK_NOT_HELD'] as const;
 
-/** A hold, and until when it may last at most, on the world's clock. */
+/** A hold, and its latest end on the world's clock. */
 interface Held {
   readonly use: Use;
   readonly lock: HeldLock;
@@ -126,7 +126,7 @@ class LockTerms implements Workload {
     giveUp?.cancel();
     const given = asked.type === 'answer' ? asked.value : undefined;
     if (given !== undefined) {
-      // Nobody else was told of it, but it was granted: whoever comes next has it after that.
+      // Its client did not learn of it, but it was granted: the next holder has the lock after that.
       const { version } = given;
       this.#lapse({
         type: 'granted',
@@ -164,7 +164,7 @@ class LockTerms implements Workload {
     throw new Violation('lock: a holder holds', `${use.owner} holds ${use.lock}; ${version} is not its version`);
   }
 
-  /** From asking on nothing is certain: the shorter terms may count already. */
+  /** From the request on nothing is certain: the shorter terms may count already. */
   async #change(held: Held): Promise<void> {
     const { use, lock, terms } = held;
     const { random } = use.life;
@@ -191,7 +191,7 @@ class LockTerms implements Workload {
     if (asked.type === 'answer') this.#figures.changed++;
   }
 
-  /** Given back, left to its time, or relied upon until it is lost. */
+  /** Released, left to expire, or relied upon until it is lost. */
   async #end(held: Held): Promise<void> {
     const { use, lock, terms } = held;
     const { random, clock } = use.life;
@@ -221,14 +221,14 @@ class LockTerms implements Workload {
 
   // ------------------------------------------------------------------------------------------ what is judged
 
-  /** Until when it is certain to be held, at the least. */
+  /** The time until which it is certain to be held, at least. */
   #vouch({ use, lock, limitMs }: Held, remainingMs = lock.remainingMs): void {
     const atMs = this.#world.loop.monotonicMs();
     const untilMs = atMs + remainingMs * (1 - DRIFT);
     this.#lapse({ type: 'vouched', lock: use.lock, version: lock.version, atMs, untilMs, limitMs });
   }
 
-  /** When something that lasts so long from now on is over, at the latest. */
+  /** The latest end of something that lasts this long from now on. */
   #latest(ms: number): number {
     return this.#world.loop.monotonicMs() + ms * (1 + DRIFT) + NOTICED_MS;
   }

@@ -1,13 +1,13 @@
 /**
- * Who asks for locks, waits for them and relies on them, told to the check as it happens.
+ * Records which owners ask for locks, wait for them and rely on them, and passes that to the check as it happens.
  *
- * U1. A holder relies on its lock as long as the SDK says that it may: when another is granted the lock, whoever held
- *     it before must know by its own clock that it does not any more.
- * U2. Whoever was seen in the queue stays there until its turn comes, unless its wait has an end, it gives up, or its
- *     session may be over; that too it must know by its own clock.
- * U3. A forced release asks no holder. Nobody can rely on a grant, or on a place in the queue, if one was under way at
- *     any time from the asking on: it may have been granted and taken away unheard. One that is never answered stays
- *     under way. A grant that arrives after a newer one is over already.
+ * U1. A holder relies on its lock as long as the SDK allows it: when another owner is granted the lock, the previous
+ *     holder must know by its own clock that it no longer holds it.
+ * U2. A waiter that was seen in the queue stays there until its turn comes, unless its wait has an end, it gives up, or
+ *     its session may be over; it must know that too by its own clock.
+ * U3. A forced release asks no holder. No owner can rely on a grant, or on a place in the queue, if a forced release
+ *     was in progress at any time from the request on: the grant may have been made and taken away unnoticed. A forced
+ *     release that is never answered stays in progress. A grant that arrives after a newer one is over already.
  */
 import { ownerId } from '@remora/lock';
 import type { ClientSession, HeldLock } from 'remora';
@@ -19,33 +19,33 @@ import type { Answer } from './ask.ts';
 /** What its holder knows of a lock, at any time. */
 export type Holding = Pick<HeldLock, 'version' | 'mode' | 'state' | 'remainingMs' | 'depth'>;
 
-/** One acquire, and what follows from it. */
+/** One acquire, and its consequences. */
 export interface Use {
   /** The token of the owner. */
   readonly owner: string;
   readonly lock: string;
-  /** How it asks for the lock. */
+  /** The requested mode. */
   readonly mode: LockMode;
-  /** Of a semaphore. */
+  /** For a semaphore. */
   readonly permits?: number;
   readonly life: ClientLife;
-  /** Absent: the client's own. */
+  /** Absent: the client's own session. */
   readonly session: ClientSession | undefined;
   /** Its wait has no end. */
   readonly patient: boolean;
-  /** Elections so far, when it asked. */
+  /** The number of elections when it asked. */
   readonly electionsBefore: number;
 }
 
 interface State {
-  /** `waits`: it may stand in the queue. `queued`: it was seen there (U2). `gone`: it may be out of it. */
+  /** `waits`: it may be in the queue. `queued`: it was seen there (U2). `gone`: it may have left it. */
   place: 'waits' | 'queued' | 'gone';
   held: Holding | undefined;
-  /** Forced releases of the lock that had begun when it asked; undefined if one was under way. */
+  /** Forced releases of the lock that had begun when it asked; undefined if one was in progress. */
   readonly forcedBefore: number | undefined;
 }
 
-/** Forced releases of a lock: how many have begun, and how many may still take place. */
+/** Forced releases of a lock: the number that have begun, and of those that may still happen. */
 interface Forced {
   begun: number;
   open: number;
@@ -59,10 +59,10 @@ export class LockUses {
   readonly #newest = new Map<string, number>();
   readonly #forced = new Map<string, Forced>();
 
-  /** Grants to those who were seen in a queue; of these, to those who were there over an election. */
+  /** Grants to owners that were seen in a queue; of these, to owners that waited through an election. */
   waited = 0;
   waitedOverElection = 0;
-  /** Forced releases that took place; of these, over waiters, and of a lock that its holder had entered again. */
+  /** Forced releases that happened; of these, with waiters, and of a lock that its holder had entered again. */
   forcedOut = 0;
   forcedOverWaiters = 0;
   forcedOutOfReentry = 0;
@@ -82,7 +82,7 @@ export class LockUses {
     this.#see({ type: 'asked', lock, owner, mode, permits });
   }
 
-  /** Somebody saw owners with these ids in the lock's queue. */
+  /** Owners with these ids were seen in the lock's queue. */
   queued(lock: string, ids: ReadonlySet<string>): void {
     for (const [use, state] of this.#open) {
       if (use.lock !== lock || !ids.has(ownerId(use.owner)) || state.place !== 'waits') continue;
@@ -92,7 +92,7 @@ export class LockUses {
     }
   }
 
-  /** False: the grant is over already (U3). */
+  /** Returns false if the grant is over already (U3). */
   granted(use: Use, held: Holding): boolean {
     const { lock } = use;
     const { begun } = this.#forcedOf(lock);
@@ -112,7 +112,7 @@ export class LockUses {
     return true;
   }
 
-  /** It goes on with what an earlier process held, and did not give back. */
+  /** It continues the hold of an earlier process, which did not release it. */
   resumed(use: Use, held: Holding): void {
     this.#forgetLosers(use);
     const state: State = { place: 'gone', held, forcedBefore: this.#forcedOf(use.lock).begun };
@@ -120,12 +120,12 @@ export class LockUses {
     this.#see({ type: 'resumed', lock: use.lock, owner: use.owner, version: held.version });
   }
 
-  /** It asks to hold the lock in another way, and relies on no more than a share of it meanwhile. */
+  /** It asks for another mode, and relies on no more than a share of the lock meanwhile. */
   converting({ lock, owner }: Use): void {
     this.#see({ type: 'converting', lock, owner });
   }
 
-  /** It holds the lock, in whatever way that is. */
+  /** It holds the lock, in whatever mode. */
   converted(use: Use, held: Holding): void {
     this.#forgetLosers(use);
     this.#seeGrant(use, held);
@@ -135,18 +135,18 @@ export class LockUses {
     this.#see({ type: 'granted', lock, owner, mode, version, ...(permits > 0 && { permits }) });
   }
 
-  /** A semaphore may have so many permits from now on; once that is `settled`, it has no other number. */
+  /** A semaphore may have this capacity from now on; once that is `settled`, it has no other. */
   capacity(lock: string, capacity: number, settled: boolean): void {
     this.#see({ type: 'capacity', lock, capacity, settled });
   }
 
-  /** How many others hold a lock, as far as they know. */
+  /** The number of other holders of a lock, as far as they know. */
   holdersBeside(use: Use): number {
     return [...this.#open].filter(([other, { held }]) => other !== use && other.lock === use.lock && held !== undefined)
       .length;
   }
 
-  /** It may have lost its place in the queue, and be granted the lock all the same. */
+  /** It may have lost its place in the queue, and may be granted the lock all the same. */
   waitsNoMore(use: Use): void {
     const state = this.#open.get(use);
     if (state === undefined || state.place === 'gone' || state.held !== undefined) return;
@@ -154,7 +154,7 @@ export class LockUses {
     this.#see({ type: 'gone', lock: use.lock, owner: use.owner });
   }
 
-  /** It relies on the lock no longer, or waits for it no longer. */
+  /** It no longer relies on the lock, or no longer waits for it. */
   over(use: Use): void {
     this.waitsNoMore(use);
     const { lock, owner } = use;
@@ -162,7 +162,7 @@ export class LockUses {
     this.#open.delete(use);
   }
 
-  /** Who waits or holds, for people; empty when nobody does. */
+  /** The waiters and holders, for people; empty if there are none. */
   open(): string {
     const texts = [...this.#open].map(([{ owner, lock }, { held, place }]) =>
       held === undefined ? `${owner} waits for ${lock} (${place})` : `${owner} holds ${lock} (${held.state})`,
@@ -170,12 +170,12 @@ export class LockUses {
     return texts.join(', ');
   }
 
-  /** Whoever is gone neither waits nor relies on anything. */
+  /** A vanished owner neither waits nor relies on anything. */
   ended(of: (use: Use) => boolean): void {
     for (const use of [...this.#open.keys()]) if (of(use)) this.over(use);
   }
 
-  /** U3. Tell what is returned how it ends. */
+  /** U3. Call the returned function with the result. */
   forced(lock: string): (how: Answer<void>['type']) => void {
     const forced = this.#forcedOf(lock);
     forced.begun++;
@@ -214,7 +214,7 @@ export class LockUses {
     this.#world.report(this.#check.finish());
   }
 
-  /** U1, U2: who has lost the lock, or a place in its queue, by its own reckoning. */
+  /** U1, U2: finds owners that have lost the lock, or a place in its queue, by their own clocks. */
   #forgetLosers(winner: Use): void {
     for (const [use, { held, place }] of [...this.#open]) {
       if (use === winner || use.lock !== winner.lock) continue;
@@ -234,7 +234,7 @@ export class LockUses {
   }
 }
 
-/** Whether its client, were it to look now, would know that its session is alive. */
+/** Whether its client, if it checked now, would know that its session is alive. */
 export function staysAlive({ session, life }: Use): boolean {
   return !life.client.clock.paused && session !== undefined && session.state === 'active';
 }

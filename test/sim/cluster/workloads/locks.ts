@@ -1,10 +1,10 @@
 /**
- * Locks under contention, with waiters of several kinds, and a resource that takes writes only under the newest fencing
- * version (design §15). What is promised to holders and waiters is judged by `LockCheck`, and what the cluster told
- * them by the search for an order that explains it.
+ * Locks under contention, with waiters of several kinds, and a resource that accepts writes only under the newest
+ * fencing version (design §15). `LockCheck` checks the promises to holders and waiters; a search for an order that
+ * explains them checks the cluster's answers.
  *
- * V1. A version is current until its grant is over: a check never says so of one whose release was acknowledged, or of
- *     one older than a grant that was known; and always of one that its holder relies on.
+ * V1. A version is current until its grant is over: a check never confirms one whose release was acknowledged, or one
+ *     older than a known grant; and always one that its holder relies on.
  */
 import { sleep, type Timer } from '@remora/base';
 import type { HeldLock } from 'remora';
@@ -18,26 +18,29 @@ import { LockHistory } from './lock-history.ts';
 import { LockUses, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
-/** Locks that are released by their holders, and one that is now and then taken from them. */
+/** Locks that their holders release, and one that is sometimes taken from them. */
 export const LOCKS: readonly string[] = ['L0', 'L1'];
 const FORCED = 'F';
 /** Most want the same one. */
 const LOCKS_BY_WEIGHT: readonly string[] = ['L0', 'L0', 'L0', 'L1', FORCED, FORCED];
-/** Longer than any session lives unheard. */
+/** Longer than any session lives without heartbeats. */
 const RELY_MS = 10_000;
 const DEPTH_MAX = 3;
-/** How long a write is on its way, at most: as a rule, and when its sender stood still. */
+/** The longest time of a write in transit: usually, and if its sender stood still. */
 const WRITE_MS_MAX = 50;
 const LATE_WRITE_MS_MAX = 8_000;
-/** Versions that are over, to ask about. */
+/** Versions of ended grants, to check. */
 const OVER_MAX = 20;
 const ACQUIRE_ERRORS = [...LOST, 'LOCK_TIMEOUT', 'CANCELED'] as const;
-/** Where locks are taken from their holders, one that has not heard of its grant yet is told so. Nobody else is. */
+/**
+ * Where locks are taken by force, an owner that has not learned of its grant yet may get this error. No other owner
+ * does.
+ */
 const FORCED_ERRORS = [...ACQUIRE_ERRORS, 'LOCK_CANCELED'] as const;
-/** How much more seldom than others this workload acquires, and looks at locks. */
+/** How much less often than others this workload acquires, and looks at locks. */
 const ACQUIRES_SELDOM = 2;
 const LOOKS_SELDOM = 6;
-/** When who waits is looked for in the queue, at the latest. */
+/** The latest time at which a waiter is looked for in the queue. */
 const LOOK_MS_MAX = 150;
 
 export const locks: MakeWorkload = (world) => new LockLoad(world);
@@ -142,7 +145,7 @@ class LockLoad implements Workload {
     return undefined;
   }
 
-  /** Somebody looks whether it stands in the queue; now and then it gives up. */
+  /** Checks whether it is in the queue; sometimes gives up. */
   #meanwhile(use: Use, controller: AbortController): readonly Timer[] {
     const { life, lock } = use;
     const { random, clock } = life;
@@ -166,11 +169,11 @@ class LockLoad implements Workload {
       else this.#write(use, held.version);
       await sleep(clock, random.int(this.#world.options.thinkMs));
     }
-    // Also while heartbeats are not answered: a level that nobody leaves keeps the lock from all others.
+    // Also while heartbeats are not answered: a level that is never left keeps the lock from all others.
     while (held.depth > 1 && held.state !== 'lost') await this.#release(use, held);
   }
 
-  /** Works under it for as long as it may, whatever becomes of the heartbeats: what a session's margin is for. */
+  /** Works under it for as long as allowed, whatever happens to the heartbeats: this tests a session's margin. */
   async #rely(use: Use, held: HeldLock): Promise<void> {
     const { random, clock } = use.life;
     const endMs = clock.monotonicMs() + RELY_MS;
@@ -199,7 +202,7 @@ class LockLoad implements Workload {
     const { life, lock } = use;
     const answers = [...LOST, 'LOCK_NOT_HELD', 'LOCK_DEPTH_EXCEEDED'] as const;
     const { depth } = held;
-    // It is taken away while the next level is entered, or from who is deep inside.
+    // It is taken away while the next level is entered, or from an owner deep inside.
     const force = lock === FORCED ? life.random.int(4) : 0;
     const question = () =>
       ask({ world: this.#world, life, what: 'reenter' }, () => held.acquire({ depthMax: DEPTH_MAX }), answers);
@@ -211,7 +214,7 @@ class LockLoad implements Workload {
     if (asked.type === 'answer' && held.depth !== depth + 1) {
       throw new Violation('lock: entries are counted', `${lock} was entered at ${depth}, and is at ${held.depth}`);
     }
-    // Only who is taken the lock from is told that it does not hold it.
+    // Only an owner whose lock was taken away may get this answer.
     if (refused === 'LOCK_NOT_HELD' && lock !== FORCED && held.remainingMs > 0) {
       throw new Violation('lock: a holder holds', `${lock} (version ${held.version}): ${refused}`);
     }
@@ -225,7 +228,7 @@ class LockLoad implements Workload {
     throw new Violation('lock: a holder holds', `${lock} is held with ${held.version}, which is not its version`);
   }
 
-  /** On its way to the resource a write may be overtaken by those of a later holder, and by that one's loss. */
+  /** In transit to the resource, a write may be overtaken by those of a later holder, and by that one's loss. */
   #write(use: Use, version: number): void {
     const { lock, life } = use;
     const delayMs = life.random.int(life.random.int(6) === 0 ? LATE_WRITE_MS_MAX : WRITE_MS_MAX);
@@ -248,7 +251,7 @@ class LockLoad implements Workload {
     else await this.#show(life, LOCKS[kind % LOCKS.length] ?? '');
   }
 
-  /** Who waits, and whether who holds is the one that was granted the lock last, or one granted since. */
+  /** Checks the waiters, and whether the shown holder is the last known one, or a later one. */
   async #show(life: ClientLife, lock: string): Promise<void> {
     const known = this.#uses.newestVersion(lock);
     const asked = await ask({ world: this.#world, life, what: 'show' }, () => life.remora.locks.show(lock));

@@ -2,10 +2,10 @@
  * A few keys under contention: get, put, delete, compare-and-set, range reads and range deletes. Every value is written
  * once, so a lost, repeated or stale write shows (linearizability, Herlihy & Wing 1990).
  *
- * L1. Linearizability is local: a range operation is judged as one operation on each of its keys. That it happens at
- *     one moment is judged by the transactions of `lists.ts`.
- * L2. Each key is written to for a while only: every write of unknown outcome may take effect at any later time, and
- *     with too many of them no search for an order of the key's operations comes to an end.
+ * L1. Linearizability is local: a range operation is checked as one operation on each of its keys. The transactions of
+ *     `lists.ts` check that it happens at one moment.
+ * L2. Each key is written to for a limited time only: every write of unknown outcome may take effect at any later time,
+ *     and with too many of them the search for an order of the key's operations does not end.
  */
 import type { Random } from '@remora/base';
 import {
@@ -23,9 +23,9 @@ import type { World } from '../world.ts';
 import { ask, think, withHands } from './ask.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
-/** How the keys begin. */
+/** The common prefix of the keys. */
 export const REGISTERS = 'r';
-/** Keys that are written to at a time (L2). */
+/** The number of keys that are written to at a time (L2). */
 const KEYS = 4;
 const PERIOD_MS = 5_000;
 
@@ -36,12 +36,12 @@ export function busyRegisters({ loop }: World): readonly string[] {
 
 export const registers: MakeWorkload = (world) => new RegisterLoad(world);
 
-/** What one client knows. */
+/** The knowledge of one client. */
 interface Hand {
   readonly life: ClientLife;
   /** Makes values unique. */
   values: number;
-  /** What was read last, by key. */
+  /** The last value read, by key. */
   readonly seen: Map<string, Value>;
 }
 
@@ -87,7 +87,7 @@ class RegisterLoad implements Workload {
     return { c: name, k, op: 'cas', x: hand.seen.get(k) ?? null, v };
   }
 
-  /** Keys that were written to before, where a late write would show. */
+  /** Keys that were written to earlier, where a late write would show. */
   #earlier(): readonly string[] {
     const period = Math.floor(this.#world.loop.monotonicMs() / PERIOD_MS);
     return registersOf(Math.max(0, period - 1));

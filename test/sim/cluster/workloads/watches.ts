@@ -1,11 +1,12 @@
 /**
  * Watches of what the other workloads change, from random revisions and from now on, over reconnects and compactions:
- * every change, in order, once, and all changes of a revision (design §10). What happened is known from writes that
- * were acknowledged, and from what other watches saw.
+ * every change, in order, once, and all changes of a revision (design §10). The events are known from acknowledged
+ * writes, and from other watches.
  *
  * N1. A watch from now on begins behind all changes of its keys that were acknowledged before it was asked for.
- * N2. It begins no later than anything that is asked for once it has begun: it says where as an answer does, and what
- *     is written later has a revision above all answers (F1 of the known revisions). From there on nothing is left out.
+ * N2. It begins no later than anything that is requested once it has begun: it reports its first revision like an
+ *     answer, and later writes have revisions above all answers (F1 of the known revisions). From there on it is
+ *     complete.
  */
 import { assert, ServiceError, sleep } from '@remora/base';
 import type { KeySelector, KvWatch } from 'remora';
@@ -27,7 +28,7 @@ interface Target extends WatchSpan {
   readonly selector: KeySelector;
 }
 
-/** Everything, all that begins with something, some keys, one key. */
+/** Everything, a prefix, some keys, one key. */
 const TARGETS: readonly Target[] = [
   { selector: { prefix: '' }, start: '\0', end: '' },
   { selector: { prefix: REGISTERS }, start: REGISTERS, end: 's' },
@@ -55,7 +56,7 @@ class WatchLoad implements Workload {
   readonly #world: World;
   readonly #check = new WatchCheck();
   readonly #open = new Map<string, Open>();
-  /** The newest revision of each key and kind of change that was acknowledged. */
+  /** The revision of the newest acknowledged change of each key and kind. */
   readonly #newest = new Map<string, Change>();
   #watches = 0;
   #fromNows = 0;
@@ -73,7 +74,7 @@ class WatchLoad implements Workload {
     return withHands(this.#world, this.#world.options.hands, async () => {
       const name = this.#begin(life);
       await sleep(life.clock, life.random.int(LIFE_MS_MAX));
-      if (this.#world.resting) return; // It is to see everything to the end.
+      if (this.#world.resting) return; // It must see everything to the end.
       this.#open.get(name)?.watch.close();
     });
   }
@@ -82,7 +83,7 @@ class WatchLoad implements Workload {
     for (const [name, open] of this.#open) if (open.life === life) this.#open.delete(name);
   }
 
-  /** Watches that are open come to see everything. */
+  /** Open watches must receive everything in the end. */
   missing(): string {
     for (const [name, { watch, span }] of this.#open) {
       for (const change of this.#newest.values()) {
@@ -144,7 +145,7 @@ class WatchLoad implements Workload {
     await this.#follow(name, open, revision);
   }
 
-  /** The revision of the newest change of these keys that was acknowledged. */
+  /** The revision of the newest acknowledged change of these keys. */
   #newestOf(span: WatchSpan): number {
     const changes = [...this.#newest.values()].filter((change) => concerns(span, change));
     return changes.reduce((newest, { revision }) => Math.max(newest, revision), 0);
@@ -165,7 +166,7 @@ class WatchLoad implements Workload {
     this.#open.delete(name);
   }
 
-  /** Everything below `nextRevision` has come. */
+  /** Everything below `nextRevision` has been received. */
   #closed(name: string, watch: KvWatch): void {
     this.#see({ type: 'closed', watch: name, upTo: watch.nextRevision - 1 });
   }

@@ -1,4 +1,4 @@
-/** What every kind of load has in common. */
+/** Shared by all kinds of load. */
 import type { ErrorCode } from '@remora/base';
 import type { AnyRecord } from '../../../checkers/index.ts';
 import type { ClientLife } from '../sdk-client.ts';
@@ -6,15 +6,15 @@ import type { World } from '../world.ts';
 
 export interface Workload {
   readonly name: string;
-  /** What one client does until `world.resting`; a client that vanishes meanwhile is simply never heard of again. */
+  /** The work of one client until `world.resting`; a client that vanishes meanwhile simply never returns. */
   run(life: ClientLife): Promise<void>;
   /** A client vanished. */
   ended?(life: ClientLife): void;
-  /** What is still to come once the clients rest; empty when nothing is. */
+  /** What is still expected once the clients rest; empty if nothing is. */
   missing?(): string;
-  /** What clients asked and were told, where it is kept as such. */
+  /** The requests and answers of clients, if the workload records them. */
   history?(): readonly AnyRecord[];
-  /** What happened in it that has to happen for its checks to mean something; added up over runs. */
+  /** Figures that must not be 0 for its checks to be meaningful; added up over runs. */
   figures?(): Readonly<Record<string, number>>;
   /** Throws or reports a `Violation` if a promise was broken. The cluster is healed, and all clients rest. */
   check(): void | Promise<void>;
@@ -24,7 +24,7 @@ export interface Workload {
 export type MakeWorkload = (world: World) => Workload;
 
 export interface OperationCounts {
-  /** Answered, as asked or otherwise: a compare that failed is an answer. */
+  /** Answered, as expected or otherwise: a failed compare is an answer. */
   done: number;
   /** Certainly without effect. */
   refused: number;
@@ -33,7 +33,7 @@ export interface OperationCounts {
 
 export interface OperationEnd {
   readonly how: keyof OperationCounts;
-  /** Of the error; undefined when it was answered as asked. */
+  /** The code of the error; undefined if it was answered as expected. */
   readonly code?: ErrorCode | undefined;
 }
 

@@ -1,5 +1,5 @@
-// Builds the simulation and what it runs into one file each for the program and its workers: bundled code runs faster
-// than code whose imports are looked up one by one. With a mutation, the fault is in the build.
+// Builds the simulation with its dependencies into one file each for the program and its workers: bundled code runs
+// faster than code whose imports are looked up one by one. With a mutation, the build contains the fault.
 import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, parse } from 'node:path';
@@ -11,13 +11,13 @@ import { runnerImport } from 'vite';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** What `main.mjs` of a simulation runs. */
+/** The files that `main.mjs` of a simulation runs. */
 const PROGRAM = ['cli/main.ts', 'cli/worker.ts', 'run.ts'];
 
-/** What the adapters of a real process are built on: no simulated one uses it. By the package that has it. */
+/** The dependencies of a real process's adapters, which no simulated process uses; by their packages. */
 const ADAPTED = { '@grpc/grpc-js': 'protocol', level: 'dataserver', pino: 'base', 'prom-client': 'base' };
 
-/** Leaves that where it is, by its place: the build lies elsewhere. */
+/** Keeps a reference to its place: the build is in another folder. */
 const adaptedOutside = {
   name: 'adapted-outside',
   setup({ onResolve }) {
@@ -32,14 +32,14 @@ const adaptedOutside = {
 
 let builds = 0;
 
-/** Where runs keep their state. */
+/** The folder for the state of runs. */
 export function stateDir(name) {
   return join(ROOT, '.remora', name);
 }
 
 /**
- * Builds `files` of a simulation, the folder below `test/sim`, each with all that it imports. Resolves to the folder
- * with what was built, and how to take it away. `changed` is a source file that has another text in this build.
+ * Builds `files` of a simulation, the folder below `test/sim`, each with all its imports. Resolves to the folder of the
+ * build, and a function that deletes it. `changed` is a source file with another text in this build.
  */
 export async function bundle(simulation, { files = PROGRAM, changed } = {}) {
   builds++;
@@ -81,13 +81,13 @@ function withChanged({ file, text }) {
 }
 
 export async function importFrom(dir, name) {
-  // Functions are compiled when first called, not only when called often: hardly any part of a run dominates it, and
-  // this takes a tenth off its time.
+  // Functions are compiled when first called, not only when called often: no part of a run dominates it, and this
+  // reduces its time by a tenth.
   setFlagsFromString('--always-sparkplug');
   return import(pathToFileURL(join(dir, `${name}.mjs`)).href);
 }
 
-/** The file of the mutation, as it reads with it. */
+/** The mutated file. */
 async function mutated(name) {
   const load = async (file) => {
     const path = join(ROOT, 'test/mutations', file);
@@ -102,7 +102,7 @@ async function mutated(name) {
 
 /** Runs the command line of a simulation; resolves to the exit code. */
 export async function runMain(simulation, args) {
-  // Only what the build needs; the built program judges the rest.
+  // Only the option that the build needs; the built program checks the rest.
   const { mutation } = parseArgs({ args, strict: false, options: { mutation: { type: 'string' } } }).values;
   let built;
   try {

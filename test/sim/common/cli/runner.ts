@@ -19,7 +19,7 @@ import {
 
 /** Fewer seeds need not meet every kind of fault. */
 const SEEDS_FOR_ALL_KINDS = 100;
-/** How long a failing schedule is made smaller, in real time. */
+/** How long a failing schedule is shrunk, in real time. */
 const SHRINK_MS_MAX = 180_000;
 const PROGRESS_MS = 2_000;
 
@@ -28,7 +28,7 @@ export interface Place {
   readonly stateDir: string;
 }
 
-/** The exit code: 0 when every promise held, and every kind of fault was met; 2 for what cannot be run like this. */
+/** The exit code: 0 if every promise held, and every kind of fault happened; 2 for invalid arguments. */
 export async function runSimulation(simulation: Simulation, args: readonly string[], place: Place): Promise<number> {
   let settings: Settings;
   let only: ReadonlySet<string> | undefined;
@@ -66,7 +66,7 @@ function refuseSchedule({ draw }: Simulation): void {
   if (draw === undefined) throw new Error('its faults follow from the course of a run: --schedule is not for it');
 }
 
-/** A run that stopped at a failure goes on with the seed that failed: by now it may hold. */
+/** A run that stopped at a failure continues with the failed seed: by now it may pass. */
 function goOn(before: Totals, { keepGoing }: Settings): Totals {
   if (keepGoing) return before;
   return { ...before, next: Math.min(before.next, ...before.failures.map(({ seed }) => seed)), failures: [] };
@@ -80,7 +80,7 @@ interface Session {
   /** Options that a replay needs too. */
   readonly suffix: string;
   readonly place: Place;
-  /** Where histories are written, also of a run that holds; absent: only of one that fails, to the usual place. */
+  /** Where histories are written, also of a passing run; absent: only of a failing one, to the usual place. */
   readonly historiesDir: string | undefined;
 }
 
@@ -106,7 +106,7 @@ interface ManyOptions {
   readonly stopAtFailure: boolean;
 }
 
-/** Runs seeds on several threads. What is counted as done is always a run of seeds without a gap. */
+/** Runs seeds on several threads. The seeds counted as done always form a run without a gap. */
 async function many(session: Session, totals: Totals, options: ManyOptions): Promise<void> {
   const began = Date.now();
   const firstSeed = totals.next;
@@ -186,7 +186,7 @@ function judge(simulation: Simulation, totals: Totals): readonly string[] {
   ];
 }
 
-/** Runs one seed; if it fails, shows how, and what is left of its faults. */
+/** Runs one seed; if it fails, shows the failure, and a shrunk schedule. */
 async function one(session: Session, seed: number, file: string | undefined): Promise<number> {
   const { simulation, suffix } = session;
   const given: readonly FaultEvent[] | undefined =
@@ -209,7 +209,7 @@ async function one(session: Session, seed: number, file: string | undefined): Pr
   return 1;
 }
 
-/** For other checkers, or for this one once more (test/checkers/main.mjs). */
+/** For other checkers, or for this one again (test/checkers/main.mjs). */
 function writeHistories({ seed, histories = [] }: SimResult, dir: string): void {
   if (histories.length === 0) return;
   mkdirSync(dir, { recursive: true });

@@ -1,4 +1,4 @@
-/** What the command line of a simulation asks for. */
+/** The command line of a simulation. */
 import { parseArgs } from 'node:util';
 
 export const usage = (command: string): string => `${command} [options]
@@ -31,7 +31,7 @@ export interface Settings {
 }
 
 /**
- * Reads the command line. A number that is none must not become a run of nothing, which would succeed.
+ * Reads the command line. An invalid number must not lead to an empty run, which would pass.
  * @throws Error that names what is wrong.
  */
 export function settingsOf(args: readonly string[]): Settings {

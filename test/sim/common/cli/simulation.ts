@@ -1,12 +1,12 @@
-/** What the command line needs of a simulation. */
+/** The simulation, as the command line uses it. */
 import type { SimFailure } from '../failure.ts';
 import type { FaultEvent } from '../faults/fault.ts';
 
 export interface Job {
   readonly seed: number;
-  /** In place of the faults that are drawn from the seed. */
+  /** Replaces the faults that are drawn from the seed. */
   readonly schedule?: readonly FaultEvent[];
-  /** What clients asked and were told is to be given back as text. */
+  /** Return the requests and answers of clients as text. */
   readonly histories?: boolean;
 }
 
@@ -34,16 +34,16 @@ export interface SimResult {
 }
 
 export interface Simulation {
-  /** How it is called: `pnpm sim:raft`. */
+  /** Its command: `pnpm sim:raft`. */
   readonly command: string;
-  /** Of every kind at least one has to happen in a long run. */
+  /** Each kind must happen at least once in a long run. */
   readonly faultKinds: readonly string[];
   run(job: Job): Promise<SimResult>;
-  /** Of the sums over many seeds: why the run fails although no promise was broken. */
+  /** Judges the sums over many seeds: returns why the run fails although no promise was broken. */
   judge?(figures: Readonly<Record<string, number>>): readonly string[];
   /**
-   * The faults of a seed, where they are drawn before the run: some can be left out then. Absent where each follows
-   * from what the run has come to.
+   * The faults of a seed, if they are drawn before the run: then some can be left out. Absent if each fault depends on
+   * the state of the run.
    */
   draw?(seed: number): readonly FaultEvent[];
 }

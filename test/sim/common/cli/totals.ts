@@ -1,4 +1,4 @@
-/** What a run over many seeds adds up to; kept in a file, so that it can go on after it was stopped. */
+/** The totals of a run over many seeds; kept in a file, so that a stopped run can continue. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { SimResult } from './simulation.ts';

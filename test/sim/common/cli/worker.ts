@@ -1,4 +1,4 @@
-/** One thread of a run: a seed comes in, its result goes out. */
+/** One thread of a run: takes a seed, and returns its result. */
 import { parentPort } from 'node:worker_threads';
 import { holdSignalsBySources } from '../env/abort-signals.ts';
 import type { Job, SimResult } from './simulation.ts';

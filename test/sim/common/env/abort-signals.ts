@@ -1,12 +1,12 @@
 /**
- * Abort signals that go when nobody has what they depend on any more.
+ * Makes abort signals collectable once their sources are.
  *
- * Node keeps a signal of `AbortSignal.any` for all to see as long as somebody listens to it and nothing has aborted it.
- * In a real process whoever listens comes to an end; in a simulated one that was killed nobody does, and Node would
- * keep the whole world around it: some 15 MB for a seed in which snapshots were under way.
+ * Node keeps a signal of `AbortSignal.any` referenced as long as it has a listener and has not aborted. In a real
+ * process every listener ends; in a killed simulated one it does not, and Node would keep the whole world in memory:
+ * about 15 MB for a seed with snapshots in progress.
  */
 
-/** From now on a signal that depends on others is held by those alone. */
+/** From now on only its sources keep a dependent signal in memory. */
 export function holdSignalsBySources(): void {
   AbortSignal.any = (sources: Iterable<AbortSignal>): AbortSignal => {
     const any = new AbortController();

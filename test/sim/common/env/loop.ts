@@ -3,13 +3,13 @@
  *
  * V1. One step runs one call-back: the oldest immediate, else the timer that is due first (those due together in the
  *     order they were set). Virtual time moves only from step to step.
- * V2. Between two steps every promise that could settle has settled: each step is a real turn of its own. So what runs
- *     in one world is a function of its seed, and virtual time never overtakes a promise.
+ * V2. Between two steps every promise that could settle has settled: each step is a real turn of its own. So the events
+ *     of a world are a function of its seed, and virtual time never overtakes a promise.
  */
 import { assert, type Clock, type Timer } from '@remora/base';
 import { TimerQueue } from '@remora/base/testing';
 
-/** Real turns of the event loop are made ready in batches: it is looked for input once per batch, not once per step. */
+/** Real turns of the event loop are prepared in batches: it checks for input once per batch, not once per step. */
 const STEPS_PER_BATCH = 64;
 const WALL_START_MS = 1_700_000_000_000;
 
@@ -42,7 +42,7 @@ export class SimLoop implements Clock {
     return this.#timers.size;
   }
 
-  /** Steps while `goOn` says so, it being asked before each step. Ends early when nothing is left to happen. */
+  /** Runs steps while `goOn` returns true; it is called before each step. Ends early if nothing is left to happen. */
   drive(goOn: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       let left = 0;

@@ -1,12 +1,13 @@
 /**
  * Time and life of one simulated process.
  *
- * P1. While it is paused (SIGSTOP) or its machine is suspended nothing of it runs; what came due runs when it goes on.
- * P2. What a killed process had set never runs, nor what it sets as it dies, amid whatever it was about; its successor
- *     begins with nothing set.
- * P3. Monotonic time of a process runs at its own rate, and stands still while the machine is suspended. Wall time runs
- *     on, and jumps. No two clocks may be compared.
- * P4. Everything that happens to a process goes through `enter`, so that the checks look at it after each time.
+ * P1. While it is paused (SIGSTOP) or its machine is suspended nothing of it runs; overdue callbacks run when it
+ *     continues.
+ * P2. Nothing that a killed process had set ever runs, nor what it sets while it dies in the middle of its work; its
+ *     successor begins without timers.
+ * P3. Monotonic time of a process runs at its own rate, and stands still while the machine is suspended. Wall time
+ *     continues, and jumps. No two clocks may be compared.
+ * P4. Everything that happens to a process goes through `enter`, so that the checks examine it after each time.
  */
 import type { Clock, Timer } from '@remora/base';
 import type { SimLoop } from './loop.ts';
@@ -18,7 +19,7 @@ export class ProcessClock implements Clock {
   readonly #looked: () => void;
   readonly #ownRate: number;
   #rate: number;
-  /** Monotonic time as of `#sinceMs` of the loop. */
+  /** Monotonic time at `#sinceMs` of the loop. */
   #baseMs: number;
   #sinceMs: number;
   #wallOffsetMs = 0;
@@ -31,7 +32,7 @@ export class ProcessClock implements Clock {
   /** Timers of this life that are set. */
   #timers = 0;
 
-  /** `looked` is called after everything that the process did; `rate` is that of the machine's clock by itself. */
+  /** `looked` is called after every action of the process; `rate` is the own rate of the machine's clock. */
   constructor(loop: SimLoop, offsetMs: number, looked: () => void, rate = 1) {
     this.#loop = loop;
     this.#looked = looked;
@@ -93,13 +94,13 @@ export class ProcessClock implements Clock {
     return this.#paused;
   }
 
-  /** `fn` as something that happens to this life of the process. */
+  /** Wraps `fn` as an event of this life of the process. */
   bind(fn: () => void): () => void {
     const enter = this.door();
     return () => enter(fn);
   }
 
-  /** How what happens outside gets into this life of the process (P1, P2, P4). */
+  /** How outside events enter this life of the process (P1, P2, P4). */
   door(): (fn: () => void) => void {
     const life = this.#life;
     const enter = (fn: () => void): void => {
@@ -145,7 +146,7 @@ export class ProcessClock implements Clock {
     this.#rate = rate;
   }
 
-  /** From now on it runs as it does by itself. */
+  /** From now on it runs at its own rate. */
   resetRate(): void {
     this.setRate(this.#ownRate);
   }

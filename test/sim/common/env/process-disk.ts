@@ -2,8 +2,8 @@
  * A disk as one process sees it.
  *
  * K1. Answers reach the process through its door: not while it is paused, never after its end.
- * K2. While the disk is stalled nothing is done; what was asked for meanwhile is done in order when it goes on.
- * K3. Whoever watches the medium is told of every sync that was done, before the process is.
+ * K2. While the disk is stalled nothing is done; pending operations are done in order when it continues.
+ * K3. Observers of the medium are notified of every completed sync, before the process is.
  */
 import { type Disk, type DiskFile, writeThenSync } from '@remora/base';
 
@@ -30,7 +30,7 @@ export class DiskStall {
     for (const fn of waiting) fn();
   }
 
-  /** Forgets what waits: whoever asked for it is gone. */
+  /** Drops waiting operations: their process is gone. */
   clear(): void {
     this.#waiting = [];
   }

@@ -1,6 +1,6 @@
 /**
- * A node's end of the network, as one process has it: what arrives goes through the process's door, and what the
- * process does for others while it is paused waits; once it has ended, whoever waits for it is told.
+ * A node's end of the network, as one process has it: arriving messages go through the process's door, and what the
+ * process does for others while it is paused waits. Once it has ended, its waiting peers are notified.
  */
 import type {
   GroupMessage,

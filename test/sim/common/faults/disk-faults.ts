@@ -1,4 +1,4 @@
-/** What goes wrong with disks. */
+/** Faults of disks. */
 import { type Fault, nothing } from './fault.ts';
 
 const slow: Fault = {
@@ -22,7 +22,7 @@ const stalled: Fault = {
   },
 };
 
-/** The next write or sync fails: the node must stop (traps 26). It is started again after its machine was. */
+/** The next write or sync fails: the node must stop (traps 26). It is started again after a restart of its machine. */
 const failing: Fault = {
   kind: 'failing disk',
   lastsMs: () => 0,

@@ -1,4 +1,4 @@
-/** What faults need of a world, and of the nodes in it: whatever runs in them. */
+/** The part of a world, and of its nodes, that faults use, whatever runs in them. */
 import type { SimDisk } from '@remora/base/testing';
 import type { SimLoop } from '../env/loop.ts';
 import type { ProcessClock } from '../env/process-clock.ts';
@@ -13,11 +13,11 @@ interface FaultNode {
   readonly disk: SimDisk;
   readonly stall: DiskStall;
   readonly options: { readonly diskMs: number };
-  /** A fault of the disk was injected into this life: it may end by it. */
+  /** A fault of the disk was injected into this life, which may end because of it. */
   diskFault: boolean;
-  /** Whether the disk takes no more: the node cannot start. */
+  /** Whether the disk is full: the node cannot start. */
   diskFull: boolean;
-  /** What is done when the process died of its disk. */
+  /** Called when the process died because of its disk. */
   onDied: () => void;
   /** The process ends now; with `power`, so does the machine's power. */
   end(power: boolean): void;
@@ -28,12 +28,12 @@ export interface FaultWorld {
   readonly nodes: readonly FaultNode[];
   readonly network: { add(rule: LinkRule): () => void };
   readonly options: { readonly electionMs: number; readonly driftPerMille: number };
-  /** The nth node, over and over. */
+  /** The nth node, cyclically. */
   nodeAt(i: number): FaultNode;
-  /** The id of a leader's node as often as of any: what happens to leaders matters most. */
+  /** The id of a leader's node as often as of any: events at leaders matter most. */
   target(drawn: number): number;
-  /** Starts a node again that had ended, if nobody did before. */
+  /** Starts an ended node again, unless it runs already. */
   startAgain(node: FaultNode): void;
-  /** Whether this node's machine is one that gets suspended; such a one's wall clock never jumps back. */
+  /** Whether this node's machine is one that gets suspended; the wall clock of such a machine never jumps back. */
   suspends(nodeId: number): boolean;
 }

@@ -1,11 +1,11 @@
-/** What every kind of fault has in common. */
+/** Shared by all kinds of faults. */
 import type { Random } from '@remora/base';
 import type { LinkFaults } from '@remora/raft/testing';
 import type { FaultWorld } from './fault-world.ts';
 
 /**
- * One fault of a schedule. `a`, `b` and `c` are drawn without knowing what they will mean, so that each event stands by
- * itself.
+ * One fault of a schedule. `a`, `b` and `c` are drawn independently of their meaning, so that each event is independent
+ * of the others.
  */
 export interface FaultEvent {
   readonly atMs: number;
@@ -18,19 +18,18 @@ export interface FaultEvent {
 
 export interface Fault<World = FaultWorld> {
   readonly kind: string;
-  /** How long one lasts; 0 for a moment. */
+  /** The duration of one; 0 for a moment. */
   lastsMs(random: Random, electionMs: number): number;
-  /** Makes it happen; returns how it ends, or undefined when it does not apply now. */
+  /** Starts it; returns a function that ends it, or undefined if it does not apply now. */
   begin(world: World, event: FaultEvent): (() => void) | undefined;
 }
 
 export const DRAW_MAX = 1 << 16;
 
-/** Ends by itself. */
+/** For faults that end automatically. */
 export const nothing = (): void => {};
 
 /**
- * A link that loses everything. A blocked one loses it as well, but senders learn of it at once, as of a closed
- * connection.
+ * A link that loses everything. A blocked link loses it as well, but senders notice at once, like a closed connection.
  */
 export const SILENT: Partial<LinkFaults> = { dropPerMille: 1_000 };

@@ -1,9 +1,9 @@
-/** What goes wrong between nodes. */
+/** Faults between nodes. */
 import type { LinkFaults } from '@remora/raft/testing';
 import { type Fault, type FaultEvent, SILENT } from './fault.ts';
 import type { FaultWorld as World } from './fault-world.ts';
 
-/** All links, those of one node, or a single one, by what was drawn. */
+/** All links, those of one node, or a single one, as drawn. */
 function someLinks(world: World, { a, b, c }: FaultEvent): (from: number, to: number) => boolean {
   const node = world.target(a);
   const other = world.nodeAt(b).id;
@@ -30,7 +30,7 @@ function cut(kind: string, side: (world: World, event: FaultEvent) => (from: num
   };
 }
 
-/** The target alone, or with those that the drawn bits name. */
+/** The target alone, or with the nodes of the drawn bits. */
 function sideOf(world: World, { a, b, c }: FaultEvent): (node: number) => boolean {
   const target = world.target(a);
   if (c % 3 > 0) return (node) => node === target;
@@ -48,7 +48,7 @@ const oneWay = cut('one-way partition', (world, event) => {
   return (from, to) => inside(from) !== inside(to) && inside(from) === outwards;
 });
 
-/** Two halves that one node still reaches, and nobody else reaches both (traps 5). */
+/** Two halves that one node still reaches, and no other node reaches both (traps 5). */
 const bridge = cut('bridged partition', (world, event) => {
   const middle = world.target(event.a);
   const left = (node: number) => ((event.b >> node) & 1) === 1;

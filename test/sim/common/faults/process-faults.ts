@@ -1,4 +1,4 @@
-/** What goes wrong with processes and their clocks. */
+/** Faults of processes and their clocks. */
 import { type Fault, type FaultEvent, nothing } from './fault.ts';
 import type { FaultWorld as World } from './fault-world.ts';
 
@@ -62,7 +62,7 @@ const wallJump: Fault = {
   kind: 'wall clock jump',
   lastsMs: () => 0,
   begin: (world, { a, b }) => {
-    // Backwards only where no machine is suspended: nobody could tell the two together from nothing at all.
+    // Backwards only if no machine is suspended: the two together could not be distinguished from nothing at all.
     const node = world.nodeAt(a);
     const back = b % 2 === 0 && !world.suspends(node.id);
     node.clock.jumpWall(back ? -(b % 60_000) : b % 60_000);

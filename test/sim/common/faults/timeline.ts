@@ -1,4 +1,4 @@
-/** The faults of a run over time: when each begins, and that it ends, by itself or when all of them do. */
+/** The faults of a run over time: when each begins and ends, automatically or with all others. */
 import type { SimLoop } from '../env/loop.ts';
 import type { Trace } from '../trace.ts';
 import type { FaultEvent } from './fault.ts';
@@ -6,7 +6,7 @@ import type { FaultEvent } from './fault.ts';
 interface TimelineOptions {
   readonly loop: SimLoop;
   readonly trace: Trace;
-  /** Makes a fault happen; returns how it ends, or undefined when it does not apply now. */
+  /** Starts a fault; returns a function that ends it, or undefined if it does not apply now. */
   readonly begin: (event: FaultEvent) => (() => void) | undefined;
 }
 
@@ -14,7 +14,7 @@ export class FaultTimeline {
   /** How often each kind of fault happened. */
   readonly fired = new Map<string, number>();
   readonly #options: TimelineOptions;
-  /** How faults under way end. */
+  /** The functions that end faults in progress. */
   readonly #open = new Set<() => void>();
   #healed = false;
 
@@ -22,7 +22,7 @@ export class FaultTimeline {
     this.#options = options;
   }
 
-  /** Whether faults are over, for good. */
+  /** Whether faults are over, permanently. */
   get healed(): boolean {
     return this.#healed;
   }
@@ -31,7 +31,7 @@ export class FaultTimeline {
     for (const event of events) this.#options.loop.setTimer(event.atMs, () => this.#befall(event));
   }
 
-  /** Ends all faults under way; from now on none begins. */
+  /** Ends all faults in progress; from now on none begins. */
   heal(): void {
     this.#healed = true;
     for (const end of [...this.#open]) end();

@@ -1,6 +1,6 @@
 /**
- * Looks for the first seed that finds each planted bug, which its row names: a change of the product or of the
- * simulation makes other runs of the same seeds.
+ * Finds, for each planted bug, the first seed that exposes it. The bug's row names that seed. Any change to the product
+ * or to the simulation changes the runs of all seeds.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ interface Choice {
   readonly shown: string | undefined;
 }
 
-/** @throws Error that says what is wrong with the command line. */
+/** @throws Error that describes the mistake in the command line. */
 function choose(planting: Planting, args: readonly string[]): Choice {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -60,7 +60,7 @@ function choose(planting: Planting, args: readonly string[]): Choice {
   return { bugs, seeds, stale, units, table, write, shown };
 }
 
-/** The exit code: 0 when each was found, 2 for what cannot be run. */
+/** The exit code: 0 if each was found, 2 for invalid arguments. */
 export async function findPlanted(planting: Planting, args: readonly string[], loader: Loader): Promise<number> {
   let choice: Choice;
   try {
@@ -82,10 +82,10 @@ export async function findPlanted(planting: Planting, args: readonly string[], l
   return found.size === choice.bugs.length ? 0 : 1;
 }
 
-/** What was learned of each bug, by its name. */
+/** The result for each bug, by its name. */
 interface Learned {
   readonly seed?: number;
-  /** With `seed`; undefined: as long as any run. */
+  /** Together with `seed`. Undefined: as long as any run. */
   readonly runMs?: number | undefined;
   /** Undefined: all unit tests pass. */
   readonly caughtBy?: string | undefined;
@@ -126,7 +126,7 @@ async function firstSeed(
   return undefined;
 }
 
-/** The shortest run of a seed that finds the bug all the same. */
+/** The shortest run of a seed that still finds the bug. */
 async function shortest(
   run: RunSeed,
   bug: PlantedBug,
@@ -155,7 +155,7 @@ function write({ files, bugs }: Planting, found: Found): void {
   writeTable(now);
 }
 
-/** The text of a file of bugs with what was found of one of them; as it is when the bug stands in another file. */
+/** Updates the row of one bug in the text of a bug file. The text stays unchanged if the bug is in another file. */
 function withRow(text: string, name: string, row: Learned): string {
   const at = text.indexOf(`name: '${name}'`);
   if (at === -1) return text;

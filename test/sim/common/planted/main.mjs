@@ -1,4 +1,4 @@
-// `pnpm planted:raft`: looks for the seeds that find planted bugs, see find.ts. The first argument names the
+// `pnpm planted:raft`: searches for the seeds that find planted bugs, see find.ts. The first argument names the
 // simulation.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';

@@ -1,4 +1,4 @@
-/** The command line that looks for the seeds of planted bugs. */
+/** The command line that searches for the seeds of planted bugs. */
 import { CLUSTER_PLANTING } from '../../cluster/planted/planting.ts';
 import { RAFT_PLANTING } from '../../raft/planted/planting.ts';
 import { findPlanted } from './find.ts';

@@ -2,29 +2,29 @@
 import type { Mutation } from '../../../mutations/mutation.ts';
 
 export interface PlantedBug extends Mutation {
-  /** The part of the system that it is in; for tables over several. */
+  /** The part of the system with the bug. For tables that cover several parts. */
   readonly layer?: string;
-  /** The first seed that finds it: so many runs it takes. */
+  /** The first seed that finds the bug. The number is also how many runs it takes. */
   readonly seed: number;
-  /** The replay has faults for this long only, as that is enough; absent: for as long as any run of the seed. */
+  /** Faults of the replay stop after this time, because that suffices. Absent: as long as any run of the seed. */
   readonly runMs?: number;
-  /** Runs with these kinds of faults and no others find it; absent: with those that any run draws. */
+  /** Only runs with these kinds of faults find the bug. Absent: the usual kinds. */
   readonly faults?: readonly string[];
-  /** A unit test file that fails with it, the first that was seen to; absent: all pass. */
+  /** The first unit test file that failed with the bug. Absent: all pass. */
   readonly caughtBy?: string;
-  /** The promises that it may break, by the names that the simulation's violations have. */
+  /** The promises that the bug may break, by the names in the simulation's violations. */
   readonly properties: readonly string[];
 }
 
-/** The bugs of one simulation, and where they are written down. */
+/** The bugs of one simulation, and the files that define them. */
 export interface Planting {
   /** The simulation's folder below test/sim. */
   readonly simulation: string;
-  /** Looks for the seed of the bug that is named behind it: `pnpm planted:raft`. */
+  /** The command that finds the seed of the bug named after it: `pnpm planted:raft`. */
   readonly command: string;
   readonly bugs: readonly PlantedBug[];
-  /** How short replays may be, shortest first; absent: they are as long as any run. */
+  /** The possible lengths of short replays, shortest first. Absent: replays are as long as any run. */
   readonly shortRunsMs?: readonly number[];
-  /** The files of `bugs`, from the root of the repository. */
+  /** The files with `bugs`, relative to the root of the repository. */
   readonly files: readonly string[];
 }

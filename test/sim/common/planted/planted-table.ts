@@ -1,9 +1,9 @@
-/** The tables of planted bugs in docs/testing/planted-bugs.md; a test compares. */
+/** The tables of planted bugs in docs/testing/planted-bugs.md. A test compares them with the code. */
 import type { PlantedBug } from './planted-bug.ts';
 
 const COLUMNS = ['The rule that is broken', 'Breaks', 'Seed', 'Unit test that fails'] as const;
 
-/** The lines of the table, with a column for the layer where bugs have one. */
+/** The lines of the table. It has a column for the layer if the bugs have one. */
 export function plantedTable(bugs: readonly PlantedBug[]): string {
   const head = headOf(bugs);
   const rows = bugs.map(({ layer, rule, properties, seed, faults, caughtBy }) => {
@@ -15,7 +15,7 @@ export function plantedTable(bugs: readonly PlantedBug[]): string {
   return [head, rowOf(head.split(' | ').map(() => '---')), ...rows].join('\n');
 }
 
-/** `text` with the table of these bugs replaced; throws when it has none. */
+/** Returns `text` with the table of these bugs replaced. Throws if `text` has no such table. */
 export function withPlantedTable(text: string, bugs: readonly PlantedBug[]): string {
   const before = text.indexOf(`\n${headOf(bugs)}\n`);
   if (before === -1) throw new Error('there is no table of these planted bugs');

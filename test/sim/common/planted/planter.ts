@@ -1,4 +1,4 @@
-/** A simulation with a planted bug in it: it is built anew with the bug, which takes a part of a second. */
+/** Builds a simulation with a planted bug in it. A build takes less than a second. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,19 +6,19 @@ import { type Mutation, mutate } from '../../../mutations/mutation.ts';
 import type { SimResult } from '../cli/simulation.ts';
 import type { PlantedBug } from './planted-bug.ts';
 
-/** Runs a seed; with a change where its faults are to last shorter than they do, or to be of these kinds only. */
+/** Runs a seed. `change` makes its faults end earlier, or restricts their kinds. */
 export type RunSeed = (seed: number, change?: Pick<PlantedBug, 'runMs' | 'faults'>) => Promise<SimResult>;
 
-/** What `test/sim/common/cli/load.mjs` has. */
+/** The interface of `test/sim/common/cli/load.mjs`. */
 export interface Loader {
   bundle(simulation: string, what: Build): Promise<Built>;
   importFrom(dir: string, name: string): Promise<unknown>;
 }
 
 interface Build {
-  /** From the folder of the simulation. */
+  /** Relative to the folder of the simulation. */
   readonly files: readonly string[];
-  /** A source file, from the root of the repository, that has another text in this build. */
+  /** A source file, relative to the root of the repository, that is replaced in this build. */
   readonly changed?: { readonly file: string; readonly text: string };
 }
 
@@ -37,7 +37,7 @@ export interface RunFile {
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** The `runSeed` of a simulation, with that bug in it or without any. */
+/** The `runSeed` of a simulation, with this bug or without any. */
 export async function planted<Run = RunSeed>(loader: Loader, run: RunFile, bug?: Mutation): Promise<Run> {
   const { simulation, name } = run;
   const changed = bug && { file: bug.file, text: mutate(bug, readFileSync(join(ROOT, bug.file), 'utf8')) };
@@ -53,17 +53,17 @@ export async function planted<Run = RunSeed>(loader: Loader, run: RunFile, bug?:
 /** One run of a seed. */
 export type Replayed = Pick<PlantedBug, 'seed' | 'runMs' | 'faults'>;
 
-/** The same for as long as any run. */
+/** The same run at full length. */
 export function inFull({ seed, faults }: Replayed): Replayed {
   return { seed, ...(faults !== undefined && { faults }) };
 }
 
-/** What is changed about the run of the seed. */
+/** How the run differs from the usual run of the seed. */
 export function changeOf({ runMs, faults }: Replayed): Pick<PlantedBug, 'runMs' | 'faults'> {
   return { ...(runMs !== undefined && { runMs }), ...(faults !== undefined && { faults }) };
 }
 
-/** Whether this run breaks what the bug may break; `otherwise` is told of a run that breaks something else. */
+/** Whether this run breaks one of the bug's properties. `otherwise` is called if the run breaks something else. */
 export async function finds(
   run: RunSeed,
   replayed: Replayed,

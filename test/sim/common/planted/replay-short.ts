@@ -1,6 +1,6 @@
 /**
- * Tests that a simulation whose runs are short finds its planted bugs. Each is built with the bug in it, and runs the
- * seed that the bug's row names; other tests run the simulation without bugs.
+ * Tests that a simulation with short runs finds its planted bugs. Each test builds the simulation with one bug and runs
+ * the seed that the bug's row names. Other tests run the simulation without bugs.
  */
 import { beforeAll, expect, test } from 'vitest';
 import type { PlantedBug } from './planted-bug.ts';
@@ -14,16 +14,16 @@ interface ShortResult {
 type RunSeed = (seed: number) => ShortResult | Promise<ShortResult>;
 
 export interface ShortReplay {
-  /** What the names of the tests call it. */
+  /** The simulation's name in the names of the tests. */
   readonly simulation: string;
   readonly run: RunFile;
   readonly bugs: readonly PlantedBug[];
   /**
-   * A change anywhere makes other runs of the same seeds: where the row's does not find the bug any more, one of these
-   * may.
+   * How many other seeds are tried if the row's seed does not find the bug any more. Any change to the code changes the
+   * runs of all seeds.
    */
   readonly otherSeeds: number;
-  /** Whether a fault is a break of this property; absent: its text begins with it. */
+  /** Whether a fault breaks this property. Absent: the fault's text begins with the property. */
   readonly breaks?: (fault: string, property: string) => boolean;
 }
 
@@ -41,7 +41,7 @@ export function replayShort(replay: ShortReplay): void {
   });
 }
 
-/** The first seed that breaks one of the bug's properties, its row's before all others. */
+/** Finds the first seed that breaks one of the bug's properties. The row's seed is tried first. */
 async function firstSeed(
   run: RunSeed,
   { seed, properties }: PlantedBug,

@@ -1,11 +1,11 @@
 /**
- * Tests that a simulation finds its planted bugs, each in the promise that it breaks.
+ * Tests that a simulation finds its planted bugs, and that each bug breaks the expected promise.
  *
- * P1. Of each bug only the seed that its row names is run, no longer than it takes. Unless other tests run that seed as
- *     long without the bug, it is run here without it too, and must pass.
- *     A bug that a unit test finds too is left to `command`, where the table is long.
- * P2. A change anywhere makes other runs of the same seeds. A bug that its seed does not find any more is looked for in
- *     others, few over all bugs; `command` finds the seeds anew.
+ * P1. For each bug, only the seed that its row names is run, and no longer than necessary. Unless other tests run that
+ *     seed for as long without the bug, it is also run here without the bug and must pass. If the table is long,
+ *     `command` alone runs the bugs that a unit test finds too.
+ * P2. Any change to the code changes the runs of all seeds. If a bug's seed does not find the bug any more, a few other
+ *     seeds are tried. Their number is limited over all bugs. `command` finds new seeds.
  */
 import { beforeAll, expect, test } from 'vitest';
 import type { SimResult } from '../cli/simulation.ts';
@@ -16,11 +16,14 @@ const LOADER = new URL('../cli/load.mjs', import.meta.url).href;
 
 export interface Replay {
   readonly planting: Planting;
-  /** Which of the bugs that no unit test finds: those of the same run are in one half; absent: all bugs. (P1) */
+  /**
+   * Selects one half of the bugs that no unit test finds. Bugs with the same run are in the same half. Absent: all
+   * bugs. (P1)
+   */
   readonly half?: 0 | 1;
-  /** Seeds up to here are run without bugs by other tests. (P1) */
+  /** Other tests run the seeds up to this one without bugs. (P1) */
   readonly seedsInTest: number;
-  /** Other seeds that may be run, over all bugs. (P2) */
+  /** How many other seeds may be run, over all bugs. (P2) */
   readonly spareSeeds: number;
 }
 
@@ -35,7 +38,7 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds }: Repla
     loader = await import(LOADER);
   });
 
-  /** The row's seed first, then others while there are any left. (P2) */
+  /** The row's seed first, then other seeds while any are left. (P2) */
   function* runsFor(bug: PlantedBug): Generator<Replayed> {
     yield bug;
     for (let other = 1; spare > 0; other++) {
@@ -45,7 +48,7 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds }: Repla
     }
   }
 
-  /** Of the same run without a bug; each is made once. (P1) */
+  /** The same runs without a bug. Each is made once. (P1) */
   const harmless = new Map<string, Promise<string>>();
   function failureWithoutBug(replayed: Replayed): Promise<string> {
     const name = runOf(replayed);
@@ -79,7 +82,7 @@ function runOf({ seed, runMs, faults }: Replayed): string {
   return `${seed}, ${runMs}, ${faults}`;
 }
 
-/** Two parts of about the same number. */
+/** Splits the bugs into two parts of about the same size. */
 function halves(bugs: readonly PlantedBug[]): readonly [readonly PlantedBug[], readonly PlantedBug[]] {
   const parts: [PlantedBug[], PlantedBug[]] = [[], []];
   const byRun = new Map<string, PlantedBug[]>();

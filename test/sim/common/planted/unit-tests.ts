@@ -1,4 +1,4 @@
-/** Which unit tests notice a planted bug. */
+/** Finds out which unit tests notice a planted bug. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import type { PlantedBug } from './planted-bug.ts';
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
 const RUN_MS_MAX = 1_200_000;
-/** Where the client and what it asks are tested together. */
+/** Tests the client together with the nodes that it calls. */
 const SDK_TESTS = 'test/sdk/';
 
 interface Report {
@@ -18,9 +18,9 @@ interface Report {
 }
 
 /**
- * Runs the unit tests of the bug's package, of all packages that import it, and of the SDK, with the bug in it. The
- * first file that fails, from the root of the repository; undefined when all pass.
- * @throws Error when the tests did not run.
+ * Runs, with the bug in place, the unit tests of the bug's package, of all packages that import it, and of the SDK.
+ * Returns the first file that fails, relative to the root of the repository. Returns undefined if all pass.
+ * @throws Error if the tests did not run.
  */
 export async function failingUnitTest(bug: PlantedBug): Promise<string | undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'planted-'));

@@ -1,7 +1,7 @@
 /**
- * What the medium of a node's disk holds of its log: read from the bytes that would survive a loss of power now, with
- * the codec of the product and a replay of its own that keeps positions only. The checks ask here, and not the code,
- * what is durable.
+ * What a node's disk durably holds of its log. It reads the bytes that would survive a loss of power now, with the
+ * product's codec but with its own replay, which keeps only positions. The checks use this class, not the code under
+ * test, to learn what is durable.
  */
 import type { SimDisk } from '@remora/base/testing';
 import type { LogPosition } from '@remora/raft';
@@ -12,24 +12,24 @@ import {
 } from '../../../../packages/raft/src/multi/log/log-format.ts';
 import { decodeRecords, type LogRecord } from '../../../../packages/raft/src/multi/log/record-codec.ts';
 
-/** One group's log on the medium. */
+/** One group's log on the disk's medium. */
 export class DurableGroup {
   term = 0;
   vote = 0;
   commit = 0;
-  /** A term, or a vote given in it, that a later record takes back. */
+  /** A term, or a vote in it, that a later record reverts. */
   takenBack: { readonly term: number; readonly vote: number } | undefined;
   start: LogPosition = { index: 0, term: 0 };
-  /** The terms of `start.index + 1` and on. */
+  /** The terms of the entries from `start.index + 1`. */
   terms: number[] = [];
-  /** Copies of entries, which only a replay of the whole log may need. */
+  /** Copies of entries. Only a replay of the whole log may need them. */
   readonly moved = new Map<number, number>();
 
   get last(): number {
     return this.start.index + this.terms.length;
   }
 
-  /** The term at `index`; undefined when the medium does not hold it. */
+  /** The term at `index`. Undefined if the medium does not hold it. */
   termAt(index: number): number | undefined {
     if (index === this.start.index) return this.start.term;
     return this.terms[index - this.start.index - 1];
@@ -44,14 +44,14 @@ export class DurableLog {
   /** How far each segment has been read. */
   readonly #read = new Map<string, number>();
 
-  /** `bytesOf`: what of a file counts; by default what its medium holds. */
+  /** `bytesOf` selects which bytes of a file count. By default: those that its medium holds. */
   constructor(disk: SimDisk, dir: string, bytesOf = (path: string) => disk.durableContents(path)) {
     this.#disk = disk;
     this.#dir = dir;
     this.#bytesOf = bytesOf;
   }
 
-  /** A file was synced: takes in what is new in it. */
+  /** A file was synced: reads its new bytes. */
   synced(path: string): void {
     const generation = generationOf(path);
     const bytes = generation === undefined ? undefined : this.#bytesOf(path);
@@ -68,7 +68,7 @@ export class DurableLog {
     this.#read.set(path, at);
   }
 
-  /** Reads everything anew, after a crash or a recovery changed what is there. */
+  /** Reads everything again, after a crash or a recovery changed the files. */
   reread(): void {
     this.groups.clear();
     this.#read.clear();
@@ -118,7 +118,7 @@ function followRecord(group: DurableGroup, record: LogRecord): void {
   fillIn(group);
   let at = first.index - group.start.index - 1;
   if (at > group.terms.length) {
-    // What came before went with its segment: copies further on fill the gap.
+    // Earlier entries were deleted with their segment. Copies later in the log fill the gap.
     for (let i = group.terms.length; i < at; i++) group.terms.push(0);
   }
   if (at < 0) return;
@@ -126,7 +126,7 @@ function followRecord(group: DurableGroup, record: LogRecord): void {
   for (const { term } of record.entries) group.terms[at++] = term;
 }
 
-/** Puts copies where the originals went with their segment. */
+/** Inserts copies of entries whose originals were deleted with their segment. */
 function fillIn(group: DurableGroup): void {
   for (const [index, term] of group.moved) {
     const at = index - group.start.index - 1;

@@ -1,6 +1,6 @@
 /**
- * All that is known of one group, over all its replicas: what was ever in a log, committed, applied, and who led.
- * Everything is checked as it happens, against this.
+ * Everything that is known about one group, over all its replicas: what was ever in a log, what was committed and
+ * applied, and who led. Each event is checked against it as it happens.
  */
 import type { ConfState, Entry, GroupAppend, LogPosition, Role } from '@remora/raft';
 import { hashOfBytes } from '../hash.ts';
@@ -10,21 +10,21 @@ import { placeOf, type ReplicaView } from './replica-view.ts';
 /** An entry as it was first seen in any log. */
 interface KnownEntry {
   readonly prevTerm: number;
-  /** A hash of what it carries. */
+  /** A hash of the entry's content. */
   readonly content: number;
   readonly type: Entry['type'];
 }
 
 interface Committed {
   readonly term: number;
-  /** The term of the replica where it was first seen committed. */
+  /** The term of the replica that first showed it as committed. */
   readonly seenIn: number;
 }
 
 interface Election {
   readonly term: number;
   readonly replicaId: number;
-  /** The log that the leader began with. */
+  /** The leader's log at its election. */
   readonly startIndex: number;
   readonly terms: readonly number[];
 }
@@ -35,24 +35,27 @@ const termOf = (key: number): number => Math.floor(key / 2 ** 32);
 export class GroupTruth {
   readonly groupId: number;
   readonly #known = new Map<number, KnownEntry>();
-  /** By index, from where the group begins. */
+  /** By index, from the group's first entry. */
   readonly #committed: Committed[];
-  /** By index: what a state machine said came of it. */
+  /** By index: the state machine's checksum of the result. */
   readonly #checksums: number[];
   readonly #elections: Election[] = [];
   readonly #leaders = new Map<number, number>();
-  /** All replicas that ever were, by id. */
+  /** All replicas that ever existed, by id. */
   readonly views = new Map<number, ReplicaView>();
-  /** The memberships so far, and the index of the entry that made each. */
+  /** All memberships so far, each with the index of its entry. */
   readonly confs: { readonly index: number; readonly conf: ConfState }[];
-  /** Replicas that were left out when one went on alone: what they hold is of no account any more. */
+  /** Replicas that were left out when one replica continued alone. What they hold does not count any more. */
   readonly past = new Set<number>();
-  /** What it replicates is another group's (O5 of observer.ts). */
+  /** Another group now has the data that this group replicates (O5 of observer.ts). */
   over = false;
-  /** The entry by which one replica went on alone last. */
+  /** The latest entry by which one replica continued alone. */
   #alone: (LogPosition & { readonly replicaId: number }) | undefined;
 
-  /** `begins`: what all its replicas have applied before there is a log, because it was made of another group. */
+  /**
+   * `begins`: the position that all replicas have applied before they have a log, because the group was made from
+   * another one.
+   */
   constructor(groupId: number, conf: ConfState, begins: LogPosition = { index: 0, term: 0 }) {
     this.groupId = groupId;
     const before = Array.from({ length: begins.index + 1 }, (_, i) => (i < begins.index ? 0 : begins.term));
@@ -79,7 +82,7 @@ export class GroupTruth {
 
   // ------------------------------------------------------------------------------------------ logs
 
-  /** Before the view follows: what a replica hands out for persistence. */
+  /** A replica hands out records for persistence. Called before the view is updated. */
   appended(view: ReplicaView, append: GroupAppend, now: { readonly role: Role; readonly term: number }): void {
     const first = append.entries[0];
     if (first === undefined) return;
@@ -110,7 +113,7 @@ export class GroupTruth {
       `${known.type} ${known.content} after term ${known.prevTerm} elsewhere`);
   }
 
-  /** What a replica knows to be committed is never replaced in its log. */
+  /** A replica never replaces an entry in its log that it knows to be committed. */
   #keepsCommitted(view: ReplicaView, append: GroupAppend): void {
     const first = append.entries[0];
     if (first === undefined || append.restartAt !== undefined || first.index > view.commit) return;
@@ -152,8 +155,8 @@ export class GroupTruth {
   }
 
   /**
-   * A replica makes itself the only member by this entry (raft/core/forced.ts). What it lacks of what was committed is
-   * lost; from here on the truth is what it holds. Gives the last index of what stays committed.
+   * With this entry a replica makes itself the only member (raft/core/forced.ts). Committed entries that it lacks are
+   * lost, and from now on the truth is what it holds. Returns the last index that stays committed.
    */
   goesOnAlone(view: ReplicaView, { index, term }: LogPosition): number {
     const lacking = this.#committed.findIndex((entry, at) => !view.holds(at, entry.term));
@@ -162,7 +165,7 @@ export class GroupTruth {
     this.#checksums.length = kept;
     this.confs.splice(0, this.confs.length, ...this.confs.filter((one) => one.index < kept));
     this.#elections.length = 0;
-    // Those that are lost may have had a leader in that term: nobody that is left has an entry of it (plan.ts RP1).
+    // A lost replica may have led in that term. No remaining replica has an entry of it (plan.ts RP1).
     for (const led of this.#leaders.keys()) if (led >= term) this.#leaders.delete(led);
     for (const key of this.#known.keys()) if (termOf(key) >= term) this.#known.delete(key);
     this.#alone = { index, term, replicaId: view.replicaId };
@@ -171,7 +174,7 @@ export class GroupTruth {
     return kept - 1;
   }
 
-  /** Which replica alone decides that entries up to here are committed; undefined when it takes a quorum. */
+  /** The replica that decides alone that entries up to `commit` are committed. Undefined if it takes a quorum. */
   decidesAlone(commit: number, from: number): number | undefined {
     const alone = this.#alone;
     if (alone === undefined || from > alone.index || commit < alone.index) return undefined;
@@ -180,7 +183,9 @@ export class GroupTruth {
 
   // ------------------------------------------------------------------------------------------ commit and apply
 
-  /** A replica says that its log is committed up to `commit`. True when that is news to all. */
+  /**
+   * A replica reports that its log is committed up to `commit`. Returns true if no replica had reported that before.
+   */
   committed(view: ReplicaView, commit: number, term: number): boolean {
     const known = this.committedIndex;
     const common = Math.min(known, commit);
@@ -195,7 +200,10 @@ export class GroupTruth {
     return true;
   }
 
-  /** A state machine has applied an entry; `checksum` stands for what came of it. True when that is news to all. */
+  /**
+   * A state machine has applied an entry. `checksum` identifies the result. Returns true if no replica had applied the
+   * entry before.
+   */
   applied(view: ReplicaView, entry: Entry, { checksum, conf }: { checksum: number; conf: ConfState }): boolean {
     const { index, term } = entry;
     require(index <= this.committedIndex && this.#committed[index]?.term === term, 'state machine safety', () =>
@@ -211,14 +219,14 @@ export class GroupTruth {
     return true;
   }
 
-  /** A state machine took over a snapshot. */
+  /** A state machine installed a snapshot. */
   installed(view: ReplicaView, position: { index: number; term: number }, checksum: number): void {
     const same = this.#committed[position.index]?.term === position.term;
     require(same && this.#checksums[position.index] === checksum, 'state machine safety', () =>
       `${placeOf(view)} installed a snapshot of index ${position.index} that no replica had there`);
   }
 
-  /** The membership of a leader does not take a second change before the first one is applied. */
+  /** A leader must not accept a second membership change before it has applied the first one. */
   confProposed(view: ReplicaView, applied: number, conf: ConfState): void {
     const pending = view.confs.filter((index) => index > applied);
     require(pending.length <= 1, 'one pending membership change', () =>

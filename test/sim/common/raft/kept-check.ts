@@ -1,9 +1,10 @@
 /**
- * What the medium of a node's disk holds of its log, and counts, survives every crash, and recovery finds it.
+ * Checks that the durable and relevant part of a node's log survives every crash, and that recovery finds it.
  *
- * D1. A term, and a vote in it, that was synced is not overwritten by less.
- * D2. A committed entry that was synced stays, until what is durable besides the log has it applied.
- * D3. So a log begins no later than that: what came before its beginning is in a checkpoint that is durable.
+ * D1. A synced term, and a synced vote in it, is never overwritten by a lower one.
+ * D2. A committed entry that was synced stays until it is applied in durable state outside the log.
+ * D3. Therefore a log begins no later than that position: a durable checkpoint contains everything before the log's
+ *     beginning.
  */
 import type { GroupId, RecoveredGroup } from '@remora/raft';
 import { require } from '../violation.ts';
@@ -42,7 +43,7 @@ export class KeptCheck {
       `${place}: the log begins behind index ${start.index}, and what is applied is durable up to ${index}`);
   }
 
-  /** The process ended: what the medium holds now is compared with what it held before. */
+  /** The process ended. Compares what the medium holds now with what it held before. */
   ended(): void {
     const { durable } = this.#node;
     this.#observer.checked(() => {
@@ -52,7 +53,7 @@ export class KeptCheck {
     });
   }
 
-  /** The log was opened: what it says that it found is compared with what the medium holds. */
+  /** The log was opened. Compares what it reports with what the medium holds. */
   recovered(found: ReadonlyMap<GroupId, RecoveredGroup>): void {
     const { durable } = this.#node;
     this.#observer.checked(() => {
@@ -99,7 +100,7 @@ function heldBy(found: RecoveredGroup): Held {
   };
 }
 
-/** The terms of all entries that a log holds. */
+/** The terms of all entries in a log. */
 export function termsOf({ start, outline: { terms, lastIndex } }: RecoveredGroup): number[] {
   const all: number[] = [];
   for (const [i, { term }] of terms.entries()) {

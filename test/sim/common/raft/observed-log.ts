@@ -1,4 +1,4 @@
-/** A node's log, with everything that is given to it shown to the checks first. */
+/** A node's log that first shows the checks everything that is appended to it. */
 import type { GroupAppend, GroupLog } from '@remora/raft';
 
 export function observedLog(inner: GroupLog, appended: (batch: readonly GroupAppend[]) => void): GroupLog {

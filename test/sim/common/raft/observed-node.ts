@@ -1,4 +1,4 @@
-/** What the checks of Raft need of a node, whatever its groups replicate. */
+/** What the Raft checks need from a node, independent of what its groups replicate. */
 import type { Group, GroupId, LogPosition, ReplicaId } from '@remora/raft';
 import type { DurableLog } from './durable-log.ts';
 
@@ -10,9 +10,10 @@ export interface ObservedNode {
   readonly groupIds: Iterable<GroupId>;
   group(groupId: GroupId): Group | undefined;
   /**
-   * What its engine had made durable is gone, and it is to notice that: its log may begin behind what it has applied.
+   * The engine lost durable state and has to notice it: the node's log may begin after the position that the engine has
+   * applied.
    */
   readonly lostState?: boolean;
-  /** The replica of a group here, and the position up to which its state is durable besides the log. */
+  /** The group's replica on this node, and the position up to which its state is durable outside the log. */
   stored(groupId: GroupId): { readonly replicaId: ReplicaId; readonly applied: LogPosition } | undefined;
 }

@@ -1,14 +1,15 @@
 /**
- * Looks at everything that Raft does on the nodes, as it is done, and holds it against what is known of each group.
+ * Observes every action of Raft on the nodes as it happens, and checks it against what is known about each group.
  *
- * O1. The code's word is compared with what left it: its messages, its log records, what its state machine was given,
- *     and the bytes on the medium of its disk.
+ * O1. The state that the code reports is compared with what left it: its messages, its log records, the entries that
+ *     its state machine received, and the bytes on the medium of its disk.
  * O2. A promise (a vote, a vote request, an acknowledgement) is checked when it leaves, against the medium (design §4).
- * O3. What it finds goes to `fail`, never into the code that it watches.
- * O4. A replica goes on alone only where so many are lost that no quorum is left, and only if it holds whatever any
- *     other that is left knows to be committed (raft/core/forced.ts). What it lacks is lost with the others.
- * O5. A group may be over while it runs: its replicas end one by one, with their logs, once what they replicate is
- *     another group's. What is committed there besides need not be durable, as it has no effect
+ * O3. Violations go to `fail`, never into the code under observation.
+ * O4. A replica continues alone only if so many replicas are lost that no quorum is left, and only if it holds
+ *     everything that any other remaining replica knows to be committed (raft/core/forced.ts). What it lacks is lost
+ *     with the others.
+ * O5. A group may end while it runs: once another group has the data that it replicates, its replicas end one by one,
+ *     with their logs. Entries that are still committed there need not be durable, because they have no effect
  *     (dataserver/range/merges.ts MR1).
  */
 
@@ -47,9 +48,9 @@ const TYPES: readonly Message['type'][] = [
 export interface ObserverDeps {
   readonly trace: Trace;
   readonly node: (nodeId: number) => ObservedNode | undefined;
-  /** Whether a replica's disk is lost: what it had acknowledged before still counts. */
+  /** Whether a replica's disk is lost. What it had acknowledged before still counts. */
   readonly isLost: (view: ReplicaView) => boolean;
-  /** A group goes on alone: what it had behind this index is lost. */
+  /** A group continues alone. Its entries after this index are lost. */
   readonly onAlone?: (groupId: number, index: number) => void;
   readonly fail: (error: unknown) => void;
 }
@@ -62,12 +63,12 @@ export class Observer {
     this.#deps = deps;
   }
 
-  /** One that watches a node by itself: what it finds is of no account. */
+  /** An observer that watches one node separately. Its violations are ignored. */
   apart(): Observer {
     return new Observer({ ...this.#deps, isLost: () => false, fail: () => {} });
   }
 
-  /** A group begins, with its first membership, behind what its replicas have applied already. */
+  /** A group begins with its first membership, after the position that its replicas have already applied. */
   addGroup(groupId: number, conf: ConfState, begins?: LogPosition): void {
     this.#groups.set(groupId, new GroupTruth(groupId, conf, begins));
   }
@@ -95,13 +96,13 @@ export class Observer {
     return this.#groups.get(groupId)?.views.get(replicaId);
   }
 
-  /** One that was left out when another one went on alone is not looked at any more. (O4) */
+  /** A replica that was left out when another one continued alone is no longer observed. (O4) */
   addView(view: ReplicaView): void {
     const { views, past } = this.group(view.groupId);
     if (!past.has(view.replicaId)) views.set(view.replicaId, view);
   }
 
-  /** Does what may find something. (O3) */
+  /** Runs a check, and reports what it finds. (O3) */
   checked(look: () => void): void {
     try {
       look();
@@ -156,7 +157,7 @@ export class Observer {
       `${placeOf(view)} acknowledges index ${index} of term ${expected}; its disk has term ${durable.termAt(index)} there`);
   }
 
-  /** A node's log is given something. */
+  /** Records are appended to a node's log. */
   appended(node: ObservedNode, batch: readonly GroupAppend[]): void {
     for (const append of batch) {
       const view = this.#viewOn(node, append.groupId);
@@ -195,7 +196,9 @@ export class Observer {
     this.#deps.onAlone?.(view.groupId, kept);
   }
 
-  /** Of a leader's own membership changes: one at a time, and only after an entry of its own term (traps 1, 2). */
+  /**
+   * Rules for a leader's own membership changes: one at a time, and only after an entry of its own term (traps 1, 2).
+   */
   #confRules(view: ReplicaView, append: GroupAppend, group: Group): void {
     if (group.role !== 'leader') return;
     const own = append.entries.find((entry) => entry.type === 'conf' && entry.term === group.term);
@@ -211,7 +214,7 @@ export class Observer {
 
   // ------------------------------------------------------------------------------------------ what a node is
 
-  /** After a node did something: every replica on it that changed. */
+  /** Called after a node did something. Checks every replica on it that changed. */
   looked(node: ObservedNode): void {
     for (const groupId of node.groupIds) {
       const view = this.#viewOn(node, groupId);
@@ -256,7 +259,7 @@ export class Observer {
       `${conf.voters.filter(holds).join(', ')} of ${JSON.stringify(conf)}`);
   }
 
-  /** Whether a replica's disk holds an entry, in its log or under what its engine holds. */
+  /** Whether a replica's disk holds an entry, either in its log or in its engine's state. */
   #durablyHolds(view: ReplicaView | undefined, index: number, term: number): boolean {
     if (view === undefined) return false;
     if (this.#deps.isLost(view)) return true;
@@ -272,8 +275,8 @@ export class Observer {
   // ------------------------------------------------------------------------------------------ state machines
 
   /**
-   * A state machine applies an entry; `checksum` stands for what came of it, the same on every replica. True when no
-   * replica has applied it before.
+   * A state machine applies an entry. `checksum` identifies the result and is the same on every replica. Returns true
+   * if no replica has applied the entry before.
    */
   applied(
     node: ObservedNode,
@@ -294,7 +297,7 @@ export class Observer {
     return first;
   }
 
-  /** A state machine took over a snapshot; `checksum` as for the entry at its position. */
+  /** A state machine installed a snapshot. `checksum` is that of the entry at its position. */
   installed(node: ObservedNode, groupId: number, meta: SnapshotMeta, checksum: number): void {
     const view = this.#viewOn(node, groupId);
     if (view === undefined) return;

@@ -1,4 +1,4 @@
-/** Majorities, written down once more: the checks do not ask the code that they check. */
+/** A second implementation of majorities: the checks do not rely on the code that they check. */
 import type { ConfState } from '@remora/raft';
 
 export function isQuorumOf(conf: ConfState, holds: (id: number) => boolean): boolean {

@@ -1,4 +1,6 @@
-/** What the checks know of one replica: its log as it was handed out for persistence, and how it was last seen. */
+/**
+ * What the checks know about one replica: its log as it was handed out for persistence, and its last observed state.
+ */
 import type { ConfState, GroupAppend, LogPosition, Role } from '@remora/raft';
 
 export class ReplicaView {
@@ -6,7 +8,7 @@ export class ReplicaView {
   readonly replicaId: number;
   readonly nodeId: number;
   start: LogPosition = { index: 0, term: 0 };
-  /** The terms of `start.index + 1` and on. */
+  /** The terms of the entries from `start.index + 1`. */
   terms: number[] = [];
   /** Indexes of membership changes in the log. */
   confs: number[] = [];
@@ -15,9 +17,9 @@ export class ReplicaView {
   commit = 0;
   applied = 0;
   conf: ConfState;
-  /** The highest term that ever showed, over all lives. */
+  /** The highest term that was ever observed, over all lives. */
   termMax = 0;
-  /** For whom it voted last, and when; over all lives. */
+  /** Its last vote: the candidate and the term, over all lives. */
   vote: { readonly term: number; readonly candidate: number } = { term: 0, candidate: 0 };
 
   constructor(place: { groupId: number; replicaId: number; nodeId: number }, conf: ConfState) {
@@ -36,12 +38,12 @@ export class ReplicaView {
     return this.terms[index - this.start.index - 1];
   }
 
-  /** Whether the log holds this entry, or begins behind it. */
+  /** Whether the log holds this entry, or begins after it. */
   holds(index: number, term: number): boolean {
     return index <= this.start.index || this.termAt(index) === term;
   }
 
-  /** A life begins, with what was found on disk. */
+  /** A life begins with what was found on disk. */
   begin(found: { start: LogPosition; terms: number[]; confs: number[]; applied: number; conf: ConfState }): void {
     this.start = found.start;
     this.terms = found.terms;

@@ -1,4 +1,4 @@
-/** A Raft host and its state machines at work, with somebody looking on. */
+/** A Raft host and its state machines, with hooks for an observer. */
 import type {
   ConfState,
   Entry,
@@ -16,16 +16,16 @@ import { createRaftHost } from '../../../../packages/raft/src/multi/host/host.ts
 import { observedLog } from './observed-log.ts';
 
 export interface HostWatch {
-  /** A life begins with this host, and with what its log found. */
+  /** A life begins with this host and with what its log recovered. */
   began(host: NodeRaftHost, recovered: ReadonlyMap<GroupId, RecoveredGroup>): void;
-  /** A replica is about to run. */
+  /** A replica is about to start. */
   opened(group: GroupOptions): void;
   removed(groupId: GroupId): void;
-  /** Something is given to the log. */
+  /** Records are appended to the log. */
   appended(batch: readonly GroupAppend[]): void;
-  /** An entry is given to a state machine. */
+  /** A state machine is about to apply an entry. */
   applying(groupId: GroupId, entry: Entry, conf: ConfState): void;
-  /** A state machine has taken over a snapshot. */
+  /** A state machine has installed a snapshot. */
   installed(groupId: GroupId, meta: SnapshotMeta): void;
 }
 
