@@ -1,5 +1,6 @@
 /**
- * Coordinators of the product over ranges that keep to the rules of decision 19: one seed, some courses of requests.
+ * Runs the product's coordinators over ranges that follow the rules of decision 19: one seed, several sequences of
+ * requests.
  */
 import fc from 'fast-check';
 import { courses, HistoryWorld } from '../../../packages/gateway/test/support/coordinator-histories.ts';

@@ -1,6 +1,6 @@
 /**
- * One run: clients with leases, keys and locks, while ranges split, merge and change leaders; then calm, until all have
- * ended.
+ * One run: clients use leases, keys and locks while ranges split, merge and change leaders. Then all faults end, and
+ * the run waits until all leases have ended.
  */
 import { InvariantError } from '@remora/base';
 import { type LockCommand, lockSpan } from '@remora/lock';
@@ -11,7 +11,10 @@ import { World } from './world.ts';
 
 export interface RunResult {
   readonly faults: readonly string[];
-  /** Keys that ends of leases took away; times that a range was told of one; keys put in other ranges than the home. */
+  /**
+   * Counts keys that ends of leases deleted, notifications of ranges about an end, and keys that were put in ranges
+   * other than the lease's home.
+   */
   readonly taken: number;
   readonly ends: number;
   readonly apart: number;
@@ -25,7 +28,7 @@ export interface RunResult {
 
 const CLIENTS = 4;
 const ROUGH_MS = 4_000;
-/** The longest TTL, a change of leader that starts it again, and the telling. */
+/** The longest TTL, plus a leader change that restarts it, plus the notification of other ranges. */
 const END_MS = 12_000;
 const IDS = 4n;
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
@@ -46,7 +49,7 @@ export function runSeed(seed: number): RunResult {
 
 class Run {
   readonly #world: World;
-  /** The latest incarnation that a client was told of. */
+  /** The latest incarnation that a client learned from an answer. */
   readonly #incarnations = new Map<bigint, number>();
   readonly #ids = [1n, 2n, 3n, IDS];
   #nextId = IDS + 1n;

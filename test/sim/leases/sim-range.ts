@@ -1,7 +1,7 @@
 /**
- * One range of the simulation of leases: the state, and the lease manager of its leader, over a log that is a queue. It
- * has one leader at a time. What a change of leader loses is what was proposed and not applied, and all that leaders
- * keep in memory.
+ * One range of the simulation of leases: its state and its leader's lease manager, over a log that is a queue. It has
+ * one leader at a time. A leader change loses proposals that are not applied, and everything that leaders keep in
+ * memory.
  */
 import { InvariantError, ServiceError } from '@remora/base';
 import {
@@ -30,7 +30,7 @@ export type Answer = (error: ServiceError | undefined, result: CommandResult | u
 export interface Request {
   readonly command: Command;
   readonly requestId: string;
-  /** `version` of the epoch by which it comes. */
+  /** The epoch `version` that this entry creates. */
   readonly version: number;
 }
 
@@ -41,7 +41,7 @@ interface Proposed {
   readonly done: (error: ServiceError | undefined, outcome: Outcome | undefined) => void;
 }
 
-/** What is remembered of a request is kept for this long: longer than a message is under way. */
+/** How long the outcome of a request is remembered: longer than any message takes. */
 const DEADLINE_MS = 100_000;
 const AUDIT_MS = 150;
 
@@ -49,14 +49,14 @@ export class SimRange {
   readonly #world: World;
   state: RangeState;
   leaseManager: LeaseManager;
-  /** Of the leader, or of the last one. */
+  /** The term of the current leader, or of the last one. */
   term = 0;
   serving = false;
   /** Merged into another range. */
   gone = false;
-  /** In the log, not applied. */
+  /** Appended to the log, but not yet applied. */
   readonly #log: Proposed[] = [];
-  /** For revisions from the master. */
+  /** Wait for revisions from the master. */
   readonly #waiting: Proposed[] = [];
   #applying = false;
 
@@ -118,7 +118,7 @@ export class SimRange {
   execute(request: Request, answer: Answer): void {
     if (!this.serving || this.gone) return answer(notLeader(), undefined);
     const { command } = request;
-    // LR4 of lease-references.ts: of the next lease of that id some would go with what is left of this one.
+    // LR4 of lease-references.ts: leftovers of this lease would be attributed to a new lease with the same id.
     if (command.type === 'leaseGrant' && this.#world.forgotten.has(command.id)) return answer(notLeader(), undefined);
     if (this.#isMisrouted(request) || !this.leaseManager.mustHold(command)) return this.#execute(request, answer);
     this.leaseManager.hold(command, (error) => {
@@ -152,7 +152,7 @@ export class SimRange {
     return version !== this.state.descriptor.epoch.version || !commandWithin(this.state.bounds, command);
   }
 
-  /** What a leader says, as of all that is applied; undefined: nobody leads. */
+  /** A leader's answer, from the applied state. Undefined: there is no leader. */
   answer(query: Query): QueryResult | undefined {
     if (query.type !== 'leaseTimeToLive') throw new InvariantError(`nobody asks for ${query.type}`);
     if (!this.serving || this.gone) return undefined;
@@ -171,8 +171,8 @@ export class SimRange {
   }
 
   /**
-   * Goes on with one lease less, or without knowing which ranges have something of it, as one may that lost its
-   * majority. Gives its id, if there was such a lease.
+   * Forgets one lease, or which ranges have keys of it, as a range may that lost its majority. Returns the lease's id
+   * if there was a lease.
    */
   forget(): bigint | undefined {
     const { engine, random, truth } = this.#world;
@@ -192,7 +192,7 @@ export class SimRange {
 
   // ------------------------------------------------------------------------------------------------ log
 
-  /** As a leader's proposals do: what needs a revision waits for it, what does not overtakes it. */
+  /** Like a leader's proposals: a command that needs a revision waits for it, and other commands may overtake it. */
   #propose(command: Command, requestId: string, done: Proposed['done']): void {
     if (!this.serving || this.gone) return done(notLeader(), undefined);
     const { epoch } = this.state.descriptor;
@@ -247,7 +247,7 @@ export class SimRange {
     while (this.#log.length > 0) this.#applyNext();
   }
 
-  /** Another leader, or the same node again: it begins with what the log has. */
+  /** A new leader, or the same node again. It begins with the contents of the log. */
   elect(): void {
     const { random } = this.#world;
     this.#silence();
@@ -273,7 +273,7 @@ export class SimRange {
     for (const { done } of this.#waiting.splice(0)) done(notLeader(), undefined);
   }
 
-  /** Reads its state from the engine, as after a crash. */
+  /** Reads its state from the engine, as it does after a crash. */
   #restart(): void {
     this.state.stage();
     const { descriptor } = this.state;
@@ -281,7 +281,7 @@ export class SimRange {
     this.state.load();
   }
 
-  /** Takes its neighbour to the right over, of which all is applied, as a merge does. */
+  /** Absorbs its right neighbour, which has applied its whole log, as a merge does. */
   absorb(right: SimRange): void {
     right.#silence();
     right.gone = true;

@@ -1,12 +1,12 @@
 /**
- * What a run of the simulation of leases must keep to.
+ * The promises that a run of the simulation of leases must keep.
  *
  * L0. No invariant breaks that the product itself asserts.
- * L1. No key of a lease that is alive is taken away by the end of a lease.
- * L2. When a revocation has been answered, nothing is left of the lease, anywhere; except of one that its home forgot
- *     something of, which is found later.
- * L3. In the end, when all leases have ended, nothing is left of any: no key or lock, no reference, no record.
- * L4. What is asked is answered.
+ * L1. The end of a lease never deletes a key that belongs to a lease that is alive.
+ * L2. Once a revocation is answered, no range has anything left of the lease. Exception: a lease of which its home
+ *     forgot something; it is cleaned up later.
+ * L3. After all leases have ended, nothing is left of any lease: no key, lock, reference or record.
+ * L4. Every request is answered.
  */
 import { type Engine, spanContains } from '@remora/base';
 import type { Command, KvEvent, KvOp } from '@remora/protocol';
@@ -24,12 +24,12 @@ function nameOf(id: bigint, incarnation: number): Name {
 
 export class Truth {
   readonly faults: string[] = [];
-  /** Of keys that are there: whose they are. */
+  /** The owner of each key that exists. */
   readonly #owners = new Map<string, Name>();
   readonly #ended = new Set<Name>();
   readonly #forgotten = new Set<Name>();
   #applying: Command | undefined;
-  /** What happened, for those who want to know whether a run was worth anything. */
+  /** Statistics that show whether a run exercised anything. */
   taken = 0;
   ends = 0;
   apart = 0;
@@ -48,7 +48,7 @@ export class Truth {
     }
   }
 
-  /** L1. The home's own keys go in the step in which the lease ends. */
+  /** L1. The home's own keys are deleted in the same step in which the lease ends. */
   #taken(cause: string, key: string, owner: Name): void {
     this.taken++;
     if (cause === 'leaseEnd' && !this.#ended.has(owner))
@@ -76,7 +76,7 @@ export class Truth {
     this.#owners.set(Buffer.from(op.key).toString(), nameOf(op.lease, incarnation ?? 0));
   }
 
-  /** Its home lost its majority. */
+  /** The lease's home lost its majority. */
   forgotten({ id, incarnation }: { readonly id: bigint; readonly incarnation: number }, isGone: boolean): void {
     this.#forgotten.add(nameOf(id, incarnation));
     if (isGone) this.#ended.add(nameOf(id, incarnation));

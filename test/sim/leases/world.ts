@@ -1,6 +1,6 @@
 /**
- * A few ranges over one engine on a virtual clock, and the calls between them, which are late, lost, repeated and sent
- * again. One seed, one run. Their replicas are not simulated: a range is what its log makes it.
+ * A few ranges over one engine on a virtual clock, and the calls between them, which may be late, lost, duplicated or
+ * retried. One seed gives one run. Replicas are not simulated: the log alone determines a range's state.
  */
 import { assert, SeededRandom, type ServiceError, spanContains } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
@@ -15,9 +15,9 @@ import { type Answer, SimRange, unknown } from './sim-range.ts';
 import { Truth } from './truth.ts';
 
 const RETRYABLE: ReadonlySet<string> = new Set(['NOT_LEADER', 'STALE_EPOCH', 'UNAVAILABLE', 'UNKNOWN_OUTCOME']);
-/** A copy of a message comes so late at most. */
+/** The largest delay of a message's copy. */
 const LATE_MS = 1_500;
-/** One in so many runs has homes that lose their majority. */
+/** One of this many runs has homes that lose their majority. */
 const FORGETFUL_EVERY = 3;
 
 export class World {
@@ -31,7 +31,7 @@ export class World {
       this.command(command, timeoutMs, (error, result) => done(error, result && { result })),
     query: (query, { timeoutMs }, done) => this.#query(query, timeoutMs, done),
   };
-  /** The master says what it has given out. */
+  /** The revisions that the master has given out. */
   readonly source: Pick<RevisionSource, 'newest'> = {
     newest: (floor, done) => this.later(10, () => done(undefined, Math.max(floor, this.#newest))),
   };
@@ -44,9 +44,9 @@ export class World {
   merges = 0;
   elections = 0;
   lost = 0;
-  /** Leases of which a home has forgotten something. */
+  /** Leases whose home has forgotten something. */
   readonly forgotten = new Set<bigint>();
-  /** Only then there are audits: elsewhere they would hide what is left behind. */
+  /** Audits run only if homes may forget: in other runs audits would hide rows that were left behind. */
   readonly mayForget: boolean;
 
   constructor(seed: number) {
@@ -63,7 +63,7 @@ export class World {
     return Array.from({ length: this.#ids }, (_, i) => i + 1);
   }
 
-  /** A revision for the next entry of some range. */
+  /** A revision for the next entry of a range. */
   block(): RevisionBlock {
     return { first: ++this.#newest, count: 1 };
   }
@@ -84,7 +84,7 @@ export class World {
     this.clock.runImmediates();
   }
 
-  /** Nothing is lost or repeated any more. */
+  /** From now on no message is lost or duplicated. */
   calmDown(): void {
     this.#calm = true;
   }
@@ -120,7 +120,7 @@ export class World {
     const [left, right] = [this.#ranges[at], this.#ranges[at + 1]];
     if (left === undefined || right === undefined || !left.serving || !right.serving) return;
     for (const each of [left, right]) each.applyAll();
-    if (this.#ranges[at] !== left || this.#ranges[at + 1] !== right) return; // one of them was split by that
+    if (this.#ranges[at] !== left || this.#ranges[at + 1] !== right) return; // One of them was split by that.
     this.merges++;
     this.#ranges.splice(at + 1, 1);
     left.absorb(right);
@@ -133,7 +133,10 @@ export class World {
     range.elect();
   }
 
-  /** Some range goes on without what it has acknowledged about a lease; gives the id, which is not granted again. */
+  /**
+   * Some range forgets something that it has acknowledged about a lease. Returns the lease's id, which is not granted
+   * again.
+   */
   forgetSomewhere(): bigint | undefined {
     const range = this.#ranges[this.random.int(this.#ranges.length)];
     if (range?.serving !== true) return undefined;
@@ -144,7 +147,7 @@ export class World {
 
   // ------------------------------------------------------------------------------------------------ calls
 
-  /** One attempt: whoever asks in vain does so again some time. */
+  /** One attempt. A caller without an answer tries again later. */
   #query(
     query: Query,
     timeoutMs: number,
@@ -167,7 +170,7 @@ export class World {
     };
   }
 
-  /** As a gateway does: the same request again until it is answered, or the time is over. */
+  /** Like a gateway: sends the same request until it is answered or until the time is over. */
   command(command: Command, timeoutMs: number, answer: Answer): () => void {
     const requestId = `r${++this.#requests}`;
     const endsMs = this.clock.monotonicMs() + timeoutMs;
@@ -190,7 +193,7 @@ export class World {
     };
   }
 
-  /** One attempt, answered once: by the range, or by silence. */
+  /** One attempt. It is answered once: by the range, or by a timeout. */
   #send(command: Command, requestId: string, answer: Answer): void {
     let over = false;
     const once: Answer = (error, result) => {
@@ -211,7 +214,7 @@ export class World {
     told: Answer,
   ): void {
     const range = this.rangeOf(routingKey(request.command));
-    // Most copies that come late come by an epoch of their time; a gateway may have sent one anew.
+    // Most late copies carry the epoch of their time. A gateway may have sent one of them again with a newer epoch.
     const version = this.random.int(4) === 0 ? range.state.descriptor.epoch.version : request.version;
     range.execute({ ...request, version }, told);
   }

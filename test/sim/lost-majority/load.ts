@@ -1,6 +1,6 @@
 /**
- * Clients of a cluster that loses majorities: they put keys, one at a time or one in each of two ranges at once, and
- * take locks.
+ * Clients of a cluster that loses majorities. They put single keys, put one key in each of two ranges at once, and
+ * acquire locks.
  */
 import type { Random } from '@remora/base';
 import type { ScheduledCluster } from '../cluster/scheduled-cluster.ts';
@@ -9,9 +9,9 @@ import { ask, withHands } from '../cluster/workloads/ask.ts';
 import type { Locks } from './locks.ts';
 import type { Written } from './written.ts';
 
-/** Where ranges begin, other than the first. */
+/** The start keys of all ranges but the first. */
 export const BORDERS: readonly string[] = ['g', 'p'];
-/** Some in each range; a range that is split is cut between two of them. */
+/** Several keys in each range. A split separates two of them. */
 export const KEYS: readonly string[] = ['a', 'd', 'h', 'm', 'q', 'w'];
 const HANDS = 2;
 
@@ -32,7 +32,9 @@ export function startLoad({ world }: ScheduledCluster, written: Written, locks: 
   }
 }
 
-/** Of any keys but the first another one in half of the cases, so that most pairs are in two ranges. */
+/**
+ * Draws a key. In half of the cases it draws a second one that is not the first, so that most pairs are in two ranges.
+ */
 function drawKeys(random: Random): readonly string[] {
   const first = random.int(KEYS.length);
   const second = (first + 2 + random.int(3)) % KEYS.length;

@@ -1,10 +1,12 @@
 /**
- * Clients of a cluster that loses majorities: they take locks, in a range with the leases or in another, one at a time.
+ * Clients of a cluster that loses majorities. One at a time, they acquire locks, some in the range that stores the
+ * leases and some in another range.
  *
- * LV1. A lock that is granted to one who asks when another grant is known has the higher version, whatever was lost.
- * LV2. Nobody is granted a lock on which somebody else relies: but one whose range, or that of whose lease, lost its
- *      majority, to one who relies on what he was granted before the cluster had got over that.
- * LV3. In the end each lock is granted again, whatever the home of a lease, or the range of a lock, lost of it.
+ * LV1. If an acquire begins when another grant of the lock is known, its grant has a higher version than that one,
+ *      whatever was lost.
+ * LV2. No client is granted a lock while another client relies on it. Exception: the lock's range, or the range of its
+ *      lease, lost its majority, and the other client relies on a grant from before the cluster recovered from that.
+ * LV3. In the end each lock can be granted again, whatever the home of a lease or the range of a lock forgot about it.
  */
 import { lockSpan } from '@remora/lock';
 import type { HeldLock } from 'remora';
@@ -13,14 +15,14 @@ import { type ClientLife, lifeOf, SESSION_TTL_MS } from '../cluster/sdk-client.t
 import { ask } from '../cluster/workloads/ask.ts';
 import { Violation } from '../common/violation.ts';
 
-/** The second one is in another range than all leases are. */
+/** The second lock is not in the range that stores the leases. */
 const LOCKS: readonly string[] = ['a', 'n'];
-/** Where its range begins. */
+/** The start key of that lock's range. */
 export const LOCK_BORDER: Buffer = routingKeyOf('m');
-/** Where the records of leases are. */
+/** The start key of the lease records. */
 const LEASES = Buffer.from([1]);
 const WAIT_MS = 3_000;
-/** Also what a loss brings: a lock or a lease that nobody knows any more. */
+/** Includes the answers that a loss causes: the lock or the lease is unknown. */
 const ANSWERS = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND', 'LOCK_TIMEOUT', 'LOCK_NOT_HELD', 'LOCK_CANCELED'] as const;
 
 interface Hold {
@@ -31,13 +33,13 @@ interface Hold {
 
 export class Locks {
   readonly #cluster: ScheduledCluster;
-  /** The cluster has got over its loss. */
+  /** Whether the cluster has recovered from its loss. */
   readonly #isOver: () => boolean;
-  /** By lock: what is relied on. */
+  /** By lock: the holds that clients rely on. */
   readonly #holds = new Map<string, Set<Hold>>();
-  /** By lock: the highest version that is known. */
+  /** By lock: the highest known version. */
   readonly #newest = new Map<string, number>();
-  /** Locks that two relied on, which a loss may explain. */
+  /** Locks that two clients relied on at once. A loss may explain that. */
   readonly #shared = new Set<string>();
   granted = 0;
 
@@ -46,7 +48,7 @@ export class Locks {
     this.#isOver = isOver;
   }
 
-  /** One after the other, until the clients rest. */
+  /** Acquires one lock after the other until the clients rest. */
   async work(life: ClientLife): Promise<void> {
     const { world } = this.#cluster;
     while (!world.resting) {
@@ -56,7 +58,10 @@ export class Locks {
     }
   }
 
-  /** A session of its own each time, which ends with it or is left to its time. Whether the lock was granted. */
+  /**
+   * Uses a new session each time. The session is closed afterwards, or left to expire. Returns whether the lock was
+   * granted.
+   */
   async #once(life: ClientLife, lock: string, wait: number): Promise<boolean> {
     const { world } = this.#cluster;
     const opened = await ask({ world, life, what: 'session' }, () => life.remora.session({ ttl: SESSION_TTL_MS }));
@@ -94,12 +99,12 @@ export class Locks {
     }
   }
 
-  /** LV2. `isLost`: whether the range of a key had lost its majority. */
+  /** LV2. `isLost`: whether a key's range had lost its majority. */
   check(isLost: (key: Uint8Array) => boolean): void {
     for (const lock of this.#shared) if (!isLost(routingKeyOf(lock)) && !isLost(LEASES)) throw alone(lock);
   }
 
-  /** LV3. `isBeyondHelp`: the range of a key is. */
+  /** LV3. `isBeyondHelp`: whether a key's range is unrecoverable. */
   async usable(boundMs: number, isBeyondHelp: (key: Uint8Array) => boolean): Promise<void> {
     if (isBeyondHelp(LEASES)) return;
     const missing = new Set(LOCKS.filter((lock) => !isBeyondHelp(routingKeyOf(lock))));

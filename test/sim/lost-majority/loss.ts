@@ -1,4 +1,4 @@
-/** What befalls the cluster: nodes that are lost for good, and what comes before and after it. */
+/** The loss that happens to the cluster: nodes that are lost for good, and the faults before and after it. */
 import type { SeededRandom, Span } from '@remora/base';
 import { spanContains } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
@@ -9,7 +9,7 @@ import { BORDERS, KEYS } from './load.ts';
 /** More than two election timeouts. */
 const AWAY_MS = 1_500;
 
-/** What makes a run worth something. */
+/** The events that make a run useful. */
 export const EVENTS = [
   'left behind by those that are lost',
   'split as majorities are lost',
@@ -25,18 +25,18 @@ type Event = (typeof EVENTS)[number];
 export class Loss {
   readonly #cluster: ScheduledCluster;
   readonly #random: SeededRandom;
-  /** Machines. */
+  /** The machines that are lost. */
   #dead: readonly number[] = [];
   #deadIds: readonly number[] = [];
-  /** By key: the last revision that a replica had applied which is left. */
+  /** By key: the last revision that a remaining replica had applied. */
   readonly #held = new Map<string, number>();
-  /** Keys whose ranges had lost their majority, as the order said. */
+  /** Keys whose ranges had lost their majority, according to the recovery's answer. */
   readonly #lost = new Set<string>();
   /** The same ranges. */
   readonly #lostSpans: Span[] = [];
-  /** How often each of the events happened. */
+  /** How often each event happened. */
   readonly fired = new Map<Event, number>();
-  /** A machine that came back, and how often it had started. */
+  /** A machine that came back, and its number of starts by then. */
   #returned: { readonly machine: number; readonly nodeId: number } | undefined;
 
   constructor(cluster: ScheduledCluster, random: SeededRandom) {
@@ -45,7 +45,7 @@ export class Loss {
     this.copies = cluster.world.nodes.every(({ machine }) => machine.fromStart) && random.int(2) === 0 ? 5 : 3;
   }
 
-  /** How many replicas ranges have before the loss. */
+  /** The number of replicas per range before the loss. */
   readonly copies: number;
 
   /** The ids of the nodes that are lost. */
@@ -53,7 +53,7 @@ export class Loss {
     return this.#deadIds;
   }
 
-  /** Nodes that are the majority of a range die, with their disks; one of the masters stays. */
+  /** Nodes that are the majority of a range die with their disks. One of the masters stays. */
   async befall(): Promise<void> {
     const random = this.#random;
     this.#dead = this.#drawVictims();
@@ -84,7 +84,7 @@ export class Loss {
     return this.#cluster.masterIds.includes(this.#cluster.nodeId(machine));
   }
 
-  /** What is acknowledged meanwhile is on the nodes that will be lost alone. */
+  /** Meanwhile, acknowledged data is only on nodes that will be lost. */
   #cutOffOneThatStays(): () => void {
     const staying = this.#cluster.world.nodes.filter(({ id, up }) => up && !this.#dead.includes(id));
     const cut = staying[this.#random.int(staying.length)]?.id;
@@ -123,7 +123,7 @@ export class Loss {
     }
   }
 
-  /** What the order said. */
+  /** Takes the answer of the recovery. */
   told({ lost, unrecoverable }: admin.RecoverMajorityResponse): void {
     for (const { rangeId, start, end } of lost) {
       this.#count(rangeId === 0 ? 'masters went on alone' : 'ranges went on alone');
@@ -134,17 +134,17 @@ export class Loss {
     for (const _ of unrecoverable) this.#count('ranges beyond help');
   }
 
-  /** Whether the range of a key had lost its majority, as the order said. */
+  /** Whether a key's range had lost its majority, according to the recovery's answer. */
   isLost(key: Uint8Array): boolean {
     return this.#lostSpans.some((span) => spanContains(span, key));
   }
 
-  /** The last revision of a key's range that is required to be there of what was before. */
+  /** The last revision of a key's range, from before the loss, that must still be there. */
   heldOf(key: string): number {
     return this.#lost.has(key) ? (this.#held.get(key) ?? 0) : Number.POSITIVE_INFINITY;
   }
 
-  /** Before, and while, those that are left are told to go on. */
+  /** Faults before and during the recovery of the remaining nodes. */
   async misfortune(): Promise<void> {
     const random = this.#random;
     const staying = this.#cluster.world.nodes.filter(({ id, up }) => up && !this.#dead.includes(id));
@@ -163,7 +163,7 @@ export class Loss {
     if (random.int(2) === 0) restart(3_000 + random.int(3_000));
   }
 
-  /** New nodes join, and one of the lost comes back as it was (LM6). */
+  /** New nodes join, and one lost node comes back with its old disk (LM6). */
   async aftermath(): Promise<void> {
     const { world } = this.#cluster;
     await this.#cluster.set('replicas', '3');
@@ -177,7 +177,10 @@ export class Loss {
     world.startAgain(node);
   }
 
-  /** LM6: whether the node that came back is there as it was, or not yet as a new one. */
+  /**
+   * LM6: describes the node that came back if it was accepted with its old identity, or has not joined as a new node
+   * yet.
+   */
   notRefused(): string {
     if (this.#returned === undefined) return '';
     const { machine, nodeId } = this.#returned;

@@ -1,20 +1,20 @@
 /**
- * Majorities are lost for good, and whoever operates the cluster has what is left go on (`unsafe-recover`), all from
- * one seed: three or five nodes with four ranges, of three or five replicas each; two or three nodes die with their
- * disks, together or one after the other, amid writes, transactions over ranges, locks and splits, while another one
- * lags; one of them comes back when it is too late.
+ * Majorities are lost for good, and the operator recovers what is left (`unsafe-recover`). All of it comes from one
+ * seed: three or five nodes have four ranges of three or five replicas each. Two or three nodes die with their disks,
+ * together or one after the other, during writes, transactions over ranges, locks and splits, while another node lags.
+ * One of the lost nodes comes back too late.
  *
- * LM1. A replica goes on alone only where no quorum is left, only if it holds what any other that is left knows to be
- *      committed, and only once its disk has the entry that says so (common/raft/observer.ts O4).
- * LM2. What clients were told holds as far as anything can be promised (written.ts W1–W5, locks.ts LV1, LV2).
- * LM3. Of two ranges that share keys one is older, by its version, whatever had been split when majorities were lost
+ * LM1. A replica continues alone only if no quorum is left, only if it holds everything that any other remaining
+ *      replica knows to be committed, and only once the entry that says so is on its disk (common/raft/observer.ts O4).
+ * LM2. Answers that clients received hold as far as anything can be promised (written.ts W1–W5, locks.ts LV1, LV2).
+ * LM3. Of two ranges that share keys, one is older by its version, whatever was split when majorities were lost
  *      (cluster/checks/range-changes.ts D1, D2).
- * LM4. All that was left works: in the end every key takes a write, and every lock is granted (locks.ts LV3), but those
- *      of ranges that the order says are beyond help.
- * LM5. Every range has three replicas on nodes that are there, all equal; of transactions and leases nothing is left;
- *      three masters.
- * LM6. Who comes back is refused with what is on its disk, and joins as a new node.
- * LM7. Whoever gives the order may give it again at any time, through any gateway; nodes may restart meanwhile.
+ * LM4. Everything that was left works: in the end every key accepts a write, and every lock can be granted (locks.ts
+ *      LV3). Exception: ranges that the recovery reports as unrecoverable.
+ * LM5. Every range has three equal replicas on nodes that exist, nothing is left of transactions and leases, and there
+ *      are three masters.
+ * LM6. A node that comes back is refused with its old disk, and joins as a new node.
+ * LM7. The operator may repeat the order at any time, through any gateway, and nodes may restart meanwhile.
  */
 import { assert, SeededRandom, ServiceError, spanContains } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
@@ -38,15 +38,15 @@ const REFUSED_MS = 20_000;
 const REST_MS = 180_000;
 const AGAIN_MS = 500;
 const AUDIT_MS = 2_000;
-/** Answers to be asked again for. */
+/** Answers after which the operator tries again. */
 const MISFORTUNES: readonly string[] = ['UNAVAILABLE', 'DEADLINE_EXCEEDED'];
-/** How the order is refused where a change of membership had saved the range from losing its majority. */
+/** The order is refused so if a membership change had saved the range from losing its majority. */
 const NOTHING_LOST = 'nothing has lost its majority';
 
 export async function runSeed(seed: number): Promise<SimResult> {
   const random = new SeededRandom(seed);
   const nodes = random.int(3) === 0 ? 3 : 5;
-  // Only in every fourth seed of whole clusters there are several ranges, and revisions are those of all of them.
+  // Only every fourth seed of whole clusters has several ranges, with revisions that all ranges share.
   const cluster = new ScheduledCluster(4 * seed, {
     nodes,
     later: 5 - nodes,
@@ -115,7 +115,7 @@ async function live(cluster: ScheduledCluster, { written, locks, loss, random }:
   if (lost.length === 0) await agree(cluster);
 }
 
-/** Four ranges, with their replicas and leaders everywhere. */
+/** Creates four ranges, with their replicas and leaders on all nodes. */
 async function found(cluster: ScheduledCluster, copies: number): Promise<void> {
   await cluster.start();
   await cluster.set('down-after', `${DOWN_AFTER_MS}ms`);
@@ -127,7 +127,7 @@ async function found(cluster: ScheduledCluster, copies: number): Promise<void> {
   cluster.world.changes.run();
 }
 
-/** LM7. Gives back the ranges that are beyond help; undefined when no majority was lost after all. */
+/** LM7. Returns the unrecoverable ranges. Undefined if no majority was lost after all. */
 async function order(cluster: ScheduledCluster, loss: Loss): Promise<readonly admin.UnrecoverableRange[] | undefined> {
   const { world } = cluster;
   const dead = loss.deadIds.map(String);
@@ -228,7 +228,7 @@ async function agree(cluster: ScheduledCluster): Promise<void> {
   if (found !== '') throw new Violation('replicas agree', found);
 }
 
-/** Asks until there is an answer: what is known of leaders may be old. */
+/** Tries again until there is an answer: routes to leaders may be stale. */
 async function answered<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -1,48 +1,53 @@
 /**
- * What clients wrote and were told, held against what is left of it when a cluster has got over the loss of majorities.
+ * Compares what clients wrote, and the answers that they received, with the data that is left after a cluster recovered
+ * from the loss of majorities.
  *
- * W1. What is read was written, to that key.
- * W2. Of a key whose range never lost its majority, every put that was acknowledged is there, or a later write.
- * W3. Of a key whose range did, so is every put that a replica which was left had applied when that happened.
- * W4. So is all that clients asked for when it was over. Of transactions before that nothing is promised: their records
- *     may be lost, or some of their parts (docs/decisions/0031).
- * W5. A write that begins when another one is acknowledged has the higher revision, whatever was lost in between.
+ * W1. Every value that is read was written to that key.
+ * W2. If a key's range never lost its majority, every acknowledged put of the key is there, or a later write.
+ * W3. If a key's range lost its majority, the same is true for every put that a remaining replica had applied when that
+ *     happened.
+ * W4. The same is true for every request that began after the recovery. Nothing is promised for transactions before
+ *     that: their records, or some of their parts, may be lost (docs/decisions/0031).
+ * W5. A write that begins after another one was acknowledged has a higher revision, whatever was lost in between.
  */
 import { Violation } from '../common/violation.ts';
 
 interface Write {
   readonly value: string;
-  /** One of a transaction. */
+  /** Part of a transaction. */
   readonly shared: boolean;
-  /** It was asked for before the cluster had got over its loss. */
+  /** It was requested before the cluster had recovered from its loss. */
   readonly before: boolean;
-  /** Undefined while it is not acknowledged. */
+  /** Undefined until it is acknowledged. */
   revision?: number;
 }
 
-/** A pair as it is read in the end. */
+/** A pair as the final read returns it. */
 export interface Left {
   readonly value: string;
   readonly modRevision: number;
 }
 
 export class Written {
-  /** The cluster has got over its loss: what is asked for from now on is kept (W4). */
+  /** The cluster has recovered from its loss: requests from now on are kept (W4). */
   recovered = false;
   acknowledged = 0;
-  /** Puts and parts of transactions that were acknowledged and are not required to be there. */
+  /** Acknowledged puts and transaction parts that need not be there. */
   notRequired = 0;
   readonly #byKey = new Map<string, Write[]>();
   #values = 0;
-  /** The highest that was acknowledged. */
+  /** The highest acknowledged revision. */
   #newest = 0;
 
-  /** A value like no other. */
+  /** A unique value. */
   newValue(): string {
     return String(++this.#values);
   }
 
-  /** Keys are about to be given a value; the returned function takes the revision of the acknowledgement. (W5) */
+  /**
+   * A request that writes a value to keys begins. Call the returned function with the revision of the acknowledgement.
+   * (W5)
+   */
   begin(keys: readonly string[], value: string): (revision: number) => void {
     const write: Write = { value, shared: keys.length > 1, before: !this.recovered };
     for (const key of keys) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), write]);
@@ -57,7 +62,10 @@ export class Written {
     };
   }
 
-  /** What is left of a key (W1–W4): of what its range had when it lost its majority, all is required up to `held`. */
+  /**
+   * Checks what is left of a key (W1–W4). `held`: for a range that lost its majority, every put up to this revision is
+   * required.
+   */
   check(key: string, left: Left | undefined, held: number): void {
     const writes = this.#byKey.get(key) ?? [];
     const known = left === undefined || writes.some(({ value }) => value === left.value);

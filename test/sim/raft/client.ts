@@ -1,4 +1,4 @@
-/** Clients: who asks whom for what, and when. */
+/** Clients: which node they ask, for what, and when. */
 import type { Random } from '@remora/base';
 import { Violation } from '../common/violation.ts';
 import type { SimNode } from './node.ts';
@@ -7,12 +7,12 @@ import type { World } from './world.ts';
 
 const ANSWER_MS_MAX = 1_500;
 
-/** One operation after another, at whichever node it believes in. */
+/** Runs one operation after another, at the node that it takes for the leader. */
 export class Client {
   readonly #world: World;
   readonly #random: Random;
   readonly #operations: Operations;
-  /** The node that it turns to, per group: where it was served last. */
+  /** The node that it asks, per group: the last one that served it. */
   readonly #believed = new Map<number, number>();
 
   constructor(world: World, random: Random) {
@@ -38,7 +38,7 @@ export class Client {
     else this.#operations.read(target, kind < 8 ? 'lease read' : 'ReadIndex', then);
   }
 
-  /** Mostly a node that takes itself for the leader, not always the right one. */
+  /** Mostly a node that considers itself the leader, but not always the right one. */
   #target(groupId: number): SimNode {
     const { nodes } = this.#world;
     const believed = nodes[(this.#believed.get(groupId) ?? 1) - 1];
@@ -53,12 +53,12 @@ export class Client {
 
 const LOOK_MS = 6;
 const PROBE_MS_MAX = 200;
-/** A node that stands still answers when it goes on. */
+/** A node that stands still answers once it continues. */
 const PROBE_READ_MS_MAX = 3_000;
 
 /**
- * Looks for groups of which two nodes take themselves for the leader: writes at the newer one, then reads at the older.
- * A wrong answer there is what all the conditions on reads are about.
+ * Looks for groups in which two nodes consider themselves the leader. It writes at the newer one, then reads at the
+ * older one. All conditions on reads exist to prevent a wrong answer there.
  */
 export class Prober {
   readonly #world: World;
@@ -105,12 +105,12 @@ export class Prober {
 const WATCH_MS = 2;
 
 /**
- * Asks every node that takes itself for the leader, again and again, whether it holds the lease: then nobody may lead a
- * newer term (core/lease.ts). One that stands still is asked first of all when it goes on.
+ * Repeatedly asks every node that considers itself the leader whether it holds the lease. If it does, no node may lead
+ * a newer term (core/lease.ts). A node that stands still is asked as the first thing after it continues.
  */
 export class LeaseWatch {
   readonly #world: World;
-  /** Who has been asked and has not answered, by node and group. */
+  /** Pending questions, by node and group. */
   readonly #asked = new Set<string>();
 
   constructor(world: World) {

@@ -1,11 +1,14 @@
-/** Chance that favours the least of one choice: random waits of an election are often the shortest possible. */
+/**
+ * A random source that favours the smallest value of one kind of draw: random election waits are often the shortest
+ * possible.
+ */
 import type { Random } from '@remora/base';
 
 export class HastyRandom implements Random {
   readonly #random: Random;
   readonly #bound: number;
 
-  /** `bound` tells the choice from others. */
+  /** `bound` identifies the kind of draw. */
   constructor(random: Random, bound: number) {
     this.#random = random;
     this.#bound = bound;

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { type RunResult, runSeed } from './run.ts';
 
-/** Runs seeds until one breaks a promise, which fails the test. */
+/** Runs seeds until one breaks a promise. A broken promise fails the test. */
 export async function keepPromises(seeds: readonly number[]): Promise<RunResult[]> {
   const results: RunResult[] = [];
   for (const seed of seeds) {
@@ -12,7 +12,7 @@ export async function keepPromises(seeds: readonly number[]): Promise<RunResult[
   return results;
 }
 
-/** Empty when the run passed. */
+/** Empty if the run passed. */
 function report({ seed, failure }: RunResult): string {
   return failure === undefined ? '' : `${failure.detail}\n${failure.last.join('\n')}\npnpm sim:raft --seed ${seed}`;
 }

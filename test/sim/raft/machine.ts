@@ -1,6 +1,7 @@
 /**
  * The replicated state machine of the simulation: a list of the numbers that clients wrote, and a checksum over
- * everything applied, positions and memberships included. Durable only by checkpoints and installed snapshots.
+ * everything that was applied, including positions and memberships. Only checkpoints and installed snapshots make it
+ * durable.
  */
 import { assert, type Clock, type Random, sleep } from '@remora/base';
 import type {
@@ -15,16 +16,16 @@ import { writtenValue } from './checks/written-values.ts';
 import type { Engine, MachineState } from './env/engine.ts';
 
 export interface MachineOptions {
-  /** Of a thousand applies, how many have to wait. */
+  /** How many of a thousand applies have to wait. */
   readonly slowApplyPerMille: number;
   readonly snapshotChunkBytes: number;
-  /** Longest time that storing something in the engine takes. */
+  /** The longest time to store something in the engine. */
   readonly storeMsMax: number;
 }
 
-/** Who watches what the machine does. */
+/** Observes what the machine does. */
 interface MachineWatcher {
-  /** Before the entry takes effect here. */
+  /** Called before the entry takes effect here. */
   applied(entry: Entry, checksum: number, conf: ConfState): void;
   installed(meta: SnapshotMeta, checksum: number): void;
   snapshot(index: number): void;
@@ -45,7 +46,7 @@ type Waiting = { readonly term: number; readonly done: (applied: boolean) => voi
 export class Machine implements StateMachine {
   readonly #deps: MachineDeps;
   #state: MachineState;
-  /** Proposals under way here, by index. */
+  /** Pending proposals of this node, by index. */
   readonly #waiting = new Map<number, Waiting>();
   #busy = false;
 
@@ -58,12 +59,12 @@ export class Machine implements StateMachine {
     return this.#state;
   }
 
-  /** A call of the host is under way: the state is not to be stored. */
+  /** A call of the host is in progress: the state must not be stored. */
   get busy(): boolean {
     return this.#busy;
   }
 
-  /** Calls `done` when the entry at `index` is applied: whether it is the one of `term`. */
+  /** Calls `done` when the entry at `index` is applied, with whether that entry is the one of `term`. */
   whenApplied(index: number, term: number, done: (applied: boolean) => void): void {
     this.#waiting.get(index)?.done(false);
     this.#waiting.set(index, { term, done });
@@ -142,7 +143,7 @@ export class Machine implements StateMachine {
     };
   }
 
-  /** Proposals up to `index` came with a snapshot: their outcome does not show here. */
+  /** A snapshot covered proposals up to `index`: their outcome is unknown here. */
   #superseded(index: number): void {
     for (const at of this.#waiting.keys()) if (at <= index) this.#waiting.delete(at);
   }

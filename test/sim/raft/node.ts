@@ -2,9 +2,9 @@
  * One machine of the simulated cluster, and the process on it: the product's host and log over a virtual clock, disk
  * and network.
  *
- * N1. A process ends without a word: nothing of it runs afterwards, and nothing it waited for is answered.
- * N2. When the log or the host says that it cannot go on, the process ends at once. That is right after a fault of the
- *     disk; otherwise it is a bug.
+ * N1. A process ends without notice: none of its code runs afterwards, and nothing that it waited for is answered.
+ * N2. When the log or the host reports that it cannot continue, the process ends at once. That is right after a disk
+ *     fault; otherwise it is a bug.
  */
 import { assert, type Random, SeededRandom, silentLogger, type Timer } from '@remora/base';
 import { SimDisk } from '@remora/base/testing';
@@ -37,14 +37,14 @@ export interface NodeDeps {
   readonly loop: SimLoop;
   readonly options: NodeOptions;
   readonly observer: Observer;
-  /** What clients wrote into a group. */
+  /** The values that clients wrote into a group. */
   readonly values: (groupId: number) => WrittenValues;
   readonly trace: Trace;
-  /** A new end of the network for this node. */
+  /** A new network endpoint for this node. */
   readonly transport: () => Transport;
   readonly locate: (replicaId: number) => number | undefined;
   readonly fail: (error: unknown) => void;
-  /** A process ended, with these counters of its host. */
+  /** A process ended. `stats` are the counters of its host. */
   readonly ended: (stats: Readonly<HostStats>) => void;
 }
 
@@ -57,12 +57,12 @@ export class SimNode implements ObservedNode {
   engine = new Engine();
   readonly machines = new Map<number, Machine>();
   readonly options: NodeOptions;
-  /** A fault of the disk was injected into this life: it may end by it. */
+  /** A disk fault was injected into this life: it may end because of it. */
   diskFault = false;
-  /** Whether the disk takes no more: the node cannot start. */
+  /** Whether the disk is full, so that the node cannot start. */
   diskFull = false;
   lives = 0;
-  /** Nodes that died of their disk start again after this time, through `onDied`. */
+  /** Nodes that died of a disk fault restart after this time, through `onDied`. */
   onDied: () => void = () => {};
   #host: NodeRaftHost | undefined;
   #log: GroupLog | undefined;
@@ -123,7 +123,7 @@ export class SimNode implements ObservedNode {
     return this.#host?.group(groupId);
   }
 
-  /** Does `work` within the process, when it can; not at all when it ends before. */
+  /** Runs `work` within the process once it can run. Does nothing if the process ends before. */
   enter(work: (host: NodeRaftHost) => void): void {
     const host = this.#host;
     if (host === undefined || this.#state !== 'up') return;
@@ -184,13 +184,13 @@ export class SimNode implements ObservedNode {
     this.#state = 'up';
     this.#host.start();
     for (const groupId of this.engine.groups()) this.#open(groupId, recovered.get(groupId));
-    // What a crash left of replicas that were taken away.
+    // What a crash left of replicas that were removed.
     for (const groupId of recovered.keys()) if (this.engine.record(groupId) === undefined) log.removeGroup(groupId);
     log.forgetRecovered();
     this.#checkpointLater();
   }
 
-  /** The process ends now; with `power`, so does the machine's power. */
+  /** The process ends now. With `power`, the machine loses power too. */
   end(power: boolean): void {
     if (this.#state === 'down') return;
     this.#deps.trace.add('end', this.id, 0, power ? 1 : 0);
@@ -208,7 +208,7 @@ export class SimNode implements ObservedNode {
     this.#kept.ended();
   }
 
-  /** The machine gets an empty disk in place of its own, while no process runs. */
+  /** Replaces the machine's disk with an empty one, while no process runs. */
   replaceDisk(): void {
     assert(this.#state === 'down', 'a disk is replaced while the machine is off');
     this.disk = this.#newDisk();
@@ -228,11 +228,11 @@ export class SimNode implements ObservedNode {
       this.#deps.fail(new Violation('nodes do not stop', `node ${this.id}: ${text}`));
       return;
     }
-    this.end(true); // N2: what the disk did not take may be gone
+    this.end(true); // N2: data that the disk did not store may be gone.
     this.onDied();
   }
 
-  /** Ends the process as an operator does; resolves when it let go of everything. */
+  /** Ends the process as an operator does. Resolves once everything is released. */
   async stop(): Promise<void> {
     const { machines } = this;
     this.#checkpointTimer?.cancel();
@@ -263,7 +263,7 @@ export class SimNode implements ObservedNode {
     if (this.#state === 'up') this.#open(groupId, undefined);
   }
 
-  /** Takes the replica away, with all that is known of it. */
+  /** Removes the replica with all its data. */
   remove(groupId: number): void {
     void this.#host?.removeGroup(groupId);
     this.engine.remove(groupId);
@@ -326,7 +326,7 @@ export class SimNode implements ObservedNode {
     });
   }
 
-  /** Stores what is applied now, once the log is durable up to there; then the log may go. */
+  /** Stores the applied state once the log is durable up to it. Then the log may be truncated. */
   checkpoint(groupId: number): void {
     const { lives } = this;
     const host = this.#host;

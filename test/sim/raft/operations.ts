@@ -1,9 +1,9 @@
 /**
- * What clients ask for.
+ * The operations of clients.
  *
- * L1. Every write has a number of its own. It is sent once: acknowledged, reported as lost, or its outcome stays
+ * L1. Every write has a unique number. It is sent once. It is acknowledged, or reported as lost, or its outcome stays
  *     unknown.
- * L2. What an answer shows is held against what any client had seen before the operation began.
+ * L2. Each answer is compared with everything that any client had seen before the operation began.
  */
 import type { Random } from '@remora/base';
 import type { NodeRaftHost } from '@remora/raft';
@@ -23,7 +23,7 @@ export function newCounts(): OperationCounts {
   return { acknowledged: 0, lost: 0, refused: 0, unknown: 0, reads: 0, leaseReads: 0 };
 }
 
-/** Where an operation goes, and how long its client waits for the answer. */
+/** The node of an operation, and how long its client waits for the answer. */
 export interface Target {
   readonly groupId: number;
   readonly node: SimNode;
@@ -41,7 +41,7 @@ export class Operations {
     this.#random = random;
   }
 
-  /** Calls `then` once, when the outcome is known or will not be. */
+  /** Calls `then` once, when the outcome is known or will never be known. */
   write(target: Target, then: () => void): void {
     const { counts, trace, options } = this.#world;
     const { groupId, node } = target;
@@ -103,7 +103,7 @@ export class Operations {
     this.#ask(target, ask, then);
   }
 
-  /** Runs `ask` in the process; the first answer counts, and none after the time is over. */
+  /** Runs `ask` in the process. Only the first answer counts, and no answer counts after the time is over. */
   #ask({ node, answerMsMax }: Target, ask: Ask, then: () => void): void {
     let open = true;
     const close = (): boolean => {
@@ -119,7 +119,7 @@ export class Operations {
     });
     node.enter((host) => {
       if (!open) return;
-      // What follows an answer begins in a turn of its own.
+      // Code that follows an answer runs in a new turn of the event loop.
       ask(host, () => {
         const first = close();
         if (first) this.#world.loop.setImmediate(then);

@@ -1,4 +1,4 @@
-/** How a world is set up, drawn from its seed: sizes, limits, times. */
+/** The setup of a world, drawn from its seed: sizes, limits, times. */
 import { type Random, SeededRandom } from '@remora/base';
 import type { GroupLogOptions, HostOptions } from '@remora/raft';
 import { hostOptions, leaseLengthOf } from '../../../packages/raft/src/multi/host/options.ts';
@@ -8,31 +8,31 @@ export interface NodeOptions {
   readonly host: Partial<HostOptions>;
   readonly machine: MachineOptions;
   readonly log: GroupLogOptions;
-  /** Longest time that a write or a sync takes. */
+  /** The longest time that a write or a sync takes. */
   readonly diskMs: number;
   readonly checkpointMs: number;
-  /** Waits for a leader are often the shortest possible: what a lease leans on is the shortest one. */
+  /** Waits for a leader are often the shortest possible: leases depend on the shortest wait. */
   readonly hasty: boolean;
-  /** The rate of its clock to begin with. */
+  /** The initial rate of its clock. */
   readonly rate: number;
 }
 
 export interface WorldOptions {
   readonly nodes: number;
   readonly groups: number;
-  /** Replicas of each group to begin with. */
+  /** The initial number of replicas of each group. */
   readonly replicas: number;
   readonly clients: number;
-  /** Mean pause of a client between operations. */
+  /** A client's mean pause between operations. */
   readonly thinkMs: number;
   readonly payloadBytesMax: number;
   readonly linkDelayMs: number;
   readonly linkJitterMs: number;
-  /** How far a node's clock may run from the world's, in thousandths. */
+  /** How far a node's clock may deviate from the world's, per mille. */
   readonly driftPerMille: number;
   readonly electionMs: number;
   readonly runMs: number;
-  /** All that happens is about leases: short elections, clocks at the bound, quiet groups. */
+  /** The whole run is about leases: short elections, clocks at the bound, quiet groups. */
   readonly leases: boolean;
   readonly node: (id: number) => NodeOptions;
 }
@@ -41,16 +41,16 @@ function pick<T>(random: Random, ...of: readonly [T, ...T[]]): T {
   return of[random.int(of.length)] ?? of[0];
 }
 
-/** Lease reads, where the other times leave room for a lease that outlives a heartbeat interval. */
+/** Lease reads, if the other times allow a lease that outlives a heartbeat interval. */
 function leaseOptions(common: Partial<HostOptions>, driftPerMille: number): Partial<HostOptions> {
-  // Two clocks that run up to so many thousandths off, in opposite directions.
+  // For two clocks that deviate by this much in opposite directions.
   const leaseDriftPercent = Math.max(1, Math.ceil((2 * driftPerMille) / 10) + 1);
   const { heartbeatTicks, tickMs, ...rest } = hostOptions({ ...common, leaseDriftPercent });
   const leaseReads = leaseLengthOf({ ...rest, heartbeatTicks, tickMs }) > heartbeatTicks * tickMs;
   return { leaseReads, leaseDriftPercent };
 }
 
-/** One run in so many is about leases. */
+/** One of this many runs is about leases. */
 const LEASES_EVERY = 5;
 
 /** The options of a seed's run. */
@@ -59,7 +59,7 @@ export function optionsOf(seed: number): WorldOptions {
   return seed % LEASES_EVERY === 0 ? drawLeaseOptions(random) : drawOptions(random);
 }
 
-/** Quick nodes and links, so that the margins of a lease are the largest part of what is left. */
+/** Fast nodes and links, so that the margins of a lease are the largest remaining part. */
 function drawLeaseOptions(random: Random): WorldOptions {
   const tickMs = 10;
   const electionTicks = pick(random, 8, 10, 14, 18);

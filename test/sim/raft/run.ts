@@ -1,10 +1,10 @@
 /**
- * One run: load, faults, and the end on a healed cluster, all from one seed.
+ * One run: load and faults, then the end on a healed cluster. All of it comes from one seed.
  *
- * E1. After the last fault each group has, within a bound of virtual time, a leader, a new write acknowledged, and
- *     replicas that all agree.
- * E2. Then nothing is under way any more: no snapshot has kept its place, no read its line.
- * E3. Then the nodes stop, and nothing is left: no timer, no promise that never settles.
+ * E1. Within a bounded virtual time after the last fault, each group has a leader, has acknowledged a new write, and
+ *     has replicas that all agree.
+ * E2. Then nothing is in progress any more: no snapshot occupies its slot, and no read its queue.
+ * E3. Then the nodes stop, and nothing is left: no timer, and no promise that never settles.
  */
 import { SeededRandom } from '@remora/base';
 import { confChange, LEAVE_JOINT } from '../../../packages/raft/src/core/membership/conf-change.ts';
@@ -22,7 +22,7 @@ import { World } from './world.ts';
 export interface RunResult {
   readonly seed: number;
   readonly schedule: readonly FaultEvent[];
-  /** Equal for equal runs. */
+  /** Equal runs have equal hashes. */
   readonly hash: string;
   readonly counts: Readonly<OperationCounts>;
   readonly fired: ReadonlyMap<string, number>;
@@ -32,18 +32,18 @@ export interface RunResult {
   readonly failure?: SimFailure;
 }
 
-/** Virtual time within which a healed cluster works again. */
+/** A healed cluster works again within this virtual time. */
 const RECOVERY_MS_MAX = 20_000;
 const REST_MS_MAX = 10_000;
 const STOP_MS_MAX = 10_000;
 
-/** What a run has that is not drawn from its seed. */
+/** Settings of a run that are not drawn from its seed. */
 export interface RunChange {
   readonly schedule?: readonly FaultEvent[];
   readonly runMs?: number;
 }
 
-/** Runs a seed, with the faults drawn from it or with those given. */
+/** Runs a seed, with the faults that it draws or with the given ones. */
 export async function runSeed(seed: number, change: RunChange = {}): Promise<RunResult> {
   const drawn = optionsOf(seed);
   const options = { ...drawn, runMs: change.runMs ?? drawn.runMs };
@@ -66,7 +66,7 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   new Prober(world, random).run(options.runMs);
   if (options.leases) new LeaseWatch(world).run(options.runMs);
   await drive(world, () => loop.monotonicMs() < options.runMs);
-  // E1 also holds for a bare majority: with a node more, another one can bring about what is missing.
+  // E1 also holds for a bare majority. One more node may contribute what is missing.
   world.heal(random.int(2) === 0 ? world.nodeAt(random.int(world.nodes.length)) : undefined);
   if (world.keptDown !== undefined) await recover(world, bareLacks);
   world.healAll();
@@ -75,7 +75,7 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   await stop(world);
 }
 
-/** Goes on while `goOn` says so; throws at the first failure. */
+/** Continues while `goOn` returns true. Throws at the first failure. */
 async function drive(world: World, goOn: () => boolean): Promise<void> {
   await world.loop.drive(() => world.failure === undefined && goOn());
   if (world.failure !== undefined) throw world.failure;
@@ -98,7 +98,7 @@ async function recover(world: World, lacking: typeof lacks): Promise<void> {
   if (missing !== '') throw new Violation('liveness', `${RECOVERY_MS_MAX} ms after the last fault: ${missing}`);
 }
 
-/** What a group lacks to work. */
+/** What keeps a group from working. */
 function bareLacks(world: World, groupId: number, written: Set<number>): string {
   const leader = world.leaderOf(groupId);
   if (leader === undefined) return `without node ${world.keptDown?.id} group ${groupId} has no leader`;
@@ -107,7 +107,7 @@ function bareLacks(world: World, groupId: number, written: Set<number>): string 
   return `without node ${world.keptDown?.id} group ${groupId} has not acknowledged a write`;
 }
 
-/** What a group lacks to be well again; empty when it is. Does on the way what an operator would. */
+/** What keeps a group from being healthy. Empty if it is healthy. Also does what an operator would do. */
 function lacks(world: World, groupId: number, written: Set<number>): string {
   const down = world.nodes.find((node) => !node.up);
   if (down !== undefined) return `node ${down.id} is not up`;
@@ -138,7 +138,7 @@ function lacks(world: World, groupId: number, written: Set<number>): string {
   return '';
 }
 
-/** Ends what membership changes left: joint configurations that nobody leaves, members that are lost. */
+/** Repairs what membership changes left: joint configurations that are not left, members that are lost. */
 function mend(leader: SimNode, groupId: number, world: World): string {
   const conf = leader.group(groupId)?.status().conf;
   if (conf === undefined) return '';
@@ -174,7 +174,7 @@ async function rest(world: World): Promise<void> {
   if (left !== '') throw new Violation('nothing leaks', `${REST_MS_MAX} ms after the last write: ${left}`);
 }
 
-/** What hosts have begun and not ended. */
+/** Work that hosts have begun and not ended. */
 function inFlight(world: World): string {
   const found = world.nodes.flatMap(({ id, host }) =>
     Object.entries(host?.inFlight() ?? {})
@@ -231,7 +231,7 @@ function describe(world: World, failure: unknown): SimFailure {
   return { ...shown, last: [...shown.last, ...stateLines(world)] };
 }
 
-/** How each replica ended, one line each. */
+/** The final state of each replica, one line each. */
 function stateLines(world: World): string[] {
   return world.nodes.flatMap((node) =>
     node.groupIds.map((groupId) => {

@@ -20,7 +20,7 @@ const GENERAL_FAULTS: readonly Fault<World>[] = [
   ...LEADER_FAULTS,
 ];
 
-/** All kinds; those about leases happen in runs of their own. */
+/** All kinds. Faults about leases happen in separate runs. */
 export const FAULTS: readonly Fault<World>[] = [...GENERAL_FAULTS, ...LEASE_FAULTS];
 
 const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
@@ -31,10 +31,10 @@ export function faultOf(kind: string): Fault<World> {
   return fault;
 }
 
-/** Faults a second in one run, from calm to wild. */
+/** Faults per second in a run, from calm to wild. */
 const RATES = [1, 3, 6, 10] as const;
 
-/** Kinds that need what another kind brings about, which must not happen without them. */
+/** Kinds of faults that depend on another kind, and must not happen without it. */
 const FOLLOW_UPS: ReadonlyMap<string, readonly string[]> = new Map([
   ['learner promoted', ['learner added', 'voter demoted']],
   ['joint configuration left', ['replica replaced, left by hand', 'many members changed']],
@@ -45,9 +45,9 @@ export function drawSchedule(seed: number, options: WorldOptions): readonly Faul
   return options.leases ? drawLeaseFaults(random, options) : drawFaults(random, options);
 }
 
-/** Each kind has a rate of its own in each run: many are absent, some are frequent. */
+/** Each kind has its own rate in each run: many are absent, and some are frequent. */
 function drawFaults(random: Random, options: WorldOptions): readonly FaultEvent[] {
-  // In some runs nothing but what hurts leaders most: noise keeps that from happening.
+  // In some runs, only the faults that hurt leaders most happen, because others would interfere.
   const only = random.int(3) === 0 ? new Set(LEADER_FAULTS) : undefined;
   const drawn = GENERAL_FAULTS.map((fault) => {
     const weight = random.int(2) === 0 ? 0 : 1 << random.int(4);
@@ -69,7 +69,7 @@ function drawFaults(random: Random, options: WorldOptions): readonly FaultEvent[
   }
 }
 
-/** One after the other; in between there is time for a leader and its lease. */
+/** One fault after the other, with enough time in between for a leader and its lease. */
 function drawLeaseFaults(random: Random, options: WorldOptions): readonly FaultEvent[] {
   const { electionMs } = options;
   const events: FaultEvent[] = [];

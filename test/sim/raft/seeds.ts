@@ -1,4 +1,4 @@
-/** Seeds from 1 to here are run by `npm test` (raft-sim.test.ts). */
+/** `npm test` runs the seeds from 1 to this one (raft-sim.test.ts). */
 export const SEEDS_IN_SHORT = 20;
-/** Those after them up to here are run by `npm run test:long` (raft-sim.long.test.ts). */
+/** `npm run test:long` runs the seeds after those, up to this one (raft-sim.long.test.ts). */
 export const SEEDS_IN_TEST = 200;

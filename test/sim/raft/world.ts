@@ -1,4 +1,4 @@
-/** A simulated cluster: its nodes, network, groups, clients and the faults that befall them. */
+/** A simulated cluster: its nodes, network, groups and clients, and the faults that happen to them. */
 import { assert, SeededRandom } from '@remora/base';
 import type { ConfState } from '@remora/raft';
 import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership/membership.ts';
@@ -33,14 +33,14 @@ export class World {
     trace: this.trace,
     begin: (event) => faultOf(event.kind).begin(this, event),
   });
-  /** Snapshots that hosts received, and that broke off while they were sent. */
+  /** Snapshots that hosts installed, and those that broke off during the transfer. */
   readonly snapshots = { installed: 0, broken: 0 };
-  /** What went wrong first. */
+  /** The first failure. */
   failure: unknown;
   readonly #replicas = new Map<number, SimNode>();
   readonly #lost = new Set<number>();
   #keptDown: SimNode | undefined;
-  /** The nodes are stopping: none is started any more. */
+  /** The nodes are stopping: no node is started any more. */
   over = false;
   readonly #values = new Map<number, WrittenValues>();
   #lastValue = 0;
@@ -112,12 +112,12 @@ export class World {
 
   // ------------------------------------------------------------------------------------------ replicas
 
-  /** Whether a node may get a replica of a group: it has none, and nothing of an earlier one is left in its log. */
+  /** Whether a node may get a replica of a group: it has none, and its log has nothing left of an earlier one. */
   mayCreate(node: SimNode, groupId: number): boolean {
     return node.up && node.engine.record(groupId) === undefined && !node.durable.groups.has(groupId);
   }
 
-  /** A fresh replica, which is not a member yet. */
+  /** A new replica, which is not a member yet. */
   createReplica(node: SimNode, groupId: number): number {
     const replicaId = this.#newReplica(node);
     const first = this.observer.group(groupId).confs[0]?.conf;
@@ -133,9 +133,9 @@ export class World {
   }
 
   /**
-   * Whether all groups of a node go on without it, whatever is under way: no membership change is pending, and of no
-   * membership that a replica believes in is anybody else lost. What is committed is on a majority, and at most one of
-   * it goes.
+   * Whether all groups of a node can continue without it, whatever is in progress: no membership change is pending, and
+   * no other member of any membership that a replica believes in is lost. Committed entries are on a majority, and at
+   * most one of its nodes goes.
    */
   canSpare(node: SimNode): boolean {
     return node.groupIds.every((groupId) => {
@@ -164,7 +164,7 @@ export class World {
     });
   }
 
-  /** From time to time replicas that were removed are taken away, as a master would. */
+  /** From time to time, deletes replicas that were removed, as a master does. */
   #tidyLater(): void {
     this.loop.setTimer(TIDY_MS, () => {
       if (this.faults.healed) return;
@@ -174,8 +174,8 @@ export class World {
   }
 
   /**
-   * Takes away what is no member any more. Those that stay must be able to do without: a majority of them has the
-   * removal under a checkpoint, and will not ask the removed ones for votes after a restart.
+   * Deletes replicas that are no members any more. The remaining members must not need them: a majority has the removal
+   * in a checkpoint, and will not ask the removed replicas for votes after a restart.
    */
   tidy(groupId: number): void {
     const { confs } = this.observer.group(groupId);
@@ -190,7 +190,7 @@ export class World {
       const id = node.engine.record(groupId)?.replicaId;
       if (id === undefined || isMember(now.conf, id)) continue;
       const wasMember = confs.some(({ conf }) => isMember(conf, id));
-      if (!wasMember && !this.faults.healed) continue; // perhaps it is about to be one
+      if (!wasMember && !this.faults.healed) continue; // It may be about to become one.
       this.trace.add('replica', node.id, groupId, id, 0);
       node.remove(groupId);
     }
@@ -201,7 +201,7 @@ export class World {
     return this.#lastValue;
   }
 
-  /** What clients wrote into a group. */
+  /** The values that clients wrote into a group. */
   values(groupId: number): WrittenValues {
     const values = this.#values.get(groupId);
     assert(values !== undefined, `there is no group ${groupId}`);
@@ -225,7 +225,7 @@ export class World {
     return this.groupIds[i % this.groupIds.length] ?? 0;
   }
 
-  /** The id of a leader's node as often as of any: what happens to leaders matters most. */
+  /** Returns the id of a leader's node as often as of any node: faults of leaders matter most. */
   target(drawn: number): number {
     const leader = drawn % 2 === 0 ? this.leaderOf(this.groupAt(drawn >> 1)) : undefined;
     return (leader ?? this.nodeAt(drawn >> 1)).id;
@@ -241,14 +241,14 @@ export class World {
     return best;
   }
 
-  /** Whether this node's machine is one that gets suspended; such a one's wall clock never jumps back. */
+  /** Whether this node's machine may be suspended. Its wall clock never jumps back then. */
   suspends(nodeId: number): boolean {
     return (nodeId + this.seed) % 2 === 0;
   }
 
   // ------------------------------------------------------------------------------------------ faults
 
-  /** Many proposals at once, whose outcome nobody waits for. */
+  /** Many proposals at once, whose outcomes are ignored. */
   burst(groupId: number, leader: SimNode, count: number, bytes: number): void {
     leader.enter((host) => {
       for (let i = 0; i < count; i++) {
@@ -259,7 +259,7 @@ export class World {
     });
   }
 
-  /** Starts a node again that had ended, if nobody did before. */
+  /** Restarts a node that had ended, unless it was restarted before. */
   startAgain(node: SimNode): void {
     if (!node.down || this.over || node === this.#keptDown) return;
     if (node.diskFull) {
@@ -269,7 +269,7 @@ export class World {
     node.start();
   }
 
-  /** Ends all faults, for good. One node may stay down for now, if every group can do without it. */
+  /** Ends all faults for good. One node may stay down for now if every group works without it. */
   heal(spare: SimNode | undefined): void {
     this.faults.heal();
     this.network.clear();

@@ -1,6 +1,6 @@
 /**
- * A cluster of data servers and gateways on one virtual clock: real stores, Raft hosts, RPC and routing over memory
- * engines, logs and links that fail as they are told to. One seed, one run.
+ * A cluster of data servers and gateways on one virtual clock: real stores, Raft hosts, RPC and routing over in-memory
+ * engines and logs, and links that fail on command. One seed gives one run.
  */
 import { assert, type Clock, nodeClock, SeededRandom, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
@@ -30,32 +30,35 @@ import { RevisionMaster } from './revision-master.ts';
 import { SimNode } from './sim-node.ts';
 
 export const DATA_NODES: readonly number[] = [1, 2, 3];
-/** A gateway without data; the data nodes are gateways as well. */
+/** A gateway without data. The data nodes are gateways as well. */
 export const GATEWAY_NODE = 4;
-/** Has no replica at first: there in runs in which replicas move. */
+/** Has no replica at first. It exists in runs in which replicas move. */
 const SPARE_NODE = 5;
 
-/** In a plan: where leases begin, and behind them locks and plain keys. */
+/** In a plan: the start key of leases. Locks and plain keys follow. */
 const LEASES = 'leases';
 
-/** In a plan, with its name behind: where the records of a lock begin. */
+/** In a plan, followed by a lock's name: the start key of the lock's records. */
 const LOCK = 'lock:';
 
-/** Plain keys at which ranges begin, `LEASES` or locks, other than the first: from the start, or some time later. */
+/**
+ * Start keys of ranges other than the first: plain keys, `LEASES` or locks. They apply from the start, or from some
+ * later time.
+ */
 export interface RangePlan {
   readonly borders: readonly string[];
   readonly splits: readonly string[];
-  /** How often neighbours are to be merged. */
+  /** How often neighbouring ranges are merged. */
   readonly merges?: number;
-  /** How often replicas are to move, to and from a node that has none at first. */
+  /** How often replicas move, to and from a node that has none at first. */
   readonly moves?: number;
-  /** Clients append to lists in several ranges, and coordinators end amid that. */
+  /** Clients append to lists in several ranges, and coordinators end during that. */
   readonly transactions?: boolean;
-  /** At what sizes leaders split their ranges; absent: they do not by themselves. */
+  /** The sizes at which leaders split their ranges. Absent: they do not split by size. */
   readonly sizes?: SplitSizes;
   /**
-   * Clients put keys with leases besides what they always do, and are silent so long that the log has what is left of
-   * them.
+   * Clients additionally put keys with leases, and stay silent for so long that checkpoints in the log contain their
+   * remaining times.
    */
   readonly leases?: boolean;
 }
@@ -64,10 +67,10 @@ const ONE_RANGE: RangePlan = { borders: [], splits: [] };
 const NO_KEY = new Uint8Array(0);
 /** Shorter than the pause between two heartbeats. */
 const LEASE_CHECKPOINT_MS = 200;
-/** No range is split for its load. */
+/** No range is split because of its load. */
 const NO_LOADS: SplitLoads = { requestsPerS: 0, bytesPerS: 0, holdMs: 1_000 };
 
-/** Where a range of a plan begins. */
+/** The start key of a range of a plan. */
 export function borderAt(border: string): Buffer {
   if (border === LEASES) return Buffer.from([LEASE_SPACE]);
   if (!border.startsWith(LOCK)) return kvRoutingKey(Buffer.from(border));
@@ -75,7 +78,9 @@ export function borderAt(border: string): Buffer {
   return Buffer.from(lockSpan({ namespace: 'sim', name }).start);
 }
 
-/** Replicas of a range on each data node; range 2 covers everything when there are no borders between plain keys. */
+/**
+ * Each data node has a replica of every range. Range 2 covers everything if there are no borders between plain keys.
+ */
 function rangesBetween(borders: readonly string[]): readonly RangeDescriptor[] {
   const keys = borders.map(borderAt);
   return [NO_KEY, ...keys].map((start, i) => ({
@@ -92,7 +97,7 @@ export function replicaIdOn(nodeId: number, rangeId: number): number {
   return 100 * (rangeId - 1) + nodeId;
 }
 
-/** Where a node's engine holds the markers of snapshots that are being installed. */
+/** Where a node's engine stores the markers of snapshot installations. */
 const INSTALLS = {
   start: Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0x69]),
   end: Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0x6a]),
@@ -103,23 +108,23 @@ const realClock = nodeClock();
 export class RangeCluster {
   readonly clock = new ManualClock();
   readonly dataNodes: readonly number[];
-  /** With those that are gateways alone. */
+  /** Includes the nodes that are only gateways. */
   readonly allNodes: readonly number[];
   readonly random: SeededRandom;
   readonly network: LocalNetwork;
   readonly nodes: ReadonlyMap<number, SimNode>;
   readonly failures: unknown[] = [];
-  /** For what was added later: the draws of earlier runs stay as they were. */
+  /** For features that were added later, so that the draws of earlier runs stay the same. */
   readonly laterRandom: SeededRandom;
-  /** Nodes that died while they installed a snapshot, and ended it at their next start. */
+  /** Nodes that died while they installed a snapshot and completed it at their next start. */
   resumed = 0;
-  /** What the master would tell: it hears of splits late. */
+  /** The cluster view that the master would send. It learns of splits late. */
   view: ClusterView;
-  /** Coordinators that ended, by the message that was their last. */
+  /** Coordinators that ended, by their last message. */
   readonly kills: Kills = new Map();
-  /** What befell the nodes, by kind. */
+  /** The faults of the nodes, by kind. */
   readonly misfortunes = new Map<string, number>();
-  /** What the master does about ranges. */
+  /** The master's part in range changes. */
   readonly ranges: RangeMaster;
   readonly #plan: RangePlan;
   readonly #master: RevisionMaster;
@@ -251,7 +256,7 @@ export class RangeCluster {
     node.running = { host, store, dialer, backend, registry };
   }
 
-  /** As a power cut: what was not synced is gone, and nothing of it runs any more. */
+  /** Like a power failure: unsynced data is lost, and nothing of the process runs any more. */
   async crash(id: number): Promise<void> {
     const node = this.node(id);
     const running = node.running;
@@ -273,7 +278,7 @@ export class RangeCluster {
     return deadly(dialer, { random, kills, kill: () => this.#killAwhile(id) });
   }
 
-  /** It starts again by itself. */
+  /** The node restarts automatically. */
   #killAwhile(id: number): void {
     void this.crash(id);
     const { life } = this.node(id);
@@ -292,7 +297,7 @@ export class RangeCluster {
     this.node(id).clock.resume();
   }
 
-  /** Cuts these nodes off from the others. Links that are open carry nothing until the partition ends. */
+  /** Cuts these nodes off from the others. Open links carry nothing until the partition ends. */
   partition(cut: readonly number[]): void {
     this.#links.partition(cut, this.allNodes);
   }
@@ -301,12 +306,12 @@ export class RangeCluster {
     this.#links.heal();
   }
 
-  /** Breaks a link, with whatever is under way on it. */
+  /** Breaks a link, and loses everything in transit on it. */
   breakSomeLink(): void {
     this.#links.breakSome();
   }
 
-  /** Lets time pass, with promises settling on the way. */
+  /** Lets time pass, and lets promises settle meanwhile. */
   async run(ms: number): Promise<void> {
     const endMs = this.clock.monotonicMs() + ms;
     for (;;) {

@@ -1,13 +1,16 @@
 import type { Random } from '@remora/base';
 import { isTxnCommand, type RangeRequest, type RpcDialer, rangeExecute, type TxnCommand } from '@remora/protocol';
 
-/** Ends the process; nothing that it would do later happens. */
+/** Ends the process. Nothing that it would do later happens. */
 export type Kill = () => void;
 
-/** Messages of transactions before and after which coordinators ended, and how often. */
+/** Counts how often coordinators ended before or after each message of a transaction. */
 export type Kills = Map<string, number>;
 
-/** One in so many messages of each kind is the last that its coordinator sends or hears the answer of. */
+/**
+ * For each kind of message: one of this many is the last message that its coordinator sends, or the last one whose
+ * answer it hears.
+ */
 const KILLED_IN: Readonly<Record<TxnCommand['type'], number>> = {
   txnPrepare: 250,
   txnDecide: 50,
@@ -16,8 +19,8 @@ const KILLED_IN: Readonly<Record<TxnCommand['type'], number>> = {
 };
 
 /**
- * The way from a gateway to ranges, on which it may end before it sends a message of a transaction, right behind that,
- * or as the answer comes.
+ * The path from a gateway to ranges. The gateway may end before it sends a message of a transaction, right after that,
+ * or when the answer arrives.
  */
 export function deadly(
   dialer: RpcDialer,

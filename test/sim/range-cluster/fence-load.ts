@@ -1,11 +1,12 @@
 /**
- * Clients that write under locks: transactions that compare the version of their grant, with keys in other ranges than
- * the lock. Some write on after they have let the lock go, or lost it.
+ * Clients that write under locks. Their transactions compare the version of their grant, and have keys in ranges other
+ * than the lock's. Some clients continue to write after they released or lost the lock.
  *
- * FL1. What is written under a grant has a revision between its version and that of the next grant.
- * FL2. So what a key holds never comes from an older grant than what it held before.
+ * FL1. Everything that is written under a grant has a revision between the grant's version and that of the next grant.
+ * FL2. Therefore a key's value never comes from an older grant than the key's previous value.
  * FL3. A transaction writes all of its keys at one revision, or none.
- * FL4. While a client holds the lock by its own reckoning, its transactions are not refused for want of it.
+ * FL4. While a client holds the lock by its own reckoning, none of its transactions is refused because it does not hold
+ *      the lock.
  */
 import type { Random } from '@remora/base';
 import type { LockCommand, LockId, Owner } from '@remora/lock';
@@ -15,7 +16,7 @@ import type { RangeCluster } from './bed.ts';
 import { type LockSession, LockSessions } from './lock-session.ts';
 import { Requests } from './requests.ts';
 
-/** Each lock has keys of its own, on both sides of every border between plain keys. */
+/** Each lock has separate keys, on both sides of every border between plain keys. */
 const FENCED_LOCKS: readonly string[] = ['f0', 'f1', 'f2', 'f3'];
 const KEY_GROUPS = ['j', 'n', 'r'];
 const WAIT_MS = 2_500;
@@ -27,7 +28,7 @@ interface Grant {
   readonly session: LockSession;
   readonly owner: Owner;
   readonly attempt: number;
-  /** Its client has begun to let it go. */
+  /** Its client has begun to release it. */
   ended: boolean;
 }
 
@@ -36,9 +37,9 @@ export class FenceLoad {
   readonly #sessions: LockSessions;
   readonly #requests: Requests;
   readonly #faults: string[] = [];
-  /** Versions of the grants that clients were told of, by lock. */
+  /** Versions of the grants that clients received, by lock. */
   readonly #versions = new Map<string, Set<number>>(FENCED_LOCKS.map((lock) => [lock, new Set()]));
-  /** By what they wrote. */
+  /** By the value that the transaction wrote. */
   readonly #written = new Map<string, { readonly keys: readonly string[]; readonly revision: number }>();
   #tokens = 0;
   #values = 0;
@@ -80,7 +81,7 @@ export class FenceLoad {
     grant.ended = true;
     switch (this.#random.int(8)) {
       case 0:
-        session.over = true; // it ends by itself, and the lock with it
+        session.over = true; // The session expires, and the lock with it.
         return;
       case 1:
       case 2:
@@ -107,7 +108,7 @@ export class FenceLoad {
     };
     const { result } = await this.#sessions.lock(command, WAIT_MS);
     if (result?.type === 'refused' && result.code === 'SESSION_EXPIRED') session.gone('an acquire');
-    if (result === undefined) void this.#revoke(session); // and with it whatever became of the acquire
+    if (result === undefined) void this.#revoke(session); // This also ends whatever the acquire may have done.
     if (result?.type !== 'granted') return undefined;
     this.figures.granted++;
     this.#versions.get(lock)?.add(result.version);
@@ -120,7 +121,7 @@ export class FenceLoad {
     if (result === undefined) void this.#revoke(session);
   }
 
-  /** While the lock is let go and afterwards, as a process does that was frozen while it held it. */
+  /** Writes during the release and afterwards, like a process that was frozen while it held the lock. */
   async #writeLate(grant: Grant): Promise<void> {
     for (let left = 1 + this.#random.int(3); left > 0; left--) {
       await this.#write(grant);
@@ -159,12 +160,12 @@ export class FenceLoad {
       return;
     }
     this.figures['refused as stale']++;
-    // FL4. It was so when the answer came, hence all the time before.
+    // FL4. It was valid when the answer arrived, and therefore all the time before.
     if (grant.ended || grant.session.over || !grant.session.valid) return;
     this.#faults.push(`FL4: ${grant.lock} is held by version ${grant.version}, and a write under it was refused`);
   }
 
-  /** From the history of all keys, in the order of revisions. */
+  /** Checks the history of all keys, in the order of revisions. */
   check(events: readonly KvEvent[]): readonly string[] {
     const faults = [...this.#faults, ...this.#sessions.faults, ...this.#requests.faults];
     const newest = new Map<string, number>();

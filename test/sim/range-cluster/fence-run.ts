@@ -1,4 +1,4 @@
-/** One run of clients that write under locks, while nodes and coordinators end, and ranges are split and merged. */
+/** One run of clients that write under locks, while nodes and coordinators end, and ranges split and merge. */
 import { GATEWAY_NODE, RangeCluster, type RangePlan } from './bed.ts';
 import { FenceLoad } from './fence-load.ts';
 import { keyHistory } from './key-history.ts';

@@ -1,4 +1,4 @@
-/** All that ever happened to plain keys, from the history of each range's leader. */
+/** The complete history of plain keys, from the leader of each range. */
 import { KV_SPACE, type KvEvent } from '@remora/protocol';
 import type { RangeCluster } from './bed.ts';
 
@@ -8,9 +8,9 @@ interface Keys {
 }
 
 /**
- * In the order of revisions. Takes a while of virtual time.
+ * Returns the events in the order of revisions. Takes a while of virtual time.
  *
- * @throws {Error} when a range does not tell it.
+ * @throws {Error} if a range does not return its history.
  */
 export async function keyHistory(
   bed: RangeCluster,

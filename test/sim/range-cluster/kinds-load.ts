@@ -1,9 +1,11 @@
 /**
- * Clients that share locks, upgrade and downgrade them, and hold permits, while ranges are split and merged under them.
+ * Clients that share locks, upgrade and downgrade them, and hold permits, while their ranges split and merge.
  *
- * KL1. What they are told and rely on is what `LockCheck` promises.
- * KL2. Who holds is told so: a check of its version, an entry, an upgrade or a downgrade finds it holding.
- * KL3. What is shown is consistent: nobody beside one who has it alone, one upgrade, permits counted.
+ * KL1. The answers that they receive and rely on satisfy what `LockCheck` promises.
+ * KL2. A holder is recognized as such: a check of its version, a reentrant acquire, an upgrade or a downgrade finds it
+ *      holding.
+ * KL3. The shown state is consistent: there is no holder beside an exclusive one, there is at most one upgrade, and
+ *      permits are counted right.
  * KL4. In the end nothing is left of any lock.
  */
 import type { Random } from '@remora/base';
@@ -13,7 +15,7 @@ import { inconsistencies } from '../common/lock-state.ts';
 import type { RangeCluster } from './bed.ts';
 import { type LockSession, LockSessions, type Told } from './lock-session.ts';
 
-/** One acquire, and what follows from it. */
+/** One acquire and everything that follows from it. */
 interface Use {
   readonly name: string;
   readonly lock: string;
@@ -21,9 +23,9 @@ interface Use {
   readonly token: string;
   readonly permits: number;
   mode: LockMode;
-  /** Of its latest acquire or upgrade. */
+  /** The attempt number of its latest acquire or upgrade. */
   attempt: number;
-  /** Of its grant; 0: it waits. */
+  /** The version of its grant. 0: it is waiting. */
   version: number;
 }
 
@@ -32,16 +34,16 @@ const SEMAPHORE = 'sem';
 const CAPACITY = 3;
 const CAPACITY_MAX = 4;
 const DEPTH_MAX = 2;
-/** As often a downgrade is sent until it is answered. */
+/** How often a downgrade is sent until it is answered. */
 const TRIES = 3;
-/** With these a client may be answered that waits; nobody is to blame. */
+/** A waiting client may get one of these answers without any mistake. */
 const ANSWERS: readonly (string | undefined)[] = ['LOCK_TIMEOUT', 'LOCK_PERMITS_EXCEEDED'];
 
 export class KindsLoad {
   readonly #random: Random;
   readonly #sessions: LockSessions;
   readonly #check = new LockCheck();
-  /** Who waits or holds. */
+  /** The uses that wait or hold. */
   readonly #open = new Map<string, Use>();
   #uses = 0;
   readonly figures = {
@@ -73,12 +75,12 @@ export class KindsLoad {
         await this.#use(session);
         await this.#pause(40);
       }
-      // It is renewed no longer, and ends by itself with all that is left of it.
+      // The session is renewed no longer. It expires, and ends everything that depends on it.
       if (session !== undefined) session.over = true;
     }
   }
 
-  /** Looks who waits. */
+  /** Looks at who waits. */
   async looker(untilMs: number): Promise<void> {
     while (this.#sessions.nowMs < untilMs) {
       await this.#pause(120);
@@ -88,7 +90,7 @@ export class KindsLoad {
     }
   }
 
-  /** Changes how many permits there are; not any more once it is not known how many that are. */
+  /** Changes the number of permits, until the current number is unknown. */
   async operator(untilMs: number): Promise<void> {
     while (this.#sessions.nowMs < untilMs) {
       await this.#pause(900);
@@ -101,7 +103,7 @@ export class KindsLoad {
     }
   }
 
-  /** The capacity is forgotten, so that nothing needs to be left (KL4). */
+  /** Deletes the capacity, so that nothing needs to be left (KL4). */
   async end(): Promise<void> {
     const command = { type: 'setCapacity', lock: lockId(SEMAPHORE), capacity: 0 } as const;
     for (let i = 0; i < TRIES; i++) if ((await this.#sessions.lock(command)).result?.type === 'capacity') return;
@@ -140,7 +142,7 @@ export class KindsLoad {
   }
 
   async #granted(use: Use, version: number): Promise<void> {
-    // A grant that comes after the session's end by the client's own reckoning is not used, as in the SDK.
+    // A grant is not used if it arrives after the session's end by the client's own reckoning. The SDK does the same.
     if (!use.session.valid) return this.#over(use);
     this.figures.granted++;
     if (use.mode === 'permits') this.figures.permits++;
@@ -150,7 +152,7 @@ export class KindsLoad {
       await this.#work(use);
       if (use.session.over) return;
     }
-    // Forgets everything now and then: the session ends by itself, and the lock with it.
+    // Now and then forgets everything: the session expires, and the lock is released with it.
     if (this.#random.int(10) === 0) use.session.over = true;
     else await this.#release(use);
   }
@@ -222,7 +224,7 @@ export class KindsLoad {
     await this.#shareFromNowOn(use);
   }
 
-  /** Gives an upgrade up, or what it brought. */
+  /** Cancels an upgrade, or downgrades after it. */
   async #shareFromNowOn(use: Use): Promise<void> {
     this.#see({ type: 'converting', lock: use.lock, owner: use.name });
     use.mode = 'shared';
@@ -265,18 +267,18 @@ export class KindsLoad {
     this.#see({ type: 'granted', lock, owner: name, mode, version, ...(permits > 0 ? { permits } : {}) });
   }
 
-  /** Whose session may be over relies on nothing any more. */
+  /** A client whose session may be over relies on nothing any more. */
   #forgetLosers(): void {
     for (const use of [...this.#open.values()]) if (!use.session.valid) this.#over(use);
   }
 
-  /** It waits no longer, or relies on the lock no longer. */
+  /** It no longer waits for the lock or relies on it. */
   #over(use: Use): void {
     if (!this.#open.delete(use.name)) return;
     this.#see({ type: use.version > 0 ? 'left' : 'gone', lock: use.lock, owner: use.name });
   }
 
-  /** What became of it is not known: it ends with its session. */
+  /** Its outcome is unknown: it ends with its session. */
   #abandon(use: Use): void {
     this.#over(use);
     use.session.over = true;

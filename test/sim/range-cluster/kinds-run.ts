@@ -1,4 +1,4 @@
-/** One run of clients with locks of all kinds, while nodes crash and are cut off, and ranges are split and merged. */
+/** One run of clients with locks of all kinds, while nodes crash and are cut off, and ranges split and merge. */
 import { LOCK_SPACE } from '@remora/lock';
 import { RangeCluster, type RangePlan } from './bed.ts';
 import { KindsLoad } from './kinds-load.ts';

@@ -1,12 +1,12 @@
 /**
- * Clients that read and write plain keys, and what is wrong with the answers they got.
+ * Clients that read and write plain keys, and the faults in the answers that they received.
  *
- * KV1. A write that was acknowledged happened once, at the revision that the answer named; one that failed did not;
- *      one whose outcome is unknown happened at most once.
- * KV2. What a read returned is what the keys held at the revision that its answer named, all of it.
- * KV3. Revisions keep to real time, over all ranges: an answer's revision is at least that of every answer that ended
+ * KV1. An acknowledged write happened once, at the revision that the answer named. A failed write did not happen. A
+ *      write with an unknown outcome happened at most once.
+ * KV2. A read returns exactly what the keys held at the revision that its answer names.
+ * KV3. Revisions respect real time over all ranges: an answer's revision is at least that of every answer that arrived
  *      before its request began, and a write's revision is above all of those.
- * KV4. What changes several ranges does so at one revision, and with all that it read as of that one.
+ * KV4. A change of several ranges happens at one revision, and everything that it read is as of that revision.
  */
 import type { Random, ServiceError } from '@remora/base';
 import {
@@ -25,19 +25,19 @@ import { shown, type Truth } from './truth.ts';
 
 interface Observation {
   readonly what: string;
-  /** The value that it puts when it succeeds. */
+  /** The value that it puts if it succeeds. */
   readonly value: string | undefined;
   readonly startMs: number;
   endMs: number | undefined;
   error: ServiceError | undefined;
   reply: Reply | undefined;
-  /** Ranges of the reply that show a state: `[start, end)`. */
+  /** The ranges of the reply that show a state: `[start, end)`. */
   readonly reads: (reply: Reply) => readonly { start: string; end: string | undefined; result: RangeResult }[];
 }
 
 const KEYS = ['k0', 'k1', 'k2', 'k3'];
 const ALL = { start: 'k', end: 'l' };
-/** Of what a client does: deleting a range of keys, and putting one with a read of others. */
+/** Operations on several keys: a deletion of a range of keys, and a put together with a read of others. */
 const SEVERAL_KEYS: readonly number[] = [3, 7];
 
 export class KvLoad {
@@ -48,7 +48,7 @@ export class KvLoad {
   readonly #requests: Requests;
   #values = 0;
 
-  /** `oneKeyWrites`: what writes several keys is left to runs about that. */
+  /** `oneKeyWrites`: no write changes several keys, because other runs cover that. */
   constructor(bed: RangeCluster, { oneKeyWrites = false }: { readonly oneKeyWrites?: boolean } = {}) {
     this.#oneKeyWrites = oneKeyWrites;
     this.#bed = bed;
@@ -56,7 +56,7 @@ export class KvLoad {
     this.#requests = new Requests(bed);
   }
 
-  /** One client, until `untilMs`: one request after another, each through some gateway. */
+  /** One client, until `untilMs`. It sends one request after another, each through some gateway. */
   client(untilMs: number): void {
     const next = (): void => {
       if (this.#bed.clock.monotonicMs() >= untilMs) return;
@@ -249,7 +249,7 @@ export class KvLoad {
   }
 }
 
-/** Whether a write that was acknowledged changed something: a compare may have failed, or nothing been there. */
+/** Whether an acknowledged write changed something. A comparison may have failed, or the key may not have existed. */
 function changed({ result }: Reply): boolean {
   if (result.type === 'delete') return result.deleted > 0;
   return result.type === 'put' || (result.type === 'txn' && result.succeeded && result.results.some(isPut));

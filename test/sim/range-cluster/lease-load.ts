@@ -1,10 +1,10 @@
 /**
  * Clients whose leases have keys in all ranges.
  *
- * LE1. A key that was put with a lease stays for as long as its client renews the lease in time, and so it does when it
- *      is put again with the lease that it has, together with keys in other ranges.
- * LE2. When a revocation was answered, no key of the lease is left: neither now, nor at the revision of the answer.
- * LE3. In the end, when nobody renews any, no key is left of any lease.
+ * LE1. A key that was put with a lease stays for as long as its client renews the lease in time. A repeated put with
+ *      the same lease, together with keys in other ranges, does not change that.
+ * LE2. Once a revocation was answered, no key of the lease is left: neither now nor at the revision of the answer.
+ * LE3. In the end, after all clients stopped renewing, no key of any lease is left.
  */
 import type { Random } from '@remora/base';
 import type { RangeBackend } from '@remora/gateway';
@@ -24,9 +24,12 @@ interface OwnedLease {
 type Told<Result> = (result: Result | undefined, code: string | undefined, revision: number) => void;
 
 const TTL_MS = 1_500;
-/** Some are so long that little is left by the last checkpoint when the next heartbeat comes. */
+/** Some pauses are so long that little time is left by the last checkpoint when the next heartbeat arrives. */
 const HEARTBEAT_PAUSES_MS = [300, 300, 300, 1_100];
-/** On either side of what others write, and delete: in the first range with plain keys, and in the last. */
+/**
+ * On both sides of the keys that other clients write and delete: in the first range with plain keys, and in the last
+ * one.
+ */
 const PLACES = ['j', 'm'];
 /** The first id, above those of other clients. */
 const FIRST_ID = 1_000n;
@@ -37,10 +40,10 @@ export class LeaseLoad {
   readonly faults: string[] = [];
   #leases = 0n;
   #keys = 0;
-  /** Puts with a lease that were acknowledged; revocations that were. */
+  /** Acknowledged puts with a lease, and acknowledged revocations. */
   attached = 0;
   revoked = 0;
-  /** Transactions that put keys again with the leases that they have. */
+  /** Transactions that repeat puts of keys with their current leases. */
   kept = 0;
 
   constructor(bed: RangeCluster) {
@@ -65,7 +68,7 @@ export class LeaseLoad {
     return up[this.#random.int(Math.max(1, up.length))]?.running?.backend;
   }
 
-  /** One request. It is told in the end, also when its gateway dies. */
+  /** One request. `told` is called in the end, even if the request's gateway dies. */
   #send(command: Command, told: Told<CommandResult>): void {
     const once = this.#once(told);
     this.#backend?.command(command, { timeoutMs: 2_500 }, (error, reply) => {
@@ -126,7 +129,7 @@ export class LeaseLoad {
     else this.#put(lease, next);
   }
 
-  /** Forgets the lease: it expires. */
+  /** Abandons the lease: it expires. */
   #leave(lease: OwnedLease, untilMs: number): void {
     lease.over = true;
     this.#later(this.#random.int(100), () => this.#open(untilMs));
@@ -146,7 +149,8 @@ export class LeaseLoad {
   }
 
   /**
-   * Two keys or more, mostly of different ranges, as they are: a transaction that depends on a lease without naming it.
+   * Puts two or more keys, mostly of different ranges, with their current leases: a transaction that depends on a lease
+   * without naming it.
    */
   #putAgain(lease: OwnedLease, next: () => void): void {
     const keys = PLACES.flatMap((place) => lease.keys.findLast((key) => key.startsWith(place)) ?? []);
@@ -154,7 +158,7 @@ export class LeaseLoad {
     const txn = { compare: [], success, failure: [] };
     this.#send({ type: 'txn', txn }, (result, code) => {
       if (result !== undefined) this.kept++;
-      // There is no such key any more, or what is left of it is about to go.
+      // The key does not exist any more, or is about to be deleted.
       if (code === 'LEASE_NOT_FOUND' || code === 'INVALID_ARGUMENT') this.#gone(lease, `a put of ${keys.join()} again`);
       next();
     });
@@ -197,7 +201,7 @@ export class LeaseLoad {
     });
   }
 
-  /** LE2. Revision 0: as it is now. */
+  /** LE2. Revision 0: the current state. */
   #isGone({ id }: OwnedLease, key: string, revision: number): void {
     const told = (found: number | undefined): void => {
       if (found === undefined || found === 0) return;
@@ -207,7 +211,7 @@ export class LeaseLoad {
     this.#read(key, told, revision);
   }
 
-  /** LE3. `keys`: those that there are. */
+  /** LE3. `keys`: the keys that exist. */
   check(keys: readonly string[]): readonly string[] {
     const left = keys.filter((key) => PLACES.some((place) => key.startsWith(place)));
     return [...this.faults, ...left.map((key) => `LE3: ${key} is left of a lease`)];

@@ -17,12 +17,12 @@ interface Link {
 export interface LinksDeps {
   readonly clock: ManualClock;
   readonly random: SeededRandom;
-  /** Of Raft's messages. */
+  /** Carries Raft's messages. */
   readonly network: LocalNetwork;
   readonly node: (id: number) => SimNode;
 }
 
-/** What connects the nodes: links for calls, and the network of Raft. They fail as they are told to. */
+/** The connections between nodes: links for calls, and the network of Raft. They fail on command. */
 export class Links {
   readonly #deps: LinksDeps;
   readonly #links = new Set<Link>();
@@ -32,7 +32,7 @@ export class Links {
     this.#deps = deps;
   }
 
-  /** Cuts nodes off from the others. Links that are open carry nothing until the partition ends. */
+  /** Cuts nodes off from the others. Open links carry nothing until the partition ends. */
   partition(cut: readonly number[], all: readonly number[]): void {
     this.#cut = new Set(cut);
     this.#deps.network.partition(
@@ -52,13 +52,13 @@ export class Links {
     for (const link of [...this.#links]) {
       if (!link.stalled) continue;
       link.stalled = false;
-      // Either the connection was given up meanwhile, or what it held arrives late.
+      // Either the connection was given up meanwhile, or its content arrives late.
       if (this.#deps.random.int(2) === 0) this.#sever(link);
       else link.pair.stall(false);
     }
   }
 
-  /** Breaks a link, with whatever is under way on it. */
+  /** Breaks a link, and loses everything in transit on it. */
   breakSome(): void {
     const links = [...this.#links];
     const link = links[this.#deps.random.int(Math.max(1, links.length))];
@@ -117,7 +117,7 @@ export class Links {
   }
 }
 
-/** A link whose news reach a process only while it runs. */
+/** A link that delivers to a process only while the process runs. */
 function bound(link: FrameLink, clock: ProcessClock): FrameLink {
   const enter = clock.door();
   return {

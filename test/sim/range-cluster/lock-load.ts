@@ -1,11 +1,12 @@
 /**
- * Clients that hold sessions and take locks.
+ * Clients that hold sessions and acquire locks.
  *
- * LL1. While a client holds a lock and its session is alive by its own reckoning, nobody else is told that he holds it.
- * LL2. No two grants have one version.
- * LL3. A session that is renewed in time is never told to be gone; one that is not is gone in the end, and its locks
- *      with it.
- * LL4. Who waits is answered, by his time-out.
+ * LL1. While a client holds a lock and its session is alive by its own reckoning, no other client is told that it holds
+ *      the lock.
+ * LL2. No two grants have the same version.
+ * LL3. A session that is renewed in time is never reported as gone. A session that is not renewed is gone in the end,
+ *      and so are its locks.
+ * LL4. A waiting acquire is answered no later than its time-out.
  */
 import type { Random } from '@remora/base';
 import type { RangeBackend } from '@remora/gateway';
@@ -24,7 +25,7 @@ interface Hold {
   readonly lock: string;
   readonly version: number;
   readonly fromMs: number;
-  /** Release sent, or session no longer known to be alive. */
+  /** When the release was sent, or when the session was no longer known to be alive. */
   toMs: number;
   readonly session: Session;
 }
@@ -58,7 +59,7 @@ export class LockLoad {
     this.#bed.clock.setTimer(ms, fn);
   }
 
-  /** Some gateway, and a way to run an answer once only if it is the same process still. */
+  /** Some gateway, and a function that tells whether it is still the same process. Only then an answer counts. */
   #gateway(): { readonly backend: RangeBackend; readonly alive: () => boolean } | undefined {
     const up = [...this.#bed.nodes.values()].filter((node) => node.running !== undefined);
     const node = up[this.#random.int(Math.max(1, up.length))];
@@ -163,7 +164,7 @@ export class LockLoad {
       if (answered) return;
       answered = true;
       if (reply?.result.type !== 'lock') {
-        // Failed for certain, or unknown: a new session is the way to be sure.
+        // It failed for certain, or its outcome is unknown: a new session resolves the doubt.
         if (error?.code === 'UNKNOWN_OUTCOME') return abandon();
         return go();
       }
@@ -176,7 +177,7 @@ export class LockLoad {
           return this.#later(10, () => this.#openSession(untilMs));
         }
         if (result.code === 'LOCK_TIMEOUT') this.timedOut++;
-        // A release whose answer is lost may be under way still.
+        // A release whose answer is lost may still be in progress.
         else if (result.code !== 'LOCK_CANCELED' && result.code !== 'LOCK_DEPTH_EXCEEDED')
           this.faults.push(`an acquire was refused: ${result.code}`);
       }
@@ -200,7 +201,8 @@ export class LockLoad {
     untilMs: number,
   ): void {
     if (this.#nowMs >= session.validUntilMs) {
-      // LL1. A grant that comes after the session's end by the client's own reckoning is not used, as in the SDK.
+      // LL1. A grant is not used if it arrives after the session's end by the client's own reckoning. The SDK does the
+      //      same.
       session.over = true;
       return this.#later(10, () => this.#openSession(untilMs));
     }
@@ -210,7 +212,7 @@ export class LockLoad {
     this.#holds.push(hold);
     this.#checkVersions(hold);
     if (this.#random.int(8) === 0) {
-      // Forgets everything: the session ends by itself, and the lock with it.
+      // Forgets everything: the session expires, and the lock is released with it.
       hold.toMs = session.validUntilMs;
       session.over = true;
       return this.#later(10, () => this.#openSession(untilMs));
@@ -234,7 +236,7 @@ export class LockLoad {
   #checkVersions(hold: Hold): void {
     for (const other of this.#holds) {
       if (other === hold || other.lock !== hold.lock) continue;
-      // A second answer to one acquire is the same grant.
+      // A second answer to one acquire must report the same grant.
       if (other.version === hold.version) this.faults.push(`version ${hold.version} of ${hold.lock} was granted twice`);
       const otherEndsMs = Math.min(other.toMs, other.session.validUntilMs);
       if (other.fromMs <= hold.fromMs && otherEndsMs > hold.fromMs) {

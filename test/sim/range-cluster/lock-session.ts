@@ -1,8 +1,9 @@
 /**
- * A client's session with a data server's locks, and its requests through whichever gateway is up.
+ * A client's session for locks, and its requests through any gateway that is up.
  *
- * LS1. A session is relied on until (send time of the last acknowledged keep-alive) + TTL; until then nobody may say
- *      that it is gone. One that has lapsed is not relied on again, though an answer that came late says that it lives.
+ * LS1. The client relies on a session until (send time of the last acknowledged keep-alive) + TTL. Until then no node
+ *      may report it as gone. Once it has lapsed, the client does not rely on it again, even if a late answer says that
+ *      it is alive.
  */
 import type { RangeBackend, RequestOptions } from '@remora/gateway';
 import type { LockCommand, LockQuery, LockQueryResult, LockResult } from '@remora/lock';
@@ -12,12 +13,12 @@ import type { RangeCluster } from './bed.ts';
 const TTL_MS = 1_500;
 const KEEP_ALIVE_MS = 300;
 const TIMEOUT_MS = 1_500;
-/** An answer that has not come so long after it should have is lost, with its gateway. */
+/** An answer that is this late is lost, together with its gateway. */
 const LOST_MS = 1_500;
 /** The first id, above those of other clients. */
 const FIRST_ID = 2_000n;
 
-/** Neither: it is lost, or the outcome is unknown. */
+/** If neither is set, the answer is lost or the outcome is unknown. */
 export interface Told<Result> {
   readonly result?: Result;
   readonly code?: string;
@@ -40,7 +41,7 @@ export class LockSessions {
     return new Promise((resolve) => void this.bed.clock.setTimer(ms, resolve));
   }
 
-  /** Undefined: nobody has answered. */
+  /** Undefined: no gateway answered. */
   async open(): Promise<LockSession | undefined> {
     const sentMs = this.nowMs;
     const id = FIRST_ID + this.#opened++;
@@ -92,7 +93,7 @@ export class LockSessions {
 
 export class LockSession {
   readonly ref: { readonly lease: bigint; readonly incarnation: number };
-  /** Its client renews it no longer, or was told that it is gone. */
+  /** Its client renews it no longer, or learned that it is gone. */
   over = false;
   readonly #sessions: LockSessions;
   #validUntilMs: number;
@@ -109,13 +110,13 @@ export class LockSession {
     return this.#sessions.nowMs < this.#validUntilMs;
   }
 
-  /** Its client has its end asked for. */
+  /** Its client requests its end. */
   giveUp(): void {
     this.over = true;
     this.#validUntilMs = 0;
   }
 
-  /** Somebody said that it is gone. */
+  /** A node reported that it is gone. */
   gone(who: string): void {
     const { faults, nowMs } = this.#sessions;
     if (this.valid) faults.push(`LS1: ${who} found ${this.ref.lease} gone ${this.#validUntilMs - nowMs} ms early`);

@@ -2,8 +2,8 @@ import { MERGES } from './plans.ts';
 import { runSeed as runPlan } from './run.ts';
 
 /**
- * One run in which ranges are merged and split. What it finds is in what clients were told and what replicas have, or
- * that the product stops at a broken invariant.
+ * One run in which ranges merge and split. It finds faults in the answers that clients received and in the data of
+ * replicas, or the product stops at a broken invariant.
  */
 export async function runSeed(seed: number): Promise<{ readonly faults: readonly string[] }> {
   try {

@@ -1,9 +1,9 @@
-/** What befalls the nodes of a run, and how it ends. */
+/** The faults of a run's nodes, and how they end. */
 import { assert } from '@remora/base';
 import { GATEWAY_NODE, type RangeCluster } from './bed.ts';
 import { replicaAt } from './two-sides.ts';
 
-/** Kinds of misfortune. */
+/** Kinds of faults. */
 export const MISFORTUNES: readonly string[] = [
   'crash',
   'pause',
@@ -53,7 +53,8 @@ export async function misfortune(bed: RangeCluster, untilMs: number, newWatch: (
 }
 
 /**
- * Lets time pass. A node that installs a snapshot then may die of it, and again while its next life goes on with it.
+ * Lets time pass. A node that installs a snapshot may die meanwhile, and again when it resumes the installation in its
+ * next life.
  */
 async function pass(bed: RangeCluster, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 10) {
@@ -67,7 +68,7 @@ async function pass(bed: RangeCluster, ms: number): Promise<void> {
   }
 }
 
-/** The leader more often than not: what happens to it matters most. */
+/** Mostly the leader: its faults matter most. */
 function target(bed: RangeCluster): number {
   const leader = bed.leaders()[0];
   if (leader !== undefined && bed.random.int(3) > 0) return leader;
@@ -86,7 +87,7 @@ function transfer(bed: RangeCluster): void {
   bed.node(leader).running?.host?.group(rangeId)?.transferLeader(to.replicaId);
 }
 
-/** All that was cut off is heard again, and the master says which replicas are missing, and which have ended. */
+/** Ends all partitions. The master reports which replicas are missing, and which have ended. */
 export async function recover(bed: RangeCluster): Promise<void> {
   bed.heal();
   bed.ranges.stopMoves();

@@ -4,10 +4,11 @@ import type { ManualClock } from '@remora/base/testing';
 /**
  * One process's view of the virtual clock.
  *
- * PC1. While it is paused (SIGSTOP) nothing of the process runs; what came due runs when it goes on.
- * PC2. What a killed process had set never runs, nor what it sets as it dies, amid whatever it was about; its successor
- *      begins with nothing set.
- * PC3. Monotonic and wall time differ between processes: no two of them may be compared.
+ * PC1. While it is paused (SIGSTOP) nothing of the process runs. Timers that became due meanwhile run when it
+ *      continues.
+ * PC2. The timers of a killed process never run, including those that it sets while it dies. Its successor begins
+ *      without timers.
+ * PC3. Monotonic and wall-clock times differ between processes: times of two processes must not be compared.
  */
 export class ProcessClock implements Clock {
   readonly #clock: ManualClock;
@@ -54,13 +55,13 @@ export class ProcessClock implements Clock {
     this.#clock.setImmediate(this.bind(fn));
   }
 
-  /** `fn` as something that happens to this life of the process. */
+  /** Wraps `fn` as an event of this life of the process. */
   bind(fn: () => void): () => void {
     const enter = this.door();
     return () => enter(fn);
   }
 
-  /** How what happens outside gets into this life of the process (PC1, PC2). */
+  /** The entry for outside events into this life of the process (PC1, PC2). */
   door(): (fn: () => void) => void {
     const life = this.#life;
     return (fn) => {

@@ -1,10 +1,10 @@
-/** What the ranges of a run are, and what happens to them. */
+/** The ranges of a run, and what happens to them. */
 import type { RangePlan } from './bed.ts';
 
 /** Lists of transactions lie at both ends of the plain keys and of every range in between. */
 const LIST_BORDERS = ['i1', 'k1', 'k3', 'l1'];
 
-/** Leases and locks are in the second, which is merged with the first, and split off it, as the others are. */
+/** Leases and locks are in the second range. Like the others, it merges with the first one and is split off again. */
 export const MERGES: RangePlan = {
   borders: ['leases', 'k1', 'k3'],
   splits: ['leases', 'k1', 'k2', 'k3'],
@@ -17,7 +17,7 @@ export interface NamedPlan {
 }
 
 export const MANY_RANGES: readonly NamedPlan[] = [
-  // Leases and locks are in the first, and each of the others has a part of the plain keys.
+  // Leases and locks are in the first range. Each of the others has a part of the plain keys.
   { name: 'several ranges', plan: { borders: ['k1', 'k3'], splits: [] } },
   { name: 'a range that is split again and again', plan: { borders: [], splits: ['k1', 'k2', 'k3'] } },
   { name: 'ranges that are merged and split again', plan: MERGES },

@@ -1,6 +1,5 @@
 /**
- * What the master does about ranges in a run: it hears of them late, and orders splits, merges and moves, as its
- * schedulers would.
+ * The master's part in a run: it learns of ranges late, and orders splits, merges and moves, as its schedulers would.
  */
 import { compareBytes, SeededRandom, ServiceError, spanContains } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
@@ -14,11 +13,11 @@ import { SplitDesk } from './split-desk.ts';
 export class RangeMaster {
   readonly desk: SplitDesk;
   readonly moves: ReplicaMoves;
-  /** Splits that parted a range with a prepared transaction. */
+  /** Splits of a range that had a prepared transaction. */
   splitsAmidTransactions = 0;
   readonly #bed: RangeCluster;
   readonly #plan: RangePlan;
-  /** What it makes of what it hears. */
+  /** The master's view of the ranges. */
   readonly #registry = new RangeRegistry();
 
   constructor(bed: RangeCluster, { seed, plan }: { readonly seed: number; readonly plan: RangePlan }) {
@@ -33,13 +32,13 @@ export class RangeMaster {
     });
   }
 
-  /** Begins to hear of ranges, if anything becomes of them. */
+  /** Begins to observe ranges, if the plan changes any. */
   start(): void {
     const { splits, moves, sizes } = this.#plan;
     if (splits.length > 0 || this.mayMerge || moves !== undefined || sizes !== undefined) this.#hearLeaders();
   }
 
-  /** Splits that were done. */
+  /** The number of completed splits. */
   get splits(): number {
     return this.desk.splits;
   }
@@ -50,14 +49,17 @@ export class RangeMaster {
     );
   }
 
-  /** As by heartbeats. */
+  /** Like heartbeats. */
   #hearLeaders(): void {
     if (this.#plan.moves !== undefined) this.removeEnded();
     this.#heard(this.#leading.map(({ state }) => state.descriptor));
     this.#bed.clock.setTimer(1_000, () => this.#hearLeaders());
   }
 
-  /** Has a range split at one of the planned keys, as the master would, if there is one left and somebody leads. */
+  /**
+   * Orders a split at one of the remaining planned keys, as the master would, if there is one left and the range has a
+   * leader.
+   */
   splitSomewhere(): void {
     const { splits } = this.#plan;
     const at = borderAt(splits[this.#bed.laterRandom.int(splits.length)] ?? '');
@@ -84,7 +86,7 @@ export class RangeMaster {
     });
   }
 
-  /** Undefined when the leader has not heard yet what became of the range. */
+  /** Undefined while the leader does not know the range's latest change. */
   #idsFor(descriptor: RangeDescriptor): ReturnType<SplitDesk['idsOf']> | undefined {
     try {
       return this.desk.idsOf(descriptor);
@@ -94,14 +96,14 @@ export class RangeMaster {
     }
   }
 
-  /** Splits at once, when a transaction is prepared in some range, or after so many looks. */
+  /** Orders a split as soon as a transaction is prepared in some range, or after this many attempts. */
   splitAmidTransaction(looks = 300): void {
     const { laterRandom: random } = this.#bed;
     if (looks === 0 || this.#leading.some(({ state }) => state.transactions.prepared > 0)) this.#splitAtOnce();
     else this.#bed.clock.setTimer(1 + random.int(4), () => this.splitAmidTransaction(looks - 1));
   }
 
-  /** The master's word to nodes that lack a replica: those that a snapshot took past a split, as a rule. */
+  /** The master's instruction to nodes that lack a replica. Usually a snapshot took them past a split. */
   async createMissing(): Promise<void> {
     for (const range of this.#bed.view.ranges) {
       for (const { nodeId, replicaId } of range.replicas) await this.#create(nodeId, range, replicaId);
@@ -113,11 +115,13 @@ export class RangeMaster {
       .node(nodeId)
       .running?.store?.createReplica(range, replicaId)
       .catch((error: unknown) => {
-        if (!(error instanceof ServiceError)) throw error; // not yet: it is told again
+        if (!(error instanceof ServiceError)) throw error; // Not possible yet: the instruction is repeated.
       });
   }
 
-  /** The master's word to replicas whose ranges have ended in a merge, and to those that are members no more. */
+  /**
+   * The master's instruction to replicas whose ranges ended in a merge, and to replicas that are no members any more.
+   */
   removeEnded(): void {
     for (const { running } of this.#bed.nodes.values()) {
       for (const { rangeId, group } of [...(running?.store?.replicas() ?? [])]) {
@@ -136,7 +140,7 @@ export class RangeMaster {
     return isMember ? undefined : known?.epoch.confVersion;
   }
 
-  /** Has some replica move, if a node has none of its range. */
+  /** Moves some replica, if a node has none of its range. */
   moveSomething(): void {
     this.moves.begin();
   }
@@ -154,12 +158,12 @@ export class RangeMaster {
     node?.running?.store?.heartbeat.carryOut({ orderId: 1, rangeId, confVersion, instruction });
   }
 
-  /** Whether what is in several ranges may be in one later. */
+  /** Whether keys of several ranges may be in one range later. */
   get mayMerge(): boolean {
     return this.#plan.merges !== undefined;
   }
 
-  /** Asks the leader of some range to take the next one over. */
+  /** Asks the leader of some range to absorb the next one. */
   mergeSomewhere(): void {
     const targets = this.#leading;
     const target = targets[this.#bed.laterRandom.int(Math.max(1, targets.length))];
@@ -170,7 +174,7 @@ export class RangeMaster {
       this.merge({ targetId: target.rangeId, sourceId: source.rangeId });
   }
 
-  /** The master's order to whoever leads the target; what they say to it. */
+  /** The master's order to the target's leaders. Returns their answers. */
   merge(order: { readonly targetId: number; readonly sourceId: number }): readonly string[] {
     return [...this.#bed.nodes.values()].flatMap(({ running }) => {
       const replica = [...(running?.store?.replicas() ?? [])].find(({ rangeId }) => rangeId === order.targetId);
@@ -178,7 +182,7 @@ export class RangeMaster {
     });
   }
 
-  /** Ranges that others have taken over. */
+  /** The number of ranges that others have absorbed. */
   get merged(): number {
     const ids = this.#leading.flatMap(({ state }) => state.merging.absorbed);
     return new Set(ids).size;

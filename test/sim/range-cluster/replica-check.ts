@@ -1,9 +1,9 @@
 /**
- * What replicas have when all is calm.
+ * Checks the replicas after all faults have ended.
  *
- * RC1. Every member of a range has a replica of it, and nobody else has; all have the same state, rows and remembered
- *      outcomes, once they are at the same position of the log.
- * RC2. A node has no rows but those of its replicas.
+ * RC1. Every member of a range has a replica of it, and no other node has one. Replicas at the same position of the log
+ *      have the same state, rows and remembered outcomes.
+ * RC2. A node has no rows other than those of its replicas.
  * RC3. Nothing is left of transactions and of leases.
  */
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
@@ -14,7 +14,7 @@ import { replicaAt, rowsOf } from './two-sides.ts';
 
 /** Leases, locks, keys and their history. */
 const DATA_SPAN = { start: Buffer.from([1]), end: Buffer.from([5]) };
-/** The time of an idle range moves by an entry now and then, which is on its way when one looks. */
+/** The time of an idle range advances by an occasional entry, which may be on its way during a check. */
 const LOOKS = 100;
 const LOOK_MS = 20;
 
@@ -65,7 +65,7 @@ function differing(replicas: readonly RangeReplica[]): readonly string[] {
   });
 }
 
-/** What must be alike: the numbers, then all that is remembered, one after the other. */
+/** What must be equal: first the numbers, then everything that is remembered. */
 function stateLines(state: RangeState): readonly string[] {
   const { rangeId, revision, compactRevision, keys, bytes, estimatedSince, applied, rangeTimeMs, merging, outcomes } =
     state;

@@ -1,8 +1,8 @@
 /**
- * Replicas that move from node to node, as the master orders it: a learner on the new node, which becomes a voter in
- * the place of the old replica once it has caught up, and the old one goes.
+ * Moves replicas from node to node as the master orders it: a learner is added on the new node, replaces the old
+ * replica as voter once it has caught up, and the old replica is removed.
  *
- * RV1. A range has one move at a time. It is given up when the range has ended, or its nodes are others by then.
+ * RV1. A range has one move at a time. A move is given up if the range has ended, or if its nodes have changed.
  */
 import type { SeededRandom } from '@remora/base';
 import type { ManualClock } from '@remora/base/testing';
@@ -21,15 +21,15 @@ export interface ReplicaMovesDeps {
   readonly clock: ManualClock;
   readonly random: SeededRandom;
   readonly dataNodes: readonly number[];
-  /** Replicas that lead. */
+  /** Replicas that lead their ranges. */
   readonly leading: () => readonly RangeReplica[];
-  /** The node's word to its replica of a range. */
+  /** A node's order to its replica of a range. */
   readonly order: (replica: RangeReplica, order: MemberInstruction) => void;
-  /** The master's word to a node that it has a replica. */
+  /** The master's order to a node to create a replica. */
   readonly create: (nodeId: number, range: RangeDescriptor, replicaId: number) => void;
 }
 
-/** Above those of splits and of the beginning. */
+/** Above the ids of splits and of the initial replicas. */
 const FIRST_REPLICA_ID = 1_000_000;
 const ORDER_MS = 60;
 
@@ -38,14 +38,14 @@ export class ReplicaMoves {
   readonly #inFlight = new Map<number, Move>();
   #replicaIds = FIRST_REPLICA_ID;
   moved = 0;
-  /** … while the range had a prepared transaction when it began, or when it was over. */
+  /** Moves whose range had a prepared transaction when they began or ended. */
   amidTransactions = 0;
 
   constructor(deps: ReplicaMovesDeps) {
     this.#deps = deps;
   }
 
-  /** Begins a move of a replica of some range, to a node that has none of it. */
+  /** Begins to move a replica of some range to a node that has none of it. */
   begin(): void {
     const { random, leading, dataNodes } = this.#deps;
     const ranges = leading();
@@ -61,7 +61,7 @@ export class ReplicaMoves {
     this.#goOn(move);
   }
 
-  /** RV1. Nothing is ordered any more. */
+  /** RV1. No more orders are given. */
   stop(): void {
     this.#inFlight.clear();
   }
@@ -92,7 +92,7 @@ export class ReplicaMoves {
     }
   }
 
-  /** A leader that is to go hands over first. */
+  /** A leader that is to be removed transfers its leadership first. */
   #exchange({ from, replicaId }: Move, { group, state }: RangeReplica): MemberInstruction {
     const other = state.descriptor.replicas.find((one) => one.type === 'voter' && one.replicaId !== from.replicaId);
     if (group.replicaId === from.replicaId && other !== undefined) {

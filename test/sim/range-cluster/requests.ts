@@ -1,4 +1,6 @@
-/** How clients of a run ask: through whichever gateway, and as the SDK does, again under one request id. */
+/**
+ * How clients of a run send requests: through any gateway, and, like the SDK, with retries under the same request id.
+ */
 import { type Random, ServiceError } from '@remora/base';
 import type { Backend, BackendReply, RequestOptions } from '@remora/gateway';
 import type { Command, CommandResult, QueryResult } from '@remora/protocol';
@@ -11,7 +13,7 @@ export type ReplyDone = (error: ServiceError | undefined, reply: Reply | undefin
 export class Requests {
   readonly #bed: RangeCluster;
   readonly #random: Random;
-  /** What is wrong with how requests ended. */
+  /** Requests that did not end as they must. */
   readonly faults: string[] = [];
   #commands = 0;
 
@@ -25,7 +27,7 @@ export class Requests {
     return up[this.#random.int(up.length)];
   }
 
-  /** In half the cases as the SDK does: one id and one deadline for all attempts, through whichever gateway. */
+  /** Half of the requests behave as in the SDK: one id and one deadline for all attempts, through any gateway. */
   command(command: Command, timeoutMs: number, done: ReplyDone): void {
     const number = ++this.#commands;
     const backend = this.#backend()?.running?.backend;
@@ -50,7 +52,7 @@ export class Requests {
     attempt(3);
   }
 
-  /** Sends through some gateway; when that gateway dies the answer is UNKNOWN. Requests must end by their time-out. */
+  /** Sends through some gateway. If that gateway dies, the answer is UNKNOWN. Requests must end by their time-out. */
   send(timeoutMs: number, send: (backend: Backend, done: ReplyDone) => void, done: ReplyDone): void {
     const node = this.#backend();
     const { clock } = this.#bed;
@@ -84,10 +86,10 @@ export class Requests {
   }
 }
 
-/** How much later than its time-out a request may end: time-outs are noticed by sweeps. */
+/** How much later than its time-out a request may end: sweeps detect time-outs. */
 const LATE_MS = 150;
 
-/** … and with its gateway paused meanwhile. */
+/** The same if its gateway was paused meanwhile. */
 const ANSWER_MAX_MS = 10_000;
 
 const UNKNOWN = new ServiceError('UNKNOWN_OUTCOME', 'the gateway is gone');

@@ -1,7 +1,7 @@
 import { type Clock, type SeededRandom, ServiceError } from '@remora/base';
 import type { Done, DrawRevisionsReply, DrawRevisionsRequest } from '@remora/protocol';
 
-/** Gives revisions out. Answers take time, and some are lost. */
+/** Gives out revisions. Answers take time, and some are lost. */
 export class RevisionMaster {
   readonly #random: SeededRandom;
   #newest = 0;

@@ -23,23 +23,23 @@ export interface RunResult {
   readonly resumed: number;
   readonly splits: number;
   readonly merges: number;
-  /** … that parted a range with a prepared transaction. */
+  /** Splits of a range that had a prepared transaction. */
   readonly splitsAmidTransactions: number;
-  /** Transactions over lists that were acknowledged. */
+  /** Acknowledged transactions over lists. */
   readonly committed: number;
   /** Transactions that could change a key twice, and were refused. */
   readonly refused: number;
-  /** Coordinators that ended, by the message that was their last. */
+  /** Coordinators that ended, by their last message. */
   readonly kills: ReadonlyMap<string, number>;
-  /** Replicas that moved to another node, and of those the ones whose range had a prepared transaction meanwhile. */
+  /** Replicas that moved to another node. Then those whose range had a prepared transaction meanwhile. */
   readonly moves: number;
   readonly movesAmidTransactions: number;
-  /** What befell the nodes, by kind (misfortune.ts). */
+  /** The faults of the nodes, by kind (misfortune.ts). */
   readonly misfortunes: ReadonlyMap<string, number>;
   readonly simulatedMs: number;
-  /** Keys put with leases, and leases revoked. */
+  /** Keys put with leases. Then revoked leases. */
   readonly attached: number;
-  /** Transactions that put keys again with the leases that they have. */
+  /** Transactions that repeat puts of keys with their current leases. */
   readonly kept: number;
   readonly revoked: number;
 }
@@ -124,13 +124,13 @@ async function ask(
   return answer;
 }
 
-/** As a node has them, when all have the same. */
+/** The keys of one node, if all nodes have the same. */
 async function plainKeys(bed: RangeCluster): Promise<readonly string[]> {
   const rows = await bed.node(1).engine.scan(PLAIN_KEYS);
   return rows.map(({ key }) => Buffer.from(key.subarray(1)).toString());
 }
 
-/** What nobody renews is gone in the end. */
+/** Leases that are not renewed must be gone in the end. */
 async function leasesLeft(bed: RangeCluster): Promise<readonly string[]> {
   const leases = await ask(bed, { type: 'leases' });
   if (leases?.type !== 'leases') return ['a healed cluster did not answer a query'];

@@ -18,11 +18,11 @@ import type { NodeRaftHost } from '@remora/raft';
 import { BedLog } from '../../../packages/raft/test/support/host/held-log.ts';
 import { ProcessClock } from './node-clock.ts';
 
-/** What a node has from its cluster. */
+/** What a node gets from its cluster. */
 export interface NodeWorld {
   readonly clock: ManualClock;
   readonly random: SeededRandom;
-  /** For what was added later: the draws of earlier runs stay as they were. */
+  /** For features that were added later, so that the draws of earlier runs stay the same. */
   readonly laterRandom: SeededRandom;
   readonly failures: unknown[];
 }
@@ -36,9 +36,9 @@ export interface Running {
   readonly registry: ReturnType<typeof createRpcRegistry>;
 }
 
-/** An engine whose scans take time, as a disk's do: much happens between their beginning and their end. */
+/** An engine whose scans take time, like a disk's: much happens between the beginning and the end of a scan. */
 class SlowEngine extends MemoryEngine {
-  /** Snapshots are being installed. */
+  /** A snapshot installation is in progress. */
   rebuilding = false;
   readonly #random: SeededRandom;
   readonly #clock: Clock;
@@ -59,7 +59,7 @@ class SlowEngine extends MemoryEngine {
     return super.rebuild({ ...plan, rows: this.#slowly(plan.rows) });
   }
 
-  /** Long enough for a crash to fall into it now and then. */
+  /** Slow enough that a crash sometimes happens during the scan. */
   async *#slowly(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
     this.rebuilding = true;
     for await (const rows of pages) {
@@ -85,16 +85,16 @@ export class SimNode {
   readonly log: BedLog;
   /** Where snapshots are staged. */
   readonly disk: SimDisk;
-  /** Lives so far: what was asked of an earlier one is never answered. */
+  /** Lives so far. Requests to an earlier life are never answered. */
   life = 0;
-  /** When it was paused last; requests through it may be late by that. */
+  /** The number of pauses. Requests through a paused node may be late. */
   pauses = 0;
   running: Running | undefined;
 
   constructor(world: NodeWorld, id: number) {
     this.id = id;
     this.clock = new ProcessClock(world.clock, { monotonicMs: id * 1_000_000, wallMs: (id - 2) * 3_600_000 });
-    // The log only sets timers: its syncs are the process's own, and end with it.
+    // The log only sets timers. Its syncs belong to the process, and end with it.
     this.log = new BedLog(this.clock as unknown as ManualClock);
     this.disk = new SimDisk({ random: world.laterRandom, clock: this.clock, latencyMs: 2 });
     this.engine = new SlowEngine(world.random, {

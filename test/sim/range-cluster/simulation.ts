@@ -1,4 +1,4 @@
-/** The runs of this folder as one simulation: each seed has one of the plans, in turn. */
+/** The runs of this folder as one simulation: the seeds use the plans in turn. */
 import { createHash } from 'node:crypto';
 import type { SimResult, Simulation } from '../common/cli/simulation.ts';
 import { MISFORTUNES } from './misfortune.ts';
@@ -22,7 +22,7 @@ function planOf(seed: number): NamedPlan {
   return PLANS[seed % PLANS.length] ?? ONE_RANGE;
 }
 
-/** What runs over many seeds must have met. */
+/** What the runs over many seeds must have exercised. */
 function figuresOf(result: RunResult): Readonly<Record<string, number>> {
   const { splits, merges, moves, snapshots, committed, refused, attached, kept, revoked, granted } = result;
   const { splitsAmidTransactions, movesAmidTransactions } = result;

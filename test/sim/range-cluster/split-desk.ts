@@ -8,10 +8,10 @@ import { replicaIdOn } from './bed.ts';
 export class SplitDesk {
   readonly #registry: RangeRegistry;
   readonly #random: SeededRandom;
-  /** Ranges that splits have made, as told by those who apply them. */
+  /** Ranges that splits have created, as reported by the replicas that apply them. */
   readonly #made = new Set<number>();
   #childIds = 20;
-  /** It answers nobody while this is so: `silent` keeps them waiting, `refusing` says so. */
+  /** While it does not answer: `silent` keeps callers waiting, `refusing` refuses them. */
   mood: 'answering' | 'silent' | 'refusing' = 'answering';
 
   constructor(registry: RangeRegistry, random: SeededRandom) {

@@ -1,9 +1,10 @@
 /**
- * Clients with etcd watch streams: the gateway's own stream over the backend of a node. They create and cancel watches,
- * ask for progress right behind a create, and read slowly.
+ * Clients with etcd watch streams: the gateway's real stream over the backend of a node. They create and cancel
+ * watches, request progress right after a create, and read slowly.
  *
- * SL1. What the messages say is what `WatchStreamCheck` promises, beside the history of the keys.
- * SL2. In the end a stream with watches answers a request, with all that was acknowledged before.
+ * SL1. The messages satisfy what `WatchStreamCheck` promises, compared with the history of the keys.
+ * SL2. In the end a stream with watches answers a progress request, after it has sent everything that was acknowledged
+ *      before.
  */
 import type { ServiceError } from '@remora/base';
 import * as pb from '@remora/protocol/etcd';
@@ -15,7 +16,7 @@ import { WatchStreamCheck, type WatchStreamEvent } from '../../checkers/online/w
 import type { RangeCluster } from './bed.ts';
 import { type Truth, textOf } from './truth.ts';
 
-/** Small enough that runs have messages in fragments, and progress unasked. */
+/** Small enough that runs include fragmented messages and unrequested progress. */
 const LIMITS = { ...ETCD_LIMITS, fragmentBytes: 250, progressIntervalMs: 300 };
 const WATCHES_MAX = 8;
 const SPANS = [
@@ -29,9 +30,9 @@ interface Client {
   readonly node: number;
   readonly life: number;
   readonly stream: WatchStream;
-  /** First revisions of watches whose creates are not answered yet, in order. */
+  /** Start revisions of watches whose creates are not answered yet, in order. */
   readonly creating: number[];
-  /** The first revision of each; 0: from now on. */
+  /** The start revision of each watch. 0: from now on. */
   readonly watches: Map<bigint, number>;
   progress: number;
   over: boolean;
@@ -44,7 +45,7 @@ export class StreamLoad {
   readonly #check = new WatchStreamCheck({ allChangesKnown: true });
   readonly #clients: Client[] = [];
   readonly #faults: string[] = [];
-  /** What each stream has to be answered in the end. */
+  /** The answers that each stream still owes in the end. */
   readonly #owed = new Map<Client, number>();
   readonly figures = {
     streams: 0,
@@ -55,13 +56,13 @@ export class StreamLoad {
     'full streams': 0,
   };
 
-  /** `acknowledged`: the highest revision that any client was answered. */
+  /** `acknowledged` returns the highest revision that any client received. */
   constructor(bed: RangeCluster, acknowledged: () => number) {
     this.#bed = bed;
     this.#acknowledged = acknowledged;
   }
 
-  /** One client, whose streams are through a node: when one ends, it begins another. */
+  /** One client with streams through a node. When one stream ends, it begins another. */
   client(nodeId: number, untilMs: number): void {
     const { clock, random } = this.#bed;
     let client: Client | undefined;
@@ -200,7 +201,7 @@ export class StreamLoad {
     for (const { property, detail } of this.#check.observe(event)) this.#faults.push(`SL1 ${property}: ${detail}`);
   }
 
-  /** Asks every stream that is left for its progress. Watches of the future would keep it from being answered. */
+  /** Requests progress from every stream that is left. Watches of future revisions would delay the answer. */
   askAll(): void {
     for (const client of this.#clients) {
       if (!this.#lives(client)) continue;
@@ -212,7 +213,7 @@ export class StreamLoad {
     }
   }
 
-  /** Whether all that `askAll` asked has been answered (SL2). */
+  /** Whether all requests of `askAll` have been answered (SL2). */
   get answered(): boolean {
     return this.#late().length === 0;
   }

@@ -1,4 +1,4 @@
-/** One run of clients with etcd watch streams, while ranges are split, merged and moved, and nodes fail. */
+/** One run of clients with etcd watch streams, while ranges split, merge and move, and nodes fail. */
 import { GATEWAY_NODE, RangeCluster, type RangePlan } from './bed.ts';
 import { keyHistory } from './key-history.ts';
 import { KvLoad } from './kv-load.ts';
@@ -13,7 +13,7 @@ const PLAN: RangePlan = {
 };
 const LOAD_MS = 5_000;
 const SPLITS = 15;
-/** What a coordinator left that ended is resolved by then, and nothing is closed before. */
+/** By then everything that an ended coordinator left is resolved. Nothing can be closed before. */
 const ANSWER_MS_MAX = 30_000;
 
 export interface StreamResult {

@@ -1,7 +1,7 @@
 import { compareBytes } from '@remora/base';
 import type { KeyValue, KvEvent } from '@remora/protocol';
 
-/** What happened to the keys of a run, by revision: the one history that everything observed must agree with. */
+/** What happened to the keys of a run, by revision: the one history that every observation must agree with. */
 export class Truth {
   readonly events: readonly KvEvent[];
   readonly #byValue = new Map<string, number[]>();

@@ -1,4 +1,4 @@
-/** Load on the keys on both sides of 'm', and what is looked at behind it. */
+/** Load on the keys on both sides of 'm', and observations of its effects. */
 import type { Row } from '@remora/base';
 import type { KvOp } from '@remora/protocol';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
@@ -10,14 +10,14 @@ export const KEYS: readonly string[] = ['a', 'b', 'y', 'z'];
 
 type PutOp = Exclude<KvOp, { type: 'txn' }>;
 
-/** Writes keys on both sides one after the other, and watches one of them. */
+/** Writes keys on both sides, one after the other, and watches one of them. */
 export class TwoSides {
   readonly #bed: RangeCluster;
   readonly acknowledged = new Map<string, number>();
   readonly seen: string[] = [];
   readonly faults: string[] = [];
   readonly #counts = new Map<string, number>();
-  /** Of each key, when its last write was acknowledged, and the longest that it waited for one. */
+  /** Per key: when its last write was acknowledged, and the longest wait for an acknowledgement. */
   readonly longestMs = new Map<string, number>();
   stopped = false;
 
@@ -63,7 +63,7 @@ export function replicaAt(bed: RangeCluster, nodeId: number, rangeId: number): R
   return [...(bed.node(nodeId).running?.store?.replicas() ?? [])].find((replica) => replica.rangeId === rangeId);
 }
 
-/** Leases, locks, keys and their history that a replica has. */
+/** The leases, locks, keys and history in a replica's rows. */
 export async function rowsOf(bed: RangeCluster, nodeId: number, rangeId: number): Promise<readonly Row[]> {
   const bounds = replicaAt(bed, nodeId, rangeId)?.state.bounds;
   if (bounds === undefined) throw new Error(`node ${nodeId} has no replica of range ${rangeId}`);

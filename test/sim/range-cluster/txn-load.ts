@@ -1,10 +1,11 @@
 /**
- * Clients whose transactions append to lists and read them, each list in a range of its own, and what the cycle checker
- * says of what they were answered.
+ * Clients whose transactions append to lists and read them. Each list is in a different range. The cycle checker checks
+ * the answers.
  *
- * TL1. They are strictly serializable. A transaction whose comparisons failed is one of its own that only read.
- * TL2. A transaction that could change a key twice is refused for that, and nobody sees anything of it.
- * TL3. Of a branch that is not taken nothing is done, at any depth; of two deletes of a key the first one deletes it.
+ * TL1. The transactions are strictly serializable. A transaction whose comparisons failed counts as one that only read.
+ * TL2. A transaction that could change a key twice is refused for that reason, and no client sees any effect of it.
+ * TL3. Nothing of a branch that is not taken is executed, at any depth. Of two deletes of a key, the first one deletes
+ *      it.
  */
 import type { Random } from '@remora/base';
 import type { Compare, KvOp, KvResult, Query, Txn } from '@remora/protocol';
@@ -14,14 +15,14 @@ import type { RangeCluster } from './bed.ts';
 import { Requests } from './requests.ts';
 import { type Append, appending, changingTwice, readIn, reading } from './txn-shapes.ts';
 
-/** Outside of what other clients write, at both ends of the plain keys and of every range in between. */
+/** Outside the keys that other clients write, at both ends of the plain keys and of every range in between. */
 const LIST_KEYS: readonly string[] = ['i0', 'i1', 'l0', 'l1'];
 const KEYS_PER_TXN = 3;
 
 interface List {
   readonly key: string;
   readonly elements: readonly string[];
-  /** 0: it is not there. */
+  /** 0: the list does not exist. */
   readonly modRevision: number;
 }
 
@@ -32,9 +33,9 @@ export class TxnLoad {
   readonly #history: TxnRecorder;
   #clients = 0;
   #elements = 0;
-  /** Transactions that were acknowledged. */
+  /** Acknowledged transactions. */
   committed = 0;
-  /** Those that could change a key twice, and were refused. */
+  /** Transactions that could change a key twice, and were refused. */
   refused = 0;
   unknown = 0;
   readonly #faults: string[] = [];
@@ -60,7 +61,7 @@ export class TxnLoad {
     this.#read(client, keys, (lists) => {
       if (lists === undefined || this.#random.int(5) === 0) return after();
       if (this.#random.int(8) === 0) return this.#changeTwice(lists, after);
-      // What was read a while ago often is not what there is.
+      // An old read often does not show the current state.
       if (this.#random.int(3) > 0) return this.#append(client, lists, after);
       this.#bed.clock.setTimer(this.#random.int(100), () => this.#append(client, lists, after));
     });
@@ -89,7 +90,7 @@ export class TxnLoad {
     );
   }
 
-  /** Appends to some of the lists, if all are as they were read; otherwise reads them. */
+  /** Appends to some of the lists if all are still as they were read. Otherwise reads them. */
   #append(client: string, lists: readonly List[], after: () => void): void {
     const written = lists.slice(this.#random.int(lists.length));
     const element = `${++this.#elements}`;
@@ -151,7 +152,7 @@ export class TxnLoad {
   }
 }
 
-/** No gateway runs, or it ends before it answers. */
+/** No gateway runs, or the gateway ends before it answers. */
 const GATEWAY_GONE: readonly string[] = ['UNAVAILABLE', 'UNKNOWN_OUTCOME'];
 
 function appendTo(list: List, element: string): Append {

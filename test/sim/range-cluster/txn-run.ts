@@ -2,8 +2,8 @@ import { TRANSACTIONS } from './plans.ts';
 import { runSeed as runPlan } from './run.ts';
 
 /**
- * One run of transactions over several ranges that stay as they are. What it finds is in what clients were told and
- * what replicas have, or that the product stops at a broken invariant.
+ * One run of transactions over several ranges that do not change. It finds faults in the answers that clients received
+ * and in the data of replicas, or the product stops at a broken invariant.
  */
 export async function runSeed(seed: number): Promise<{ readonly faults: readonly string[] }> {
   try {

@@ -1,29 +1,35 @@
 /**
- * How transactions over lists are nested, and what else they write: branches that are not taken would destroy lists,
- * deletes overlap each other, and some transactions could change a key twice.
+ * How transactions over lists are nested, and what else they write. Branches that must not be taken would destroy
+ * lists, deletes overlap, and some transactions could change a key twice.
  */
 import type { Random } from '@remora/base';
 import type { Compare, DeleteResult, KvOp, KvResult, PutOp } from '@remora/protocol';
 import { del, put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
 
-/** A list as it is to be after the transaction, and a comparison that holds if it was not changed before. */
+/** The list's value after the transaction, and a comparison that holds if the list was not changed before. */
 export interface Append {
   readonly put: PutOp;
   readonly unchanged: Compare;
-  /** One that fails whenever the other one holds. */
+  /** A comparison that fails whenever the other one holds. */
   readonly changed: Compare;
 }
 
-/** Operations, and what is wrong with their results. */
+/** Operations, and a check of their results. */
 export interface Shaped {
   readonly ops: readonly KvOp[];
   readonly faults: (results: readonly KvResult[]) => readonly string[];
 }
 
-/** Beside the lists at both ends of the plain keys. Each list of operations may put them, or delete them, not both. */
+/**
+ * Keys beside the lists, at both ends of the plain keys. A list of operations may either put them or delete them, not
+ * both.
+ */
 const SCRATCH: readonly string[] = ['i3', 'l3'];
 
-/** Executes an operation in place of others that exclude it: plainly, in a `success`, in a `failure`, or two deep. */
+/**
+ * Executes an operation instead of alternatives that exclude it: directly, in a `success`, in a `failure`, or two
+ * levels deep.
+ */
 function nested(random: Random, { put: op, unchanged, changed }: Append): KvOp {
   const destroyed = del(op.key.toString());
   const inThen = (ops: readonly KvOp[]): KvOp => txn([unchanged], ops, [destroyed]);
@@ -46,7 +52,7 @@ function txn(compare: readonly Compare[], success: readonly KvOp[], failure: rea
   return { type: 'txn', txn: { compare, success, failure } };
 }
 
-/** TL3 of txn-load.ts. Whoever sends it compares all of the lists with what they were. */
+/** TL3 of txn-load.ts. The sender compares all lists with their previous state. */
 export function appending(random: Random, appends: readonly Append[]): Shaped {
   const ops = appends.map((append) => nested(random, append));
   const more = random.int(3) === 0 ? overlappingDeletes() : { ops: scratchPuts(random), faults: () => [] };
@@ -63,7 +69,7 @@ function scratchPuts(random: Random): readonly KvOp[] {
   return SCRATCH.filter(() => random.int(3) === 0).map((key) => txn([], [put(key, 'scratch')]));
 }
 
-/** Two for each key: what the first one has deleted is not there for the second one. */
+/** Two deletes for each key: the second one does not find the key that the first one deleted. */
 function overlappingDeletes(): Shaped {
   const ops = SCRATCH.flatMap((key) => {
     const start = key.slice(0, 1);
@@ -88,7 +94,7 @@ function deletesIn(result: KvResult | undefined): readonly DeleteResult[] {
   return result?.type === 'delete' ? [result] : [];
 }
 
-/** What would destroy a list is in the branch that is not taken. */
+/** Operations that would destroy a list are in the branch that is not taken. */
 function wronglyTaken(op: KvOp, result: KvResult | undefined): readonly string[] {
   const right =
     result !== undefined && (op.type === 'txn') === (result.type === 'txn') && deletesIn(result).length === 0;
@@ -109,7 +115,7 @@ export function readIn(results: readonly KvResult[]): readonly KvResult[] {
   return first?.type === 'txn' ? first.results : results;
 }
 
-/** TL2: what could change a list twice, in orders that etcd accepts as well as in others. */
+/** TL2: operations that could change a list twice, in orders that etcd also accepts and in others. */
 export function changingTwice(random: Random, { key, value }: PutOp): readonly KvOp[] {
   const first = txn([], [put(key.toString(), value.toString())]);
   const list = key.toString();

@@ -1,4 +1,4 @@
-/** Watchers that come and go slow; each must see its part of the truth, whole, in order and once. */
+/** Watchers that come and go and may be slow. Each must see its part of the history completely, in order and once. */
 import type { WatchControl } from '@remora/gateway';
 import type { RangeCluster } from './bed.ts';
 import { eventText, type Truth, textOf } from './truth.ts';
@@ -12,7 +12,7 @@ interface Watching {
   /** The first revision that it must see. */
   from: number;
   readonly seen: string[];
-  /** Nothing at or below is still to come. */
+  /** It has received everything up to this revision. */
   revision: number;
   control: WatchControl | undefined;
 }
@@ -26,7 +26,7 @@ export class WatchLoad {
     this.#bed = bed;
   }
 
-  /** A watcher through `nodeId`, with pauses of its own until `untilMs`. */
+  /** A watcher through `nodeId`, with random pauses, until `untilMs`. */
   begin(nodeId: number, untilMs: number): void {
     const { random, clock } = this.#bed;
     const node = this.#bed.node(nodeId);

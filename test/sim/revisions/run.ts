@@ -1,4 +1,4 @@
-/** One run: clients that write, gateways that close revisions and read at them, and misfortune; then calm. */
+/** One run: clients write, gateways close revisions and read at them, and faults happen. Then all faults end. */
 import type { ServiceError } from '@remora/base';
 import type { Command, Query, RangeReply, RangeRequest } from '@remora/protocol';
 import { put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
@@ -35,7 +35,7 @@ class Run {
   readonly #truth = new Truth();
   readonly #world: World;
   #ids = 0;
-  /** Writes that were begun and not answered. */
+  /** Writes that have begun and are not answered. */
   #open = 0;
   #ending = false;
   #answered = 0;
@@ -65,7 +65,7 @@ class Run {
     return { faults, changes, closings, reads, lostCalls, restarts };
   }
 
-  /** A replica that leads, or thinks so, or did a while ago. */
+  /** A replica that leads, or believes so, or led a while ago. */
   #someReplica(rangeId: number) {
     const { random, ranges } = this.#world;
     const leader = ranges.get(rangeId)?.leader?.replicaId ?? 1;
@@ -73,7 +73,7 @@ class Run {
     return this.#world.node(nodeId).replicas.get(rangeId);
   }
 
-  /** One attempt, told once. */
+  /** One attempt, answered once. */
   #send(request: RangeRequest, answer: Answer): void {
     let over = false;
     const finish: Answer = (error, reply) => {
@@ -162,7 +162,7 @@ class Run {
     const within = RANGES.find(({ descriptor }) => descriptor.rangeId === rangeId)?.first ?? 'a';
     const span = { ...op, key: Buffer.from(`${within}0`), end: Buffer.from(`${within}${KEYS}`) };
     this.#query(rangeId, { type: 'range', op: span, serializable: false }, (_error, reply) => {
-      // Another leader may not know that the revision is closed.
+      // A new leader may not know that the revision is closed.
       if (reply?.result.type === 'range') {
         const pairs = reply.result.kvs.map((kv) => `${Buffer.from(kv.key)}=${Buffer.from(kv.value)}@${kv.modRevision}`);
         this.#truth.read(rangeId, revision, pairs);
@@ -178,7 +178,7 @@ class Run {
     );
   }
 
-  /** What any replica says is closed, at any time. */
+  /** Checks what any replica reports as closed, at any time. */
   #sample(): void {
     const { clock, random } = this.#world;
     clock.setTimer(1 + random.int(20), () => {

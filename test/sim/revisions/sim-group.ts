@@ -1,12 +1,12 @@
 /**
- * A Raft group as whoever builds on it may see it at the worst: all that Raft allows, drawn from a seed, and nothing of
- * how it gets there.
+ * A Raft group with the worst behaviour that its users may see: everything that Raft allows, drawn from a seed, without
+ * the protocol behind it.
  *
- * SG1. Committed entries are one log; members apply it in order, each in its own time.
- * SG2. Of what a deposed leader had proposed, a part from the beginning may be committed, the rest never is.
- * SG3. A deposed leader goes on as if nothing had happened until it hears of the new term. Its state machine is told of
- *      a change of role later yet.
- * SG4. A read is confirmed at some moment after it was asked for, if the member led then, and answered later.
+ * SG1. Committed entries form one log. Members apply it in order, each at its own pace.
+ * SG2. Of a deposed leader's proposals, a prefix may be committed. The rest never is.
+ * SG3. A deposed leader continues as leader until it learns of the new term. Its state machine learns of a role change
+ *      even later.
+ * SG4. A read is confirmed at some moment after its request, if the member led at that moment, and is answered later.
  */
 import { assert, type SeededRandom } from '@remora/base';
 import type { ManualClock } from '@remora/base/testing';
@@ -14,7 +14,7 @@ import { confOf, type Entry, type Group, type GroupStatus, type Refusal, type Ro
 
 type RoleChange = { readonly role: Role; readonly term: number; readonly leader: number };
 
-/** What a group drives: as much of a state machine as this one uses. */
+/** The part of a state machine that this group uses. */
 export interface Machine {
   apply(entries: readonly Entry[], conf: ReturnType<typeof confOf>): void | Promise<void>;
   roleChanged(change: RoleChange): void;
@@ -50,7 +50,7 @@ export class SimGroup {
     return member;
   }
 
-  /** SG2. The others hear of it later (SG3). */
+  /** SG2. The other members learn of it later (SG3). */
   elect(member: Member): void {
     const { leader } = this;
     if (leader !== undefined) {
@@ -61,7 +61,7 @@ export class SimGroup {
     member.lead(++this.term);
   }
 
-  /** Commits some of what the leader has proposed. */
+  /** Commits some of the leader's proposals. */
   commit(): void {
     if (this.leader === undefined || this.clock.monotonicMs() < this.stalledUntilMs) return;
     const { pending } = this.leader;
@@ -80,10 +80,10 @@ export class Member implements Group {
   pending: Entry[] = [];
   #lastIndex = 0;
   #applied = 0;
-  /** Of its process. */
+  /** The number of the process's life. */
   #life = 0;
   #applying = false;
-  /** The state machine is still to be told of it: nothing is applied before. */
+  /** The state machine does not know this change yet. Nothing is applied before it does. */
   #change: RoleChange | undefined;
 
   constructor(group: SimGroup, replicaId: number) {
@@ -99,7 +99,7 @@ export class Member implements Group {
     return this.role === 'leader' && this.#group.committed[this.#applied - 1]?.term === this.term;
   }
 
-  /** A process that starts again, from a checkpoint at this position, as a follower. */
+  /** The process restarts as a follower from a checkpoint at this position. */
   restart(machine: Machine, applied: number): void {
     this.machine = machine;
     this.role = 'follower';
@@ -131,7 +131,7 @@ export class Member implements Group {
     this.#tell();
   }
 
-  /** Of several changes until it is told, it hears of the last one only. */
+  /** If several changes happen before the call, the state machine learns only of the last one. */
   #tell(): void {
     const { role, term, leader } = this;
     const known = this.#change !== undefined;
@@ -147,7 +147,9 @@ export class Member implements Group {
     });
   }
 
-  /** Applies a part of what is committed; a deposed leader that has heard nothing gets nothing of later terms (SG3). */
+  /**
+   * Applies some of the committed entries. A deposed leader that does not know it gets no entries of later terms (SG3).
+   */
   apply(): void {
     const { committed, random } = this.#group;
     if (this.#applying || this.#change !== undefined || this.machine === undefined) return;
@@ -184,7 +186,7 @@ export class Member implements Group {
     const confirmAtMs = clock.monotonicMs() + random.int(6);
     const answerAtMs = confirmAtMs + random.int(random.int(6) === 0 ? 60 : 3);
     const poll = (): void => {
-      if (life !== this.#life) return; // its process ended
+      if (life !== this.#life) return; // Its process ended.
       if (this.role !== 'leader' || this.term !== term) return done('notLeader');
       const nowMs = clock.monotonicMs();
       const group = this.#group;

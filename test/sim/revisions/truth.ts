@@ -1,14 +1,14 @@
 /**
- * What is promised of revisions, checked as things happen.
+ * The promises about revisions, checked as events happen.
  *
- * T1. No revision is given to two changes, of whatever range.
- * T2. In a range they grow, and every replica gives a change the same one.
- * T3. A change whose request began after another was acknowledged, in whatever range, has the higher revision: also one
- *     whose own acknowledgement was lost.
- * T4. When a range says that a revision is closed, no change that it makes later is at or below it.
- * T5. A revision that was drawn after a change was acknowledged, and is not below the floor that a range names, is not
- *     below that change; and a read at it shows exactly the changes up to it.
- * T6. What is drawn is not below the floor that was named.
+ * T1. No two changes have the same revision, in any ranges.
+ * T2. Within a range revisions grow, and every replica gives a change the same revision.
+ * T3. A change whose request began after another change was acknowledged, in any range, has the higher revision. This
+ *     includes a change whose own acknowledgement was lost.
+ * T4. After a range reports a revision as closed, it makes no change at or below that revision.
+ * T5. If a revision was drawn after a change was acknowledged, and is not below the floor that a range names, it is not
+ *     below that change's revision. A read at it shows exactly the changes up to it.
+ * T6. A drawn revision is not below the floor that the caller named.
  */
 import type { AppliedCommand } from '../../../packages/dataserver/src/range/requests/applied-command.ts';
 
@@ -19,7 +19,7 @@ interface Change {
 
 export class Truth {
   readonly faults: string[] = [];
-  /** The highest revision that anybody was told of. */
+  /** The highest revision that any client received. */
   acknowledged = 0;
   refused = 0;
   closings = 0;
@@ -67,7 +67,7 @@ export class Truth {
     this.acknowledged = Math.max(this.acknowledged, revision);
   }
 
-  /** A replica says so now. */
+  /** A replica reports it now. */
   closed(rangeId: number, revision: number): void {
     this.closings++;
     this.#closed.set(rangeId, Math.max(this.#closed.get(rangeId) ?? 0, revision));
@@ -77,7 +77,7 @@ export class Truth {
     if (revision < floor) this.#fault(`T6: ${revision} was drawn for the floor ${floor}`);
   }
 
-  /** A revision that a range closed was drawn by somebody when `acknowledged` was the highest that was known. */
+  /** A revision that a range closed was drawn while `acknowledged` was the highest known revision. */
   drawn(revision: number, acknowledged: number): void {
     if (revision < acknowledged) this.#fault(`T5: ${revision} was drawn when ${acknowledged} was acknowledged`);
   }

@@ -1,6 +1,7 @@
 /**
- * Three nodes with a master each and replicas of three ranges that the master numbers: the product's masters, ranges
- * and drawers, over groups and calls that do whatever they may (sim-group.ts). One seed, one run.
+ * Three nodes, each with a master and with replicas of three ranges that the master numbers. Masters, ranges and
+ * drawers are the product's. Groups and calls are simulated, and do everything that they may do (sim-group.ts). One
+ * seed gives one run.
  */
 import { assert, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
@@ -32,7 +33,7 @@ import { SimGroup } from './sim-group.ts';
 
 export const NODES: readonly number[] = [1, 2, 3];
 const CALL_TIMEOUT_MS = 250;
-/** Of replicas whose ranges stay as they are. */
+/** For replicas whose ranges do not change. */
 const NOTHING_AROUND = {
   splitPolicy: () => undefined,
   watchRingShare: () => 10_000,
@@ -45,12 +46,12 @@ const NOTHING_AROUND = {
     merged: () => {},
   },
 };
-/** Small, so that the bound is lifted all the time. */
+/** Small, so that the bound is raised all the time. */
 const WINDOW = 8;
 
 /**
- * A range that covers `[start, end)` of the plain keys, and what it had counted by itself before the master numbered
- * it.
+ * A range that covers `[start, end)` of the plain keys. `counted` is the number that it had counted itself before the
+ * master numbered it.
  */
 function rangeOf(rangeId: number, start: string, end: string, counted: number) {
   const bound = (key: string): Uint8Array => (key === '' ? new Uint8Array(0) : kvRoutingKey(Buffer.from(key)));
@@ -86,7 +87,7 @@ export class World {
   lostCalls = 0;
   restarts = 0;
 
-  /** `peers`: what the ranges of a node end with what coordinators have left. */
+  /** `peers`: how the ranges of a node resolve what coordinators have left. */
   constructor(seed: number, onApplied: OnApplied, peers?: TransactionPeers) {
     this.random = new SeededRandom(seed);
     const { clock, random } = this;
@@ -106,7 +107,7 @@ export class World {
     return node;
   }
 
-  /** No misfortune from now on: each group gets a leader that stays, and everything must come to its end. */
+  /** No faults from now on: each group gets a stable leader, and everything must come to an end. */
   calmDown(): void {
     this.calm = true;
     for (const group of this.#groups()) group.elect(group.member(1 + this.random.int(NODES.length)));
@@ -149,7 +150,7 @@ export class World {
         ...{ watchRingBytesMax: 10_000, compactionRetentionMs: 0, outcomeBytesMax: 10_000_000 },
         timeCarryMs: 100_000,
       };
-      const installer = {} as Installer; // no member is ever sent a snapshot
+      const installer = {} as Installer; // No member is ever sent a snapshot.
       const others = NO_OTHER_RANGES;
       const checkpointer = { run: async () => {} };
       const deps = {
@@ -203,7 +204,7 @@ export class World {
     return { master, registry };
   }
 
-  /** A master's process ends and starts again, from its last checkpoint and the log. */
+  /** A master's process ends and restarts from its last checkpoint and the log. */
   restartMaster(): void {
     const node = this.anyNode();
     node.master.stop();
@@ -216,7 +217,7 @@ export class World {
 
   // -------------------------------------------------------------------------------------------- calls
 
-  /** Requests and answers that are late or lost, each for itself. */
+  /** Requests and answers are delayed or lost independently. */
   #channel(to: number): RpcChannel {
     const call = <Request, Reply>(
       method: Method<Request, Reply>,
@@ -242,20 +243,20 @@ export class World {
     return { call, openStream: () => assert(false, 'no stream is opened') as never };
   }
 
-  /** Over a network: soon, late or never. */
+  /** Delivers over a network: soon, late or never. */
   deliver(fn: () => void): void {
     if (!this.calm && this.random.int(12) === 0) this.lostCalls++;
     else this.clock.setTimer(!this.calm && this.random.int(6) === 0 ? this.random.int(240) : this.random.int(4), fn);
   }
 
-  /** What a gateway asks the master for: a revision that is not below any that was given by now. */
+  /** A gateway's request to the master: a revision that is not below any that has been given out. */
   newest(floor: number, done: (error: ServiceError | undefined, reply: DrawRevisionsReply | undefined) => void): void {
     this.anyNode().finder.call(masterDrawRevisions, { floor, draws: [] }, { timeoutMs: CALL_TIMEOUT_MS }, done);
   }
 
   // -------------------------------------------------------------------------------------------- misfortune
 
-  /** Commits, applies, and moves leadership about, for ever. */
+  /** Commits, applies and moves leadership forever. */
   #run(group: SimGroup): void {
     group.elect(group.member(1 + this.random.int(NODES.length)));
     const every = (ms: number, fn: () => void): void => {
@@ -279,7 +280,7 @@ export class World {
     const before = group.leader;
     group.elect(group.member(1 + this.random.int(NODES.length)));
     if (before === undefined || this.random.int(2) === 0) return;
-    // The one before leads again, before it has forgotten what it was about.
+    // The previous leader leads again before it has forgotten its work.
     this.clock.setTimer(40 + this.random.int(120), () => {
       if (!this.calm) group.elect(before);
     });
@@ -294,7 +295,7 @@ export class World {
     if (!this.calm && this.random.int(4) === 0) this.restartMaster();
   }
 
-  /** Lets time pass, with promises settling on the way. */
+  /** Lets time pass, and lets promises settle meanwhile. */
   async run(ms: number): Promise<void> {
     const endMs = this.clock.monotonicMs() + ms;
     for (;;) {
@@ -308,7 +309,7 @@ export class World {
   }
 }
 
-/** Promises that wait for nothing but each other. */
+/** Settles promises that depend only on each other. */
 function settle(): Promise<void> {
   return new Promise((resolve) => realClock.setImmediate(resolve));
 }

@@ -1,4 +1,4 @@
-/** Ways from gateways to the ranges of a world: each attempt is told once, late, or not at all. */
+/** Calls from gateways to the ranges of a world. Each attempt is answered once, late, or not at all. */
 import { ServiceError } from '@remora/base';
 import {
   type Command,
@@ -40,17 +40,17 @@ export class Calls {
     return range?.descriptor.rangeId ?? 0;
   }
 
-  /** The range of a routing key of a plain key. */
+  /** The range of the routing key of a plain key. */
   rangeOfRouted(key: Uint8Array): number {
     return this.rangeOf(Buffer.from(key.subarray(1)).toString());
   }
 
-  /** The time of a range, as somebody there reckons it. */
+  /** The time of a range, as one of its replicas estimates it. */
   timeMs(rangeId: number): number {
     return this.#someReplica(rangeId)?.info().rangeTimeMs ?? 0;
   }
 
-  /** Until it is answered by whoever leads, or `whileAlive` says no more. */
+  /** Repeats until a leader answers, or until `whileAlive` returns false. */
   async command(
     rangeId: number,
     command: Command,
@@ -83,7 +83,7 @@ export class Calls {
     });
   }
 
-  /** A revision above `floor` that nobody else is given; undefined if no answer came. */
+  /** A revision above `floor` that no other caller gets. Undefined if there was no answer. */
   draw(floor: number): Promise<number | undefined> {
     return new Promise((resolve) => {
       const request = { floor, draws: [{ rangeId: 99, count: 1 }] };
@@ -100,7 +100,7 @@ export class Calls {
     return new Promise((resolve) => clock.setTimer(1 + random.int(ms), resolve));
   }
 
-  /** For what leaders ask other ranges. */
+  /** For leaders' requests to other ranges. */
   get peers(): TransactionPeers {
     const once = (command: TxnDecide | TxnResolve, key: Uint8Array): Promise<Answer> => {
       const rangeId = this.rangeOfRouted(key);
@@ -139,7 +139,7 @@ export class Calls {
     });
   }
 
-  /** A replica that leads, or thinks so, or did a while ago. */
+  /** A replica that leads, or believes so, or led a while ago. */
   #someReplica(rangeId: number) {
     const { random, ranges } = this.#world;
     const leader = ranges.get(rangeId)?.leader?.replicaId ?? 1;

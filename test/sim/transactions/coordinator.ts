@@ -1,4 +1,4 @@
-/** A coordinator by the letter of decision 19, which may stop before and after every message. */
+/** A coordinator that follows decision 19 literally, and may stop before or after every message. */
 import { type ServiceError, type Span, unreachable } from '@remora/base';
 import {
   type Compare,
@@ -13,19 +13,19 @@ import {
 import type { Calls } from './calls.ts';
 
 /**
- * A transaction with branch 0 if all comparisons hold, and otherwise branch 1. What is nested in branch 0 compares
- * nothing: branch 2 goes along with it, and branch 3, its other one, is never executed.
+ * A transaction that executes branch 0 if all comparisons hold, and otherwise branch 1. The transaction nested in
+ * branch 0 has no comparisons: its branch 2 is always executed, and its branch 3 never is.
  */
 export interface FlatTxn {
   readonly requestId: string;
   readonly compares: readonly { readonly key: string; readonly compare: Compare }[];
   readonly ops: readonly { readonly key: string; readonly op: PartOp }[];
-  /** Of the request, in the time of each range; the same in each attempt. */
+  /** The request's deadlines, in the time of each range. The same in each attempt. */
   readonly deadlineMs: ReadonlyMap<number, number>;
 }
 
 export type Ended =
-  /** `results`: undefined if not all are known. */
+  /** `results`: undefined if some of them are unknown. */
   | { readonly type: 'committed'; readonly commit: TxnCommit; readonly results: readonly PartResult[] | undefined }
   /** It did not commit, and never will. */
   | { readonly type: 'conflict' }
@@ -49,7 +49,7 @@ export class SimCoordinator {
   readonly #expiresMs: number;
   readonly #alive: () => boolean;
 
-  /** `alive` is asked at every step. */
+  /** `alive` is called at every step. */
   constructor(
     calls: Calls,
     given: {
@@ -89,7 +89,7 @@ export class SimCoordinator {
     return this.#commit({ type: 'commit', revision, branches: holds ? [0, 2] : [1] });
   }
 
-  /** Never goes on once it has stopped. */
+  /** Never settles once the coordinator has stopped. */
   #step(): Promise<void> {
     return this.#alive() ? Promise.resolve() : new Promise(() => {});
   }
@@ -162,7 +162,7 @@ export class SimCoordinator {
     return answer.result.type === 'txnResolve' ? answer.result.results : undefined;
   }
 
-  /** What was begun is ended before anybody is told. */
+  /** Ends everything that was begun before it reports the outcome. */
   async #abort(ended: Ended): Promise<Ended> {
     await this.#decide({ type: 'abort' });
     for (const part of this.#parts.slice(1)) await this.#resolve(part, { type: 'abort' });
@@ -183,7 +183,7 @@ function deadlineOf(deadlines: ReadonlyMap<number, number>, rangeId: number): { 
   return deadlineMs === undefined ? {} : { deadlineMs };
 }
 
-/** One for each range, in the order in which the keys are named. */
+/** One part for each range, in the order in which the keys are named. */
 function partsOf(calls: Calls, { compares, ops }: FlatTxn): readonly Part[] {
   const ids = [...new Set([...compares, ...ops].map(({ key }) => calls.rangeOf(key)))];
   return ids.map((rangeId, part) => {

@@ -6,7 +6,7 @@ import type { World } from '../revisions/world.ts';
 const EPOCH = { confVersion: 1, version: 2 };
 const KEYS_START = EMPTY_BYTES;
 
-/** Watches every replica as a whole, and notes what it says is closed. */
+/** Watches every replica completely, and records what it reports as closed. */
 export class EventOrder {
   readonly faults: string[] = [];
 

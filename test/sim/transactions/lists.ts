@@ -1,21 +1,24 @@
-/** Transactions that append to lists and read them: what one asks of the ranges, and what its answer says. */
+/** Transactions that append to lists and read them: their operations, and the interpretation of their answers. */
 import type { Compare, DeleteOp, KvOp, KvResult, PartOp, PartResult, Txn } from '@remora/protocol';
 import { del, put, range } from '../../../packages/dataserver/test/support/state-bed.ts';
 import type { TxnOp } from '../../checkers/index.ts';
 
-/** A list as it was read before, which is compared; and whether it is to grow, or else is read again. */
+/** A list with its previously read value, which is compared. The transaction either appends to it or reads it again. */
 export interface ListAccess {
   readonly key: string;
   readonly before: readonly string[];
   readonly element?: string;
   readonly again?: boolean;
-  /** It grows in a nested transaction, whose other branch would delete it, and deletes that overlap stand beside it. */
+  /**
+   * The append is in a nested transaction whose other branch would delete the list, and it stands beside overlapping
+   * deletes.
+   */
   readonly nested?: boolean;
 }
 
 /**
- * Then: appends and reads, if no list has changed. Else: reads. The number says which list, and which branch. Branches
- * 2 and 3 are those of what is nested in the first one: 2 is executed with it, 3 never is.
+ * `then` appends and reads if no list has changed. `else` reads. The number identifies the list and the branch.
+ * Branches 2 and 3 belong to the transaction nested in the first one: 2 is executed with it, 3 never is.
  */
 export function opsOf(accesses: readonly ListAccess[]): readonly { readonly key: string; readonly op: PartOp }[] {
   const ops: { readonly key: string; readonly op: PartOp }[] = [];
@@ -65,7 +68,7 @@ function inItsPlace({ key, op: { branch, op } }: { readonly key: string; readonl
   return branch === 2 ? { type: 'txn', txn: { compare: [], success: [op], failure: [del(key)] } } : op;
 }
 
-/** What a commit did: all that is known of what it read. */
+/** What a commit did: everything that is known about its reads. */
 export function performed(
   accesses: readonly ListAccess[],
   held: boolean,
@@ -91,7 +94,7 @@ function readsIn(accesses: readonly ListAccess[], results: readonly PartResult[]
   });
 }
 
-/** The results of one range, numbered as those of several are. */
+/** The results of one range, numbered like those of several. */
 export function numbered(accesses: readonly ListAccess[], held: boolean, results: readonly KvResult[]) {
   return executed(accesses, held).flatMap(({ key, op }, i): PartResult[] => {
     const told = results[i];

@@ -1,10 +1,11 @@
 /**
- * One run: clients that append to lists and read them, in transactions over ranges and in one, through coordinators
- * that stop anywhere, over ranges and masters that move (../revisions/world.ts); then calm.
+ * One run: clients append to lists and read them, in transactions over several ranges and over one. Their coordinators
+ * may stop anywhere, and ranges and masters move (../revisions/world.ts). Then all faults end.
  *
- * X1. All that clients were told is strictly serializable, and a request is applied once.
- * X2. When all is calm, every request ends, and no range has anything left of a transaction.
- * X3. Each range tells its events in the order of revisions, and none at or below what it has said is closed.
+ * X1. All answers that clients received are strictly serializable, and each request is applied once.
+ * X2. After all faults have ended, every request ends, and no range has anything left of a transaction.
+ * X3. Each range emits its events in the order of revisions, and none at or below a revision that it has reported as
+ *     closed.
  */
 import type { ServiceError } from '@remora/base';
 import { range } from '../../../packages/dataserver/test/support/state-bed.ts';
@@ -19,7 +20,7 @@ const CLIENTS = 8;
 const KEYS = RANGES.flatMap(({ first }) => [`${first}1`, `${first}2`]);
 const ROUGH_MS = 6_000;
 const CALM_MS = 6_000;
-/** Some expire under the hands of their coordinators. */
+/** Some expire while their coordinators work on them. */
 const EXPIRES_MS = [150, 400, 1_000];
 const PATIENCE = 20;
 
@@ -80,7 +81,7 @@ class Run {
     return { faults: [...this.#faults, ...this.#order.faults], ...this.#counts };
   }
 
-  /** Another one each time. */
+  /** Returns a different time on each call. */
   #nowNs(): number {
     this.#moments++;
     return this.#world.clock.monotonicMs() * 1e6 + this.#moments;
@@ -161,7 +162,7 @@ class Run {
       const before = await this.#read(client, key);
       if (before === undefined) return;
       const appends = accesses.length === 0 || random.int(2) === 0;
-      const nested = id % 2 === 0; // Drawn by nothing: other runs stay as they are.
+      const nested = id % 2 === 0; // Not drawn, so that other runs stay the same.
       accesses.push({ key, before, nested, again: random.int(2) === 0, ...(appends && { element: `e${id}` }) });
     }
     const wanted = accesses.flatMap(({ key, element }) =>
@@ -194,7 +195,7 @@ class Run {
     }
   }
 
-  /** From attempt to attempt, under the same request id: one coordinator after the other, when they stop. */
+  /** Repeats attempts under the same request id. When one coordinator stops, the next one continues. */
   async #commit(txn: FlatTxn): Promise<Extract<Ended, { type: 'committed' }>> {
     for (;;) {
       const ended = await this.#attempt(txn);

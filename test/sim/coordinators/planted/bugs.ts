@@ -1,6 +1,7 @@
 /**
- * Bugs planted in the coordinator of transactions over ranges, one place each. planted-bugs.long.test.ts runs the
- * `seed` of each, which breaks one of its `properties` (gateway/src/transactions/test-coordinator-histories.ts).
+ * Bugs planted in the coordinator of transactions over ranges, each in one place. For each bug,
+ * planted-bugs.long.test.ts runs its `seed`, which breaks one of its `properties`
+ * (gateway/src/transactions/test-coordinator-histories.ts).
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 

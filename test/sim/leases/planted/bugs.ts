@@ -1,6 +1,6 @@
 /**
- * Bugs planted for the simulation of leases over ranges, one place each. planted-bugs.long.test.ts runs the `seed` of
- * each, which breaks one of its `properties` (truth.ts).
+ * Bugs planted for the simulation of leases over ranges, each in one place. For each bug, planted-bugs.long.test.ts
+ * runs its `seed`, which breaks one of its `properties` (truth.ts).
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Bugs planted for the simulation of lost majorities, one place each; planted-bugs.long.test.ts runs the `seed` of
+ * Bugs planted for the simulation of lost majorities, each in one place. planted-bugs.long.test.ts runs the `seed` of
  * each.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';

@@ -1,8 +1,10 @@
-/** What clients wrote into one group and read from it, and what of it was applied: each value is written once. */
+/**
+ * What clients wrote into one group and read from it, and which of the writes were applied. Each value is written once.
+ */
 import type { Entry } from '@remora/raft';
 import { require } from '../../common/violation.ts';
 
-/** The number that a client wrote; 0 for entries without one. */
+/** The number that a client wrote. 0 for entries without one. */
 export function writtenValue({ type, data }: Entry): number {
   return type === 'normal' && data.length >= 4 ? leadingNumber(data) : 0;
 }
@@ -15,16 +17,16 @@ export class WrittenValues {
   readonly #groupId: number;
   /** Values of writes that were reported as lost. */
   readonly #dead = new Set<number>();
-  /** Values that are applied. */
+  /** Values that were applied. */
   readonly #values = new Set<number>();
-  /** The highest index whose effect some client has seen. */
+  /** The highest index whose effect a client has seen. */
   visible = 0;
 
   constructor(groupId: number) {
     this.#groupId = groupId;
   }
 
-  /** An entry was applied that no replica had applied before. */
+  /** An entry was applied for the first time on any replica. */
   applied(entry: Entry): void {
     const value = writtenValue(entry);
     if (value === 0) return;
@@ -34,7 +36,7 @@ export class WrittenValues {
     this.#values.add(value);
   }
 
-  /** A write was acknowledged that began when `floor` was visible. */
+  /** A write was acknowledged. `floor` was visible when it began. */
   acknowledged(write: { readonly value: number; readonly index: number; readonly floor: number }): void {
     const { value, index, floor } = write;
     require(this.#values.has(value), 'linearizable writes', () => `value ${value} was acknowledged and not applied`);
@@ -43,14 +45,14 @@ export class WrittenValues {
     this.visible = Math.max(this.visible, index);
   }
 
-  /** A client was told that its write will never have an effect. */
+  /** A client learned that its write will never have an effect. */
   lost(value: number): void {
     require(!this.#values.has(value), 'refused writes have no effect', () =>
       `group ${this.#groupId}: value ${value} was reported as lost and is applied`);
     this.#dead.add(value);
   }
 
-  /** A read that began when `floor` was visible was answered by the state at `index`. */
+  /** A read was answered from the state at `index`. `floor` was visible when it began. */
   read(answer: { readonly index: number; readonly floor: number; readonly how: string; readonly by: number }): void {
     const { index, floor, how, by } = answer;
     require(index >= floor, 'linearizable reads', () =>

@@ -1,10 +1,11 @@
 /**
- * The durable store of a node beside its log: one record per replica, each change atomic and durable when it is made.
+ * The durable store of a node apart from its log: one record per replica. Each change is atomic, and durable at once.
  */
 import type { ConfState, LogPosition } from '@remora/raft';
 
 /**
- * A state of the replicated machine. `values` is shared and only ever appended to; `count` says how many belong here.
+ * A state of the replicated machine. `values` is shared and append-only; `count` says how many of them belong to this
+ * state.
  */
 export interface MachineState {
   readonly applied: LogPosition;
@@ -29,7 +30,7 @@ export class Engine {
     return this.#records.get(groupId);
   }
 
-  /** Stores a state, unless the replica is gone or a newer state is there. True when it was stored. */
+  /** Stores a state, unless the replica is gone or a newer state is stored. Returns true if it was stored. */
   store(groupId: number, replicaId: number, state: MachineState): boolean {
     const known = this.#records.get(groupId);
     if (known?.replicaId !== replicaId || known.applied.index > state.applied.index) return false;

@@ -1,4 +1,4 @@
-/** Courses of several faults: what goes on for a while, in steps. */
+/** Courses: faults that last for a while and proceed in steps. */
 
 import { type Fault, type FaultEvent, SILENT } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
@@ -23,7 +23,7 @@ export const on =
   (from, to) =>
     from === sender && to === receiver;
 
-/** What goes on for a while, in steps; everything that a step began ends with it. */
+/** A fault that lasts for a while and proceeds in steps. When it ends, everything that a step began ends with it. */
 export class Course {
   readonly #world: World;
   readonly #ends: (() => void)[] = [];
@@ -33,7 +33,7 @@ export class Course {
     this.#world = world;
   }
 
-  /** Nothing passes, and nobody is told: leaders go on with what they heard before. */
+  /** Drops all messages silently: leaders continue with what they heard before. */
   block(on: On): () => void {
     return this.#keep(this.#world.network.add({ on, faults: SILENT }));
   }
@@ -48,7 +48,7 @@ export class Course {
     });
   }
 
-  /** Ends a process now; it starts again after `ms`. */
+  /** Ends a process now, and restarts it after `ms`. */
   restart(nodeId: number, power: boolean, ms: number): void {
     const node = this.#world.nodeAt(nodeId - 1);
     if (!node.up) return;
@@ -56,7 +56,7 @@ export class Course {
     this.#world.loop.setTimer(ms, () => this.#world.startAgain(node));
   }
 
-  /** A process stands still from now on for `ms`, or until this course ends. */
+  /** A process stands still for `ms`, or until this course ends. */
   stand(nodeId: number, how: 'pause' | 'suspend', ms: number): void {
     const node = this.#world.nodeAt(nodeId - 1);
     if (!node.up || node.clock.paused) return;
@@ -70,7 +70,7 @@ export class Course {
     this.after(ms, this.#keep(goOn));
   }
 
-  /** Asks the leader to hand a group over to the replica on another node. */
+  /** Asks the leader to transfer its leadership of a group to the replica on another node. */
   transfer(groupId: number, leaderId: number, targetId: number): void {
     const target = this.#world.nodeAt(targetId - 1).group(groupId)?.replicaId;
     if (target === undefined) return;

@@ -1,5 +1,5 @@
 /**
- * Misfortunes in the order in which they hurt: each brings a leader, or those who elect one, into a state that single
+ * Sequences of faults in the order in which they hurt. Each brings a leader or its voters into a state that single
  * faults reach too seldom.
  */
 
@@ -7,14 +7,20 @@ import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
 import { around, Course, course, from, leaderNode, to } from './course.ts';
 
-/** A leader's answers come late, then nothing of it goes out: what it hears is about a time long ago (traps 6, 7). */
+/**
+ * A leader's answers come late, then all its outgoing messages are lost: what it hears describes the distant past
+ * (traps 6, 7).
+ */
 const lateAnswers = course('late answers', (going, world, leader, { b, c }) => {
   const { electionMs } = world.options;
   going.delay(to(leader), Math.floor(electionMs / 3) + (b % electionMs));
   going.after(c % electionMs, () => going.block(from(leader)));
 });
 
-/** A leader reaches one follower only while much is proposed, then ends: logs part (dissertation, figure 3.7). */
+/**
+ * A leader reaches only one follower while many entries are proposed, then ends: logs diverge (dissertation, figure
+ * 3.7).
+ */
 const divided = course('divided leader', (going, world, leader, { a, b, c }) => {
   const groupId = world.groupAt(a);
   const confidant = world.nodeAt(b).id;
@@ -24,7 +30,7 @@ const divided = course('divided leader', (going, world, leader, { a, b, c }) => 
   if (c % 3 > 0) going.after(5 + (c % electionMs), () => going.restart(leader, c % 2 === 0, b % electionMs));
 });
 
-/** One leader after the other is cut off, some with a follower: short terms that commit little. */
+/** One leader after the other is cut off, some together with a follower: short terms that commit little. */
 const churn: Fault<World> = {
   kind: 'leaders cut off in turn',
   lastsMs: (random, electionMs) => 4 * electionMs + random.int(8 * electionMs),
@@ -52,8 +58,8 @@ const churn: Fault<World> = {
 };
 
 /**
- * A follower that no longer hears the leader campaigns; the others, who do, are started anew while the leader is cut
- * off: they must not have forgotten whom they promised (design §4).
+ * A follower that does not hear the leader any more campaigns. The others, which do hear it, are restarted while the
+ * leader is cut off: they must not have forgotten their promises (design §4).
  */
 const forgetful = course('followers started anew', (going, world, leader, { b, c }) => {
   const { electionMs } = world.options;
@@ -67,7 +73,7 @@ const forgetful = course('followers started anew', (going, world, leader, { b, c
   });
 });
 
-/** Voters end right after they voted, and are asked again. */
+/** Voters end right after they voted, and receive the vote request again. */
 const votersRestarted: Fault<World> = {
   kind: 'voters started anew',
   lastsMs: (random, electionMs) => 2 * electionMs + random.int(4 * electionMs),
@@ -92,7 +98,7 @@ const votersRestarted: Fault<World> = {
   },
 };
 
-/** Leadership is handed over while nothing of the leader goes out, or with an answer that comes late. */
+/** Leadership is transferred while the leader's outgoing messages are lost, or with an answer that comes late. */
 const transferCutOff = course('transfer cut off', (going, world, leader, { a, b, c }) => {
   const groupId = world.groupAt(a);
   const group = world.nodeAt(leader - 1).group(groupId);

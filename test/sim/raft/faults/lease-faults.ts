@@ -1,32 +1,32 @@
 /**
- * Misfortunes that only a lease minds: each makes a rival leader possible as early as the rules allow, while the old
- * leader hears, or learns, nothing of it (core/lease.ts, by its rules).
+ * Sequences of faults that only a lease is sensitive to. Each makes a rival leader possible as early as the rules
+ * allow, while the old leader hears nothing of it (core/lease.ts, by its rules).
  */
 
 import type { Fault } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
 import { course, from, on, to } from './course.ts';
 
-/** Whoever is not the leader, in an order that was drawn. */
+/** The nodes that are not the leader, in a random order. */
 function others(world: World, leader: number, drawn: number): readonly [number, number] {
   const ids = world.nodes.map((node) => node.id).filter((id) => id !== leader);
   const at = drawn % ids.length;
   return [ids[at] ?? leader, ids[(at + 1) % ids.length] ?? leader];
 }
 
-/** Nothing of the leader goes out; everything comes in, until somebody else leads. */
+/** The leader's outgoing messages are lost, but everything arrives at it, until another node leads. */
 const muted = course('lease: leader muted', (going, world, leader, { b }) => {
   going.after(b % Math.floor(world.options.electionMs / 4), () => going.block(from(leader)));
 });
 
-/** E1. Answers of long ago come in, when nothing goes out any more. */
+/** E1. Old answers arrive while all outgoing messages are lost. */
 const late = course('lease: late answers', (going, world, leader, { b, c }) => {
   const { electionMs } = world.options;
   going.delay(to(leader), Math.floor(electionMs / 8) + (b % electionMs));
   going.after(c % Math.floor((electionMs * 3) / 4), () => going.block(from(leader)));
 });
 
-/** E2. One follower hears nothing and wants to lead; the others are started anew, again and again or at the end. */
+/** E2. One follower hears nothing and campaigns. The others are restarted, repeatedly or at the end. */
 const forgetful = course('lease: followers started anew', (going, world, leader, { b, c }) => {
   const { electionMs } = world.options;
   const [cut] = others(world, leader, b);
@@ -40,13 +40,15 @@ const forgetful = course('lease: followers started anew', (going, world, leader,
   going.after(electionMs / 2 + (c % electionMs), restart);
 });
 
-/** E3. Followers stand still right after the last heartbeat that they hear, and make up for their ticks at once. */
+/**
+ * E3. Followers stand still right after the last heartbeat that they hear, and then run all their missed ticks at once.
+ */
 const catchingUp = course('lease: followers catch up', (going, world, leader, { b, c }) => {
   for (const node of world.nodes) if (node.id !== leader) going.stand(node.id, 'pause', 10 + (b % 30));
   going.after(c % 20, () => going.block(from(leader)));
 });
 
-/** E5. Leadership is handed over, and the old leader hears nothing of the new one. */
+/** E5. Leadership is transferred, and the old leader hears nothing of the new one. */
 const handedOver = course('lease: handed over in silence', (going, world, leader, { a, b, c }) => {
   const [target] = others(world, leader, b);
   going.transfer(world.groupAt(a), leader, target);
@@ -54,7 +56,7 @@ const handedOver = course('lease: handed over in silence', (going, world, leader
   else going.after(c % 8, () => going.block(to(leader)));
 });
 
-/** E5. The request to campaign comes when the transfer has been given up. */
+/** E5. The request to campaign arrives after the transfer was given up. */
 const handedLate = course('lease: handed over late', (going, world, leader, { a, b, c }) => {
   const { electionMs } = world.options;
   const [target] = others(world, leader, b);
@@ -63,7 +65,7 @@ const handedLate = course('lease: handed over late', (going, world, leader, { a,
   going.transfer(world.groupAt(a), leader, target);
 });
 
-/** E6. The leader's machine is suspended for about as long as a lease, and others elect. */
+/** E6. The leader's machine is suspended for about as long as a lease, and the others elect a leader. */
 const suspended = course('lease: leader suspended', (going, world, leader, { b, c }) => {
   const { electionMs } = world.options;
   going.block(from(leader));
@@ -72,8 +74,8 @@ const suspended = course('lease: leader suspended', (going, world, leader, { b, 
 });
 
 /**
- * A rival is elected, of which the leader hears nothing; then the leader reaches one again that follows the rival, and
- * whose answers say no (heartbeats.ts M2, M4).
+ * A rival is elected without the leader's knowledge. Then the leader reaches a follower of the rival, whose answers
+ * refuse its heartbeats (heartbeats.ts M2, M4).
  */
 const refused = course('lease: heartbeats refused', (going, world, leader, { b, c }) => {
   const { electionMs } = world.options;

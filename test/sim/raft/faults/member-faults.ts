@@ -6,7 +6,7 @@ import { type Fault, type FaultEvent, nothing } from '../../common/faults/fault.
 import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';
 
-/** Where a change is proposed, and in which membership. */
+/** The group and the membership for which a change is proposed. */
 interface Place {
   readonly groupId: number;
   readonly leader: SimNode;
@@ -33,7 +33,7 @@ function change(
   };
 }
 
-/** The same in the first group, from the drawn one on, to which it applies. */
+/** Applies the fault to the first group that it suits, starting from the drawn one. */
 function anywhere(fault: Fault<World>): Fault<World> {
   return {
     ...fault,
@@ -48,17 +48,17 @@ function anywhere(fault: Fault<World>): Fault<World> {
 }
 
 /**
- * A change after which the replicas that are lost for good are the majority would end the group: nobody asks for that.
+ * Refuses a change after which lost replicas would be the majority. It would end the group, so no operator requests it.
  */
 function leavesQuorum(world: World, conf: ConfState, wanted: ConfChange): boolean {
   const next = changeConf(conf, wanted);
-  if ('invalid' in next) return true; // it is refused, or comes to nothing
+  if ('invalid' in next) return true; // The change is refused, or has no effect.
   return [next.voters, next.votersOutgoing].every(
     (side) => side.length === 0 || 2 * side.filter((id) => !world.isLost(id)).length > side.length,
   );
 }
 
-/** A fresh replica on a node that has none of this group. */
+/** A new replica on a node that has none of this group. */
 function fresh(world: World, { groupId }: Place, drawn: number): number | undefined {
   for (let i = 0; i < world.nodes.length; i++) {
     const node = world.nodeAt(drawn + i);
@@ -75,11 +75,11 @@ function step(type: ConfStep['type'], replica: number | undefined): ConfChange |
   return replica === undefined ? undefined : confChange([{ type, replica }]);
 }
 
-/** A voter to be taken away, one that is lost before others; undefined when too few are left. */
+/** A voter to remove, preferably a lost one. Undefined if too few would be left. */
 function leaving(world: World, { conf }: Place, { b, c }: FaultEvent): number | undefined {
   const lost = conf.voters.find((id) => world.isLost(id));
   if (lost !== undefined) return lost;
-  // A group of one is worth trying, not often.
+  // A group of one is worth testing, but rarely.
   return conf.voters.length > (c % 8 === 0 ? 1 : 2) ? oneOf(conf.voters, b) : undefined;
 }
 
@@ -96,7 +96,7 @@ const replace = (transition: ConfChange['transition']) => (world: World, place: 
   );
 };
 
-/** Any steps for any members, in one change. */
+/** Any steps for any members, in a single change. */
 function manySteps(_world: World, place: Place, { b, c }: FaultEvent): ConfChange | undefined {
   const types: readonly ConfStep['type'][] = ['addVoter', 'addLearner', 'remove'];
   const steps = membersOf(place.conf).flatMap((replica, i): ConfStep[] => {
@@ -109,7 +109,7 @@ function manySteps(_world: World, place: Place, { b, c }: FaultEvent): ConfChang
   return 'invalid' in next || next.voters.length >= 2 ? wanted : undefined;
 }
 
-/** A machine's disk is lost for good: its replicas never come back, and others take their place under new ids. */
+/** A machine's disk is lost for good: its replicas never come back, and others replace them under new ids. */
 const diskLost: Fault<World> = {
   kind: 'lost disk',
   lastsMs: (random, electionMs) => random.int(2 * electionMs),
@@ -121,7 +121,7 @@ const diskLost: Fault<World> = {
   },
 };
 
-/** Where a configuration is joint, and is not left by itself. */
+/** Leaves a joint configuration that is not left automatically. */
 const leave: Fault<World> = {
   kind: 'joint configuration left',
   lastsMs: () => 0,

@@ -1,4 +1,4 @@
-/** What is asked of groups at bad moments. */
+/** Requests to groups at bad moments. */
 
 import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
@@ -28,7 +28,7 @@ const compaction: Fault<World> = {
   },
 };
 
-/** Many proposals at once: queues run full. */
+/** Many proposals at once fill the queues. */
 const burst: Fault<World> = {
   kind: 'burst',
   lastsMs: () => 0,

@@ -1,7 +1,7 @@
 /**
- * Bugs planted for the Raft simulation: one place each, and each a bug that Raft implementations have had.
- * planted-bugs.long.test.ts runs the `seed` of each, which breaks one of its `properties`. When runs have changed,
- * `pnpm planted:raft --write` looks for the seeds anew.
+ * Bugs planted for the Raft simulation, each in one place. Raft implementations have had each of these bugs. For each
+ * bug, planted-bugs.long.test.ts runs its `seed`, which breaks one of its `properties`. After runs have changed, `pnpm
+ * planted:raft --write` finds new seeds.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 

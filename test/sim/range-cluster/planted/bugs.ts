@@ -1,6 +1,6 @@
 /**
- * Bugs planted for the simulation of ranges that are merged, one place each. planted-bugs.long.test.ts runs the `seed`
- * of each; what the run finds, or what the product itself stops with, has one of its `properties` in it.
+ * Bugs planted for the simulation of ranges that merge, each in one place. planted-bugs.long.test.ts runs the `seed` of
+ * each. One of the bug's `properties` must occur in what the run finds, or in the error at which the product stops.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 

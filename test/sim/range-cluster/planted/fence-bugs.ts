@@ -1,6 +1,6 @@
 /**
- * Bugs planted for the simulation of writes under locks, one place each. fence-bugs.long.test.ts runs the `seed` of
- * each; what the run finds, or what the product itself stops with, has one of its `properties` in it.
+ * Bugs planted for the simulation of writes under locks, each in one place. fence-bugs.long.test.ts runs the `seed` of
+ * each. One of the bug's `properties` must occur in what the run finds, or in the error at which the product stops.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 

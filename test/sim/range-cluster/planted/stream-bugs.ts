@@ -1,6 +1,6 @@
 /**
- * Bugs planted for the simulation of etcd watch streams, one place each. stream-bugs.long.test.ts runs the `seed` of
- * each; what the run finds has one of its `properties` in it.
+ * Bugs planted for the simulation of etcd watch streams, each in one place. stream-bugs.long.test.ts runs the `seed` of
+ * each. One of the bug's `properties` must occur in what the run finds.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Bugs planted for the simulation of nested transactions over ranges, one place each. txn-bugs.long.test.ts runs the
- * `seed` of each; what the run finds, or what the product itself stops with, has one of its `properties` in it.
+ * Bugs planted for the simulation of nested transactions over ranges, each in one place. txn-bugs.long.test.ts runs the
+ * `seed` of each. One of the bug's `properties` must occur in what the run finds, or in the error at which the product
+ * stops.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 

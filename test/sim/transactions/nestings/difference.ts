@@ -1,4 +1,4 @@
-/** Runs transactions over one range and over several, and says what is different. */
+/** Runs transactions over one range and over several, and reports the differences. */
 import type { KeyValue, KvEvent, Txn } from '@remora/protocol';
 import { put } from '../../../../packages/dataserver/test/support/state-bed.ts';
 import { KEYS, VALUE_BEFORE } from './nestings.ts';
@@ -10,12 +10,12 @@ interface Cluster {
   cluster: SmallCluster;
 }
 
-/** History grows, as nothing is compacted. */
+/** The history grows, because nothing is compacted. */
 const CASES_OF_A_CLUSTER = 500;
 
 /**
- * One cluster for each way to split the keys. They all are asked the same, and stay the same as long as nothing
- * differs.
+ * One cluster for each way to split the keys. All of them receive the same requests, and stay equal as long as there is
+ * no difference.
  */
 export class Differences {
   readonly #clusters: readonly Cluster[];
@@ -24,7 +24,7 @@ export class Differences {
   refused = 0;
   readonly found: string[] = [];
 
-  /** The borders of ranges, in each of the clusters: none is one range. */
+  /** The range borders in each of the clusters. An empty list means one range. */
   constructor(borders: readonly (readonly string[])[]) {
     this.#clusters = borders.map((keys) => ({
       name: keys.length === 0 ? 'in one range' : `split at ${keys.join()}`,
@@ -55,7 +55,7 @@ export class Differences {
   }
 }
 
-/** `seen`: what was answered, what was left, and what watches were told; revisions by their order. */
+/** `seen`: the answer, the remaining keys, and the watch events. Revisions are replaced by their order. */
 async function outcomeIn(
   cluster: SmallCluster,
   txn: Txn,
@@ -69,7 +69,7 @@ async function outcomeIn(
   return { seen: seen + left, refused: answer.error !== undefined };
 }
 
-/** All keys are there, with the values that comparisons expect. */
+/** Restores all keys to the values that comparisons expect. */
 async function restore(cluster: SmallCluster): Promise<void> {
   const there = new Map(cluster.pairs(KEYS).map(({ key, value }) => [Buffer.from(key).toString(), Buffer.from(value)]));
   for (const key of KEYS) {
@@ -82,10 +82,11 @@ function byKey(a: KvEvent, b: KvEvent): number {
   return Buffer.compare(a.kv.key, b.kv.key);
 }
 
-/** Revisions are replaced by their places among all that there are: which ones there are differs. */
+/** Replaces revisions by their rank, because the revisions themselves differ. */
 function seenOf({ error, result, revision }: Answer, pairs: readonly KeyValue[], events: readonly KvEvent[]): string {
   const revisions = new Set<number>();
-  // What changed nothing is answered with the revision of one range, or with one at which several were asked.
+  // A request that changed nothing is answered with the revision of one range, or with the one at which several were
+  // read.
   const header = events.length === 0 ? {} : { modRevision: revision };
   const whole = { header, answer: error === undefined ? result : `${error.code}: ${error.message}`, pairs, events };
   shown(whole, (found) => revisions.add(found));

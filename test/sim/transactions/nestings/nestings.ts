@@ -1,16 +1,16 @@
 /**
- * Transactions of two or three operations in every nesting: each operation in the `success` or the `failure` of the
- * transaction, or of one that is nested in it, or of one nested in that, in every order.
+ * Transactions of two or three operations in every nesting and every order: each operation is in the `success` or the
+ * `failure` of the transaction, of a nested one, or of one nested in that.
  */
 import type { Compare, KvOp, Txn } from '@remora/protocol';
 import { del, put, range } from '../../../../packages/dataserver/test/support/state-bed.ts';
 
 export const KEYS: readonly string[] = ['a', 'n', 'x'];
-/** The value that each key has before. */
+/** Each key's value before the transaction. */
 export const VALUE_BEFORE = '0';
 const DEPTH_MAX = 2;
 
-/** What one of the operations may be. */
+/** The possible operations. */
 const OPS: readonly KvOp[] = [
   ...KEYS.map((key) => put(key, '1', { prevKv: true })),
   ...KEYS.map((key) => del(key, undefined, true)),
@@ -18,7 +18,7 @@ const OPS: readonly KvOp[] = [
   ...KEYS.map((key) => del(key, '', true)),
 ];
 
-/** Where operations are: `leaf` is the next of them. */
+/** The positions of operations: `leaf` is the next of them. */
 type Item = 'leaf' | Nesting;
 type List = readonly Item[];
 interface Nesting {
@@ -28,7 +28,7 @@ interface Nesting {
 
 const listsKnown = new Map<string, readonly List[]>();
 
-/** All lists with so many operations, nested no deeper than `depth`. */
+/** All lists with this many operations, nested no deeper than `depth`. */
 function lists(leaves: number, depth: number): readonly List[] {
   const name = `${leaves}/${depth}`;
   const known = listsKnown.get(name);
@@ -48,7 +48,7 @@ function lists(leaves: number, depth: number): readonly List[] {
 
 const nestingsKnown = new Map<string, readonly Nesting[]>();
 
-/** All transactions with so many operations, in whose lists others are nested no deeper than `depth`. */
+/** All transactions with this many operations, with nesting no deeper than `depth`. */
 function nestings(leaves: number, depth = DEPTH_MAX): readonly Nesting[] {
   const name = `${leaves}/${depth}`;
   const known = nestingsKnown.get(name);
@@ -68,8 +68,8 @@ export function casesOf(leaves: number): number {
 }
 
 /**
- * One of the cases, by its number. Comparisons are of keys of one range or another, and hold or not: by the bits of a
- * number that all cases together have in every way.
+ * One of the cases, by its number. The bits of a number decide which range a comparison is about and whether it holds.
+ * Over all cases, every combination occurs.
  */
 export function txnOf(leaves: number, number: number): Txn {
   const shapes = nestings(leaves);
@@ -85,7 +85,7 @@ export function txnOf(leaves: number, number: number): Txn {
   return new Filling(ops, mixed(number)).txn(shape, true);
 }
 
-/** Spreads a number over 32 bits, so that neighbours differ in all of them. */
+/** Spreads a number over 32 bits, so that neighbouring numbers differ in all of them. */
 function mixed(number: number): number {
   let hash = Math.imul(number ^ (number >>> 16), 0x45d9f3b);
   hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b);
@@ -102,7 +102,10 @@ class Filling {
     this.#bits = bits;
   }
 
-  /** Both lists of the outermost one may end with a read of all keys: it sees what those before it have done. */
+  /**
+   * Both lists of the outermost transaction may end with a read of all keys, which sees the effects of the operations
+   * before it.
+   */
   txn({ success, failure }: Nesting, outermost = false): Txn {
     const compare = this.#compare();
     const all = outermost && this.#take(1) === 1 ? [range('a', 'zz')] : [];
@@ -124,7 +127,7 @@ class Filling {
     return bits;
   }
 
-  /** None, or of a key: one that holds, or one that does not. */
+  /** No comparison, or one that holds, or one that does not hold. */
   #compare(): readonly Compare[] {
     const bits = this.#take(3);
     const key = KEYS[bits >> 1];

@@ -1,6 +1,6 @@
 /**
- * A gateway of the product (routing and coordinator) before state machines of the product, each a range whose log is
- * one command after another. No consensus, no network, no faults: a transaction takes as long as its code.
+ * The product's gateway (routing and coordinator) over the product's state machines. Each is a range whose log is one
+ * command after another. There is no consensus, no network and no fault: a transaction takes only as long as its code.
  */
 import { SeededRandom, type ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
@@ -27,7 +27,7 @@ import { memoryEngine, StateBed } from '../../../../packages/dataserver/test/sup
 type Done = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 type Info = { readonly rangeId: number };
 
-/** What a client is answered. */
+/** What a client receives. */
 export interface Answer {
   readonly error: ServiceError | undefined;
   readonly result: CommandResult | undefined;
@@ -37,9 +37,9 @@ export interface Answer {
 const NODE = 1;
 const NO_KEY = new Uint8Array(0);
 const TIMEOUT_MS = 5_000;
-/** More than one command takes. */
+/** More revisions than one command takes. */
 const BLOCK = 10;
-/** Turns of the event loop without a timer that one answer may take. */
+/** How many turns of the event loop, without a timer, one answer may take. */
 const TURNS_MAX = 10_000;
 const IDLE_TURNS = 200;
 const TURNS_BEFORE_LOOP = 50;
@@ -50,14 +50,14 @@ export class SmallCluster {
   readonly #clock = new ManualClock();
   readonly #ranges: readonly StateBed[];
   readonly #backend: RangeBackend;
-  /** As the master counts them. */
+  /** The master's counter. */
   #revision = 1;
-  /** Of the ranges. */
+  /** The time of the ranges. */
   #timeMs = 1_000;
-  /** Commands that ranges have yet to answer. */
+  /** Commands that ranges have not answered yet. */
   #inFlight = 0;
 
-  /** Ranges begin at these plain keys, and one before the first of them. */
+  /** `borders` are the start keys of all ranges but the first. */
   constructor(borders: readonly string[]) {
     const engine = memoryEngine();
     const starts = [NO_KEY, ...borders.map((key) => kvRoutingKey(Buffer.from(key)))];
@@ -122,7 +122,7 @@ export class SmallCluster {
     done(undefined, { revision, raftTerm: 1, rangeTimeMs: this.#timeMs, result });
   }
 
-  /** What the client is answered; the cluster has nothing more to do by then. */
+  /** The client's answer. The cluster has nothing more to do by then. */
   async ask(command: Command): Promise<Answer> {
     let answer: Answer | undefined;
     this.#backend.command(command, { timeoutMs: TIMEOUT_MS }, (error, reply) => {
@@ -134,7 +134,7 @@ export class SmallCluster {
       this.#clock.runImmediates();
       if (turn % TURNS_BEFORE_LOOP === TURNS_BEFORE_LOOP - 1)
         await new Promise<void>((resolve) => setImmediate(resolve));
-      // Who waits with nothing on its way has set a timer.
+      // If nothing is in flight, a waiting request has set a timer.
       if (this.#inFlight === 0 && turn % IDLE_TURNS === IDLE_TURNS - 1) this.#clock.fireNext();
     }
     return answer;
@@ -148,13 +148,13 @@ export class SmallCluster {
     return this.ask({ type: 'kv', op });
   }
 
-  /** What was applied so far is forgotten: whoever asks again is not remembered. */
+  /** Everything that was applied so far is forgotten: repeated requests are not recognized. */
   timePasses(): void {
     this.#timeMs += PASSING_MS;
     this.#clock.advance(PASSING_MS);
   }
 
-  /** Those of these keys that there are, as the engine of the ranges has them. */
+  /** The pairs of the existing ones among these keys, from the engine of the ranges. */
   pairs(keys: readonly string[]): readonly KeyValue[] {
     const [first] = this.#ranges;
     if (first === undefined) return [];
@@ -164,12 +164,12 @@ export class SmallCluster {
     });
   }
 
-  /** What watches were told since it was asked last. */
+  /** The watch events since the last call. */
   takeEvents(): readonly KvEvent[] {
     return this.#ranges.flatMap((bed) => bed.events.splice(0).flatMap(({ events }) => events));
   }
 
-  /** Parts and records of transactions that ranges have yet. */
+  /** Parts and records of transactions that ranges still have. */
   get left(): number {
     return this.#ranges.reduce((sum, { state }) => sum + state.transactions.size, 0);
   }
