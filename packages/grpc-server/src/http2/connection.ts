@@ -322,7 +322,7 @@ export class Connection implements CountedConnection, StreamHost {
     this.isOver = true;
     this.#reader?.end();
     this.output.end();
-    for (const stream of [...this.streams.all()]) this.streamLost(stream);
+    for (const stream of this.streams.all()) this.streamLost(stream);
     this.addUnfinished(-this.#unfinishedBytes);
   }
 
@@ -338,6 +338,7 @@ export class Connection implements CountedConnection, StreamHost {
     }
     if (action === 'ping') this.writeFrame(FRAME.ping, FLAG.none, 0, KEEP_ALIVE_PING);
     else if (this.output.unsentBytes === 0) this.output.shrink();
+    this.streams.shrink();
     this.drainAnswered();
     this.#endLate();
     this.#countPartial();
@@ -355,7 +356,7 @@ export class Connection implements CountedConnection, StreamHost {
   #endLate(): void {
     const late = this.keeper.tickBefore(this.limits.messageMs);
     const stalled = this.keeper.tickBefore(this.limits.stalledAnswerMs);
-    for (const stream of [...this.streams.all()]) {
+    for (const stream of this.streams.all()) {
       if (this.sender.isStalled(stream, stalled)) {
         this.totals.refused('stalledAnswerMs');
         this.resetStream(stream, ERROR.cancel);

@@ -1,5 +1,6 @@
 import { STREAM_ID_MAX } from './protocol.ts';
 import type { Stream } from './stream.ts';
+import { StreamMap } from './stream-map.ts';
 
 /**
  * What became of a stream that is not open: `idle` was never opened and may be; `skipped` was not, and may not be any
@@ -9,7 +10,7 @@ export type ClosedState = 'idle' | 'skipped' | 'reset' | 'closed';
 
 /** The streams of one connection, by their ids. */
 export class StreamTable {
-  readonly #open = new Map<number, Stream>();
+  readonly #open = new StreamMap();
   /** Ids of streams that this side has reset, the oldest first. */
   readonly #reset = new Set<number>();
   readonly #resetMax: number;
@@ -30,8 +31,14 @@ export class StreamTable {
     return this.#open.get(id);
   }
 
-  all(): IterableIterator<Stream> {
+  /** The streams that are open now. */
+  all(): readonly Stream[] {
     return this.#open.values();
+  }
+
+  /** Gives up memory that an idle connection does not need. */
+  shrink(): void {
+    this.#open.shrink();
   }
 
   /** The client has used this id, and by that all below it (§5.1.1). */
@@ -44,7 +51,7 @@ export class StreamTable {
   }
 
   add(stream: Stream): void {
-    this.#open.set(stream.id, stream);
+    this.#open.add(stream);
   }
 
   delete(id: number): void {

@@ -11,6 +11,7 @@ import {
   type UnaryHandler,
   type WaitingHandler,
 } from '../../calls.ts';
+import { OpenCall, OpenCalls } from './open-calls.ts';
 import { grpcStatus, type StatusOf } from './status.ts';
 
 export interface CallLimits {
@@ -47,7 +48,7 @@ export class CallGuard {
   readonly #limits: CallLimits;
   readonly #logger: Logger;
   /** Open calls, to be ended by the server. */
-  readonly #unaryCalls = new Set<EndableCall>();
+  readonly #unaryCalls = new OpenCalls();
   readonly #streams = new Set<(error: ServiceError) => void>();
   /** C3. */
   readonly #waiting = new Set<(error: ServiceError) => void>();
@@ -79,13 +80,9 @@ export class CallGuard {
   /** Answers the calls that are still open with UNKNOWN_OUTCOME. */
   abandon(): void {
     this.#abandoned = true;
-    for (const call of [...this.#unaryCalls])
-      call.end(
-        new ServiceError(
-          'UNKNOWN_OUTCOME',
-          'this node shut down before it answered; the call may have been carried out',
-        ),
-      );
+    this.#unaryCalls.end(
+      new ServiceError('UNKNOWN_OUTCOME', 'this node shut down before it answered; the call may have been carried out'),
+    );
   }
 
   unary<Request, Response>(
@@ -128,32 +125,20 @@ export class CallGuard {
     call: UnaryCall<Request, Response>,
   ): void {
     const seen = seenRevision(call.connection);
-    let settled = false;
-    let giveUp: (() => void) | undefined;
+    const open = new OpenCall(this.#unaryCalls);
     const settle = (error: ServiceError | undefined, response: Response | undefined): void => {
-      if (settled) return; // C1
-      settled = true;
-      this.#unaryCalls.delete(open);
+      if (!open.close()) return; // C1
       if (response !== undefined) {
         noteRevision(seen, response);
         call.respond(response);
       } else fail(call, this.#logged(error), statusOf);
     };
-    const open: EndableCall = {
-      end: (error) => {
-        settle(error, undefined);
-        giveUp?.();
-      },
-    };
-    this.#unaryCalls.add(open);
+    open.onEnd = (error) => settle(error, undefined);
     call.onCancelled = () => {
-      if (settled) return;
-      settled = true;
-      this.#unaryCalls.delete(open);
-      giveUp?.();
+      if (open.close()) open.giveUp?.();
     };
     try {
-      giveUp = handler(call.request, callInfo(call.deadlineMs, this.#limits.timeouts, seen), settle);
+      open.giveUp = handler(call.request, callInfo(call.deadlineMs, this.#limits.timeouts, seen), settle);
     } catch (error) {
       const refusal = toServiceError(error);
       if (refusal.code !== 'INTERNAL' && refusal.code !== 'UNIMPLEMENTED') this.#refusals.onMalformed?.();
@@ -254,10 +239,6 @@ export class CallGuard {
     if (known.code === 'INTERNAL') this.#logger.error({ error: known.message, cause: known.cause }, 'a call failed');
     return known;
   }
-}
-
-interface EndableCall {
-  end(error: ServiceError): void;
 }
 
 function shuttingDown(): ServiceError {
