@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { lighten } from './lighten.mjs';
 
 const packageDir = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(packageDir, '../../node_modules');
@@ -28,6 +29,7 @@ try {
   });
   if (buf.error) throw buf.error;
   if (buf.status !== 0) throw new Error(`buf generate ended with ${buf.status ?? buf.signal}`);
+  lighten(fresh);
   writeFileSync(join(fresh, '.made-from'), digest);
   rmSync(output, { recursive: true, force: true });
   renameSync(fresh, output);
@@ -43,7 +45,7 @@ function inputsDigest() {
   for (const name of ['@bufbuild/buf', 'ts-proto']) {
     hash.update(`${name}@${JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8')).version}\0`);
   }
-  for (const path of ['buf.gen.yaml', 'scripts/generate.mjs', ...protoFiles('proto')]) {
+  for (const path of ['buf.gen.yaml', 'scripts/generate.mjs', 'scripts/lighten.mjs', ...protoFiles('proto')]) {
     hash
       .update(`${path}\0`)
       .update(readFileSync(join(packageDir, path)))
