@@ -10,6 +10,8 @@ import type { Timers } from '../timers.ts';
 import { FRAME_HEAD_BYTES } from './protocol.ts';
 
 const PAGE_BYTES = 32 << 10;
+/** A page with less room than this is not used for another turn, whose answers would be in two pieces. */
+const PAGE_ROOM_MIN = 8 << 10;
 /** A turn that has written more hands it to the socket without waiting for its end. */
 const UNSENT_BYTES_MAX = 256 << 10;
 /** Longer pieces are not copied into a page. */
@@ -70,6 +72,7 @@ export class Output {
   flush(): void {
     this.#closePiece();
     if (this.#piecesBytes === 0 || this.#isOver) return;
+    if (this.#page.length - this.#at < PAGE_ROOM_MIN) this.shrink();
     const pieces = this.#pieces;
     const [first] = pieces;
     this.#piecesBytes = 0;
