@@ -180,6 +180,19 @@ describe('floods of frames end with ENHANCE_YOUR_CALM', () => {
   });
 });
 
+test('a connection that fails in the chunk that completes a frame leaves no count behind', async () => {
+  for (let count = 0; count < 20; count++) {
+    const attacker = await RawClient.connect(server.port);
+    const bytes = openCall(1, ECHO);
+    attacker.send(bytes.subarray(0, 30));
+    await expect.poll(() => server.server.held.unfinishedBytes).toBe(30);
+    attacker.send(bytes.subarray(30), windowUpdate(0, 0));
+    await attacker.closed();
+    await expect.poll(() => server.server.held.connections).toBe(1);
+    expect(server.server.held.unfinishedBytes).toBe(0);
+  }
+});
+
 describe('header blocks', () => {
   /** A value that fills the table, then a block of nothing but references to it. */
   const ENTRY = Buffer.concat([Buffer.from('4001617f811e', 'hex'), Buffer.alloc(3_968, 'v')]);

@@ -130,6 +130,7 @@ export class Connection implements CountedConnection, StreamHost {
     this.keeper.heard = true;
     this.output.hold();
     reader.read(chunk);
+    if (this.isOver) return; // nothing is counted of it any more
     const { unfinishedBytes } = reader;
     if (unfinishedBytes !== this.#partialFrameBytes) {
       this.addUnfinished(unfinishedBytes - this.#partialFrameBytes);
