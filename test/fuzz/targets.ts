@@ -3,6 +3,7 @@ import type { Target } from './target.ts';
 import { BACKUP_TARGETS } from './targets/backup.ts';
 import { COMMAND_LINE_TARGETS } from './targets/command-line.ts';
 import { GATEWAY_TARGETS } from './targets/gateway.ts';
+import { GRPC_SERVER_TARGETS } from './targets/grpc-server.ts';
 import { LIVE_TARGETS } from './targets/live.ts';
 import { LOG_TARGETS } from './targets/log.ts';
 import { PROCESS_TARGETS } from './targets/process.ts';
@@ -16,6 +17,7 @@ export const TARGETS: readonly Target[] = [
   ...LOG_TARGETS,
   ...STORAGE_TARGETS,
   ...GATEWAY_TARGETS,
+  ...GRPC_SERVER_TARGETS,
   ...PROCESS_TARGETS,
   ...BACKUP_TARGETS,
   ...COMMAND_LINE_TARGETS,
