@@ -64,28 +64,42 @@ function conversations(): readonly Buffer[] {
   ];
 }
 
-/** Frames whose lengths are right: the octets say type, flags, stream and payload. */
+/** Header blocks of requests to the four methods. */
+const BLOCKS = [ECHO, COLLECT, PRODUCE, CHAT].map((path = '') => encodeFields(fieldsOf(path)));
+
+/**
+ * Frames whose lengths are right, so that most inputs get far: the octets say type, flags, stream and payload. A header
+ * block of one octet stands for one of a valid request.
+ */
 function framesOf(bytes: Buffer): Buffer {
   const frames: Buffer[] = [];
   for (let at = 0; at + 4 <= bytes.length; ) {
     const [type = 0, flags = 0, stream = 0, length = 0] = bytes.subarray(at, at + 4);
-    // Most types are those of the RFC, most streams the first few.
     const payload = bytes.subarray(at + 4, at + 4 + length);
-    frames.push(frame(type % 11, flags, stream < 0xf0 ? stream & 0x07 : stream, payload));
+    const isRequest = type % 11 === FRAME.headers && payload.length === 1;
+    const block = BLOCKS[(payload[0] ?? 0) & 3] ?? payload;
+    frames.push(frame(type % 11, flags, streamOf(stream), isRequest ? block : payload));
     at += 4 + length;
   }
   return Buffer.concat(frames);
+}
+
+/** Most of them are 0 and the first streams of a client. */
+function streamOf(octet: number): number {
+  if (octet >= 0xf0) return octet;
+  return Math.max(0, 2 * (octet & 7) - 1);
 }
 
 /** The reverse, for the corpus. Frames of more than 255 octets are left out. */
 function opsOf(frames: Buffer): Buffer {
   const ops: Buffer[] = [];
   for (let at = 0; at + 9 <= frames.length; ) {
-    const length = frames.readUIntBE(at, 3);
-    const payload = frames.subarray(at + 9, at + 9 + length);
-    if (length < 256)
-      ops.push(Buffer.from([frames[at + 3] ?? 0, frames[at + 4] ?? 0, frames[at + 8] ?? 0, length]), payload);
-    at += 9 + length;
+    const [type = 0, flags = 0, , , , stream = 0] = frames.subarray(at + 3);
+    const payload = frames.subarray(at + 9, at + 9 + frames.readUIntBE(at, 3));
+    const known = BLOCKS.findIndex((block) => block.equals(payload));
+    const short = known < 0 ? payload : Buffer.from([known]);
+    if (short.length < 256) ops.push(Buffer.from([type, flags, (stream + 1) >> 1, short.length]), short);
+    at += 9 + payload.length;
   }
   return Buffer.concat(ops);
 }
@@ -179,6 +193,20 @@ function bodies(): readonly Buffer[] {
   );
 }
 
+/** Several streams at once, each of which ends in another way. */
+const SHORT_CALLS = [
+  settings([SETTING.initialWindowSize, 5]),
+  ...[1, 3, 5, 7, 9].map((stream) => openCall(stream, CHAT ?? '')),
+  ...[9, 7, 5, 3, 1].map((stream) => data(stream, message('message'))),
+  windowUpdate(1, 100),
+  rstStream(3, 8),
+  data(5, message(''), FLAG.endStream),
+  settings([SETTING.initialWindowSize, 100]),
+  data(7, message('xx')),
+  windowUpdate(0, 100),
+  unaryCall(11, ECHO ?? '', 'last'),
+];
+
 /** The memory of a connection is in it, and the garbage that a busy one leaves behind. */
 const MEMORY = { memoryBaseBytes: 48 * 1024 * 1024, memoryFactor: 256 };
 
@@ -192,7 +220,7 @@ export const GRPC_SERVER_TARGETS: readonly Target[] = [
   },
   {
     name: 'grpc-server-frames',
-    corpus: () => conversations().map(opsOf),
+    corpus: () => [...conversations(), Buffer.concat(SHORT_CALLS)].map(opsOf),
     decode: (bytes) => server.take(Buffer.concat([GREETING, framesOf(Buffer.from(bytes))])),
     expected: never,
     ...MEMORY,
