@@ -227,6 +227,26 @@ describe('header blocks', () => {
   });
 });
 
+test('calls that stay open with large header lists count with all that is held', async () => {
+  await start({ unfinishedBytesMax: 4 << 20 });
+  const small = await RawClient.connect(server.port);
+  small.send(openCall(1, CHAT, [['x-small', 'v'.repeat(12_000)]]));
+  await small.settled('small');
+  expect(server.server.held.unfinishedBytes).toBeGreaterThan(12_000);
+  const attacker = await RawClient.connect(server.port);
+  await flood(
+    attacker,
+    repeated(1_000, (index) => openCall(2 * index + 1, CHAT, [['x-large', `${index} ${'v'.repeat(12_000)}`]])),
+  );
+  await attacker.closed();
+  expect(new Set(server.refused)).toEqual(new Set(['unfinishedBytesMax']));
+  expect(server.server.held).toMatchObject({ connections: 2, streams: 1 });
+  small.send(data(1, Buffer.alloc(0), FLAG.endStream));
+  await small.answer(1);
+  expect(server.server.held.unfinishedBytes).toBe(0);
+  small.close();
+});
+
 describe('clients that do not read', () => {
   test('with windows of 0 lose their connection when too much waits for them', async () => {
     await start({ outputBytesPerConnectionMax: 4 << 20 });

@@ -246,6 +246,7 @@ export class FrameHandlers implements FrameSink, SettingsSink {
     const stream = this.#user.open(connection, id, head, isEnd);
     if (stream === undefined) return;
     connection.add(stream);
+    if (head !== undefined && head.keptBytes > 0) stream.hold(head.keptBytes);
     stream.onOpen();
     if (isEnd) this.#end(stream);
   }

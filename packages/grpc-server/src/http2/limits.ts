@@ -50,11 +50,15 @@ export const HTTP2_LIMIT_TABLE = {
     beyond: 'The connection ends with FLOW_CONTROL_ERROR.',
   },
   unfinishedBytesPerConnectionMax: {
-    ...{ value: 16 << 20, unit: 'bytes', what: 'incomplete messages of one connection' },
+    ...{
+      value: 16 << 20,
+      unit: 'bytes',
+      what: 'incomplete messages, and header lists of 4 KiB and more, of one connection',
+    },
     beyond: 'One stream at a time gets window updates, until its message is complete.',
   },
   unfinishedBytesMax: {
-    ...{ value: 256 << 20, unit: 'bytes', what: 'incomplete frames and messages of all connections' },
+    ...{ value: 256 << 20, unit: 'bytes', what: 'the same and incomplete frames, of all connections' },
     beyond: 'The connection with the most ends with ENHANCE_YOUR_CALM.',
   },
   messageMs: {

@@ -1,5 +1,5 @@
 /** What RFC 9113 §8.2 and §8.3 ask of the header list of a request, and of its trailers. */
-import type { DecodedField } from '../hpack/header-field.ts';
+import { type DecodedField, fieldBytes } from '../hpack/header-field.ts';
 
 export interface RequestHead {
   readonly method: string;
@@ -9,12 +9,16 @@ export interface RequestHead {
   readonly contentLength: number;
   /** Why the request is malformed, if it is. */
   readonly malformed: string | undefined;
+  /** Bytes of memory that an open stream keeps by its head, if they are worth counting; otherwise 0. */
+  readonly keptBytes: number;
   /** What the user of the connection has worked out about this head. One head may begin many requests. */
   parsed: unknown;
 }
 
 /** §8.2.2. */
 const CONNECTION_FIELDS = new Set(['connection', 'proxy-connection', 'keep-alive', 'transfer-encoding', 'upgrade']);
+/** Smaller lists are not counted. The decoder keeps those that repeat, one for all of their streams. */
+const COUNTED_BYTES_MIN = 4 << 10;
 const DIGITS = /^\d{1,15}$/;
 
 /** Heads of lists that the decoder keeps and returns again. It freezes those, and no others. */
@@ -55,8 +59,10 @@ function parse(fields: readonly DecodedField[]): RequestHead {
   let malformed: string | undefined;
   let contentLength = -1;
   let isRegular = false;
+  let bytes = 0;
   for (const field of fields) {
     const { name, value } = field;
+    bytes += fieldBytes(field);
     if (field.malformed) malformed ??= `an octet that is not allowed in '${name}'`;
     if (isPseudo(name)) malformed ??= isRegular ? `'${name}' behind another field` : setPseudo(pseudo, name, value);
     else {
@@ -72,7 +78,8 @@ function parse(fields: readonly DecodedField[]): RequestHead {
   }
   const { method = '', path = '' } = pseudo;
   malformed ??= missing(pseudo);
-  return { method, path, fields, contentLength, malformed, parsed: undefined };
+  const keptBytes = bytes < COUNTED_BYTES_MIN || Object.isFrozen(fields) ? 0 : bytes;
+  return { method, path, fields, contentLength, malformed, keptBytes, parsed: undefined };
 }
 
 /** Returns what is wrong with it, if anything is. */
