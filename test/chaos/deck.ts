@@ -1,6 +1,6 @@
 import type { Random } from '@remora/base';
 
-/** Cards in random order: each is dealt once before all are shuffled again. */
+/** Deals cards in random order. Each card is dealt once before all are shuffled again. */
 export class Deck<Card> {
   readonly #all: readonly Card[];
   readonly #random: Random;
@@ -18,13 +18,13 @@ export class Deck<Card> {
     return card;
   }
 
-  /** The next one of these, if there is one in the rest of the deck. */
+  /** The next card in the rest of the deck that fits, if there is one. */
   dealIf(fits: (card: Card) => boolean): Card | undefined {
     const at = this.#cards.findLastIndex(fits);
     return at < 0 ? undefined : this.#cards.splice(at, 1)[0];
   }
 
-  /** It is dealt once more before all are shuffled again, behind those that are left. */
+  /** The card is dealt once more before all are shuffled again, after the remaining ones. */
   putBack(card: Card): void {
     this.#cards.unshift(card);
   }

@@ -1,5 +1,4 @@
-// `pnpm chaos`: builds the program whose nodes are to suffer, compiles this one, and runs it. See
-// docs/testing/chaos.md.
+// `pnpm chaos`: builds the program under test, compiles this one, and runs it. See docs/testing/chaos.md.
 import { join } from 'node:path';
 import { build } from '../../scripts/build.mjs';
 import { must, root, tool } from '../../scripts/lib.mjs';

@@ -1,11 +1,10 @@
 /**
- * One run: a cluster of real processes under load and faults, everything recorded, everything judged.
+ * One run: a cluster of real processes under load and faults. Everything is recorded and judged.
  *
- * R1. Faults, their order and their times come from the seed; the machine adds its own chance, so a seed does not
- *     repeat a run exactly.
- * R2. However a run ends, its processes end, and it tells what it found.
- * R3. Of a run that breaks off, what was read to its end by then is judged, and nothing else: what nobody had read yet
- *     would look lost.
+ * R1. The seed determines the faults, their order and their times. The machine adds its own randomness, so a seed does
+ *     not repeat a run exactly.
+ * R2. However a run ends, its processes end, and it reports its findings.
+ * R3. If a run breaks off, only the data that had been read completely by then is judged. Unread data would look lost.
  */
 import { setMaxListeners } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -32,26 +31,26 @@ import { SmallDisk } from './nodes/small-disk.ts';
 import { type Befallen, runFaults } from './schedule.ts';
 
 export interface ChaosOptions {
-  /** Where data, logs and journals go; made for the run. */
+  /** The folder for data, logs and journals. Created for the run. */
   readonly dir: string;
-  /** Where the compiled programs are. */
+  /** The folder of the compiled programs. */
   readonly programs: string;
   readonly seed: number;
   readonly minutes: number;
   readonly nodes: number;
   readonly clients: number;
-  /** Mean pause of a worker between two operations. */
+  /** A worker's mean pause between two operations. */
   readonly thinkMs: number;
   /**
-   * `faults`: one after another; `locks`: those that may part holders from their locks, and nothing but locks is used;
-   * `changes`: all ranges change all the time, and coordinators of transactions die.
+   * `faults`: one after another. `locks`: the faults that may separate holders from their locks, with only locks as
+   * load. `changes`: all ranges change all the time, and coordinators of transactions die.
    */
   readonly course: 'faults' | 'locks' | 'changes';
-  /** Kinds of faults that may happen; absent: all. */
+  /** The kinds of faults that may happen. Absent: all. */
   readonly only?: ReadonlySet<string>;
   /** Ends the run early, in good order. */
   readonly signal: AbortSignal;
-  /** Asked now and then: ends it early when this was enough; absent: it is never. */
+  /** Called now and then. Ends the run early if it returns true. Absent: never. */
   readonly isEnough?: (changed: Changed) => boolean;
   readonly say: (line: string) => void;
 }
@@ -59,15 +58,15 @@ export interface ChaosOptions {
 export interface ChaosResult {
   readonly seed: number;
   readonly nodes: number;
-  /** From the begin of the load to its end. */
+  /** The duration of the load. */
   readonly loadMs: number;
   readonly judged: JudgeResult | undefined;
   readonly faults: readonly Befallen[];
-  /** What was done to ranges, and to gateways. */
+  /** The changes of ranges, and the killed gateways. */
   readonly changed: Changed;
-  /** Kinds that could not happen here, and why. */
+  /** Kinds of faults that could not happen here, and why. */
   readonly unavailable: readonly string[];
-  /** Kinds that did not happen. */
+  /** Kinds of faults that did not happen. */
   readonly missing: readonly string[];
   readonly findings: readonly Finding[];
 }
@@ -76,9 +75,9 @@ const ROUND_MS = 10_000;
 const SMALL_DISK_MB = 160;
 const PROGRESS_MS = 10_000;
 const LOOK_MS = 200;
-/** The load goes on for a while when all is whole. */
+/** How long the load continues after everything is healthy. */
 const LAST_CALM_MS = 2_000;
-/** So many hands may pause at a time. */
+/** How many tasks may pause at a time. */
 const PAUSES_MAX = 100;
 const SERVED_WITHIN_MS = 30_000;
 const STOPPED_WITHIN_MS = 60_000;
@@ -151,7 +150,7 @@ class Run {
   async end(): Promise<ChaosResult> {
     const { seed, nodes, course, minutes } = this.#options;
     this.#loadEndedMs ||= this.#nowMs();
-    // R3. As long as clients and auditor are there, rounds that they are not through with are not judged.
+    // R3. While clients and auditor exist, rounds that are not over for them are not judged.
     const early = this.#brokeOff ? await this.#judged() : undefined;
     this.#desk?.close();
     await this.#clients?.close();
@@ -211,7 +210,7 @@ class Run {
     return this.#clients;
   }
 
-  /** For as long as the run is to last; then everything is whole again. */
+  /** Runs for the given duration. Then everything is healthy again. */
   async #during(cluster: ChaosCluster, clients: ClientFleet): Promise<void> {
     const { minutes, seed, signal, course, isEnough } = this.#options;
     const over = new AbortController();
@@ -280,7 +279,7 @@ class Run {
     return this.#unavailable.some((why) => why.startsWith(`${kind}: `));
   }
 
-  /** After the last fault, whoever asks is served, wherever. */
+  /** After the last fault, every request is served, at any gateway. */
   async #everyGatewayServes({ endpoints }: ChaosCluster): Promise<void> {
     for (const endpoint of endpoints) {
       await eventually(

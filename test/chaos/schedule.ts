@@ -1,15 +1,15 @@
 /**
- * Which faults befall the cluster, one after another, drawn from the seed.
+ * The faults of the cluster, one after another, drawn from the seed.
  *
- * D1. Kinds come up equally often: they are dealt like cards, and shuffled when all are dealt.
- * D2. Now and then two faults of different categories come at the same time.
- * D3. The next one comes when the cluster is whole again, and has rested for a moment.
+ * D1. All kinds happen equally often: they are dealt like cards, and reshuffled once all are dealt.
+ * D2. Now and then two faults of different categories happen at the same time.
+ * D3. The next fault comes after the cluster is healthy again and has rested for a moment.
  */
 import type { Random } from '@remora/base';
 import { Deck } from './deck.ts';
 import { drawMs, type Fault, type FaultWorld } from './faults/fault.ts';
 
-/** One in so many comes with another. */
+/** One in this many comes together with another. */
 const TOGETHER = 4;
 const OVERLAP_MS_MAX = 1_500;
 const REST_MS_MIN = 200;
@@ -19,7 +19,7 @@ export interface Befallen {
   readonly kind: string;
   readonly what: string;
   readonly fromMs: number;
-  /** When everything about it was as before. */
+  /** When everything about it was restored. */
   readonly toMs: number;
 }
 
@@ -31,7 +31,7 @@ export interface ScheduleDeps {
   readonly befallen: (fault: Befallen) => void;
 }
 
-/** Until `world.signal` aborts. @throws Error when the cluster does not come back after a fault. */
+/** Runs until `world.signal` aborts. @throws Error if the cluster does not recover after a fault. */
 export async function runFaults({ world, faults, random, nowMs, befallen }: ScheduleDeps): Promise<void> {
   const { signal, cluster } = world;
   const deck = new Deck(faults, random); // D1.

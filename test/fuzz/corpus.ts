@@ -1,6 +1,6 @@
 /**
- * Inputs that once failed, kept as files: `corpus/<target>/<what-it-was>.hex`, hexadecimal with spaces and line breaks
- * as one likes, `xx*N` for a byte N times over.
+ * Inputs that once failed, stored as files: `corpus/<target>/<what-it-was>.hex`. The content is hexadecimal, with any
+ * spaces and line breaks, and `xx*N` means a byte repeated N times.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export function keptInputs(target: string): readonly Uint8Array[] {
     .map((name) => parseHex(readFileSync(join(dir, name), 'utf8')));
 }
 
-/** The targets that inputs are kept for. */
+/** The targets with stored inputs. */
 export function keptTargets(): readonly string[] {
   return existsSync(DIR) ? readdirSync(DIR) : [];
 }

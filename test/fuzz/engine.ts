@@ -2,9 +2,9 @@
  * Runs a target on many inputs from a seed.
  *
  * E1. A run fails on an error that the target does not expect, on memory out of proportion to the input, and on an
- *     input that takes longer than anything could that is linear.
- * E2. The same target, seed and number of runs give the same inputs. A failure names them, and its input is shrunk.
- * E3. Inputs that once failed are kept as files and run first, in every form (`corpus.ts`).
+ *     input that takes longer than any linear algorithm could.
+ * E2. The same target, seed and number of runs give the same inputs. A failure reports them, and its input is shrunk.
+ * E3. Inputs that once failed are stored as files and run first, in every form (`corpus.ts`).
  */
 import { getHeapStatistics } from 'node:v8';
 import fc from 'fast-check';
@@ -12,10 +12,10 @@ import { keptInputs } from './corpus.ts';
 import { inputs } from './mutations.ts';
 import { FuzzViolation, MEMORY_BASE_DEFAULT, MEMORY_FACTOR_DEFAULT, type Target } from './target.ts';
 
-/** A bound for hanging, not a measure of speed: an input of 256 KiB takes milliseconds. */
+/** A limit that detects hangs, not a measure of speed: an input of 256 KiB takes milliseconds. */
 const INPUT_MS_MAX = 10_000;
 
-/** Of an input that is shown; the command repeats it whole. */
+/** How much of an input is printed. The command repeats the whole input. */
 const SHOWN_BYTES = 512;
 
 export interface FuzzRun {
@@ -23,7 +23,7 @@ export interface FuzzRun {
   readonly runs: number;
 }
 
-/** Throws with the input that failed and the command that repeats it. */
+/** Throws an error with the failing input and the command that repeats it. */
 export async function fuzz(target: Target, { seed, runs }: FuzzRun): Promise<void> {
   await target.prepare?.();
   const corpus = [...target.corpus(), ...keptInputs(target.name)];
@@ -66,7 +66,7 @@ async function check(target: Target, input: Uint8Array): Promise<void> {
   if (elapsed > INPUT_MS_MAX) throw new FuzzViolation(`the input took ${Math.round(elapsed)} ms`);
 }
 
-/** Collections in between make it smaller, never larger. */
+/** Garbage collections in between make the result smaller, never larger. */
 function memoryBytes(): number {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return used_heap_size + external_memory;

@@ -1,6 +1,6 @@
 /**
- * Inputs: arbitrary bytes, and valid ones with a few changes of the kinds that have broken decoders before. A change
- * is data, so that fast-check can shrink a list of them; `apply` carries it out.
+ * Inputs: arbitrary bytes, and valid inputs with a few changes of the kinds that have broken decoders before. A change
+ * is data, so that fast-check can shrink a list of changes. `apply` executes it.
  */
 import fc from 'fast-check';
 
@@ -11,16 +11,16 @@ type Mutation =
   | { readonly op: 'remove'; readonly at: number; readonly length: number }
   | { readonly op: 'repeat'; readonly at: number; readonly length: number; readonly times: number }
   | { readonly op: 'insert'; readonly at: number; readonly bytes: Uint8Array }
-  /** A field of 1 to 8 bytes, or a varint, with a number at the edge of what it can hold. */
+  /** A field of 1 to 8 bytes, or a varint, with a number at the edge of its range. */
   | { readonly op: 'number'; readonly at: number; readonly bytes: Uint8Array }
-  /** Deep nesting: what opens a list, a map or a message, many times over. */
+  /** Deep nesting: the opening bytes of a list, a map or a message, repeated many times. */
   | { readonly op: 'nest'; readonly at: number; readonly opener: Uint8Array; readonly times: number }
   /** The beginning of this input and the end of another. */
   | { readonly op: 'splice'; readonly at: number; readonly other: number; readonly from: number };
 
-/** Places are parts of a whole, as inputs change their length. */
+/** Positions are fractions, because inputs change their length. */
 const PLACES = 2 ** 20;
-/** No input grows beyond. */
+/** The largest size of an input. */
 const INPUT_BYTES_MAX = 256 * 1024;
 
 const EDGE_BYTES = [
@@ -64,7 +64,7 @@ const OPENERS: readonly Uint8Array[] = [
   ...['[', '{"a":', '- ', 'a: ', '- - ', '"', '\\', ',', '%', '{{'].map((text) => Buffer.from(text)),
 ];
 
-/** Text and bytes that decoders have stumbled over. */
+/** Text and bytes that have caused problems for decoders. */
 const WORDS: readonly Uint8Array[] = [
   ...['__proto__', 'constructor', 'toString', 'length', 'then', '1e999', '-0', 'NaN', 'Infinity', '9007199254740993'],
   ...['\u0000', '\ufeff', '\u2028', '\ud83d\ude00', '0x10', '&a [*a]', '*a', '<<: *a', '!!js/function', '../../x'],

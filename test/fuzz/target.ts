@@ -1,27 +1,33 @@
 /**
- * What is fuzzed: a place where bytes or text from outside become values.
+ * A fuzz target: a place where bytes or text from outside become values.
  *
- * T1. `decode` gives nothing back or throws an error that `expected` knows. Anything else that it throws is a finding:
- *     a TypeError, a RangeError, an exhausted stack, a `FuzzViolation` of its own.
- * T2. What decodes is encoded and decoded again, where there is an encoder: the two values are equal (`sameAgain`).
+ * T1. `decode` returns nothing, or throws an error that `expected` accepts. Anything else that it throws is a finding:
+ *     a TypeError, a RangeError, a stack overflow, a `FuzzViolation`.
+ * T2. If there is an encoder, a decoded value is encoded and decoded again: the two values are equal (`sameAgain`).
  */
 import { isDeepStrictEqual } from 'node:util';
 import { InvariantError, ServiceError } from '@remora/base';
 
 export interface Target {
   readonly name: string;
-  /** Valid inputs of every kind: what mutations start from. */
+  /** Valid inputs of every kind: the starting points of mutations. */
   corpus(): readonly Uint8Array[];
-  /** What must be there before the first input, and is not measured with it. */
+  /** Prepares what the inputs need. It is not measured with the first input. */
   readonly prepare?: () => Promise<unknown>;
   /** Takes any bytes at all (T1). */
   decode(bytes: Uint8Array): void | Promise<void>;
   expected(error: unknown): boolean;
-  /** Inputs in the short form that runs with the unit tests. Fewer where one takes long. */
+  /** The number of inputs in the short form that runs with the unit tests. Smaller if an input takes long. */
   readonly runs?: number;
-  /** What it may use whatever the input, where that is more than others do; garbage of the run itself is in it. */
+  /**
+   * Memory that the target may use for any input, if it is more than for other targets. Includes garbage of the run
+   * itself.
+   */
   readonly memoryBaseBytes?: number;
-  /** Bytes of memory that one byte of input may cost. Above it, a length was trusted before it was checked. */
+  /**
+   * Bytes of memory that one byte of input may cost. More than that means that a length was trusted before it was
+   * checked.
+   */
   readonly memoryFactor?: number;
 }
 
@@ -29,7 +35,7 @@ export const RUNS_DEFAULT = 300;
 export const MEMORY_BASE_DEFAULT = 16 * 1024 * 1024;
 export const MEMORY_FACTOR_DEFAULT = 64;
 
-/** The decoder broke a promise that is not about what it throws. */
+/** The decoder broke a promise that is not about its errors. */
 export class FuzzViolation extends Error {
   override readonly name = 'FuzzViolation';
 }
@@ -38,12 +44,12 @@ export function isInvalidArgument(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'INVALID_ARGUMENT';
 }
 
-/** For what a node reads from its own disk: damage there is a broken invariant. */
+/** For data that a node reads from its own disk: damage there is a broken invariant. */
 export function isInvariant(error: unknown): boolean {
   return error instanceof InvariantError;
 }
 
-/** For requests of clients: any refusal that a client is to see. */
+/** For requests of clients: any refusal that a client may see. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof ServiceError && error.code !== 'INTERNAL';
 }
@@ -55,7 +61,7 @@ export function sameAgain<T>(value: T, again: (value: T) => T): void {
   }
 }
 
-/** A value for comparing: bytes of whatever class as text, and no difference between 0 and -0. */
+/** Converts a value for comparison: bytes of any class become text, and -0 becomes 0. */
 function plain(value: unknown): unknown {
   if (value instanceof Uint8Array) return `bytes:${Buffer.from(value).toString('hex')}`;
   if (Array.isArray(value)) return value.map(plain);

@@ -1,23 +1,23 @@
-/** Draws what is done to ranges next. Undefined: nothing of the kind can be done now. */
+/** Draws the next change of ranges. Undefined: no change of that kind is possible now. */
 import { type Bytes, compareBytes, equalBytes, type Random } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import { cutsRound, drawCut, firstCuts } from './places.ts';
 import type { ChangeKind, WantedChange } from './range-desk.ts';
 
-/** What there is to choose from. */
+/** The ranges and nodes to choose from. */
 export interface Layout {
   readonly round: number;
-  /** All, in the order of their keys. */
+  /** All ranges, in key order. */
   readonly ranges: readonly admin.Range[];
   /** Nodes that store data. */
   readonly stores: readonly number[];
   isFree(range: admin.Range): boolean;
 }
 
-/** With more of them they are only merged, with fewer only split. */
+/** With more ranges than this they are only merged; with fewer they are only split. */
 const RANGES_MAX = 30;
 const RANGES_MIN = 3;
-/** One move in so many brings no neighbours together. */
+/** One move in this many does not bring neighbours together. */
 const BESIDE = 4;
 
 export function drawChange(kind: ChangeKind, layout: Layout, random: Random): WantedChange | undefined {
@@ -41,13 +41,13 @@ function drawSplit(layout: Layout, random: Random): WantedChange | undefined {
   return { kind: 'split', range, how: { $case: 'split', value: { at } } };
 }
 
-/** One that the next round is to begin with; undefined: it has all, or it is another one's turn. */
+/** A split that the next round needs at its start. Undefined: it has all of them, or it is another kind's turn. */
 function missingCut({ ranges, round }: Layout, random: Random): Bytes | undefined {
   const missing = firstCuts(round + 1).filter((cut) => !ranges.some(({ start }) => equalBytes(start, cut)));
   return random.int(2) === 0 ? drawOf(missing, random) : undefined;
 }
 
-/** Neighbours have to be on the same nodes; where there are none, `drawMove` brings some together. */
+/** Neighbours must be on the same nodes. If no neighbours are, `drawMove` brings some together. */
 function drawMerge(layout: Layout, random: Random): WantedChange | undefined {
   if (layout.ranges.length <= RANGES_MIN) return undefined;
   const together = neighboursOf(layout).filter(([one, other]) => apart(one, other).length === 0);
@@ -99,7 +99,7 @@ function neighboursOf({ ranges, isFree }: Layout): readonly (readonly [admin.Ran
   });
 }
 
-/** Nodes that have a replica of the one and none of the other. */
+/** Nodes that have a replica of one range and none of the other. */
 function apart(one: admin.Range, other: admin.Range): readonly number[] {
   const others = nodesOf(other);
   return nodesOf(one).filter((node) => !others.includes(node));

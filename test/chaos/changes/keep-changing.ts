@@ -1,4 +1,4 @@
-/** Ranges are split, merged, moved, and handed to other leaders, all at the same time, for as long as it is to last. */
+/** Splits, merges and moves ranges, and transfers leaderships, all at the same time, until the signal aborts. */
 import { type Random, ServiceError } from '@remora/base';
 import { drawChange, type Layout } from './draw.ts';
 import { CHANGES, type ChangeKind, type RangeDesk } from './range-desk.ts';
@@ -6,21 +6,18 @@ import { CHANGES, type ChangeKind, type RangeDesk } from './range-desk.ts';
 export interface ChangingDeps {
   readonly desk: RangeDesk;
   readonly random: Random;
-  /** Aborted when ranges are to stay as they are. */
+  /** Aborts when ranges must not change any more. */
   readonly signal: AbortSignal;
-  /** At most so long; less when the signal aborts. */
+  /** Waits for this long, or less if the signal aborts. */
   pause(ms: number): Promise<void>;
 }
 
-/**
- * Changes of a kind under way at a time: those that take longer are begun more often, so that as many come to their
- * end.
- */
+/** How many changes of each kind run at a time. Slower kinds get more, so that equally many complete. */
 const HANDS: Readonly<Record<ChangeKind, number>> = { split: 4, merge: 4, move: 3, transfer: 1 };
-/** Between two changes of one hand, on average half of it. */
+/** The longest pause between two changes of one hand. The average is half of it. */
 const REST_MS_MAX = 1_000;
 
-/** Resolves when the signal has aborted and nothing is under way any more. */
+/** Resolves when the signal has aborted and no change is in progress any more. */
 export async function keepChanging(deps: ChangingDeps): Promise<void> {
   const hands = CHANGES.flatMap((kind) => Array.from({ length: HANDS[kind] }, () => keepOn(kind, deps)));
   await Promise.all(hands);
@@ -33,14 +30,14 @@ async function keepOn(kind: ChangeKind, { desk, random, signal, pause }: Changin
   }
 }
 
-/** Whether something was done, and came to its end. */
+/** Whether a change was made and completed. */
 export async function changeOnce(kind: ChangeKind, desk: RangeDesk, random: Random): Promise<boolean> {
   const layout = await layoutOf(desk);
   const wanted = layout && drawChange(kind, layout, random);
   return wanted !== undefined && desk.carryOut(wanted);
 }
 
-/** Undefined: nobody can tell now. */
+/** Undefined: no node can answer now. */
 async function layoutOf(desk: RangeDesk): Promise<Layout | undefined> {
   try {
     const [ranges, stores] = await Promise.all([desk.ranges(), desk.stores()]);

@@ -1,12 +1,12 @@
-/** Where the keys of a round lie: routing keys, by which ranges are cut. */
+/** Where the keys of a round are: the routing keys at which ranges are split. */
 import type { Bytes, Random, Span } from '@remora/base';
 import { prefixEnd } from '@remora/base';
 import { lockSpan } from '@remora/lock';
 import { kvRoutingKey, LEASE_SPACE } from '@remora/protocol';
 
-/** The namespace that the SDK takes unless told otherwise. */
+/** The SDK's default namespace. */
 const NAMESPACE = 'default';
-/** Of lease ids, which are random. */
+/** Lease ids are random. */
 const LEASE_ID_BYTES = 8;
 
 export function keyPlace(key: string): Span {
@@ -30,12 +30,14 @@ export function leasePlace(id: bigint): Span {
   return { start, end: Buffer.concat([start, Buffer.of(0)]) };
 }
 
-/** Cuts that each round has as it begins: transactions go over several ranges, and more than one kind of load does. */
+/**
+ * Splits that each round has at its start, so that transactions, and several other kinds of load, cover several ranges.
+ */
 export function firstCuts(r: number): readonly Bytes[] {
   return [`txn/${r}/2`, `txn/${r}/4`, `register/${r}/3`].map((key) => keyPlace(key).start);
 }
 
-/** Each cuts the keys of a round where clients use both sides at a time. */
+/** Each splits the keys of a round between keys that clients use together. */
 const CUTS: readonly ((r: number, random: Random) => Bytes)[] = [
   (r, random) => keyPlace(`txn/${r}/${1 + random.int(5)}`).start,
   (r, random) => keyPlace(`register/${r}/${1 + random.int(5)}`).start,
@@ -45,14 +47,14 @@ const CUTS: readonly ((r: number, random: Random) => Bytes)[] = [
   (_r, random) => leasePlace(BigInt(1 + random.int(0x7e)) << 56n).start,
 ];
 
-/** A routing key at which a range may begin, amid what clients do in this round. */
+/** A routing key at which a range may begin, in the middle of the keys that clients use in this round. */
 export function drawCut(r: number, random: Random): Bytes {
   const cut = CUTS[random.int(CUTS.length)];
   if (cut === undefined) throw new Error('there are no cuts');
   return cut(r, random);
 }
 
-/** Whether a range that begins there parts keys that clients use in this round. */
+/** Whether a range that begins there separates keys that clients use in this round. */
 export function cutsRound(at: Bytes, r: number): boolean {
   return Buffer.from(at).includes(`/${r}/`);
 }

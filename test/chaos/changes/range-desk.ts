@@ -1,6 +1,6 @@
 /**
- * What somebody who operates the cluster does to its ranges: through the API of admins, one thing to a range at a time,
- * and written down as it is done.
+ * Changes the cluster's ranges as an operator does: through the admin API, one change per range at a time. Each change
+ * is recorded.
  */
 import { ServiceError, type Span } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
@@ -11,16 +11,16 @@ import type { Journal } from '../journal/journal.ts';
 export const CHANGES = ['split', 'merge', 'move', 'transfer'] as const;
 export type ChangeKind = (typeof CHANGES)[number];
 
-/** Of a range as it was seen. */
+/** Refers to a range as it was last seen. */
 export interface WantedChange {
   readonly kind: ChangeKind;
   readonly range: admin.Range;
-  /** The range that ends by a merge. */
+  /** The range that a merge ends. */
   readonly other?: admin.Range;
   readonly how: RangeChangeRequest | { readonly $case: 'transfer'; readonly value: { readonly toNode: bigint } };
 }
 
-/** What a change is about, as it is written down: hexadecimal, as routing keys are no text. */
+/** The recorded keys of a change. They are hexadecimal, because routing keys are not text. */
 export interface RecordedChange {
   readonly change: ChangeKind;
   readonly spans: readonly (readonly [start: string, end: string])[];
@@ -35,9 +35,9 @@ const CALL_TIMEOUT_MS = 6_000;
 const CONNECT_TIMEOUT_MS = 1_000;
 const PAGE = 200;
 const LOOK_MS = 40;
-/** Of one range that ended lately: far more than can have. */
+/** For one recently ended range: far more than it can have. */
 const ENDED_MAX = 50;
-/** Then nobody waits for it any more: somebody waits for the round to be judged. */
+/** Afterwards the change is not waited for any more, because the round has to be judged. */
 const DONE_WITHIN_MS = 20_000;
 
 export class RangeDesk {
@@ -45,7 +45,7 @@ export class RangeDesk {
   readonly #journal: Journal;
   readonly #busy = new Set<number>();
   readonly #done = new Map<ChangeKind, number>();
-  /** Changes that did not come to be, by kind and reason. */
+  /** Changes that did not complete, by kind and reason. */
   readonly #failed = new Map<string, number>();
 
   constructor({ endpoints, journal }: RangeDeskOptions) {
@@ -55,12 +55,12 @@ export class RangeDesk {
     this.#journal = journal;
   }
 
-  /** The round that it is for clients. */
+  /** The clients' current round. */
   get round(): number {
     return this.#journal.round;
   }
 
-  /** How many of each kind came to their end. */
+  /** The number of completed changes of each kind. */
   get done(): Readonly<Record<ChangeKind, number>> {
     const of = (kind: ChangeKind): number => this.#done.get(kind) ?? 0;
     return { split: of('split'), merge: of('merge'), move: of('move'), transfer: of('transfer') };
@@ -70,7 +70,7 @@ export class RangeDesk {
     return Object.fromEntries(this.#failed);
   }
 
-  /** All ranges in the order of their keys, as the master knows them. @throws ServiceError */
+  /** All ranges in key order, as the master knows them. @throws ServiceError */
   async ranges(): Promise<readonly admin.Range[]> {
     const found: admin.Range[] = [];
     for (let from: Uint8Array = Buffer.of(); ; ) {
@@ -88,12 +88,12 @@ export class RangeDesk {
     return nodes.flatMap(({ id, roles }) => (roles.includes('data') ? [id] : []));
   }
 
-  /** Whether this desk does nothing to the range at the moment. */
+  /** Whether this desk is not changing the range at the moment. */
   isFree({ id }: admin.Range): boolean {
     return !this.#busy.has(id);
   }
 
-  /** Whether it was done. Nothing is wrong if it was not: ranges change, and so do leaders. */
+  /** Whether the change was made. A failure is no fault: ranges change, and so do leaders. */
   async carryOut(wanted: WantedChange): Promise<boolean> {
     const { kind, range, other } = wanted;
     const parts = other === undefined ? [range] : [range, other];
@@ -107,7 +107,7 @@ export class RangeDesk {
       return true;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      // It may come to be yet.
+      // It may still happen.
       operation.end('unknown', { code: error.code });
       const why = `${kind}: ${error.message}`;
       this.#failed.set(why, (this.#failed.get(why) ?? 0) + 1);
@@ -138,7 +138,7 @@ export class RangeDesk {
     throw new ServiceError('DEADLINE_EXCEEDED', `not done in ${DONE_WITHIN_MS} ms`);
   }
 
-  /** Undefined: it is under way. @throws ServiceError when nobody knows it any more. */
+  /** Undefined: it is in progress. @throws ServiceError if no node knows it any more. */
   async #ended({ id, rangeId }: admin.Operator): Promise<admin.Operator | undefined> {
     const find = async (ended: boolean) =>
       (await this.#admin.operators({ ended, rangeId, limit: ENDED_MAX })).find((operator) => operator.id === id);

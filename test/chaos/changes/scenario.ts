@@ -1,6 +1,6 @@
 /**
- * The run in which everything changes: ranges are split, merged, moved and handed over all the time, and the gateways
- * that coordinate transactions are killed at each of their messages.
+ * The run in which everything changes: ranges are split, merged and moved all the time, leaderships are transferred,
+ * and the gateways that coordinate transactions are killed at each of their messages.
  */
 import type { Random } from '@remora/base';
 import { type Finding, violation } from '../../checkers/index.ts';
@@ -11,22 +11,22 @@ import { keepChanging } from './keep-changing.ts';
 import { CHANGES, type ChangeKind, type RangeDesk } from './range-desk.ts';
 
 /**
- * Where the kinds of load begin, so that there are several ranges, and revisions of the master, from the first moment
- * on.
+ * The start keys of the kinds of load, so that there are several ranges, and revisions from the master, from the first
+ * moment on.
  */
 export const BORDERS: readonly string[] = ['list/', 'register/', 'txn/'];
 export const GATEWAYS = 3;
-/** More than replicas, so that there is somewhere to move to. */
+/** More nodes than replicas, so that replicas can move. */
 export const NODES = 4;
-/** Of each kind; 50 in two minutes. */
+/** Of each kind: 50 in two minutes. */
 const CHANGES_PER_MINUTE = 25;
-/** A shorter run is judged by what clients were told, but need not have seen everything. */
+/** A shorter run is judged by the answers that clients received, but need not have covered everything. */
 const WHOLE_RUN_MINUTES = 2;
 
 /** What was done in such a run. */
 export interface Changed {
   readonly done: Readonly<Record<ChangeKind, number>>;
-  /** What did not come to its end, by reason. */
+  /** Changes that did not complete, by reason. */
   readonly failed: Readonly<Record<string, number>>;
   /** Gateways killed, by the moment: `before prepare`. */
   readonly kills: Readonly<Record<string, number>>;
@@ -49,7 +49,7 @@ export function nameOf({ when, message }: Moment): string {
   return `${when} ${message}`;
 }
 
-/** What a run of so many minutes must have done to mean anything, and has not. */
+/** What a run of this many minutes must have done to be meaningful, but has not. */
 export function tooLittle(changed: Changed, overlaps: readonly Overlap[], minutes: number): readonly Finding[] {
   if (minutes < WHOLE_RUN_MINUTES) return [];
   const wanted = Math.floor(CHANGES_PER_MINUTE * minutes);

@@ -13,7 +13,7 @@ import { type Settings, settingsOf, USAGE } from './settings.ts';
 const REPORT = 'chaos-report.html';
 const RUN = 'run';
 
-/** Resolves to the exit code. `root`: the repository; `programs`: where the compiled programs are. */
+/** Resolves to the exit code. `root`: the repository. `programs`: the folder of the compiled programs. */
 export async function main(
   args: readonly string[],
   { root, programs }: { readonly root: string; readonly programs: string },
@@ -63,7 +63,7 @@ function run(settings: Settings, dir: string, programs: string): Promise<ChaosRe
   });
 }
 
-/** As the judge did while the run went on, but for what was left at its end. */
+/** Judges as during the run, except for what was left at its end. */
 function judgeAgain(dir: string): number {
   const rounds = readRounds(dir);
   const compacted = Math.max(0, ...rounds.map(compactionOf));

@@ -1,4 +1,4 @@
-/** What the command line of `pnpm chaos` asks for. */
+/** Parses the command line of `pnpm chaos`. */
 import { parseArgs } from 'node:util';
 import { NODES as CHANGING_NODES } from '../changes/scenario.ts';
 
@@ -38,7 +38,7 @@ export interface Settings {
   readonly keep: boolean;
 }
 
-/** @throws Error that names what is wrong. */
+/** @throws Error that describes the mistake. */
 export function settingsOf(
   args: readonly string[],
   given: { readonly kinds: readonly string[]; readonly chance: () => number },

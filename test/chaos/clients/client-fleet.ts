@@ -1,9 +1,9 @@
 /**
- * The client processes of a run: some that load the cluster, one that audits it.
+ * The client processes of a run: several that load the cluster, and one that audits it.
  *
- * C1. The judge knows of a process before it begins to write, and of its end after the last that it did.
- * C2. What locks protect is kept here, so that it outlives the clients; what it accepts is in this process's journal
- *     before the client is told.
+ * C1. The judge learns of a process before the process begins to write, and of its end after its last line.
+ * C2. The resources that locks protect are kept in this process, so that they outlive the clients. Accepted writes are
+ *     in this process's journal before the client gets the answer.
  */
 import { join } from 'node:path';
 import type { Random } from '@remora/base';
@@ -24,10 +24,10 @@ const TICK_MS = 200;
 
 export interface FleetOptions {
   readonly dir: string;
-  /** Where the compiled programs are. */
+  /** The folder of the compiled programs. */
   readonly programs: string;
   readonly clients: number;
-  /** What each of them does. */
+  /** The load that each of them runs. */
   readonly load: LoadName;
   readonly seed: number;
   readonly endpoints: readonly string[];
@@ -43,7 +43,7 @@ interface Life {
   readonly program: Program<FromClient, ToClient>;
   readonly ready: Promise<void>;
   readonly stopped: Promise<void>;
-  /** Its end was asked for. */
+  /** Its end was requested. */
   mayEnd: boolean;
 }
 
@@ -51,7 +51,7 @@ export class ClientFleet {
   readonly #options: FleetOptions;
   readonly #lives: (Life | undefined)[];
   readonly #numbers = new FencedNumbers();
-  /** Of what this process does itself. */
+  /** Records the actions of this process itself. */
   readonly #journal: Journal;
   readonly #ticking: NodeJS.Timeout;
   readonly #ended: Promise<unknown>[] = [];
@@ -66,17 +66,17 @@ export class ClientFleet {
     this.#ticking = setInterval(() => this.#journal.tick(), TICK_MS);
   }
 
-  /** Of the clients that load the cluster. */
+  /** The number of clients that load the cluster. */
   get size(): number {
     return this.#lives.length;
   }
 
-  /** Of what is done in this process. */
+  /** The journal for actions of this process. */
   get journal(): Journal {
     return this.#journal;
   }
 
-  /** Starts all, the auditor first: no round goes by without it. */
+  /** Starts all clients. The auditor starts first, because no round may pass without it. */
   async start(): Promise<void> {
     this.#operator = await connect({ endpoints: this.#options.endpoints, discover: false });
     this.#auditor = this.#begin('auditor', 0);
@@ -84,7 +84,7 @@ export class ClientFleet {
     await this.replaceGone();
   }
 
-  /** Kills the ith, in the middle of whatever it does; resolves to its name. */
+  /** Kills the ith client in the middle of its work. Resolves to its name. */
   async kill(i: number): Promise<string> {
     const life = this.#life(i);
     life.mayEnd = true;
@@ -93,7 +93,7 @@ export class ClientFleet {
     return life.name;
   }
 
-  /** Starts a new client in the place of each that is gone. */
+  /** Starts a new client for each one that is gone. */
   async replaceGone(): Promise<void> {
     for (const [i, life] of this.#lives.entries()) {
       if (life === undefined || !life.program.running) this.#lives[i] = this.#begin('load', i);
@@ -107,12 +107,12 @@ export class ClientFleet {
     return { name, goOn: () => program.signal('SIGCONT') };
   }
 
-  /** Forgets all but the last so many revisions. */
+  /** Forgets all revisions except this many latest ones. */
   compact(back: number): void {
     this.#auditor?.program.send({ type: 'compact', back });
   }
 
-  /** Takes a lock that is used now from its holder; resolves to its name. */
+  /** Breaks a lock that is in use now. Resolves to its name. */
   async breakLock(random: Random): Promise<string | undefined> {
     const remora = this.#operator;
     const r = this.#journal.round;
@@ -125,19 +125,19 @@ export class ClientFleet {
       await remora.locks.forceRelease(k);
       operation.end('done');
     } catch (error) {
-      // Whatever it was: it may have been broken.
+      // Whatever the error was, the lock may have been broken.
       operation.end('unknown', { code: unlessRefused(error) ?? 'REFUSED' });
     }
     return k;
   }
 
-  /** Ends the load: every client finishes what it does. */
+  /** Ends the load: every client finishes its current operation. */
   async stopLoad(): Promise<void> {
     await this.replaceGone();
     await Promise.all(this.#lives.map((life) => (life === undefined ? undefined : stop(life))));
   }
 
-  /** The auditor reads what is left; then nobody writes any more. */
+  /** The auditor reads what is left. Afterwards no process writes any more. */
   async finish(): Promise<void> {
     if (this.#auditor !== undefined) await stop(this.#auditor);
     await this.close();
@@ -218,7 +218,7 @@ export class ClientFleet {
   }
 }
 
-/** Asks it to end, and waits for that; it may take a while to finish what it does. */
+/** Requests the process's end, and waits for it. The process may take a while to finish its current operation. */
 async function stop(life: Life): Promise<void> {
   life.mayEnd = true;
   life.program.send({ type: 'stop' });

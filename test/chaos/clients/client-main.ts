@@ -1,7 +1,7 @@
 /**
- * One client process: many workers that load the cluster and write down what they see.
+ * One client process: many workers that load the cluster and record what they observe.
  *
- * M1. It ends with the process that started it.
+ * M1. It ends together with the process that started it.
  */
 import { SeededRandom } from '@remora/base';
 import { connect, type RemoraClient } from 'remora';
@@ -16,7 +16,7 @@ import { ResourceOverIpc } from './resource-over-ipc.ts';
 
 const TICK_MS = 200;
 const SESSION_TTL_MS = 5_000;
-/** In one process. */
+/** Clients in one process. */
 const CLIENTS_MAX = 100;
 
 const args: ClientArguments = JSON.parse(process.argv[2] ?? '{}');
@@ -76,7 +76,7 @@ interface User {
   readonly close: () => Promise<void>;
 }
 
-/** One of the clients that this process is, with connections and a session of its own. */
+/** One of this process's clients, with separate connections and a separate session. */
 async function begin(given: Pick<Client, 'journal' | 'resource'> & { readonly i: number }): Promise<User> {
   const { i, ...rest } = given;
   const { endpoints, home, seed } = args;
@@ -96,7 +96,8 @@ async function begin(given: Pick<Client, 'journal' | 'resource'> & { readonly i:
 }
 
 /**
- * Connects, for as long as it takes: it may be the worst of moments. What nodes advertise would lead around the faults.
+ * Connects, however long it takes: a fault may be active. Addresses that nodes advertise are not used, because they
+ * would bypass the faults.
  */
 async function open(requestTimeout: number): Promise<RemoraClient> {
   const { endpoints } = args;

@@ -1,5 +1,6 @@
 /**
- * What locks protect: a number each, which takes no word from whoever comes with an older fencing version than seen.
+ * The resources that locks protect: one number each. A request with an older fencing version than the latest one is
+ * refused.
  */
 export class FencedNumbers {
   readonly #numbers = new Map<string, { version: number; value: number }>();

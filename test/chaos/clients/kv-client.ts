@@ -2,8 +2,8 @@ import type { Value } from '../../checkers/index.ts';
 
 /**
  * How a request ended, as its client may conclude:
- *  - `done`: answered; `ok` says whether a compare held;
- *  - `unknown`: it may have been applied, or may be yet;
+ *  - `done`: answered; `ok` says whether a comparison held;
+ *  - `unknown`: it was possibly applied, or may still be applied;
  *  - `failed`: refused, and certainly not applied.
  */
 export type Outcome =
@@ -11,16 +11,16 @@ export type Outcome =
       readonly type: 'done';
       readonly ok: boolean;
       readonly out?: Value;
-      /** Of the change, or of the state that was read; absent where the client is not told. */
+      /** The revision of the change, or of the state that was read. Absent if the client does not learn it. */
       readonly revision?: number;
     }
   | { readonly type: 'unknown' }
   | { readonly type: 'failed'; readonly why: string; readonly detail?: string };
 
-/** What the workload needs of a client. Nothing here throws. */
+/** The interface of clients for workloads. Its methods never throw. */
 export interface KvClient {
   readonly name: string;
-  /** `out`: the value, null when there is none. */
+  /** `out`: the value. Null if there is none. */
   get(key: string): Promise<Outcome>;
   put(key: string, value: string): Promise<Outcome>;
   delete(key: string): Promise<Outcome>;

@@ -1,4 +1,4 @@
-/** What a run says to its client processes, and they to it. */
+/** The messages between a run and its client processes. */
 import type { LoadName } from '../workloads/index.ts';
 
 export interface ClientArguments {
@@ -6,19 +6,19 @@ export interface ClientArguments {
   readonly load: LoadName;
   readonly name: string;
   readonly journal: string;
-  /** When the run began, by `process.hrtime.bigint()`. */
+  /** The start of the run, by `process.hrtime.bigint()`. */
   readonly beganNs: string;
   readonly roundMs: number;
   readonly endpoints: readonly string[];
-  /** Which of them is used directly. */
+  /** The node that is used directly. */
   readonly home: number;
   readonly seed: number;
-  /** Mean pause of a worker between two operations. */
+  /** A worker's mean pause between two operations. */
   readonly thinkMs: number;
 }
 
 export type ToClient =
-  /** End the load; answered by `stopped`. The auditor reads everything before. */
+  /** End the load. `stopped` is the answer. The auditor first reads everything. */
   | { readonly type: 'stop' }
   | { readonly type: 'compact'; readonly back: number }
   | { readonly type: 'answer'; readonly id: number; readonly value: number | null };
@@ -34,6 +34,6 @@ export type FromClient =
       readonly value: number;
     };
 
-/** How long an operation may take for most clients; hasty ones give up after a moment. */
+/** The time limit of an operation for most clients. Hasty ones give up after a moment. */
 export const PATIENT_MS = 10_000;
 export const HASTY_MS = 400;

@@ -1,10 +1,10 @@
 /**
- * A process of the run's own: a client, or the judge.
+ * A separate process of the run: a client or the judge.
  *
- * G1. None outlives the run: each ends when its channel closes, and on exit of this process it is killed, frozen or
- *     not.
- * G2. Ctrl-C at a terminal does not reach it: the run decides what ends when.
- * G3. It has ended when its exit is known and its last message was taken.
+ * G1. No such process outlives the run: it ends when its channel closes, and on exit of this process it is killed, even
+ *     while frozen.
+ * G2. Ctrl-C at a terminal does not reach it: the run decides the order in which processes end.
+ * G3. It has ended once its exit is known and its last message has been received.
  */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -25,13 +25,13 @@ process.on('exit', () => {
 export class Program<In, Out extends object> {
   readonly #child: ChildProcess;
   readonly #logPath: string;
-  /** Resolves to how it ended. */
+  /** Resolves to a description of its end. */
   readonly ended: Promise<string>;
   #running = true;
 
   constructor({ file, argument, logPath, onMessage }: ProgramOptions<In>) {
     const log = openSync(logPath, 'a');
-    // The compiled program, whatever this process was started with.
+    // The compiled program, independent of the options that this process was started with.
     const options: ForkOptions = { stdio: ['ignore', log, log, 'ipc'], execArgv: [], detached: true };
     const child = fork(file, [JSON.stringify(argument)], options);
     closeSync(log);
@@ -56,7 +56,7 @@ export class Program<In, Out extends object> {
   }
 
   send(message: Out): void {
-    // One that is just ending hears nothing any more; `ended` tells.
+    // A process that is ending receives nothing any more. `ended` reports it.
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
@@ -64,7 +64,7 @@ export class Program<In, Out extends object> {
     this.#child.kill(signal);
   }
 
-  /** What it said on its way to its end. */
+  /** Its last output before it ended. */
   lastWords(): string {
     return readFileSync(this.#logPath, 'utf8').trimEnd().split('\n').slice(-12).join('\n');
   }

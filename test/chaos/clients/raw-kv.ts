@@ -11,7 +11,7 @@ import {
 import { done, type KvClient, type Outcome, UNKNOWN } from './kv-client.ts';
 
 const NO_METADATA = new Metadata();
-/** A node that is down is not asked more often than this. */
+/** The shortest time between two requests to a node that is down. */
 const DOWN_PAUSE_MS = 50;
 
 export interface RawKvOptions {
@@ -21,8 +21,8 @@ export interface RawKvOptions {
 }
 
 /**
- * etcd's gRPC API at one node, without a retry and with a short deadline: what is in flight when that node dies stays
- * unanswered. Any error of a request that left leaves a write's outcome unknown.
+ * etcd's gRPC API at one node, without retries and with a short deadline: requests in flight when that node dies stay
+ * unanswered. After any error of a request that was sent, the outcome of a write is unknown.
  */
 export class RawKv implements KvClient {
   readonly name: string;
@@ -34,7 +34,7 @@ export class RawKv implements KvClient {
     this.name = name;
     this.endpoint = endpoint;
     this.#timeoutMs = timeoutMs;
-    // A short way back to a node that was started again, and nothing that repeats a request by itself.
+    // Reconnects soon to a node that restarted, and never repeats a request by itself.
     this.#client = new KVClient(endpoint, credentials.createInsecure(), {
       'grpc.enable_retries': 0,
       'grpc.initial_reconnect_backoff_ms': 50,

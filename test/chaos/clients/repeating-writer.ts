@@ -12,14 +12,14 @@ import {
 import { pause } from '../../e2e/eventually.ts';
 import { done, type Outcome, UNKNOWN } from './kv-client.ts';
 
-/** How long a request id may be used: commands are refused after it. */
+/** How long a request id may be used. Later commands are refused. */
 const DEADLINE_MS = 4_000;
 const ATTEMPT_MS = 1_500;
 const LATE_MS = 3_000;
 
 /**
- * A client that repeats itself: it sends each put several times under one request id, through several gateways, at
- * the same time and again after the answer. However often, it is to be applied once, and never two ways.
+ * A client that repeats itself. It sends each put several times under one request id, through several gateways, both
+ * concurrently and again after the answer. The put must be applied only once, and with only one outcome.
  */
 export class RepeatingWriter {
   readonly name: string;
@@ -64,7 +64,7 @@ export class RepeatingWriter {
     const send = (gateway: typeof first) =>
       gateway === undefined ? Promise.resolve(undefined) : this.#call(gateway, pipeCommand, request);
     const both = await Promise.all([send(first), pause(this.#next % 7).then(() => send(second))]);
-    // Now and then the last one comes late enough that another leader, or one that was restarted, gets it.
+    // Now and then the last copy comes so late that a new leader gets it, or one that was restarted.
     if (this.#next % 4 === 0) await pause(this.#random.int(LATE_MS));
     const answers = [...both, await send(third), await send(first)].filter((answer) => answer !== undefined);
     return outcomeOf(answers);
@@ -106,7 +106,7 @@ interface Answer<Reply> {
   readonly reply: Reply | undefined;
 }
 
-/** One answer is enough to know; a range that remembers the id but not the answer says that it was applied. */
+/** One answer is enough. A range that remembers the id but not the answer reports that the request was applied. */
 function outcomeOf(answers: readonly Answer<PipeReply<CommandResult>>[]): Outcome {
   const applied = ({ error, reply }: (typeof answers)[number]) => reply !== undefined || error?.code === 'RESULT_LOST';
   if (answers.some(applied)) return done();

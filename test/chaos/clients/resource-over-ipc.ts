@@ -1,7 +1,7 @@
 import type { Resource } from '../workloads/workload.ts';
 import type { FromClient, ToClient } from './messages.ts';
 
-/** Asks the process that runs everything, where the resource is. */
+/** Forwards to the main process of the run, which has the resource. */
 export class ResourceOverIpc implements Resource {
   readonly #send: (message: FromClient) => void;
   readonly #waiting = new Map<number, (value: number | null) => void>();

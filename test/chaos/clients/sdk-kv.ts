@@ -3,8 +3,8 @@ import type { RemoraClient } from 'remora';
 import { done, type KvClient, type Outcome, UNKNOWN } from './kv-client.ts';
 
 /**
- * The SDK as users have it: it retries under one request id, at whichever gateway, until its time-out. It is held to
- * its word: whatever does not end as UNKNOWN_OUTCOME or CANCELED was not applied.
+ * The SDK as users have it: it retries under one request id, through any gateway, until its time-out. Its errors are
+ * taken literally: a request that does not end with UNKNOWN_OUTCOME or CANCELED was not applied.
  */
 export class SdkKv implements KvClient {
   readonly name: string;

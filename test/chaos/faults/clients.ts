@@ -1,4 +1,4 @@
-/** Clients that vanish or stand still, and what operators do while others work. */
+/** Clients that vanish or stand still, and actions of operators while others work. */
 import { drawMs, type Fault } from './fault.ts';
 
 const PAUSE_MS_MIN = 200;

@@ -1,4 +1,4 @@
-/** Disks that run full, and that give back other bytes than they were given. */
+/** Disks that run full, and disks that return other bytes than were written. */
 import { violation } from '../../checkers/index.ts';
 import { eventually } from '../../e2e/eventually.ts';
 import type { NodeProcess } from '../../e2e/node-process.ts';
@@ -7,7 +7,7 @@ import { drawMs, drawNode, type Fault } from './fault.ts';
 
 const FULL_MS_MIN = 500;
 const FULL_MS_MAX = 3_000;
-/** A node notices at its next checkpoint at the latest. */
+/** A node notices the fault at its next checkpoint at the latest. */
 const NOTICED_WITHIN_MS = 20_000;
 /** `remora --help`: the data directory is damaged. */
 const EXIT_DATA_DIR = 3;
@@ -35,13 +35,13 @@ const full: Fault = {
 
 interface Damage {
   readonly inflict: (node: NodeProcess) => Mend;
-  /** What the node must say. */
+  /** The expected message of the node. */
   readonly says: RegExp;
-  /** It may have what is lost elsewhere too, and go on; whether it does is judged by what clients are told. */
+  /** The node may have the lost data elsewhere too, and continue. The answers to clients then decide whether it may. */
   readonly mayGoOn?: true;
 }
 
-/** Bits that turned on the disk of a node: it must not start, and say why. Then they are put right. */
+/** Flips bits on the disk of a node. The node must not start, and must say why. Then the bits are restored. */
 function damaged(kind: string, { inflict, says, mayGoOn }: Damage): Fault {
   return {
     kind,
@@ -82,7 +82,7 @@ const DAMAGES: readonly Fault[] = [
   }),
 ];
 
-/** How the process ended; one that runs on is ready before it ends. */
+/** How the process ended. A process that keeps running must be ready before it is ended. */
 async function endOf(node: NodeProcess): Promise<{ readonly code: number | null }> {
   return eventually(
     `${node.name} ends or is ready`,

@@ -1,4 +1,4 @@
-/** What every kind of fault has in common. */
+/** What all kinds of faults have in common. */
 import type { Random } from '@remora/base';
 import type { Finding } from '../../checkers/index.ts';
 import type { RangeDesk } from '../changes/range-desk.ts';
@@ -10,36 +10,39 @@ export interface FaultWorld {
   readonly cluster: ChaosCluster;
   readonly clients: ClientFleet;
   readonly ranges: RangeDesk;
-  /** The disk of one node, small enough to be filled; absent where none could be mounted. */
+  /** The disk of one node, small enough to be filled. Absent where none could be mounted. */
   readonly smallDisk: SmallDisk | undefined;
-  /** Aborted when faults are to end at once. */
+  /** Aborts when faults must end at once. */
   readonly signal: AbortSignal;
-  /** At most so long; less when faults are to end. */
+  /** Waits for this long, or less if faults must end. */
   pause(ms: number): Promise<void>;
   /** A promise of the cluster was broken. */
   report(finding: Finding): void;
 }
 
-/** Faults of different categories may befall a cluster at the same time. */
+/** Faults of different categories may happen at the same time. */
 type Category = 'node' | 'network' | 'client' | 'ranges';
 
 /** To add a fault: a file that exports one, and its name in `index.ts`. */
 export interface Fault {
   readonly kind: string;
   readonly category: Category;
-  /** Why it cannot happen here; undefined: it can. */
+  /** Why the fault cannot happen here. Undefined: it can. */
   unavailable?(world: FaultWorld): string | undefined;
-  /** From its begin to its end, after which everything is as before; resolves to what happened, in a few words. */
+  /**
+   * Runs the fault from its beginning to its end, after which everything is as before. Resolves to a short description
+   * of what happened.
+   */
   befall(world: FaultWorld, random: Random): Promise<string>;
 }
 
-/** Between the two, in ms, short ones more often than long ones. */
+/** Draws a time between the two, in ms. Short times are more frequent than long ones. */
 export function drawMs(random: Random, minMs: number, maxMs: number): number {
   const spread = maxMs - minMs + 1;
   return minMs + Math.min(random.int(spread), random.int(spread));
 }
 
-/** A leader's node as often as any: what happens to leaders matters most. */
+/** Draws a leader's node as often as any node: faults of leaders matter most. */
 export async function drawNode({ cluster }: FaultWorld, random: Random): Promise<number> {
   const leader = random.int(2) === 0 ? await cluster.leader() : undefined;
   return leader ?? 1 + random.int(cluster.nodes.length);

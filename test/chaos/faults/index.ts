@@ -24,7 +24,7 @@ const OF_LOCKS: ReadonlySet<string> = new Set([
   ...['partition', 'one-way loss', 'bridge', 'gateway cut off', 'connections reset at a gateway'],
 ]);
 
-/** Which of them a course has. */
+/** The faults of each course. */
 export const FAULTS_OF = {
   faults: FAULTS,
   locks: FAULTS.filter(({ kind }) => OF_LOCKS.has(kind)),

@@ -5,17 +5,17 @@ import type { NodeProcess } from '../../e2e/node-process.ts';
 
 /**
  * What the node was doing when it was killed:
- *  - `append`: it had just written to its log, and the sync was under way or just over;
+ *  - `append`: it had just written to its log, and the sync was in progress or just over;
  *  - `apply`: up to a few milliseconds later: commit, apply, answers;
  *  - `checkpoint`: it had just written to LevelDB, in the middle of a checkpoint;
- *  - `any`: nothing of that came in time.
+ *  - `any`: none of these happened in time.
  */
 export type Moment = 'append' | 'apply' | 'checkpoint' | 'any';
 
 const PATIENCE_MS = 4_000;
 const APPLY_SPREAD_MS = 4;
 
-/** Kills the node at such a moment, and resolves to the moment that it became. */
+/** Kills the node at such a moment. Resolves to the actual moment. */
 export function killAt(
   node: NodeProcess,
   { moment, random }: { readonly moment: Exclude<Moment, 'any'>; readonly random: Random },
@@ -33,7 +33,7 @@ export function killAt(
       resolve(as);
     };
     const patience = setTimeout(() => strike('any'), PATIENCE_MS);
-    // The first few writes go by, so that not every checkpoint is hit at its first block.
+    // Skips the first few writes, so that not every kill hits the first block of a checkpoint.
     let skip = random.int(5);
     watcher = watch(dir, () => {
       if (skip-- > 0) return;

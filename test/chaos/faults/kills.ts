@@ -1,4 +1,4 @@
-/** Nodes that end without a word, and come back on what is on their disks. */
+/** Nodes that end without notice, and restart with what is on their disks. */
 import type { Random } from '@remora/base';
 import { drawMs, drawNode, type Fault, type FaultWorld, nameOf } from './fault.ts';
 import { killAt, type Moment } from './kill-moment.ts';
@@ -21,7 +21,7 @@ function killAtMoment(moment: Exclude<Moment, 'any'>): Fault {
   };
 }
 
-/** No majority for a while; with all of them, nothing is in any memory. */
+/** There is no majority for a while. If all nodes are killed, no state survives in memory. */
 const killMany: Fault = {
   kind: 'kill of many',
   category: 'node',

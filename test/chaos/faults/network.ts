@@ -1,4 +1,4 @@
-/** What goes wrong between nodes, and between clients and nodes. */
+/** Faults between nodes, and between clients and nodes. */
 import type { Random } from '@remora/base';
 import { CLIENTS } from '../network/fault-network.ts';
 import { drawMs, drawNode, type Fault, type FaultWorld } from './fault.ts';
@@ -9,7 +9,7 @@ const DELAY_MS_MAX = 250;
 
 type Links = (from: number, to: number) => boolean;
 
-/** Nodes only: clients reach what they reach. */
+/** Between nodes only: clients are not affected. */
 export function betweenNodes(on: Links): Links {
   return (from, to) => from !== CLIENTS && to !== CLIENTS && on(from, to);
 }
@@ -37,7 +37,7 @@ const partition: Fault = {
   },
 };
 
-/** In silence only: what is refused is refused both ways. */
+/** Silent faults only: a refused connection fails in both directions. */
 const oneWay: Fault = {
   kind: 'one-way loss',
   category: 'network',
@@ -53,7 +53,7 @@ const oneWay: Fault = {
   },
 };
 
-/** Two parts that only one node reaches both of. */
+/** Two parts with only one node that reaches both. */
 const bridge: Fault = {
   kind: 'bridge',
   category: 'network',

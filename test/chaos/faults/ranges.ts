@@ -1,10 +1,10 @@
-/** What operators do to ranges while others work: each kind of change, a few times in a row. */
+/** Changes of ranges by operators while others work: each kind of change, a few times in a row. */
 import { changeOnce } from '../changes/keep-changing.ts';
 import type { ChangeKind } from '../changes/range-desk.ts';
 import type { Fault, FaultWorld } from './fault.ts';
 
 const TIMES_MAX = 4;
-/** Replicas of a range: moves need a node that has none. */
+/** The replicas of a range. A move needs a node without one. */
 const REPLICAS = 3;
 
 function changes(kind: string, change: ChangeKind, unavailable?: (world: FaultWorld) => string | undefined): Fault {

@@ -3,10 +3,10 @@ import { violation } from '../../checkers/index.ts';
 import { drawMs, drawNode, type Fault, type FaultWorld, nameOf } from './fault.ts';
 
 const PAUSE_MS_MIN = 200;
-/** Longer than leases of leaders, and than the sessions of clients. */
+/** Longer than leader leases and than the sessions of clients. */
 const PAUSE_MS_MAX = 7_000;
 
-/** The exit code of a node that did not stop in its time. */
+/** The exit code of a node that did not stop in time. */
 const GAVE_UP = 1;
 
 const paused: Fault = {
@@ -24,7 +24,7 @@ const paused: Fault = {
   },
 };
 
-/** Leaderships are handed over. */
+/** Leaderships are transferred. */
 const restarted: Fault = {
   kind: 'restart',
   category: 'node',
@@ -47,7 +47,7 @@ const rolling: Fault = {
 };
 
 /**
- * Whether it stopped in good order: one that cannot, as others are out of reach, gives up after `--shutdown-timeout`.
+ * Whether it stopped cleanly. A node that cannot, because others are unreachable, gives up after `--shutdown-timeout`.
  */
 async function restart({ cluster, report }: FaultWorld, n: number): Promise<boolean> {
   const { code, signal } = await cluster.node(n).end('SIGTERM');

@@ -1,9 +1,10 @@
 /**
- * Kills gateways before and behind each message of the transactions that they coordinate, and when each was answered.
+ * Kills gateways before and after each message of the transactions that they coordinate, and when each message is
+ * answered.
  *
- * CK1. Moments are dealt like cards: each comes up before any comes up again, and once more when none came to it.
- * CK2. At a moment one gateway dies, whichever comes to it first. Of three, two may be down at a time: clients always
- *      have another one.
+ * CK1. Moments are dealt like cards: each comes up before any comes up again, and once more if no gateway reached it.
+ * CK2. At a moment one gateway dies, the first one that reaches it. Of three gateways, two may be down at a time:
+ *      clients always have another one.
  */
 import type { Random } from '@remora/base';
 import type { NodeProcess } from '../../e2e/node-process.ts';
@@ -13,7 +14,7 @@ import { type Moment, type MortalGateway, WHEN } from './mortal-gateway.ts';
 
 export const MOMENTS: readonly Moment[] = TXN_MESSAGES.flatMap((message) => WHEN.map((when) => ({ when, message })));
 
-/** For so long a gateway has the chance to come to the moment; then another moment is dealt. */
+/** How long a gateway may take to reach the moment. Then another moment is dealt. */
 const PATIENCE_MS = 6_000;
 /** CK2. */
 const DOWN_MAX = 2;
@@ -24,15 +25,15 @@ const REST_MS_MAX = 500;
 export interface CoordinatorKillsDeps {
   readonly gateways: readonly MortalGateway[];
   readonly random: Random;
-  /** Aborted when gateways are to live on. */
+  /** Aborts when gateways must not be killed any more. */
   readonly signal: AbortSignal;
-  /** At most so long; less when the signal aborts. */
+  /** Waits for this long, or less if the signal aborts. */
   pause(ms: number): Promise<void>;
-  /** Told of each that was killed, when it serves again. */
+  /** Called for each killed gateway, once it serves again. */
   killed(moment: Moment, gateway: string): void;
 }
 
-/** Until the signal aborts; then all gateways serve. */
+/** Runs until the signal aborts. Then all gateways serve. */
 export async function killCoordinators(deps: CoordinatorKillsDeps): Promise<void> {
   const deck = new Deck(MOMENTS, deps.random);
   await Promise.all(Array.from({ length: DOWN_MAX }, () => killOn(deck, deps)));
@@ -55,7 +56,7 @@ async function killOn(deck: Deck<Moment>, deps: CoordinatorKillsDeps): Promise<v
   }
 }
 
-/** CK2. The one that was killed; undefined: none came to that moment. */
+/** CK2. The killed gateway. Undefined: none reached that moment. */
 async function firstAt(
   moment: Moment,
   skipped: number,

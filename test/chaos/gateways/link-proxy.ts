@@ -1,8 +1,8 @@
 /**
- * Stands before the peer port of a node for one gateway, and passes on their links frame by frame.
+ * A proxy in front of a node's peer port, for one gateway. It forwards the gateway's links frame by frame.
  *
- * LP1. Frames of one link are passed on in their order, each at most once, and none behind one that was held back.
- * LP2. What was passed on before the gateway ended reaches the node, as it would have without the proxy.
+ * LP1. Frames of one link are forwarded in order, each at most once, and none after one that was held back.
+ * LP2. Frames that were forwarded before the gateway ended reach the node, as they would without the proxy.
  */
 import {
   type Bytes,
@@ -15,7 +15,7 @@ import {
 } from '@remora/base';
 import { RPC_SERVICE } from '@remora/protocol';
 
-/** Told of each frame before it is passed on. Whether it may be. */
+/** Called for each frame before it is forwarded. Returns whether it may be forwarded. */
 export interface FrameEar {
   toNode(frame: Bytes): boolean;
   toGateway(frame: Bytes): boolean;
@@ -25,7 +25,7 @@ export interface LinkProxyOptions {
   /** The node's peer port, `host:port`. */
   readonly target: string;
   readonly host: string;
-  /** Where the gateway dials instead. */
+  /** The port that the gateway dials instead. */
   readonly port: number;
   /** Called for each link that the gateway opens. */
   readonly listen: () => FrameEar;
@@ -70,7 +70,7 @@ export class LinkProxy {
     let over = false;
     const end = (): void => {
       over = true;
-      toNode.end(); // LP2: what is on its way still arrives.
+      toNode.end(); // LP2: data in transit still arrives.
       fromGateway.end();
     };
     fromGateway.handle({

@@ -1,6 +1,6 @@
 /**
- * Listens in on the frames of one link between a gateway and another node, and tells which messages of transactions
- * over ranges are in them (docs/decisions/0019-transactions-over-ranges.md).
+ * Decodes the frames of one link between a gateway and another node, and reports which messages of transactions over
+ * ranges they contain (docs/decisions/0019-transactions-over-ranges.md).
  */
 import type { Bytes } from '@remora/base';
 import {
@@ -13,16 +13,16 @@ import {
   type TxnCommand,
 } from '@remora/protocol';
 
-/** Every message that a coordinator sends: the primary's prepare and its decision are others than those that follow. */
+/** Every message that a coordinator sends. The primary's prepare and its decision differ from those that follow. */
 export const TXN_MESSAGES = ['prepare primary', 'prepare', 'draw', 'commit', 'abort', 'resolve', 'forget'] as const;
 export type TxnMessage = (typeof TXN_MESSAGES)[number];
 
 export class LinkTap {
   readonly #methods = new Map<unknown, unknown>();
-  /** Calls that such a message is, by their ids, until they are answered. */
+  /** Calls with such a message, by their ids, until they are answered. */
   readonly #calls = new Map<number, TxnMessage>();
 
-  /** What a frame of the gateway asks. */
+  /** The messages in a frame from the gateway. */
   asked(frame: Bytes): readonly TxnMessage[] {
     return decodeFrame(frame).flatMap(([kind, id, method, request]) => {
       if (kind === ASK.method) this.#methods.set(id, method);
@@ -34,7 +34,7 @@ export class LinkTap {
     });
   }
 
-  /** What is answered by a frame of the other node. */
+  /** The messages that a frame of the other node answers. */
   answered(frame: Bytes): readonly TxnMessage[] {
     return decodeFrame(frame).flatMap(([kind, id]) => {
       if (kind !== ANSWER.reply && kind !== ANSWER.error) return [];
@@ -47,7 +47,7 @@ export class LinkTap {
 
 function messageOf(method: unknown, request: unknown): TxnMessage | undefined {
   if (method === masterDrawRevisions.name) {
-    // Without draws it asks how far revisions are, which is no part of a transaction.
+    // Without draws the call asks for the current revisions, which is not part of a transaction.
     return masterDrawRevisions.decodeRequest(request).draws.length > 0 ? 'draw' : undefined;
   }
   if (method !== rangeExecute.name) return undefined;
@@ -60,7 +60,7 @@ function nameOf(command: TxnCommand): TxnMessage | undefined {
     case 'txnPrepare':
       return command.part === 0 ? 'prepare primary' : 'prepare';
     case 'txnDecide':
-      // A push is a question of whoever met an intent, not of the coordinator.
+      // A push is sent by a request that met an intent, not by the coordinator.
       return command.decision.type === 'push' ? undefined : command.decision.type;
     case 'txnResolve':
       return 'resolve';

@@ -1,10 +1,10 @@
 /**
- * A gateway in a process of its own, which ends at a chosen message of a transaction that it coordinates: before the
- * message leaves, right behind it, or when it was answered. It is the program as users have it: whoever passes its
- * messages on (`LinkProxy`) knows them, and kills it.
+ * A gateway in a separate process, which ends at a chosen message of a transaction that it coordinates: before the
+ * message leaves, right after it, or when it was answered. The gateway is the program that users have: `LinkProxy`,
+ * which forwards its messages, recognizes them and kills the gateway.
  *
- * MG1. A message before which it ended never arrives; one behind which it ended does; of one that was answered, the
- *      answer never arrives.
+ * MG1. If the gateway ends before a message, the message never arrives. If it ends after a message, the message
+ *      arrives. If it ends at an answer, the answer never arrives.
  */
 import { freePorts } from '../../e2e/free-ports.ts';
 import { NodeProcess, nodePaths, type Ports } from '../../e2e/node-process.ts';
@@ -29,12 +29,12 @@ export interface GatewayOptions {
   readonly flags: Readonly<Record<string, string>>;
 }
 
-/** A message is heard as it is asked, and as it is answered. */
+/** A message is reported when it is sent, and when it is answered. */
 type Hearing = 'asked' | 'answered';
 
 interface Fate {
   readonly moment: Moment;
-  /** So many such messages go by before. */
+  /** How many such messages still pass before. */
   left: number;
   readonly struck: () => void;
 }
@@ -43,7 +43,7 @@ export class MortalGateway {
   readonly process: NodeProcess;
   readonly #proxies: readonly LinkProxy[];
   readonly #fates = new Set<Fate>();
-  /** It was killed, and its end was not seen yet: what it said before still arrives. */
+  /** It was killed, but its end is not observed yet: what it sent before still arrives. */
   #dying = false;
 
   private constructor({ name, host, ports, dir, nodes, flags }: GatewayOptions, proxyPorts: readonly number[]) {
@@ -63,7 +63,7 @@ export class MortalGateway {
     });
   }
 
-  /** Its proxies are open; it is not started yet. */
+  /** Its proxies are open. It is not started yet. */
   static async open(options: GatewayOptions): Promise<MortalGateway> {
     const { host, nodes } = options;
     const gateway = new MortalGateway(options, await freePorts(host, nodes.length));
@@ -72,8 +72,8 @@ export class MortalGateway {
   }
 
   /**
-   * Kills it at such a moment, when `skipped` of the kind have gone by, and tells at once. Gives how to spare it; the
-   * first of several moments that comes counts.
+   * Kills it at this moment, after `skipped` messages of the kind have passed, and then calls `struck` at once. Returns
+   * a function that cancels the kill. If several moments are set, the first one that is reached counts.
    */
   endAt(moment: Moment, skipped: number, struck: () => void): () => void {
     const fate: Fate = { moment, left: skipped, struck };

@@ -1,15 +1,18 @@
-/** The journal of one process: writes lines (J2), and knows what of each round is still under way (J3). */
+/**
+ * The journal of one process. It writes lines (J2), and knows which operations of each round are still in progress
+ * (J3).
+ */
 import { openSync, writeSync } from 'node:fs';
 import { type How, type Line, NS_PER_MS, type Workload } from './lines.ts';
 
 export interface JournalOptions {
   readonly file: string;
-  /** When the run began, by `process.hrtime.bigint()`. */
+  /** The start of the run, by `process.hrtime.bigint()`. */
   readonly beganNs: bigint;
   readonly roundMs: number;
 }
 
-/** An operation under way. The first answer counts. */
+/** An operation in progress. The first answer counts. */
 export interface OpenOperation {
   end(how: How, told?: { readonly code?: string; readonly a?: object }): void;
 }
@@ -18,7 +21,7 @@ export class Journal {
   readonly #fd: number;
   readonly #beganNs: bigint;
   readonly #roundNs: number;
-  /** How much of each round is under way. */
+  /** The number of operations in progress, by round. */
   readonly #open = new Map<number, number>();
   #nextOver: number;
   #nextId = 1;
@@ -35,17 +38,17 @@ export class Journal {
     return Number(process.hrtime.bigint() - this.#beganNs);
   }
 
-  /** The round that it is. */
+  /** The current round. */
   get round(): number {
     return Math.floor(this.nowNs / this.#roundNs);
   }
 
-  /** How long the present round still lasts. */
+  /** How long the current round still lasts. */
   get roundLeftMs(): number {
     return -this.msSinceEndOf(this.round);
   }
 
-  /** Below 0: it has not ended yet. */
+  /** Negative if it has not ended yet. */
   msSinceEndOf(r: number): number {
     return (this.nowNs - (r + 1) * this.#roundNs) / NS_PER_MS;
   }
@@ -69,7 +72,7 @@ export class Journal {
     this.#write({ e: 'note', w, r, t: this.nowNs, n });
   }
 
-  /** The round is not over for this process before the returned function is called. */
+  /** The round is not over for this process until the returned function is called. */
   hold(r: number): () => void {
     this.#open.set(r, (this.#open.get(r) ?? 0) + 1);
     return () => {
@@ -79,13 +82,13 @@ export class Journal {
     };
   }
 
-  /** To be called now and then: says which rounds are over. */
+  /** Must be called now and then: writes which rounds are over. */
   tick(): void {
     const first = Math.min(this.round, ...this.#open.keys());
     for (; this.#nextOver < first; this.#nextOver++) this.#write({ e: 'over', r: this.#nextOver });
   }
 
-  /** Nothing is under way, and nothing comes any more. */
+  /** Nothing is in progress, and nothing will follow. */
   stop(): void {
     this.#write({ e: 'stop' });
   }

@@ -1,11 +1,11 @@
 /**
- * What the processes of a run write down, one JSON object per line, each process into a file of its own.
+ * The journals of a run's processes: one JSON object per line, and a separate file for each process.
  *
- * J1. Times are nanoseconds since the run began, of the machine's monotonic clock: one clock for all processes.
- * J2. The line that an operation begins is in the file before the operation leaves, and stays there when the process is
- *     killed the moment after; so whatever may have happened is known.
- * J3. A run is cut into rounds of the same length, and each round has keys of its own. `over` says that nothing of this
- *     process that began in that round, or in an earlier one, is still under way.
+ * J1. Times are nanoseconds since the run began, by the machine's monotonic clock: all processes share one clock.
+ * J2. The line for an operation's beginning is in the file before the operation is sent, and stays there even if the
+ *     process is killed right afterwards. Therefore everything that may have happened is known.
+ * J3. A run is divided into rounds of the same length, and each round has separate keys. `over` says that nothing of
+ *     this process that began in that round, or in an earlier one, is still in progress.
  */
 
 /** How an operation ended, as its client may conclude. `refused`: certainly without effect. */
@@ -33,7 +33,7 @@ export interface BeginLine {
   readonly w: Workload;
   readonly r: number;
   readonly t: number;
-  /** What was asked for, in the workload's own form. */
+  /** The request, in the workload's own form. */
   readonly q: object;
 }
 
@@ -60,13 +60,13 @@ interface OverLine {
   readonly r: number;
 }
 
-/** The first line of a client's file; the rounds before `r` are none of its business. */
+/** The first line of a client's file. The client has no part in the rounds before `r`. */
 interface StartLine {
   readonly e: 'start';
   readonly r: number;
 }
 
-/** The last line of a client that ended as it should. */
+/** The last line of a client that ended normally. */
 interface StopLine {
   readonly e: 'stop';
 }

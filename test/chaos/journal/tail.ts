@@ -14,14 +14,15 @@ export class JournalTail {
     this.#fd = openSync(file, 'r');
   }
 
-  /** The whole lines that have come since the last call, at most about a megabyte of them; none: it has caught up. */
+  /** The complete lines since the last call, at most about a megabyte. Empty if it has caught up. */
   read(): readonly Line[] {
     if (this.#closed) return [];
     const bytes = readSync(this.#fd, this.#buffer, 0, READ_BYTES, null);
     const text = Buffer.concat([this.#rest, this.#buffer.subarray(0, bytes)]);
     const end = text.lastIndexOf(0x0a) + 1;
     this.#rest = text.subarray(end);
-    // Half a line at the end is not there yet; or its process was killed in it, and what it was to tell did not happen.
+    // An incomplete last line is not written yet. Or its process was killed while it wrote it, and the operation never
+    // began.
     return text
       .toString('utf8', 0, end)
       .split('\n')

@@ -1,4 +1,4 @@
-/** What may still become of the keys of rounds that were judged, and what they hold at the end of the run. */
+/** What may still happen to the keys of rounds that were judged, and what the keys hold at the end of the run. */
 import { type Finding, violation } from '../../checkers/index.ts';
 import type { AuditedEvent, Round } from './evidence.ts';
 import { askedOf } from './records.ts';
@@ -6,11 +6,11 @@ import { askedOf } from './records.ts';
 const READER = 'reader';
 
 interface Settled {
-  /** What the reader saw; absent: nothing was there. */
+  /** What the reader saw. Absent: the key did not exist. */
   readonly values: ReadonlyMap<string, string>;
-  /** By key: what writes of unknown outcome may still make of it; null: a delete. */
+  /** By key: the possible later effects of writes with an unknown outcome. Null: a delete. */
   readonly may: ReadonlyMap<string, ReadonlySet<string | null>>;
-  /** What of that came. */
+  /** The effects that did happen. */
   readonly came: Map<string, string | null>;
 }
 
@@ -29,7 +29,7 @@ export class Afterwards {
     this.#rounds.set(round.r, { values, may, came: new Map() });
   }
 
-  /** A change after the reader had read: only a write of unknown outcome can be that. */
+  /** A change after the reader's read must come from a write with an unknown outcome. */
   late(r: number, events: readonly AuditedEvent[]): readonly Finding[] {
     const settled = this.#rounds.get(r);
     return events.flatMap(({ key, value, revision }) => {
@@ -41,7 +41,7 @@ export class Afterwards {
     });
   }
 
-  /** What the keys of a round hold at the end is what they held when the round was over. */
+  /** At the end, the keys of a round must hold what they held when the round was over. */
   left(r: number, pairs: readonly (readonly [key: string, value: string])[]): readonly Finding[] {
     const settled = this.#rounds.get(r);
     if (settled === undefined) return [violation('writes: nothing is lost', `round ${r} was not judged`)];

@@ -1,4 +1,4 @@
-/** Barriers hold up those who wait at them, by what their holders and parties rely on (`BarrierCheck`). */
+/** Barriers hold up those who wait at them, judged by what their holders and parties rely on (`BarrierCheck`). */
 import { BarrierCheck, type BarrierEvent, type Finding } from '../../checkers/index.ts';
 import type { Operation, Round } from './evidence.ts';
 import { byOwner, judgeTimed, operationsOf, type Timed } from './timed.ts';
@@ -50,7 +50,7 @@ function eventsOf([asked, end]: readonly Asked[]): readonly Timed<BarrierEvent>[
   }
 }
 
-/** Who is gone, or has lost its place at some time, relies on nothing from the first moment on. */
+/** A party that is gone, or that lost its place at some time, relies on nothing from the first moment on. */
 function insideOf({ q }: Asked, enteredNs: number, end: Asked | undefined): readonly Timed<BarrierEvent>[] {
   const { c: owner, k: barrier } = q;
   const leavesNs = end?.q.inside === true ? end.t0 : enteredNs;

@@ -1,6 +1,6 @@
 /**
- * Elections: one leads at a time, by what leaders are certain of at the moments at which they look (`LockCheck`), and
- * whoever observes or asks is told the truth (`ElectionCheck`).
+ * Elections: there is one leader at a time, judged by what leaders are certain of when they check (`LockCheck`).
+ * Observers and queries get the truth (`ElectionCheck`).
  */
 import { ElectionCheck, type ElectionEvent, type Finding, type Told } from '../../checkers/index.ts';
 import type { Operation, Round } from './evidence.ts';
@@ -56,7 +56,7 @@ function eventsOf({ q: { c, k: election, op, count = 0 }, a, t0, t1, how }: Aske
   }
 }
 
-/** Until the last moment at which it was certain to lead. */
+/** Until the last moment at which it was certain that it led. */
 function leadershipOf([campaign, ...more]: readonly Asked[]): readonly TimedEvent[] {
   if (campaign?.q.op !== 'campaign') return [];
   const { k: lock, c: owner } = campaign.q;

@@ -1,4 +1,4 @@
-/** Puts together, round by round, what the processes of a run wrote down. */
+/** Combines the journals of a run's processes, round by round. */
 import type { BeginLine, How, Line, NoteLine, Workload } from '../journal/lines.ts';
 import type { SeenEvent } from '../workloads/watches.ts';
 
@@ -21,7 +21,7 @@ export interface Note {
   readonly n: object;
 }
 
-/** A change of a key, as the watch of the auditor told it. */
+/** A change of a key, as the auditor's watch reported it. */
 export interface AuditedEvent {
   readonly t: number;
   readonly revision: number;
@@ -35,13 +35,13 @@ export interface Round {
   readonly r: number;
   readonly operations: readonly Operation[];
   readonly notes: readonly Note[];
-  /** In order of their revisions. */
+  /** In revision order. */
   readonly events: readonly AuditedEvent[];
 }
 
 interface Life {
   readonly open: Map<number, BeginLine>;
-  /** All rounds up to this one are over for it; unknown before its first line. */
+  /** All rounds up to this one are over for the process. Unknown before its first line. */
   over: number;
   ended: boolean;
 }
@@ -53,9 +53,9 @@ interface Gathering {
 }
 
 export interface EvidenceEvents {
-  /** An operation has ended, or will never. */
+  /** An operation has ended, or will never end. */
   operation(operation: Operation): void;
-  /** Something of a round that was judged already. */
+  /** An event of a round that was already judged. */
   late(r: number, events: readonly AuditedEvent[]): void;
   /** What the keys of a round hold at the end of the run. */
   left(r: number, pairs: readonly (readonly [key: string, value: string])[]): void;
@@ -71,7 +71,7 @@ export class Evidence {
     this.#told = told;
   }
 
-  /** A process begins to write, in the present round or later. */
+  /** A process begins to write, in the current round or later. */
   opened(process: string): void {
     this.#lives.set(process, { open: new Map(), over: -1, ended: false });
   }
@@ -92,7 +92,7 @@ export class Evidence {
         const begin = life.open.get(line.id);
         if (begin === undefined) throw new Error(`${process} ended ${line.id}, which never began`);
         life.open.delete(line.id);
-        // An answer that says that the outcome is unknown is none.
+        // An answer with an unknown outcome counts as no answer.
         const t1 = line.how === 'unknown' ? null : line.t;
         this.#add(begin, { process, t1, how: line.how, code: line.code, a: line.a });
         return;
@@ -104,7 +104,7 @@ export class Evidence {
     }
   }
 
-  /** The process is gone: what it had begun has an unknown outcome. */
+  /** The process is gone: its open operations have an unknown outcome. */
   ended(process: string): void {
     const life = this.#life(process);
     if (life.ended) return;
@@ -116,15 +116,15 @@ export class Evidence {
   }
 
   /**
-   * The last round that all processes are through with; -1: there is none. Another process may have written something
-   * about it that was not taken yet, but nobody will any more.
+   * The last round that is over for all processes. -1: there is none. Lines of other processes about it may be unread,
+   * but no new ones will be written.
    */
   get overUpTo(): number {
     const over = [...this.#lives.values()].flatMap((life) => (life.ended ? [] : [life.over]));
     return Math.min(Math.max(-1, ...this.#rounds.keys()), ...over);
   }
 
-  /** Hands out the rounds up to this one, for good. */
+  /** Returns the rounds up to this one, and forgets them. */
   takeRounds(upTo: number): readonly Round[] {
     const rounds: Round[] = [];
     for (; this.#next <= upTo; this.#next++) {

@@ -1,10 +1,12 @@
 /**
- * Writes that require a lock, by what their clients were told and by all that ever happened to the keys.
+ * Judges writes that require a lock, by the answers that their clients received and by the complete history of the
+ * keys.
  *
- * F1. What is written under a grant has a revision between its version and that of the next grant that is known.
- * F2. A key is never written under an older grant than before.
- * F3. What was acknowledged is there, at the revision that was told; what was refused is not.
- * F4. Whoever holds the lock by its own reckoning, and was taken it from by nobody, is not refused.
+ * F1. Everything that is written under a grant has a revision between the grant's version and that of the next known
+ *     grant.
+ * F2. A key is never written under an older grant than its previous write.
+ * F3. An acknowledged write is there, at the revision that was reported. A refused write is not there.
+ * F4. A write is not refused while its client holds the lock by its own reckoning and nobody broke the lock.
  */
 import type { Finding } from '../../checkers/index.ts';
 import { fencedKey } from '../workloads/fences.ts';
@@ -55,7 +57,7 @@ function* backwards(events: readonly AuditedEvent[]): Generator<string> {
   }
 }
 
-/** F3. A grant may write more than once: the writes of one version are told apart by their number alone. */
+/** F3. A grant may write more than once: only their numbers distinguish the writes of one version. */
 function* misled(writes: readonly FencedWrite[], events: readonly AuditedEvent[]): Generator<string> {
   const there = new Map(events.map(({ revision, key, value }) => [revision, `${key} ${value}`]));
   const may = new Map<string, number>();

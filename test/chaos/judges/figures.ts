@@ -1,9 +1,9 @@
-/** Figures of a run: how many operations ended how, how long they took, and when nothing went on. */
+/** Statistics of a run: how operations ended, how long they took, and when nothing made progress. */
 import { quantile } from '../../support/quantile.ts';
 import type { How } from '../journal/lines.ts';
 import type { Operation } from './evidence.ts';
 
-/** One second of the run. Latencies in ms, of what was answered in it; absent when nothing was. */
+/** One second of the run. Latencies in ms, of the operations that were answered in it. Absent if there were none. */
 interface Second {
   readonly done: number;
   readonly unknown: number;
@@ -13,7 +13,7 @@ interface Second {
   readonly max?: number;
 }
 
-/** No write was acknowledged between two moments, though clients asked all the time. */
+/** A time without an acknowledged write, although clients sent requests all the time. */
 export interface Outage {
   readonly fromMs: number;
   readonly ms: number;
@@ -23,16 +23,16 @@ export interface FigureData {
   readonly operations: number;
   readonly byOutcome: Readonly<Record<How, number>>;
   readonly byWorkload: Readonly<Record<string, number>>;
-  /** Why operations were refused or stayed unknown. */
+  /** Why operations were refused or had an unknown outcome. */
   readonly byCode: Readonly<Record<string, number>>;
   readonly seconds: readonly Second[];
-  /** The longest first. */
+  /** The longest ones first. */
   readonly outages: readonly Outage[];
 }
 
 const NS_PER_S = 1e9;
 const NS_PER_MS = 1e6;
-/** Of shorter ones there is nothing to say. */
+/** Shorter ones are not reported. */
 const OUTAGE_MS_MIN = 300;
 
 interface Counting {
@@ -62,7 +62,7 @@ export class Figures {
     if (isWrite(q)) this.#writesNs.push(t1);
   }
 
-  /** `upToNs`: when the load ended. */
+  /** `upToNs`: the end of the load. */
   result(upToNs: number): FigureData {
     const { done, unknown, refused } = this.#counts;
     return {
@@ -78,7 +78,7 @@ export class Figures {
   #outages(upToNs: number): readonly Outage[] {
     const found: Outage[] = [];
     const writesNs = this.#writesNs.sort((a, b) => a - b);
-    // Before the first one, clients are still being started.
+    // Before the first write, clients are still being started.
     let beforeNs = writesNs[0] ?? 0;
     for (const atNs of [...writesNs, upToNs]) {
       const ms = (atNs - beforeNs) / NS_PER_MS;

@@ -1,4 +1,4 @@
-/** The process that judges a run, round by round, while it goes on: reads the journals of all others. */
+/** The process that judges a run, round by round, while it goes on. It reads the journals of all other processes. */
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { type Finding, NOTHING } from '../../checkers/index.ts';
 import { JournalTail } from '../journal/tail.ts';
@@ -12,7 +12,7 @@ import { compactionOf } from './watches.ts';
 
 const READ_EVERY_MS = 250;
 const PROGRESS_EVERY_MS = 1_000;
-/** More of them say nothing new. */
+/** Further findings add nothing new. */
 const FINDINGS_MAX = 100;
 
 class Judge {
@@ -26,7 +26,7 @@ class Judge {
   });
   readonly #tails = new Map<string, JournalTail>();
   readonly #gone = new Set<string>();
-  /** What the last reading found, kept until all rounds are judged. */
+  /** What the last read found. It is kept until all rounds are judged. */
   readonly #left: [r: number, pairs: readonly (readonly [string, string])[]][] = [];
   #rounds = 0;
   #compacted = 0;
@@ -50,10 +50,10 @@ class Judge {
   }
 
   read(): void {
-    // What any process wrote about these rounds is in its journal by now, and is read before they are judged.
+    // By now all lines about these rounds are in the journals. They are read before the rounds are judged.
     const { overUpTo } = this.#evidence;
     for (const [process, tail] of this.#tails) {
-      // Asked before the last look at its journal: afterwards nothing comes.
+      // Checked before the last read of its journal: nothing is added afterwards.
       const gone = this.#gone.has(process);
       for (let lines = tail.read(); lines.length > 0; lines = tail.read()) {
         for (const line of lines) this.#evidence.take(process, line);

@@ -1,4 +1,4 @@
-/** The judge of a run, in a process of its own: it needs a processor now and then, which proxies cannot spare. */
+/** The judge of a run in a separate process: it needs CPU time that the proxies of this process cannot spare. */
 import { join } from 'node:path';
 import type { Finding } from '../../checkers/index.ts';
 import { Program } from '../clients/program.ts';
@@ -35,7 +35,7 @@ export class JudgeProcess {
       throw new Error(`the judge ended with ${how}:\n${this.#program.lastWords()}`);
     });
     this.#result = Promise.race([result, failed]);
-    this.#result.catch(() => undefined); // Whoever asks for the result is told.
+    this.#result.catch(() => undefined); // Callers that request the result get the error.
   }
 
   get progress(): Progress | undefined {
@@ -46,7 +46,7 @@ export class JudgeProcess {
     this.#program.send(message);
   }
 
-  /** When nobody writes any more: judges what is left. */
+  /** Called after all writing has ended: judges what is left. */
   finish(loadEndedNs: number): Promise<JudgeResult> {
     this.tell({ type: 'finish', loadEndedNs });
     return this.#result;

@@ -14,7 +14,7 @@ import { judgeTxns } from './txns.ts';
 import { judgeWatches } from './watches.ts';
 import { judgeWrites } from './writes.ts';
 
-/** Every promise that a round contradicts, or that could not be decided; empty when all is well. */
+/** Returns every promise that a round contradicts, or that could not be decided. Empty if all is well. */
 export function judgeRound(round: Round, context: { readonly compacted: number }): readonly Finding[] {
   return [
     ...judgeWrites(round),

@@ -1,9 +1,9 @@
 /**
- * Locks of all kinds exclude as they are to, by what holders rely on (`LockCheck`): from the answer that gave it to
- * them until they begin to give it back, or until the last moment that the SDK vouched for.
+ * Judges that locks of all kinds exclude, by what holders rely on (`LockCheck`). A holder relies on a lock from the
+ * answer that granted it until it begins to release it, or until the last moment for which the SDK guaranteed it.
  *
- * Who asks to hold it in another way relies on a share of it meanwhile; if there was no answer, or it was lost, on
- * nothing from the asking on, as the SDK gives back what it cannot tell.
+ * While a holder asks for another kind of hold, it relies on a share of the lock. If there was no answer, or the answer
+ * was lost, it relies on nothing from the request on, because the SDK releases a hold of unknown state.
  */
 import type { Finding, LockMode } from '../../checkers/index.ts';
 import { CAPACITY } from '../workloads/kinds.ts';
@@ -65,7 +65,7 @@ function eventsOf([acquire, ...more]: readonly Asked[]): readonly TimedEvent[] {
   ];
 }
 
-/** When it relied on the lock no longer. */
+/** When the holder stopped relying on the lock. */
 function leftAt(acquire: Asked, more: readonly Asked[]): number {
   const vouched = [acquire, ...more].map(({ a, q }) => Math.max(a?.until ?? 0, q.until ?? 0));
   const ends = more.flatMap(({ q, a, t0 }) => (q.op === 'release' || (a?.until ?? 0) === 0 ? [t0] : []));

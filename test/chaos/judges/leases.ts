@@ -2,7 +2,7 @@ import { type Finding, LeaseCheck, type LeaseEvent, runCheck, violation } from '
 import { NS_PER_MS } from '../journal/lines.ts';
 import type { Operation, Round } from './evidence.ts';
 
-/** All processes share the machine's clock; this is for rounding. */
+/** All processes share the machine's clock. This covers rounding. */
 const DRIFT_PER_MILLE = 1;
 
 interface Asked extends Operation {
@@ -10,14 +10,14 @@ interface Asked extends Operation {
   readonly a: { readonly ttlMs?: number; readonly gone?: true } | undefined;
 }
 
-/** Leases live as long as they must, and end when they must; a lease is named by the key that belongs to it. */
+/** Leases live as long as they must, and end when they must. The name of a lease is the key that belongs to it. */
 export function judgeLeases(round: Round): readonly Finding[] {
   const asked = round.operations.filter(({ w }) => w === 'leases') as unknown as readonly Asked[];
   const events = asked.flatMap(eventsOf);
   for (const { key, value, t } of round.events) {
     if (key.startsWith('lease/') && value === null) events.push({ type: 'ended', lease: key, atMs: t / NS_PER_MS });
   }
-  // That all of them end is seen when the cluster is whole again.
+  // Once the cluster is healthy again, all of them must end.
   const check = new LeaseCheck({ driftPerMille: DRIFT_PER_MILLE, endsWithinMs: Number.POSITIVE_INFINITY });
   return [...runCheck(check, events), ...round.notes.flatMap(({ w, n }) => (w === 'leases' ? leftOver(n) : []))];
 }

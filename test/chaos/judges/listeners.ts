@@ -1,4 +1,4 @@
-/** What listeners were told of the round's locks is one story (`LockStoryCheck`). */
+/** The events that listeners received about the round's locks are consistent with one history (`LockStoryCheck`). */
 import type { LockWatchEvent } from 'remora';
 import { type Finding, LockStoryCheck, type StoryEvent } from '../../checkers/index.ts';
 import type { Round } from './evidence.ts';

@@ -9,7 +9,9 @@ import type { AuditedEvent, Round } from './evidence.ts';
 import { type Asked, askedOf, inOrder, recordOf } from './records.ts';
 import { findingOf, violations } from './verdicts.ts';
 
-/** Appends took effect once, in an order that explains what their clients saw; the list is the history of its key. */
+/**
+ * Appends took effect once, in an order that explains what their clients observed. The list is the history of its key.
+ */
 export function judgeLists(round: Round): readonly Finding[] {
   const asked = askedOf(round, 'lists');
   const records = inOrder(asked.flatMap((each) => withList(each, round.events) ?? []));
@@ -19,7 +21,7 @@ export function judgeLists(round: Round): readonly Finding[] {
   ];
 }
 
-/** Who read the key saw its history up to the revision that it read. */
+/** A read of the key returned its history up to the revision of the read. */
 function withList(asked: Asked, events: readonly AuditedEvent[]): HistoryRecord | undefined {
   const record = recordOf(asked);
   if (record === undefined || record.op !== 'get') return record;

@@ -1,4 +1,4 @@
-/** What locks are judged by, in the order of time. */
+/** The events by which locks are judged, in time order. */
 import { type Finding, LockCheck, type LockEvent, runCheck } from '../../checkers/index.ts';
 
 export interface TimedEvent {
@@ -6,7 +6,7 @@ export interface TimedEvent {
   readonly event: LockEvent;
 }
 
-/** Of events at one moment: who asks at the end of a use asks after it. */
+/** The order of events at one moment: a request at the end of a use comes after that end. */
 const ORDER: Readonly<Record<LockEvent['type'], number>> = {
   left: 0,
   gone: 1,

@@ -1,15 +1,16 @@
 /**
- * Locks exclude: by the answers of the cluster (a lock is an object with one holder, `lockModel`), by what holders
- * themselves rely on (`LockCheck`), and by what the locks protect, a number that each holder raises by one.
+ * Judges that locks exclude, in three ways: by the answers of the cluster (a lock is an object with one holder,
+ * `lockModel`), by what holders themselves rely on (`LockCheck`), and by the resource that the lock protects, a number
+ * that each holder increments.
  *
- * What holders rely on: from its grant until it begins to give the lock back, or until the last moment that the SDK
- * vouched for when it had no chance to look again. Whoever breaks a lock takes that away from the moment of asking.
+ * A holder relies on a lock from its grant until it begins to release it, or, if it could not check again, until the
+ * last moment for which the SDK guaranteed it. A break of the lock ends this when the break is requested.
  *
- * Who gave up (LOCK_TIMEOUT, a lost answer, a client that is gone) may have been granted the lock for a moment, and was
- * never told; its cancel, or the end of its session, took it back when nobody looked. As the moment of neither is known
- * to any client, both the grant and its end may be at any time from the asking on: nothing is called a second holder
- * that might not be one. That hides no second holder: who was told that it holds the lock is placed in any case, and
- * nobody else is, but where somebody was refused and no known holder explains it (`lock-gaps.ts`).
+ * A client that gave up (LOCK_TIMEOUT, a lost answer, a client that is gone) may have been granted the lock for a
+ * moment without learning it. Its cancel, or the end of its session, then released the lock. No client knows the
+ * moments of such a grant and its end, so both may be at any time from the request on, and such a client is never
+ * called a second holder. This hides no real second holder: a client that was told that it holds the lock is always
+ * placed. Others are placed only where a refusal is not explained by any known holder (`lock-gaps.ts`).
  */
 import { checkLinearizable, type Finding, type HistoryRecord, lockModel, violation } from '../../checkers/index.ts';
 import type { Round } from './evidence.ts';
@@ -33,8 +34,8 @@ interface Accepted {
 
 export function judgeLocks(round: Round): readonly Finding[] {
   const asked = askedOf(round, 'locks');
-  // Who breaks a lock is told as a release, of unknown outcome, of each grant that it may have ended: a history with
-  // `force` is searched in full, whereas in one without hidden holders are counted (lock-gaps.ts).
+  // A break of a lock is recorded as a release, of unknown outcome, of each grant that it may have ended. A history
+  // with `force` would be searched in full, whereas without it hidden holders are only counted (lock-gaps.ts).
   const forces = asked.filter(({ q }) => isForce(q.op));
   const uses = usesOf(asked);
   const history = inOrder(uses.flatMap((use) => historyOf(use, forces)));
@@ -69,7 +70,7 @@ function isGranted({ acquire: { how, a } }: Use): boolean {
   return how === 'done' && a?.ok === true;
 }
 
-/** Somebody may have broken this use of the lock. */
+/** Another client may have broken this use of the lock. */
 function broken({ acquire, release }: Use, forces: readonly Asked[]): Asked | undefined {
   const endNs = release?.t1 ?? Number.POSITIVE_INFINITY;
   return forces.find(
@@ -80,20 +81,20 @@ function broken({ acquire, release }: Use, forces: readonly Asked[]): Asked | un
 
 function historyOf(use: Use, forces: readonly Asked[]): readonly HistoryRecord[] {
   const { checks, release } = use;
-  // Whoever gave up may have been granted it for a moment, as one whose outcome is unknown.
+  // A client that gave up may have been granted the lock for a moment, like one with an unknown outcome.
   const acquire: Asked = use.acquire.how === 'refused' ? { ...use.acquire, how: 'unknown' } : use.acquire;
   const records = [acquire, ...checks, ...(release === undefined ? [] : [release])].flatMap(
     (each) => recordOf(each) ?? [],
   );
   const { c, k } = acquire.q;
   const freed = { c, k, op: 'release', ok: false, t1: null } as const;
-  // It may have been granted, and be given back by itself.
+  // It may have been granted and released automatically.
   if (acquire.how === 'unknown') return [...records, { ...freed, t0: acquire.t0 }];
   if (!isGranted(use)) return records;
   const v = acquire.a?.out ?? null;
   const force = broken(use, forces);
   if (force !== undefined) return [...records, { ...freed, v, t0: Math.max(force.t0, acquire.t0) }];
-  // Without a release that the cluster took in time, the end of the session frees it.
+  // If the cluster accepted no release in time, the end of the session frees the lock.
   const released = release !== undefined && heldAt(release) && release.a?.ok !== false;
   return released ? records : [...records, { ...freed, v, t0: acquire.t0 }];
 }
@@ -117,12 +118,12 @@ function eventsOf(use: Use, forces: readonly Asked[]): readonly TimedEvent[] {
   ];
 }
 
-/** Whether the holder could rely on the lock when it gave it back. */
+/** Whether the holder could rely on the lock when it released it. */
 function heldAt({ q, t0 }: Asked): boolean {
   return (q.until ?? 0) >= t0;
 }
 
-/** Each holder wrote one more than what it had read: without a gap, and under growing versions. */
+/** Each holder wrote the number that it had read plus one: without gaps, and with growing versions. */
 function judgeResource({ notes }: Round): readonly Finding[] {
   const found: Finding[] = [];
   const last = new Map<string, Accepted>();

@@ -1,22 +1,22 @@
-/** What a run says to the process that judges it, and that to the run. */
+/** The messages between a run and the process that judges it. */
 import type { Finding } from '../../checkers/index.ts';
 import type { How } from '../journal/lines.ts';
 import type { FigureData } from './figures.ts';
 import type { Overlap } from './overlaps.ts';
 
 export type ToJudge =
-  /** A process begins to write. Comes before it does. */
+  /** A process begins to write. Sent before it does. */
   | { readonly type: 'opened'; readonly process: string; readonly file: string }
   /** A process is gone. */
   | { readonly type: 'ended'; readonly process: string }
-  /** All are gone: judge what is left, and tell the result. `loadEndedNs`: when the load ended. */
+  /** All processes are gone: judge what is left and report the result. `loadEndedNs`: the end of the load. */
   | { readonly type: 'finish'; readonly loadEndedNs: number };
 
 export type FromJudge =
   | {
       readonly type: 'progress';
       readonly counts: Readonly<Record<How, number>>;
-      /** So many rounds were judged. */
+      /** The number of judged rounds. */
       readonly rounds: number;
     }
   | { readonly type: 'finding'; readonly finding: Finding }

@@ -1,11 +1,11 @@
 /**
- * How often something was under way while the ranges of its keys changed: without that, a history proves nothing about
- * changes of ranges.
+ * Counts how often something was in progress while the ranges of its keys changed. Without such overlaps, a history
+ * proves nothing about changes of ranges.
  *
- * O1. A change counts when it came to its end, and a subject only where it has keys in a range that changed.
- * O2. `met`: both were under way at some moment. `through`: it began before the change was asked for and ended after
- *     the change was done, so whatever the change does happened amid it.
- * O3. A waiter is under way while somebody else is known to hold the lock that it asked for.
+ * O1. Only completed changes count, and a subject counts only if it has keys in a range that changed.
+ * O2. `met`: both were in progress at some moment. `through`: the subject began before the change was requested and
+ *     ended after the change was complete, so that the whole change happened during it.
+ * O3. A waiter is in progress while another client is known to hold the lock that it requested.
  */
 import { compareBytes, type Span } from '@remora/base';
 import { keyPlace, leasePlace, lockPlace, prefixPlace } from '../changes/places.ts';
@@ -22,7 +22,7 @@ export interface Overlap {
   readonly through: number;
 }
 
-/** For which changes of the last rounds may still overlap something that began in a later one: far less. */
+/** How long changes are remembered. An operation of a later round never overlaps an older one. */
 const REMEMBERED_NS = 60e9;
 
 interface Window {
@@ -38,7 +38,7 @@ interface Lived {
   /** From its begin to its end. */
   readonly t0: number;
   readonly t1: number;
-  /** When it counts as under way; absent: all the time. */
+  /** When it counts as in progress. Absent: all the time. */
   readonly during?: readonly (readonly [t0: number, t1: number])[];
 }
 
@@ -46,7 +46,7 @@ export class Overlaps {
   readonly #counts = new Map<string, { met: number; through: number }>();
   #windows: Window[] = [];
 
-  /** Rounds come in their order. */
+  /** Rounds must be passed in order. */
   take(round: Round): void {
     this.#windows.push(...round.operations.flatMap(windowOf));
     for (const lived of livesOf(round)) for (const window of this.#windows) this.#compare(lived, window);
@@ -77,7 +77,7 @@ function intersect(a: Span, b: Span): boolean {
   return isBefore(a.start, b.end) && isBefore(b.start, a.end);
 }
 
-/** An end that is empty is behind all keys. */
+/** An empty end is after all keys. */
 function isBefore(key: Uint8Array, end: Uint8Array): boolean {
   return end.length === 0 || compareBytes(key, end) < 0;
 }
@@ -111,7 +111,9 @@ function watchOf({ q, t0, t1 }: Operation): readonly Lived[] {
   return [{ subject: 'watch', places: [prefixPlace(prefix)], t0, t1 }];
 }
 
-/** From when it was granted to the last that was heard of it; in the range of its record and in that of its key. */
+/**
+ * From its grant to the last event that shows it alive. It counts in the range of its record and in that of its key.
+ */
 function leasesOf(operations: readonly Operation[]): readonly Lived[] {
   const lives = new Map<string, { id: string | undefined; t0: number; t1: number }>();
   for (const { q, a, t1 } of operations) {

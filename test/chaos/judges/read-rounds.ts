@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { JournalTail } from '../journal/tail.ts';
 import { Evidence, type Round } from './evidence.ts';
 
-/** Everything that the processes of a run wrote down, read again when it is over. */
+/** Reads all journals of a run again after it is over. */
 export function readRounds(dir: string): readonly Round[] {
   const evidence = new Evidence({ operation: () => {}, late: () => {}, left: () => {} });
   const files = readdirSync(dir).filter((file) => file.endsWith('.jsonl'));

@@ -3,7 +3,7 @@ import type { HistoryRecord, Op, Value } from '../../checkers/index.ts';
 import type { Workload } from '../journal/lines.ts';
 import type { Operation, Round } from './evidence.ts';
 
-/** A question and an answer in the form of histories; the journals of registers, lists and locks have it. */
+/** A question and an answer in the form of histories, as the journals of registers, lists and locks contain them. */
 interface Question {
   readonly c: string;
   readonly k: string;
@@ -30,7 +30,7 @@ export function askedOf({ operations }: Round, w: Workload): readonly Asked[] {
   return operations.filter((operation) => operation.w === w) as unknown as readonly Asked[];
 }
 
-/** Of an operation that was refused there is no record: it had no effect. */
+/** A refused operation has no record, because it had no effect. */
 export function recordOf({ q, a, t0, t1, how }: Asked): HistoryRecord | undefined {
   const { c, k, op, v, x } = q;
   const request = { c, k, op, ...(v !== undefined && { v }), ...(x !== undefined && { x }), t0 };

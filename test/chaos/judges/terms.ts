@@ -1,9 +1,9 @@
 /**
- * Locks with terms of their own, by what their holders rely on (`LockCheck`), and by when they end that are not given
- * back (`LapseCheck`).
+ * Judges locks with terms: by what their holders rely on (`LockCheck`), and by when those end that are not released
+ * (`LapseCheck`).
  *
- * What a holder relies on: from its grant until it begins to give the lock back, or until the last moment that the SDK
- * vouched for. From asking for other terms on nothing is certain until it looks again.
+ * A holder relies on a lock from its grant until it begins to release it, or until the last moment for which the SDK
+ * guaranteed it. After it requests other terms, nothing is certain until it checks again.
  */
 import { type Finding, LapseCheck, type LapseEvent } from '../../checkers/index.ts';
 import { NS_PER_MS } from '../journal/lines.ts';
@@ -30,7 +30,7 @@ interface Looked {
 
 type Noted = ReturnType<typeof notesOf<Looked>>[number];
 
-/** What the holder is certain of from some moment on; `until` 0: nothing. */
+/** What the holder is certain of from some moment on. `until` 0: nothing. */
 interface Certain {
   readonly t: number;
   readonly until: number;
@@ -43,11 +43,11 @@ interface Use {
   readonly grantedNs: number;
   readonly version: number;
   readonly certain: readonly Certain[];
-  /** It begins to give it back, or leaves it to its time. */
+  /** It begins to release the lock, or abandons it. */
   readonly end: Asked | undefined;
 }
 
-/** Journals tell of times a moment after they were. */
+/** Journals record times slightly after the event. */
 const ROUNDING_MS = 1;
 
 export function judgeTerms(round: Round): readonly Finding[] {

@@ -1,4 +1,4 @@
-/** What checks are told of a round, in the order of time. */
+/** The events of a round for a check, in time order. */
 import { type Check, type Finding, runCheck } from '../../checkers/index.ts';
 import type { Operation, Round } from './evidence.ts';
 
@@ -7,7 +7,7 @@ export interface Timed<Event> {
   readonly event: Event;
 }
 
-/** `check` is told all of it; of events at one moment, those that come first. */
+/** Passes all events to `check`. Events at the same moment keep their order. */
 export function judgeTimed<Event>(check: Check<Event>, events: readonly Timed<Event>[]): readonly Finding[] {
   const sorted = events.toSorted((a, b) => a.t - b.t);
   return runCheck(
@@ -16,12 +16,12 @@ export function judgeTimed<Event>(check: Check<Event>, events: readonly Timed<Ev
   );
 }
 
-/** What one workload asked in a round, in the form that it has. */
+/** The operations of one workload in a round, in that workload's form. */
 export function operationsOf<Asked extends Operation>({ operations }: Round, w: Operation['w']): readonly Asked[] {
   return operations.filter((operation) => operation.w === w) as unknown as readonly Asked[];
 }
 
-/** What it noted. */
+/** The notes of one workload. */
 export function notesOf<Noted>(
   { notes }: Round,
   w: Operation['w'],
@@ -29,7 +29,7 @@ export function notesOf<Noted>(
   return notes.filter((note) => note.w === w) as unknown as readonly { readonly t: number; readonly n: Noted }[];
 }
 
-/** By the one who asked, in order of time. */
+/** Groups by owner, in time order. */
 export function byOwner<Asked extends Operation & { readonly q: { readonly c: string } }>(
   asked: readonly Asked[],
 ): readonly (readonly Asked[])[] {

@@ -14,7 +14,7 @@ export function judgeTxns(round: Round): readonly Finding[] {
   return findingOf('transactions', checkTransactions(inOrder(asked.map(recordOf))));
 }
 
-/** One that was refused stays in the history: nobody may see anything of it. */
+/** A refused transaction stays in the history: no client may see any effect of it. */
 function recordOf({ q: { c, ops }, a, t0, t1, how }: AskedTxn): TxnRecord {
   const ok = how === 'done' && a?.ok === true;
   let next = 0;

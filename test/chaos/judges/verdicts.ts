@@ -1,6 +1,6 @@
 import { type Finding, violation } from '../../checkers/index.ts';
 
-/** A checker's verdict as a finding; nothing when all is well. */
+/** Turns a checker's verdict into a finding. Nothing if all is well. */
 export function findingOf(
   property: string,
   verdict: { readonly result: 'ok' | 'violation' | 'undecided'; readonly explanation: string },

@@ -8,8 +8,8 @@ interface Asked extends Operation {
 }
 
 /**
- * Watches told what happened, all of it, in order, once; what happened is known from the watch of the auditor, which is
- * judged by the writes itself. `compacted`: the highest revision that a compaction was asked for.
+ * Watches reported every event completely, in order and once. The true events come from the auditor's watch, which is
+ * itself judged by the writes. `compacted`: the highest revision of a requested compaction.
  */
 export function judgeWatches(round: Round, compacted: number): readonly Finding[] {
   const events: WatchEvent[] = round.events
@@ -30,7 +30,7 @@ export function judgeWatches(round: Round, compacted: number): readonly Finding[
   return [...found, ...runCheck(new WatchCheck({ allChangesKnown: true }), events)];
 }
 
-/** What a compaction in this round was asked to forget. */
+/** The revision up to which a compaction in this round was requested. */
 export function compactionOf(round: Round): number {
   return Math.max(0, ...round.notes.map(({ n }) => ('compaction' in n ? Number(n.compaction) : 0)));
 }

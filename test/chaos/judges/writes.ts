@@ -1,9 +1,9 @@
 /**
- * What clients were told of their writes, beside everything that ever happened to the keys.
+ * Compares the answers that clients received about their writes with the complete history of the keys.
  *
- * A1. What was acknowledged is there, at the revision that was told. A2. Nothing is there twice. A3. What was refused,
- * or a compare that failed, is not there. A4. What is there was asked for, of that key. A5. If one write was
- * acknowledged before another began, its revision is smaller; no two share one.
+ * A1. An acknowledged write is there, at the reported revision. A2. No write is there twice. A3. A refused write, or
+ * one whose comparison failed, is not there. A4. Every change was requested, for that key. A5. If a write was
+ * acknowledged before another began, its revision is smaller. No two share a revision.
  */
 import type { Finding } from '../../checkers/index.ts';
 import type { AuditedEvent, Round } from './evidence.ts';
@@ -23,7 +23,7 @@ export function judgeWrites(round: Round): readonly Finding[] {
   ];
 }
 
-/** What a write that was not acknowledged may still come to. */
+/** Whether a write without an acknowledgement may still have happened. */
 function mayHappen({ how, a }: Asked): boolean {
   return how === 'unknown' || (how === 'done' && a?.ok === true);
 }
@@ -55,7 +55,10 @@ function* lost(events: readonly AuditedEvent[], writes: ReadonlyMap<string, Aske
   }
 }
 
-/** Deletes have no value to know them by: there are no more of them than may have been, and those that were told. */
+/**
+ * Deletes have no value that identifies them: there are at least the acknowledged ones, and no more than may have
+ * happened.
+ */
 function* deletes(events: readonly AuditedEvent[], asked: readonly Asked[]): Generator<string> {
   const happened = new Map(events.filter(({ value }) => value === null).map(({ key, revision }) => [revision, key]));
   const left = new Map<string, number>();

@@ -1,6 +1,6 @@
 /**
- * The network of a cluster of real processes on one machine: a proxy between every two nodes, per direction of
- * dialling, and one before each node's client port. Faults are added to the links between parties, as rules.
+ * The network of a cluster of real processes on one machine: a proxy between every two nodes per dialling direction,
+ * and one in front of each node's client port. Faults are rules on the links between parties.
  */
 import { SeededRandom } from '@remora/base';
 import { freePorts } from '../../e2e/free-ports.ts';
@@ -38,7 +38,7 @@ export class FaultNetwork {
     this.#links = links;
   }
 
-  /** Opens the proxies before the given ports of the nodes, the first node first. */
+  /** Opens the proxies in front of the given ports of the nodes, starting with the first node. */
   static async open(
     targets: readonly { readonly peer: number; readonly client: number }[],
     seed: number,
@@ -53,14 +53,14 @@ export class FaultNetwork {
     return network;
   }
 
-  /** Where `from` dials `to`: `host:port`. */
+  /** The address at which `from` dials `to`: `host:port`. */
   address(from: number, to: number): string {
     const way = this.#ways.find((each) => each.from === from && each.to === to);
     if (way === undefined) throw new Error(`nobody dials ${to} from ${from}`);
     return `${HOST}:${way.port}`;
   }
 
-  /** Adds faults to all links that the rule is about; the returned function takes them away. */
+  /** Adds faults to all links that the rule selects. The returned function removes them. */
   add({ on, ...faults }: LinkRule): () => void {
     const removals: (() => void)[] = [];
     for (const [name, link] of this.#links) {
@@ -72,7 +72,7 @@ export class FaultNetwork {
     };
   }
 
-  /** Breaks the connections that are open between the parties, whoever dialled; gives their number. */
+  /** Breaks the open connections between the parties, in both dialling directions. Returns their number. */
   reset(between: (a: number, b: number) => boolean): number {
     let broken = 0;
     for (const { from, to, proxy } of this.#ways) {

@@ -1,8 +1,9 @@
 /**
- * Stands before a port for one party that dials it, and does to the bytes of each direction what the links say.
+ * A proxy in front of a port, for one party that dials it. The links of each direction decide what happens to the
+ * bytes.
  *
- * X1. A dialler gets through to the target only over links that are whole in both directions, as a handshake would.
- * X2. When one end is gone the other end is told, unless a blocked link is in between: then it learns of it later.
+ * X1. A dialler reaches the target only if the links of both directions are intact, as with a real handshake.
+ * X2. When one end is gone, the other end learns it, unless a blocked link is in between: then it learns it later.
  */
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 import type { Link } from './link.ts';
@@ -20,7 +21,7 @@ export interface FaultProxyOptions {
 export class FaultProxy {
   readonly #options: FaultProxyOptions;
   readonly #server: Server;
-  /** What is open, and how it is broken. */
+  /** The open connections, as functions that break them. */
   readonly #connections = new Set<() => void>();
   readonly #forgetLinks: readonly (() => void)[];
 
@@ -47,7 +48,7 @@ export class FaultProxy {
     return this.#connections.size;
   }
 
-  /** Breaks all connections, with whatever is under way on them. */
+  /** Breaks all connections, and loses everything in transit on them. */
   reset(): void {
     for (const end of [...this.#connections]) end();
   }
@@ -110,7 +111,7 @@ export class FaultProxy {
     client.resume();
   }
 
-  /** X2. A stream that ended in order has told the other end so by itself. */
+  /** X2. A stream that ended normally has already signalled that to the other end. */
   #closed({ broken, link, end, other }: Closed): void {
     if (other.destroyed) return end();
     if (!broken) return;
@@ -125,7 +126,7 @@ export class FaultProxy {
 
 interface Closed {
   readonly broken: boolean;
-  /** From the socket that is gone to the other. */
+  /** From the closed socket to the other one. */
   readonly link: Link;
   readonly end: () => void;
   readonly other: Socket;

@@ -1,13 +1,13 @@
-/** One direction of the network between two parties, and what is wrong with it at the moment. */
+/** One direction of the network between two parties, with its current faults. */
 import type { Random } from '@remora/base';
 
 export interface LinkFaults {
-  /** Nothing gets through; it is delivered when the link is whole again, as TCP does with lost packets. */
+  /** Nothing gets through. The data is delivered once the link is intact again, as TCP does with lost packets. */
   readonly blocked?: boolean;
   /** Connections are closed and new ones refused, so that both ends notice at once. */
   readonly refused?: boolean;
   readonly delayMs?: number;
-  /** At most this much more, drawn for each piece. */
+  /** The largest additional delay. It is drawn for each piece. */
   readonly jitterMs?: number;
 }
 
@@ -28,14 +28,14 @@ export class Link {
     return this.#some(({ refused }) => refused);
   }
 
-  /** How long the next piece takes. */
+  /** The delay of the next piece. */
   drawDelayMs(): number {
     let ms = 0;
     for (const { delayMs = 0, jitterMs = 0 } of this.#faults) ms += delayMs + this.#random.int(jitterMs + 1);
     return ms;
   }
 
-  /** The returned function takes the fault away again. */
+  /** The returned function removes the fault. */
   add(faults: LinkFaults): () => void {
     const own = { ...faults };
     this.#faults.add(own);
@@ -45,7 +45,7 @@ export class Link {
     };
   }
 
-  /** `listener` is called after each change, until the returned function is. */
+  /** Calls `listener` after each change, until the returned function is called. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,10 +1,10 @@
 /**
- * Carries the bytes of one socket to another along a link.
+ * Carries the bytes of one socket to another over a link.
  *
- * P1. Order is kept: a piece never overtakes an earlier one, however their delays were drawn, and the end of the stream
- *     comes after all of them.
- * P2. At most QUEUE_BYTES_MAX, and one read more, wait here; then the source is not read any further, and its end sees
- *     that as a slow network.
+ * P1. Order is kept: a piece never overtakes an earlier one, whatever delays were drawn, and the end of the stream
+ *     comes after all pieces.
+ * P2. At most QUEUE_BYTES_MAX, plus one read, wait here. Then the source is not read any further, which looks like a
+ *     slow network to the sender.
  */
 import type { Socket } from 'node:net';
 import type { Link } from './link.ts';

@@ -1,6 +1,6 @@
 /**
- * A cluster of real node processes in which everything between two nodes, and between clients and nodes, goes through a
- * proxy that can fail.
+ * A cluster of real node processes. All traffic between two nodes, and between clients and nodes, goes through a proxy
+ * that can fail.
  */
 import { randomUUID } from 'node:crypto';
 import { eventually } from '../../e2e/eventually.ts';
@@ -13,18 +13,18 @@ import { CLIENTS, FaultNetwork } from '../network/fault-network.ts';
 const HOST = '127.0.0.1';
 const HEALTHY_WITHIN_MS = 60_000;
 
-/** Checkpoints come several times a second, so that faults meet them. */
+/** Several checkpoints a second, so that faults coincide with them. */
 const FLAGS = { 'checkpoint-interval': '500ms', 'checkpoint-bytes': '256KiB', 'log-level': 'info' };
 
 export interface ChaosClusterOptions {
   readonly dir: string;
   readonly nodes: number;
-  /** Gateways in processes of their own; if there are any, clients know only these. */
+  /** Gateways in separate processes. If there are any, clients know only these. */
   readonly gateways: number;
-  /** Plain keys at which the first ranges begin, beside the one before all keys. */
+  /** Plain keys at which the initial ranges begin, in addition to the first range. */
   readonly borders: readonly string[];
   readonly seed: number;
-  /** Where a node keeps its data; below `dir` unless it says otherwise. */
+  /** The data directory of a node. Default: a folder in `dir`. */
   readonly dataDir?: (n: number) => string | undefined;
 }
 
@@ -32,7 +32,7 @@ export class ChaosCluster {
   readonly nodes: readonly NodeProcess[];
   readonly gateways: readonly MortalGateway[];
   readonly network: FaultNetwork;
-  /** Where clients reach the cluster. */
+  /** The addresses at which clients reach the cluster. */
   readonly endpoints: readonly string[];
 
   private constructor(nodes: readonly NodeProcess[], gateways: readonly MortalGateway[], network: FaultNetwork) {
@@ -45,7 +45,7 @@ export class ChaosCluster {
         : nodes.map((_, i) => network.address(CLIENTS, i + 1));
   }
 
-  /** Founds a cluster and waits until it serves. */
+  /** Creates a cluster and waits until it serves. */
   static async start(options: ChaosClusterOptions): Promise<ChaosCluster> {
     const ports = await portsOf(options.nodes);
     const network = await FaultNetwork.open(ports, options.seed);
@@ -70,26 +70,26 @@ export class ChaosCluster {
     }
   }
 
-  /** The nth node, from 1, as nodes are named. */
+  /** The nth node, counted from 1, as in the nodes' names. */
   node(n: number): NodeProcess {
     const node = this.nodes[n - 1];
     if (node === undefined) throw new Error(`there is no node ${n}`);
     return node;
   }
 
-  /** Starts a node that has ended, and waits until it can serve. @throws Error when it ends, or takes too long. */
+  /** Restarts a node that has ended, and waits until it serves. @throws Error if it ends or takes too long. */
   async bringBack(n: number): Promise<void> {
     const node = this.node(n);
     if (!node.running) node.start();
     await node.untilReady(HEALTHY_WITHIN_MS);
   }
 
-  /** The number of the node that leads the range as far as those that answer know; undefined: none does. */
+  /** The number of the node that leads the range, as far as the answering nodes know. Undefined: there is no leader. */
   leader(): Promise<number | undefined> {
     return leaderOf(this.nodes);
   }
 
-  /** All nodes run and can serve. @throws Error when that takes too long, or one of them has ended. */
+  /** Waits until all nodes run and serve. @throws Error if that takes too long or if a node has ended. */
   async untilHealthy(timeoutMs = HEALTHY_WITHIN_MS): Promise<void> {
     await Promise.all(this.#processes.map((process) => process.untilReady(timeoutMs)));
     await eventually('a node leads the range', () => this.leader(), { timeoutMs });
@@ -114,7 +114,7 @@ async function portsOf(processes: number): Promise<readonly Ports[]> {
   });
 }
 
-/** The nth of the founders: it dials the others through the network. */
+/** The nth founding node. It dials the others through the network. */
 function nodeOf(
   n: number,
   given: ChaosClusterOptions & {
@@ -135,7 +135,7 @@ function nodeOf(
     dataDir: dirOfItsOwn ?? paths.dataDir,
     flags: {
       ...FLAGS,
-      // A disk that is made to run full runs full, whatever is kept for the node.
+      // On a disk that is meant to run full, no reserve is kept for the node.
       ...(dirOfItsOwn !== undefined && { 'disk-reserve': '0' }),
       'cluster-token': token,
       'initial-cluster': ports.map(({ peer }, i) => `n${i + 1}=${HOST}:${peer}`).join(','),

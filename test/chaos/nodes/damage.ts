@@ -1,4 +1,4 @@
-/** Bits that turned on the disk of a node that does not run. */
+/** Flips bits on the disk of a node that is not running. */
 import {
   closeSync,
   cpSync,
@@ -14,19 +14,19 @@ import {
 import { dirname, join } from 'node:path';
 import type { NodeProcess } from '../../e2e/node-process.ts';
 
-/** Whose disk it is, and where. */
+/** The node and the location of its disk. */
 export type DataOfNode = Pick<NodeProcess, 'name' | 'dataDir' | 'logPath'>;
 
-/**
- * Makes the disk as it was. Undefined instead: there is too little on the disk to damage it in a way that must be
- * noticed.
- */
+/** Restores the disk. Undefined: there is too little on the disk to damage it in a way that must be detected. */
 export type Mend = (() => void) | undefined;
 
-/** Begins every frame of the log, and is the first part of its header (packages/raft/src/multi/log/log-format.ts). */
+/**
+ * The beginning of every frame of the log, and the first part of its header
+ * (packages/raft/src/multi/log/log-format.ts).
+ */
 const FRAME_MAGIC = Buffer.from([0xf7, 0x52, 0x4d, 0xa1]);
 const FRAME_HEADER_BYTES = 32;
-/** Of several batches. */
+/** Several batches. */
 const LEVEL_LOG_BYTES_MIN = 4_096;
 
 interface Place {
@@ -34,17 +34,17 @@ interface Place {
   readonly offset: number;
 }
 
-/** Turns a bit in the middle of the log: with few writes the damage would pass for a write that a crash tore. */
+/** Flips a bit in the middle of the log. With few writes the damage would look like a write that a crash tore. */
 export function damageLog(node: DataOfNode): Mend {
   const place = middleOf(join(node.dataDir, 'log'));
   return place === undefined ? undefined : damage([place]);
 }
 
 /**
- * Turns a bit at the begin of each table of the engine's LevelDB, where the length or the first row of its first block
- * stands, so that no row of that block can be read. A start reads the first rows of all, which are in one of these
- * blocks. LevelDB cannot replace a table that it cannot read, so that the bits can be turned back; it may remove one
- * that was of no use before.
+ * Flips a bit at the beginning of each table of the engine's LevelDB, at the length or the first row of its first
+ * block, so that no row of that block can be read. A start reads the first rows of all, which are in one of these
+ * blocks. LevelDB cannot replace a table that it cannot read, so the bits can be restored. It may remove a table that
+ * was already obsolete.
  */
 export function damageEngine(node: DataOfNode): Mend {
   const dir = join(node.dataDir, 'engine');
@@ -53,8 +53,8 @@ export function damageEngine(node: DataOfNode): Mend {
 }
 
 /**
- * Turns a bit in the middle of the log that LevelDB keeps for itself. It drops what it cannot read there, and removes
- * the log, whenever it is opened; so a copy is what the disk is mended from.
+ * Flips a bit in the middle of LevelDB's own log. Whenever LevelDB opens this log, it drops what it cannot read and
+ * removes the log. Therefore the disk is restored from a copy.
  */
 export function damageEngineLog(node: DataOfNode): Mend {
   const dir = join(node.dataDir, 'engine');
@@ -81,7 +81,10 @@ function damage(places: readonly Place[]): () => void {
   };
 }
 
-/** A byte of the first frame in the newest segment that has some more behind it: those show that it is no torn tail. */
+/**
+ * A byte of the first frame in the newest segment that has further frames. The frames after it show that it is not a
+ * torn tail.
+ */
 function middleOf(dir: string): Place | undefined {
   for (const file of readdirSync(dir).sort().reverse()) {
     const path = join(dir, file);

@@ -1,4 +1,4 @@
-/** A file system in memory, small enough to be filled, for the data of one node. */
+/** An in-memory file system for the data of one node, small enough to be filled. */
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const PIECE = Buffer.alloc(1 << 20);
 
 export class SmallDisk {
-  /** Whose data is on it. */
+  /** The node whose data is on it. */
   readonly node: number;
   readonly dataDir: string;
   readonly #mountPoint: string;
@@ -17,7 +17,7 @@ export class SmallDisk {
     this.dataDir = join(mountPoint, 'data');
   }
 
-  /** Mounts it, which takes an administrator's rights; undefined where that is not allowed. */
+  /** Mounts it, which needs administrator rights. Undefined where that is not allowed. */
   static mount(given: {
     readonly node: number;
     readonly dir: string;
@@ -37,11 +37,11 @@ export class SmallDisk {
     return disk;
   }
 
-  /** Takes all the room that is left. */
+  /** Takes all free space. */
   fill(): void {
     const fd = openSync(this.#ballast, 'a');
     try {
-      // Smaller and smaller pieces, until not a byte fits.
+      // Smaller and smaller pieces, until not even a byte fits.
       for (let bytes = PIECE.length; bytes > 0; ) {
         try {
           writeSync(fd, PIECE, 0, bytes);
@@ -55,7 +55,7 @@ export class SmallDisk {
     }
   }
 
-  /** Takes room until so much is left. */
+  /** Takes space until this much is left. */
   fillBut(megabytes: number): void {
     const { bavail, bsize } = statfsSync(this.#mountPoint);
     const fd = openSync(this.#ballast, 'a');
@@ -70,13 +70,13 @@ export class SmallDisk {
     rmSync(this.#ballast, { force: true });
   }
 
-  /** Whatever was on it is gone. */
+  /** All data on it is lost. */
   unmount(): void {
     try {
-      // Even if a process that is just ending still has a file open.
+      // Works even if an ending process still has a file open.
       execFileSync('umount', ['-l', this.#mountPoint], { stdio: 'ignore' });
     } catch {
-      // It is unmounted already.
+      // It is already unmounted.
     }
   }
 

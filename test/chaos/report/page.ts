@@ -1,4 +1,4 @@
-/** The report of a run as one page that needs nothing else: data, styles, scripts and the chart library are in it. */
+/** The report of a run as one self-contained page: it includes data, styles, scripts and the chart library. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; wh
 #told { font-size: 13px; min-height: 1.5em; color: #566573; } pre { white-space: pre-wrap; background: #fdf2f0; padding: 12px; }
 .u-title { font-size: 14px; font-weight: 600; }`;
 
-/** `assets`: the folder of this file's source, where the page's script is. */
+/** `assets`: the folder of this file's source, which contains the page's script. */
 export function pageOf(result: ChaosResult, assets: string): string {
   const { seed, nodes, loadMs, faults, findings, judged } = result;
   const held = findings.length === 0 && judged !== undefined;
@@ -135,7 +135,7 @@ function all(faults: readonly Befallen[]): string {
   return table(['#at', '#took', 'kind', 'what happened'], rows);
 }
 
-/** A heading with a `#` is of numbers. */
+/** A heading with a `#` marks a column of numbers. */
 function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const heads = headings.map((heading) =>
     heading.startsWith('#') ? `<th class="number">${heading.slice(1)}</th>` : `<th>${heading}</th>`,

@@ -1,4 +1,4 @@
-/** How workloads ask, and write down what they asked and were told. */
+/** How workloads send requests, and record the requests and the answers. */
 import { ServiceError } from '@remora/base';
 import type { Workload } from '../journal/lines.ts';
 import type { Client } from './workload.ts';
@@ -10,7 +10,7 @@ export interface Question {
   readonly q: object;
 }
 
-/** The answer; undefined: there was none, or another one than was asked for. `told`: what is written down of it. */
+/** The answer. Undefined: there was none, or one of another type. `told` returns the part of it that is recorded. */
 export async function ask<T>(
   { journal }: Client,
   { w, r, q }: Question,

@@ -1,10 +1,9 @@
 /**
- * Sees everything that happens to the keys of a run, and reads what is left of each round.
+ * Observes every change of a run's keys, and reads what is left of each round.
  *
- * U1. One watch from the first revision on tells every change of every key, in order, over whatever befalls the
- *     cluster.
- * U2. A round's keys are read when no request for them can be under way any more, and again at the end of the run.
- * U3. A round is over for the auditor when its watch has told of a change that came after that reading.
+ * U1. One watch from the first revision reports every change of every key, in order, whatever faults happen.
+ * U2. A round's keys are read once no request for them can be in progress any more, and again at the end of the run.
+ * U3. A round is over for the auditor once its watch has reported a change that came after that read.
  */
 import { ServiceError } from '@remora/base';
 import type { KvPair, KvWatch, RemoraClient } from 'remora';
@@ -18,7 +17,7 @@ import type { SeenEvent } from './watches.ts';
 export interface AuditorDeps {
   readonly journal: Journal;
   readonly remora: RemoraClient;
-  /** How long after its end a request of a round may still be under way. */
+  /** How long after its end a round's requests may still be in progress. */
   readonly graceMs: number;
   pause(ms: number): Promise<void>;
 }
@@ -28,15 +27,17 @@ const NOTED_AT_ONCE = 100;
 const NOTED_AFTER_MS = 50;
 const RETRY_MS = 100;
 const PAGE = 500;
-/** Longest life of a lease, by far: a new leader grants each its whole time again. */
+/** Far longer than any lease lives: a new leader restarts every lease's TTL. */
 const LEASES_END_MS = 30_000;
 
 export class Auditor {
   readonly #deps: AuditorDeps;
   readonly #watch: KvWatch;
-  /** The present batch of events, by round. */
+  /** The current batch of events, by round. */
   readonly #batch = new Map<number, SeenEvent[]>();
-  /** The first round that was not read yet, and what lets go of it: until then no later one is over either. */
+  /**
+   * The first round that was not read yet, and the function that releases it: until then no later round is over either.
+   */
   #next: number;
   #release: () => void;
   #batched = 0;
@@ -51,7 +52,7 @@ export class Auditor {
     this.#watch = deps.remora.kv.watch({ prefix: '' }, { startRevision: 1 });
   }
 
-  /** Until `finish`. Throws when the watch ends before. */
+  /** Runs until `finish`. Throws if the watch ends before. */
   async run(): Promise<void> {
     const { journal, graceMs, pause } = this.#deps;
     const reading = async (): Promise<void> => {
@@ -64,7 +65,7 @@ export class Auditor {
     await Promise.race([this.#follow(), this.#reading]);
   }
 
-  /** What changed up to some moment not long ago is forgotten; nothing that is still to be told. */
+  /** Compacts to a recent revision. Events that are still to be reported are kept. */
   async compact(back: number): Promise<void> {
     const { journal, remora } = this.#deps;
     const revision = this.#seenRevision - back;
@@ -73,7 +74,10 @@ export class Auditor {
     await remora.kv.compact(revision);
   }
 
-  /** The load has ended and the cluster is whole: reads everything, and waits for what must end by itself. */
+  /**
+   * The load has ended and the cluster is healthy: reads everything, and waits for leases and locks that end by
+   * themselves.
+   */
   async finish(): Promise<void> {
     const { journal } = this.#deps;
     this.#finishing = true;
@@ -95,7 +99,7 @@ export class Auditor {
         this.#seenRevision = kv.modRevision;
         const key = kv.key.toString();
         const r = Number(key.split('/')[1]);
-        if (!Number.isInteger(r)) continue; // Of no workload.
+        if (!Number.isInteger(r)) continue; // Not a key of any workload.
         const batch = this.#batch.get(r) ?? [];
         batch.push([kv.modRevision, key, type === 'put' ? kv.value.toString() : null]);
         this.#batch.set(r, batch);
@@ -159,7 +163,7 @@ export class Auditor {
     for (let r = 0; r <= last; r++) left.set(r, []);
     for (const prefix of ['list/', 'register/', 'txn/']) {
       for (let start = prefix; ; ) {
-        const end = `${prefix.slice(0, -1)}0`; // The byte behind the slash.
+        const end = `${prefix.slice(0, -1)}0`; // The byte after the slash.
         const { kvs, more } = await this.#retryUntilAnswered(() => remora.kv.range({ start, end }, { limit: PAGE }));
         for (const { key, value } of kvs)
           left.get(Number(key.toString().split('/')[1]))?.push([key.toString(), value.toString()]);
@@ -183,7 +187,7 @@ export class Auditor {
     }
   }
 
-  /** Asks until there is an answer. */
+  /** Repeats the request until there is an answer. */
   async #retryUntilAnswered<T>(ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {

@@ -1,4 +1,4 @@
-/** Barriers that are held while others wait at them, and double barriers, at which parties meet and part. */
+/** Barriers that are held while others wait at them, and double barriers at which parties enter and leave together. */
 import type { BarrierStay, HeldLock } from 'remora';
 import { NS_PER_MS } from '../journal/lines.ts';
 import { ask } from './ask.ts';
@@ -8,10 +8,10 @@ import { type Client, inRounds, type MakeWorkers, namesFor } from './workload.ts
 const WAIT_MS_MAX = 3_000;
 const HOLD_MS_MAX = 200;
 const STAY_MS_MAX = 30;
-/** There is another meeting so often: at one that is over nobody knows who is still counted. */
+/** How often a new meeting begins: after a meeting it is unknown who is still counted. */
 const MEETING_MS = 1_000;
 const PARTIES = 2;
-/** Of each client. */
+/** Per client. */
 const USERS = 2;
 
 export function barrierOf(r: number): string {

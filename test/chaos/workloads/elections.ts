@@ -1,4 +1,4 @@
-/** Candidates, leaders who proclaim and resign, those who observe, and those who ask who leads. */
+/** Candidates, leaders that proclaim and resign, observers, and clients that query the leader. */
 import type { Leader, Leadership } from 'remora';
 import type { Told } from '../../checkers/index.ts';
 import { ask } from './ask.ts';
@@ -32,7 +32,7 @@ async function campaign(client: Client, r: number, c: string): Promise<void> {
   if (leadership === undefined) return;
   for (let left = random.int(PROCLAMATIONS_MAX), count = 1; left > 0 && leadership.state !== 'lost'; left--, count++) {
     await client.pause(random.int(PAUSE_MS_MAX));
-    // What comes of one that was not answered is not known: nothing may follow it.
+    // The outcome of an unanswered proclaim is unknown: nothing may follow it.
     if (!(await proclaim(client, { r, k, c, count }, leadership))) break;
   }
   const q = { c, k, op: 'resign', leads: leadership.state !== 'lost' };
@@ -56,7 +56,7 @@ async function proclaim(
   return done === true;
 }
 
-/** Observes for a while, and asks meanwhile. */
+/** Observes for a while, and queries meanwhile. */
 async function observe(client: Client, r: number, c: string): Promise<void> {
   const { journal, random, remora } = client;
   const k = electionOf(r);
@@ -77,7 +77,7 @@ async function observe(client: Client, r: number, c: string): Promise<void> {
   await observing;
 }
 
-/** Null: nobody leads. */
+/** Null: there is no leader. */
 function toldOf(leader: Leader | undefined): Told | null {
   if (leader === undefined) return null;
   const [name = '', count] = Buffer.from(leader.value).toString().split(' ');

@@ -1,6 +1,4 @@
-/**
- * Writes under a lock into the cluster itself, which refuses those that come when the lock is not held by that grant.
- */
+/** Writes under a lock into the cluster itself, which refuses writes whose grant does not hold the lock. */
 import { ServiceError } from '@remora/base';
 import type { HeldLock } from 'remora';
 import { NS_PER_MS } from '../journal/lines.ts';
@@ -11,7 +9,7 @@ export interface FencedWrite {
   readonly r: number;
   /** The lock. */
   readonly k: string;
-  /** By itself, or after another one had its turn: as whoever was frozen does. */
+  /** The write comes after the release, like that of a client that was frozen while it held the lock. */
   readonly late: boolean;
 }
 
@@ -37,8 +35,8 @@ export async function writeFenced({ client, r, k, late }: FencedWrite, held: Hel
 }
 
 /**
- * Until when, on the clock of the run, the holder is certain to hold the lock; 0: it is not. Should the process stand
- * still in between, it comes out too early, never too late.
+ * Until when, on the clock of the run, the holder is certain to hold the lock. 0: it is not. If the process stands
+ * still meanwhile, the result is too early, never too late.
  */
 export function trustedUntilNs({ journal }: Client, held: HeldLock): number {
   const { nowNs } = journal;

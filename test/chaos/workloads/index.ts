@@ -11,13 +11,13 @@ import { txns } from './txns.ts';
 import { watches } from './watches.ts';
 import type { MakeWorkers } from './workload.ts';
 
-/** Locks of all kinds, and what is made of locks. */
+/** Locks of all kinds, and primitives that are built on locks. */
 const KINDS: readonly MakeWorkers[] = [kinds, terms, elections, barriers, listeners];
 const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, ...KINDS, leases, watches];
 
 /**
- * What a client process does: everything, as one client; or it uses locks, as several clients with sessions of their
- * own.
+ * What a client process does: either everything, as one client, or only locks, as several clients with separate
+ * sessions.
  */
 export const LOADS = {
   all: { workloads: ALL, clients: 1 },

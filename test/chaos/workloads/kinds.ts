@@ -1,5 +1,6 @@
 /**
- * Locks that readers share and writers have alone, who become one another while they hold, and permits of semaphores.
+ * Locks that readers share and that writers hold exclusively. Holders change from one kind to the other. Also permits
+ * of semaphores.
  */
 import { ServiceError } from '@remora/base';
 import type { HeldLock } from 'remora';
@@ -24,7 +25,7 @@ interface Use {
   readonly permits: number;
 }
 
-/** The lock that readers and writers use, and the semaphore. */
+/** The lock of readers and writers, and the semaphore. */
 export function kindLocksOf(r: number): readonly [lock: string, semaphore: string] {
   return [`kinds/${r}/rw`, `kinds/${r}/sem`];
 }

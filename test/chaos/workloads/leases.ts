@@ -1,4 +1,4 @@
-/** Leases with keys: renewed for a while, then revoked or left to themselves. */
+/** Leases with keys. They are renewed for a while, then revoked or left to expire. */
 import { ServiceError } from '@remora/base';
 import { type Client, type MakeWorkers, namesFor } from './workload.ts';
 
@@ -37,13 +37,13 @@ async function live(client: Client, name: string): Promise<void> {
   release();
 }
 
-/** A lease is named by the key that belongs to it. */
+/** The name of a lease is the key that belongs to it. */
 interface Question {
   readonly op: 'grant' | 'put' | 'keepAlive' | 'revoke';
   readonly key: string;
 }
 
-/** The answer; undefined: there was none, or not what was asked for. */
+/** The answer. Undefined: there was none, or one of another type. */
 async function asked<T>(
   client: Client,
   r: number,

@@ -1,4 +1,4 @@
-/** Those who listen for a while to what happens to one of the round's locks. */
+/** Clients that listen for a while to the events of one of the round's locks. */
 import type { LockWatchEvent } from 'remora';
 import { plain } from '../../checkers/index.ts';
 import { ask } from './ask.ts';

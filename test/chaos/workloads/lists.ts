@@ -1,6 +1,6 @@
 /**
- * Appends to lists: each is a put of a value of its own, so that the key's history in the store is the list. Besides
- * ordinary clients there are those that send each request several times under one id: it must be applied once.
+ * Appends to lists. Each append puts a unique value, so that the key's history in the store is the list. Some clients
+ * send each request several times under one id: it must be applied once.
  */
 import type { Request } from '../../checkers/index.ts';
 import type { KvClient } from '../clients/kv-client.ts';

@@ -1,20 +1,21 @@
 /**
- * Locks that many wait for. What a lock protects is a number outside of the cluster: its holder reads it, waits, and
- * writes one more, each time with its fencing version; and a key of the cluster, which is written under the lock.
+ * Contended locks. Each lock protects a number outside of the cluster and a key of the cluster. The holder reads the
+ * number, waits, and writes the number plus one, each time with its fencing version. It also writes the key under the
+ * lock.
  */
 import { ServiceError } from '@remora/base';
 import type { HeldLock } from 'remora';
 import { trustedUntilNs, writeFenced } from './fences.ts';
 import { type Client, inRounds, type MakeWorkers, namesFor } from './workload.ts';
 
-/** One in so many holders writes on after it has let go. */
+/** One holder in this many continues to write after it has released the lock. */
 const WRITES_LATE = 3;
 const LATE_MS_MAX = 300;
 const WAIT_MS_MAX = 4_000;
 
 export interface LockUsers {
   readonly locks: number;
-  /** Of each client. */
+  /** Per client. */
   readonly users: number;
   readonly holdMsMax: number;
 }
@@ -27,7 +28,7 @@ export function lockUsers({ locks, users, holdMsMax }: LockUsers): MakeWorkers {
     const owner = namesFor(client, 'o');
     return Array.from({ length: users }, () =>
       inRounds(client, async (r) => {
-        // Every acquire is by an owner of its own, as each has a token of its own.
+        // Every acquire has a separate owner, because each owner has a separate token.
         const use: Use = { client, r, k: `lock/${r}/${client.random.int(locks)}`, c: owner() };
         const held = await acquire(use);
         if (held !== undefined) await work(use, held, holdMsMax);
@@ -54,13 +55,13 @@ async function acquire({ client, r, k, c }: Use): Promise<HeldLock | undefined> 
     return held;
   } catch (error) {
     const code = codeOf(error);
-    // "Not in time" is an answer; but it may have been granted for a moment, and given back.
+    // "Not in time" is an answer. But the lock may have been granted for a moment, and released.
     operation.end(code === 'LOCK_TIMEOUT' ? 'refused' : 'unknown', { code });
     return undefined;
   }
 }
 
-/** Holds the lock for a while, uses it, and gives it back. */
+/** Holds the lock for a while, uses it, and releases it. */
 async function work(use: Use, held: HeldLock, holdMsMax: number): Promise<void> {
   const { client, k } = use;
   const { version } = held;
@@ -75,19 +76,19 @@ async function work(use: Use, held: HeldLock, holdMsMax: number): Promise<void> 
   await writeFenced({ ...use, late: true }, held);
 }
 
-/** Asks the cluster whether the lock is held, and says until when the holder trusts its own word for it. */
+/** Asks the cluster whether the lock is held, and records until when the holder itself considers it certain. */
 async function check({ client, r, k, c }: Use, held: HeldLock): Promise<void> {
   const operation = client.journal.begin('locks', r, { c, k, op: 'check', v: held.version });
   try {
     const [current = false] = await client.remora.locks.check([{ name: k, version: held.version }]);
     operation.end('done', { a: { ok: true, out: current, until: trustedUntilNs(client, held) } });
   } catch (error) {
-    operation.end('refused', { code: codeOf(error) }); // A look changes nothing.
+    operation.end('refused', { code: codeOf(error) }); // A check changes nothing.
   }
 }
 
 async function release({ client, r, k, c }: Use, held: HeldLock): Promise<void> {
-  // From here on the holder relies on it no longer.
+  // From here on the holder no longer relies on it.
   const until = trustedUntilNs(client, held);
   const operation = client.journal.begin('locks', r, { c, k, op: 'release', v: held.version, until });
   try {

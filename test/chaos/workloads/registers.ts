@@ -1,5 +1,5 @@
 /**
- * A few keys per round under contention: get, put, delete, compare-and-set, by the SDK (patient and hasty) and by
+ * A few contended keys per round: get, put, delete and compare-and-set, through the SDK (patient and hasty) and through
  * etcd's API. Every value is written once, so a lost, repeated or stale write shows.
  */
 import type { Request, Value } from '../../checkers/index.ts';
@@ -10,7 +10,7 @@ import { type Client, type MakeWorkers, namesFor, type Turn } from './workload.t
 const KEYS = 6;
 const REGISTERS = 'register/';
 
-/** The keys of a round begin with this. */
+/** The prefix of the keys of a round. */
 export function registersOf(r: number): string {
   return `${REGISTERS}${r}/`;
 }
@@ -71,7 +71,7 @@ function perform(kv: KvClient, { op, k, v, x }: Request): Promise<Outcome> {
   }
 }
 
-/** Performs a request of a history, and writes down both. */
+/** Performs a request of a history, and records the request and its answer. */
 export async function asked(
   client: Client,
   r: number,

@@ -1,6 +1,6 @@
 /**
- * Locks that live by terms of their own: leases that are renewed, fixed, capped or by a condition, which are changed
- * while they are held, lock-delays, and holders that leave them to their time.
+ * Locks with terms: leases that are renewed, fixed, capped or conditional, terms that change while the lock is held,
+ * lock-delays, and holders that abandon their locks.
  */
 import type { HeldLock } from 'remora';
 import {
@@ -26,9 +26,9 @@ const BOUNDS: TermBounds = {
 };
 const CHANGES_MAX = 3;
 const HOLD_MS_MAX = 30;
-/** Whoever relies on a lock until it is lost looks so often whether it is. */
+/** How often a client that relies on a lock until it is lost checks it. */
 const LOOK_MS = 50;
-/** One in so many leaves its lock to its time, and as many rely on it for as long as they may. */
+/** One in this many abandons its lock, and as many rely on it for as long as they may. */
 const LEAVES = 12;
 
 interface Use extends Terms {
@@ -100,12 +100,12 @@ async function change({ client, r, c, k, kind }: Use, held: HeldLock): Promise<v
     return kind === 'condition' ? held.setCondition(drawCondition(client.random, BOUNDS)) : held.extend(ttl);
   };
   await ask(client, { w: 'terms', r, q: { c, k, op: 'change' } }, question);
-  // Whatever came of it, the SDK knows until when it is certain.
+  // Whatever the outcome, the SDK knows until when the hold is certain.
   const limit = kind === 'fixed' ? { limit: limitNs(client, ttl) } : {};
   client.journal.note('terms', r, { c, k, looked: trustedUntilNs(client, held), ...limit });
 }
 
-/** When something that lasts so long from now on is over. */
+/** When a period of this length, starting now, is over. */
 function limitNs({ journal }: Client, ms: number): number {
   return journal.nowNs + ms * NS_PER_MS;
 }

@@ -1,6 +1,6 @@
 /**
- * Transactions over several keys, each of which holds a list: some are read, to some an element is appended. Reads come
- * first, at one moment; the writes are made on the condition that nothing was changed since.
+ * Transactions over several keys, each of which holds a list: some lists are read, to some an element is appended.
+ * Reads come first, at one moment. The writes require that nothing has changed since.
  */
 import { ServiceError } from '@remora/base';
 import type { RemoraClient, TxnCompare } from 'remora';
@@ -39,7 +39,7 @@ interface Seen {
   readonly modRevision: number;
 }
 
-/** Each key is read, or appended to, or first read and then appended to. */
+/** Each key is read, or appended to, or read and then appended to. */
 function drawOps({ random }: Client, r: number, element: () => string): readonly TxnOp[] {
   const keys = new Set(Array.from({ length: 1 + random.int(KEYS_PER_TXN) }, () => keyOf(r, random.int(KEYS))));
   return [...keys].flatMap((k): readonly TxnOp[] => {

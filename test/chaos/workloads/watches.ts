@@ -1,4 +1,4 @@
-/** Watches of the round's registers, from random revisions, over whatever befalls the cluster. */
+/** Watches of the round's registers, from random revisions, through all faults. */
 import { ServiceError } from '@remora/base';
 import type { KvWatch } from 'remora';
 import { registersOf } from './registers.ts';
@@ -8,7 +8,7 @@ const LIFE_MS_MAX = 4_000;
 const BACK_MAX = 400;
 const NOTED_AT_ONCE = 200;
 
-/** Revision, key, and the value of a put; null: a delete. */
+/** Revision, key, and the value of a put. Null: a delete. */
 export type SeenEvent = readonly [revision: number, key: string, value: string | null];
 
 export const watches: MakeWorkers = (client) => {
@@ -29,7 +29,7 @@ async function one(client: Client, name: string): Promise<void> {
   watch.close();
   const end = await seen;
   if (end === 'compacted') operation.end('done', { a: { compacted: true } });
-  // What had come is read to its end after the close, so all below the next revision is noted.
+  // Received events are read completely after the close, so everything below the next revision is recorded.
   else operation.end('done', { a: { upTo: watch.nextRevision - 1 } });
 }
 

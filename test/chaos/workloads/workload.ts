@@ -1,52 +1,53 @@
-/** What every kind of load has in common. It runs in a client process, and only writes down what it sees. */
+/** What all kinds of load have in common. A load runs in a client process, and only records what it observes. */
 import type { Random } from '@remora/base';
 import type { RemoraClient } from 'remora';
 import type { RawKv } from '../clients/raw-kv.ts';
 import type { Journal } from '../journal/journal.ts';
 
 export interface Client {
-  /** Unlike that of any other client process, or of an earlier life of this one. */
+  /** Differs from that of any other client process, and of an earlier life of this one. */
   readonly name: string;
   readonly journal: Journal;
   readonly random: Random;
   readonly endpoints: readonly string[];
-  /** Has the time that a user would give a request. */
+  /** With a time-out that a user would choose. */
   readonly remora: RemoraClient;
-  /** Gives up so soon that outcomes stay unknown. */
+  /** With a time-out so short that outcomes stay unknown. */
   readonly hasty: RemoraClient;
-  /** etcd's API at one node, without a retry; gives up soon. */
+  /** etcd's API at one node, without retries and with a short time-out. */
   readonly raw: RawKv;
-  /** The same, but it waits: what it asked is the first thing that a node sees which stood still. */
+  /** The same, but it waits: its request is the first one that a node sees after it stood still. */
   readonly loyal: RawKv;
   readonly resource: Resource;
-  /** The highest revision that any answer told. */
+  /** The highest revision in any answer. */
   newestRevision: number;
   pause(ms: number): Promise<void>;
 }
 
 /**
- * Something that a lock protects, outside of the cluster: it refuses fencing versions below the highest it has seen.
+ * A resource outside of the cluster that a lock protects. It refuses fencing versions below the highest one that it has
+ * seen.
  */
 export interface Resource {
-  /** The number that it holds; undefined: refused. */
+  /** Its number. Undefined: refused. */
   read(lock: string, version: number): Promise<number | undefined>;
   write(lock: string, version: number, value: number): Promise<boolean>;
 }
 
-/** One worker: does one thing after another, each call one thing. */
+/** One worker. Each call performs one operation. */
 export type Turn = () => Promise<void>;
 
 /** To add a workload: a file with one of these, its name in `index.ts`, and a judge in `judges/`. */
 export type MakeWorkers = (client: Client) => readonly Turn[];
 
-/** Unlike any other text of the run: what is read names the request that wrote it. */
+/** Unique in the run: a value that is read identifies the request that wrote it. */
 export function namesFor(client: Client, what: string): () => string {
   let next = 1;
   return () => `${client.name}${what}${next++}`;
 }
 
 /**
- * A worker each of whose turns belongs to the round in which it begins: that is judged no sooner than the turn has
+ * A worker each of whose turns belongs to the round in which it begins. The round is not judged before the turn has
  * ended.
  */
 export function inRounds(client: Client, turn: (r: number) => Promise<void>): Turn {

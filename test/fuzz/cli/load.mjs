@@ -8,7 +8,7 @@ import { build } from 'vite';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const CONDITIONS = ['source', 'node'];
 
-/** Resolves to the folder with `main.mjs` and `worker.mjs`, and how to take it away. */
+/** Resolves to the folder with `main.mjs` and `worker.mjs`, and to a function that removes it. */
 export async function bundle() {
   const dir = join(ROOT, `.remora/fuzz/build-${process.pid}`);
   mkdirSync(dir, { recursive: true });
@@ -39,7 +39,9 @@ export async function bundle() {
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
-/** A package that cannot be bundled, as it has a native part: imported from where the named one finds it. */
+/**
+ * A package that cannot be bundled, because it has a native part. It is imported from where the named package finds it.
+ */
 function outside(name, from) {
   const id = pathToFileURL(createRequire(join(ROOT, from)).resolve(name)).href;
   return {

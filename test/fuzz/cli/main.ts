@@ -1,4 +1,4 @@
-/** The command line of fuzzing: targets in turn, each time from another seed, until the time is over. */
+/** The command line of fuzzing. It runs the targets in turn, each time from a new seed, until the time is over. */
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { RUNS_DEFAULT } from '../target.ts';
@@ -13,8 +13,8 @@ const USAGE = `pnpm fuzz [options]
   --list           the names of all targets`;
 
 /**
- * A chunk of inputs takes a second or two: one that has used this much of a processor hangs. Time itself says little on
- * a machine that has other work to do; only what waits for ever is told by it.
+ * A chunk of inputs takes a second or two. One that has used this much CPU time hangs. Elapsed time says little on a
+ * busy machine: it only detects an input that waits forever.
  */
 const HANG_CPU_MS = 120_000;
 const HANG_MS = 1_200_000;
@@ -35,7 +35,7 @@ function parse(args: readonly string[]) {
   }).values;
 }
 
-/** The exit code: 0 when nothing was found, 2 for what cannot be run. */
+/** The exit code: 0 if nothing was found, 2 for invalid arguments. */
 export async function main(args: readonly string[], place: { readonly workerFile: string }): Promise<number> {
   let values: ReturnType<typeof parse>;
   try {
@@ -93,7 +93,7 @@ async function go(
   return failures.size === 0 ? 0 : 1;
 }
 
-/** Looks whether what began now hangs, each time that it is called. The threads of a process count together. */
+/** Each call checks whether the work that began before hangs. The CPU times of a process's threads are added up. */
 function hangs(found: (error: Error) => void): () => void {
   const [cpu, beganMs] = [process.cpuUsage(), performance.now()];
   return () => {
@@ -103,7 +103,7 @@ function hangs(found: (error: Error) => void): () => void {
   };
 }
 
-/** One worker at a time; a new one after a hang or a death. */
+/** One worker at a time. A new one replaces it after it hangs or dies. */
 class Bench {
   readonly #file: string;
   #worker: Worker | undefined;

@@ -1,4 +1,4 @@
-/** Where inputs are tried: a thread of its own, so that one that hangs can be ended from outside. */
+/** Tries inputs in a separate thread, so that an input that hangs can be ended from outside. */
 import { parentPort } from 'node:worker_threads';
 import { fuzz } from '../engine.ts';
 import { TARGETS } from '../targets.ts';
@@ -10,7 +10,7 @@ export interface Chunk {
 }
 
 export interface ChunkResult {
-  /** Absent when nothing was found. */
+  /** Absent if nothing was found. */
   readonly failure?: string;
 }
 

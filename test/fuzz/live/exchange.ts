@@ -1,4 +1,4 @@
-/** Bytes to a port and back, as badly as one likes: raw TCP, and requests of HTTP/2 with any body. */
+/** Exchanges arbitrarily malformed bytes with a port: raw TCP, and HTTP/2 requests with any body. */
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { OPENING } from '@remora/base';
@@ -6,10 +6,10 @@ import { frameBytes } from '../../../packages/base/src/node/frames/frame-parser.
 import { FuzzViolation } from '../target.ts';
 
 const HOST = '127.0.0.1';
-/** A server that waits for more is left then: whoever connects next finds out how it fares. */
+/** A server that waits for more is abandoned then. The next connection shows whether it still works. */
 const PATIENCE_MS = 100;
 
-/** Sends the bytes, and gives what comes back until the server closes, or says nothing for so long. */
+/** Sends the bytes. Returns what comes back until the server closes or is silent for this long. */
 export function rawExchange(port: number, bytes: Uint8Array, patienceMs = PATIENCE_MS): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const answer: Buffer[] = [];
@@ -30,7 +30,7 @@ export interface Http2Request {
   readonly body: Uint8Array;
 }
 
-/** A call of gRPC with any bytes as its messages. Resolves to its headers and trailers when the server has ended it. */
+/** A gRPC call with any bytes as its messages. Resolves to its headers and trailers once the server has ended it. */
 export function grpcExchange(port: number, request: Http2Request): Promise<Readonly<Record<string, unknown>>> {
   return new Promise((resolve, reject) => {
     const session = connectHttp2(`http://${HOST}:${port}`);
@@ -65,19 +65,21 @@ export function grpcExchange(port: number, request: Http2Request): Promise<Reado
   });
 }
 
-/** All that a peer sends on a connection: the opening, and these as frames, the first being its hello. */
+/**
+ * Everything that a peer sends on a connection: the opening, and these bytes as frames. The first frame is its hello.
+ */
 export function framedBytes(frames: readonly (Uint8Array | string)[]): Buffer {
   return Buffer.concat([OPENING, ...frames.flatMap((frame) => frameBytes('data', Buffer.from(frame)))]);
 }
 
-/** A message as gRPC frames it. */
+/** A message with gRPC's framing. */
 export function grpcMessage(bytes: Uint8Array): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(bytes.length, 1);
   return Buffer.concat([head, bytes]);
 }
 
-/** A whole connection of HTTP/2 in the bytes that a client sends: preface, settings, one request with its body. */
+/** A complete HTTP/2 connection in the bytes that a client sends: preface, settings, and one request with its body. */
 export function http2Bytes(headers: readonly (readonly [string, string])[], body: Uint8Array): Buffer {
   const block = Buffer.concat(
     headers.flatMap(([name, value]) => [Buffer.from([0]), hpackText(name), hpackText(value)]),
@@ -103,7 +105,7 @@ function http2Frame(type: number, flags: number, stream: number, payload: Uint8A
   return Buffer.concat([head, payload]);
 }
 
-/** A name or value of a header as HPACK writes short ones, without Huffman's code. */
+/** A header's name or value as HPACK encodes short ones, without Huffman coding. */
 function hpackText(text: string): Buffer {
   return Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
 }

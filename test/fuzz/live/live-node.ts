@@ -1,9 +1,10 @@
 /**
- * A real node in this process, with its ports on loopback: what inputs are sent to over real connections.
+ * A real node in this process, with its ports on loopback. Inputs are sent to it over real connections.
  *
- * N1. It is started by the first input that needs it, and serves all that follow: what one leaves behind, the next
- *     finds.
- * N2. After each input it must serve a client as before, and must not have met anything that it calls its own fault.
+ * N1. The first input that needs it starts it, and all later inputs use it: what one input leaves behind affects the
+ *     next.
+ * N2. After each input it must serve clients as before, and must not have logged an error that it considers its own
+ *     fault.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,11 +20,12 @@ import { freePorts } from '../../e2e/free-ports.ts';
 import { FuzzViolation } from '../target.ts';
 
 const HOST = '127.0.0.1';
-/** How long the node may take to answer after an input: on a machine with other work to do, too. */
+/** How long the node may take to answer after an input, even on a busy machine. */
 export const ALIVE_MS = 10_000;
 const START_MS = 20_000;
 /**
- * A node allocates by itself, and so do clients that connect to it: garbage of some tens of MiB between collections.
+ * A node allocates memory by itself, and so do clients that connect to it: some tens of MiB of garbage between
+ * collections.
  */
 export const LIVE_MEMORY_BASE_BYTES = 128 * 1024 * 1024;
 
@@ -64,7 +66,7 @@ export class LiveNode {
         healthListen: `${HOST}:${healthPort}`,
       },
     });
-    // It writes to standard error what peers do wrong.
+    // It writes errors of peers to standard error.
     setLogVerbosity(logVerbosity.NONE);
     const faults: unknown[] = [];
     const node = await startNode(options, new AbortController().signal, faultLogger(faults));
@@ -94,12 +96,12 @@ export class LiveNode {
   }
 }
 
-/** Keeps what a node calls its own fault: errors that carry a cause it did not expect. */
+/** Collects what a node considers its own fault: errors with an unexpected cause. */
 function faultLogger(faults: unknown[]): Logger {
   const logger: Logger = {
     ...silentLogger,
     error: (fields: unknown, message: string) => {
-      // What peers do wrong is logged as an error too, for whoever runs the cluster.
+      // Mistakes of peers are logged as errors too, for the operators of the cluster.
       if (!OTHERS_FAULTS.has(message)) faults.push({ message, fields });
     },
     child: () => logger,

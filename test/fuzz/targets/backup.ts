@@ -2,7 +2,7 @@ import { crc32 } from '@remora/base';
 import { BackupEncoder, BackupError, decodeBackup } from '@remora/protocol';
 import type { Target } from '../target.ts';
 
-// Backup files: as they lie on a disk, and with a part that has a right checksum and anything inside.
+// Backup files: as they are on a disk, and with a part that has a correct checksum and arbitrary content.
 
 const HEADER = { clusterId: 'c', revision: 40, pairs: 2, takenAtMs: 1_700_000_000_000, program: '0.1.0' };
 const PAIRS = ['a', 'b'].map((key) => ({
@@ -46,8 +46,7 @@ const bodies: Target = {
     frame.set(body, FRAME_HEADER_BYTES);
     const [begin = Buffer.of()] = parts();
     const magic = begin.subarray(0, FRAME_HEADER_BYTES);
-    // In the place of the header, and of what follows it: the one that is wrong must not keep the other from being
-    // tried.
+    // Replaces the header, and separately what follows it: an invalid part must not prevent the test of the other one.
     await decode(Buffer.concat([magic, frame])).catch((error: unknown) => {
       if (!expected(error)) throw error;
     });

@@ -4,7 +4,7 @@ import { reportFailure, type Shell } from '../../../packages/cli/src/shell.ts';
 import { LIVE_MEMORY_BASE_BYTES, liveNode } from '../live/live-node.ts';
 import type { Target } from '../target.ts';
 
-// Command lines, one argument a line: how they are read, and what the commands do with it at a node that runs.
+// Command lines, one argument a line: how they are parsed, and what the commands do with them at a running node.
 
 type Program = Awaited<ReturnType<typeof createProgram>>;
 
@@ -19,14 +19,14 @@ const quiet = {
 const shell: Shell = { ...quiet, env: {} };
 const loadStartNode = () => Promise.reject(new CommandError('usage', 'not here'));
 
-/** Keeps these commands, and all if none are named, from doing anything. */
+/** Disables the actions of these commands, or of all commands if none are named. */
 function idle(command: Program, names?: ReadonlySet<string>): Program {
   for (const child of command.commands) idle(child, names);
   if (command.commands.length === 0 && names?.has(command.name()) !== false) command.action(() => {});
   return command;
 }
 
-/** What the process would report as a mistake of its caller, and not as its own. */
+/** Errors that the process would report as its caller's mistake, not as its own. */
 const expected = (error: unknown): boolean => reportFailure(error, shell) !== exitCode('internal');
 
 const lines = (...commands: readonly string[]): readonly Uint8Array[] =>
@@ -58,7 +58,10 @@ const reading: Target = {
   expected,
 };
 
-/** They run other programs, start nodes, write files, or go on until somebody stops them or what they began is over. */
+/**
+ * They run other programs, start nodes, write files, or continue until they are stopped or until something that they
+ * started is over.
+ */
 const NOT_DONE: ReadonlySet<string> = new Set(
   ['run', 'node', 'dev', 'watch', 'backup', 'restore', 'unsafe-recover']
     .concat(['split', 'merge', 'move', 'add-replica', 'remove-replica'])
@@ -110,7 +113,7 @@ const doing: Target = {
   expected,
 };
 
-/** Nothing is read from standard input, and no other host is asked. */
+/** Nothing is read from standard input, and no other host is contacted. */
 function harmless(argument: string): string {
   return argument === '-' || argument.startsWith('--endpoints') ? '_' : argument;
 }

@@ -14,7 +14,7 @@ import { COMMANDS, QUERIES } from '../../../packages/protocol/test/support/sampl
 import { isRefusal, type Target } from '../target.ts';
 import { nestedTxn } from './nested-txn.ts';
 
-// Requests of clients: decoded, then checked where they come in. What passes is within the limits.
+// Requests of clients: decoded, then validated at the entry. What passes is within the limits.
 
 /** The part of a generated codec that is used here. */
 interface Message<T> {
@@ -23,7 +23,7 @@ interface Message<T> {
   fromPartial(parts: object): T;
 }
 
-/** What the generated code throws for bytes that are no protobuf; gRPC answers it with a status. */
+/** What the generated code throws for bytes that are not protobuf. gRPC answers it with a status. */
 class NotProtobuf extends Error {
   override readonly name = 'NotProtobuf';
 }

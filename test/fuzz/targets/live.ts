@@ -31,8 +31,8 @@ import { FuzzViolation, type Target } from '../target.ts';
 import { nestedTxn } from './nested-txn.ts';
 import { RAFT_TARGETS } from './raft.ts';
 
-// A node that listens, and what may be sent to its three ports: by anybody, and by a peer that has named itself. After
-// each input it serves its clients as before. A peer is believed what it says in well-formed messages
+// A listening node, and everything that may be sent to its three ports: by anyone, and by a peer that has identified
+// itself. After each input it serves its clients as before. A peer's statements in well-formed messages are trusted
 // (docs/testing/fuzz.md).
 
 /** Real connections: a few milliseconds each. */
@@ -77,7 +77,7 @@ const connections = (path: string, service: string) => (): readonly Uint8Array[]
   Buffer.concat([OPENING, Buffer.from('ffffffff', 'hex')]),
   http2Bytes([...REQUEST_HEADERS, [':path', path]], grpcMessage(put.finish())),
   Buffer.from('GET /health HTTP/1.1\r\nhost: a\r\n\r\n'),
-  // A ClientHello of TLS, as far as its lengths.
+  // A TLS ClientHello, up to its lengths.
   Buffer.from('16030100c8010000c40303', 'hex'),
 ];
 
@@ -96,7 +96,7 @@ const key = Buffer.from('k');
 const session = { id: 5n, incarnation: 6n };
 const owner = { session, token: 't' };
 
-/** The calls of clients, by the number that an input begins with; what follows are the bytes of the stream. */
+/** The calls of clients, selected by the number at the beginning of an input. The rest is the bytes of the stream. */
 const CALLS: readonly { readonly path: string; readonly messages: readonly Uint8Array[] }[] = [
   { path: '/etcdserverpb.KV/Txn', messages: [nestedTxn(2), nestedTxn(5_000), nestedTxn(100_000)] },
   { path: '/etcdserverpb.KV/Put', messages: [put.finish()] },
@@ -165,7 +165,7 @@ const pipeCalls = live(
 
 // -------------------------------------------------------------------------------------------------- peers
 
-/** The hello of a peer that nobody has heard of, with the right cluster. */
+/** The hello of an unknown peer, with the right cluster. */
 function strangerHello({ clusterId }: LiveNode, service: string): string {
   const hello = helloOf({ clusterId, nodeId: 9, incarnation: 'fuzz' }, service);
   return JSON.stringify({ ...hello, protocol: RPC_PROTOCOL_VERSION });
@@ -203,7 +203,7 @@ const peerFrames: Target = live(
   (node, body) => rawExchange(node.options.peerPort, framedBytes([strangerHello(node, RPC_SERVICE), body])),
 );
 
-/** A well-formed frame for a group of this node would be believed: the peer might lead it. */
+/** A well-formed frame for a group of this node would be trusted: the peer might lead the group. */
 function concernsUs(body: Uint8Array): boolean {
   try {
     return decodeRaftFrame(body).some(({ groupId }) => groupId <= 2);

@@ -42,7 +42,7 @@ function frame(records: readonly LogRecord[], sequence: number): Buffer {
   return Buffer.concat(writer.finish({ generation: GENERATION, sequence }).chunks);
 }
 
-/** A frame whatever its payload is, with checksums that are right. */
+/** A frame with any payload and correct checksums. */
 function frameOf(payload: Uint8Array): Buffer {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
   const checksum = crc32(payload);

@@ -1,4 +1,4 @@
-/** Bytes of transactions in transactions: more levels than any stack, in time that grows with them alone. */
+/** Bytes of nested transactions: more levels than any stack has, created in time linear in their number. */
 
 /** `TxnRequest.success` and `RequestOp.request_txn`, of wire type "length-delimited". */
 const SUCCESS = 0x12;

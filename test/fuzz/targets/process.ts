@@ -22,7 +22,7 @@ import { nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import { durationMs as clientDuration, type Duration } from '../../../packages/client/src/options/duration.ts';
 import { FuzzViolation, isInvalidArgument, type Target } from '../target.ts';
 
-// What a process is given: files, flags, variables, and whatever somebody sends to its HTTP port.
+// The inputs of a process: files, flags, variables, and whatever is sent to its HTTP port.
 
 const texts = (...given: readonly string[]): readonly Uint8Array[] => given.map((text) => Buffer.from(text));
 const isOptionsError = (error: unknown): boolean => error instanceof OptionsError || error instanceof CommandError;
@@ -154,7 +154,7 @@ function apiCall(line: string, body: string): string {
   return `${line} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 }
 
-/** What gets through the checks of the JSON interface ends here. */
+/** Requests that pass the checks of the JSON interface end here. */
 const refused = (_asked: unknown, _options: unknown, done: BackendDone<never>): (() => void) => {
   done(new ServiceError('UNAVAILABLE', 'nobody is there'), undefined);
   return () => {};
@@ -169,7 +169,7 @@ const nobody: Backend = {
   rangeTimeMs: () => 0,
 };
 
-/** Sends the bytes and no more, and gives what comes back until the server closes. */
+/** Sends only these bytes. Returns what comes back until the server closes. */
 function exchange(port: number, bytes: Uint8Array): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';

@@ -7,7 +7,7 @@ import * as samples from '../../../packages/protocol/test/support/samples.ts';
 import { isInvalidArgument, sameAgain, type Target } from '../target.ts';
 
 const VERSION = 1;
-/** Values of each message that mutations start from. */
+/** How many values of each message mutations start from. */
 const SAMPLES = 20;
 
 const entries: Target = {
@@ -27,7 +27,7 @@ const entries: Target = {
   expected: isInvalidArgument,
 };
 
-/** What its codec makes of a message, compiled code included. */
+/** Tests the codec of a message, including compiled code. */
 function messageTarget({ name, kind, mode }: Message): Target {
   const codec = codecOf(kind, mode);
   const decode = (bytes: Uint8Array): unknown => codec.decode(unpackVersioned(VERSION, bytes, name));

@@ -52,7 +52,7 @@ const MESSAGES: readonly Message[] = [
 
 const frames: Target = {
   name: 'raft-frame',
-  // The least entry is two bytes, and an object with a view of them in memory.
+  // The smallest entry is two bytes, and in memory an object with a view of them.
   memoryFactor: 400,
   corpus: () => [
     ...MESSAGES.map((message) => encodeFrame([{ groupId: 3, message }])),
@@ -114,7 +114,7 @@ const sender: Target = {
   corpus: () => SENT.map(encodeSenderMessage),
   decode(bytes) {
     const message = decodeSenderMessage(bytes);
-    // A reason is for people: cut, and bad UTF-8 replaced.
+    // A reason is for people: it is truncated, and invalid UTF-8 is replaced.
     if (message.type !== 'abort')
       sameAgain<SenderMessage>(message, (value) => decodeSenderMessage(encodeSenderMessage(value)));
   },

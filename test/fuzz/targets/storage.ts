@@ -52,7 +52,7 @@ const ROWS: readonly Row[] = [
   stateAt(7),
 ];
 
-/** Frames of a stream: what its corpus and the repaired streams are made of. */
+/** Frames of a stream: the basis of its corpus and of the repaired streams. */
 let stream: Promise<Buffer> | undefined;
 function snapshotStream(): Promise<Buffer> {
   async function* all() {
@@ -70,13 +70,13 @@ const STREAM = await snapshotStream();
 
 function parse(bytes: Uint8Array): void {
   const parser = new SnapshotParser(IDENTITY);
-  // In two pieces, cut anywhere, as chunks are.
+  // In two pieces, cut anywhere, as chunks may be.
   const cut = bytes.length % 61;
   for (const piece of [bytes.subarray(0, cut), bytes.subarray(cut)]) for (const rows of parser.push(piece)) void rows;
   parser.finish();
 }
 
-/** The frames of the stream behind its magic. */
+/** The frames of the stream after its magic. */
 function bodies(): Buffer[] {
   const found: Buffer[] = [];
   for (let at = 8; at < STREAM.length; ) {
@@ -103,7 +103,7 @@ const snapshots: Target = {
   expected: isSnapshotError,
 };
 
-/** Frames with right checksums and anything inside, in the place of the rows and in that of the header. */
+/** Frames with correct checksums and arbitrary content, in place of the rows and of the header. */
 const snapshotFrames: Target = {
   name: 'snapshot-frame',
   corpus: bodies,
@@ -171,7 +171,7 @@ const masterSnapshotBodies: Target = {
 
 // ------------------------------------------------------------------------------------------------ rows
 
-/** A row of the engine, or an entry of the log, that only this program has written: damage is a broken invariant. */
+/** A row of the engine, or an entry of the log. Only this program has written it, so damage is a broken invariant. */
 function row<T>(
   name: string,
   values: readonly T[],
