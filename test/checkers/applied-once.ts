@@ -1,16 +1,17 @@
 /**
- * A quick check of lists to which unique elements were appended, in one pass and for histories of any length. It
- * finds the commonest faults and names them; `checkLinearizable` with the list model finds all of them.
+ * A quick check of lists to which unique elements were appended. It needs one pass and handles histories of any length.
+ * It finds the commonest faults and names them; `checkLinearizable` with the list model finds all faults.
  *
- * A1. No read shows an element twice, nor one that nobody appended.
- * A2. Every read is a prefix of every longer one: elements keep their order and do not vanish.
- * A3. A read that begins after an append was acknowledged shows its element; so the last read shows all of them.
+ * A1. No read shows an element twice, or an element that nobody appended.
+ * A2. Every read is a prefix of every longer one: elements keep their order and do not disappear.
+ * A3. A read that begins after an append was acknowledged shows its element. Therefore the last read shows all
+ *     acknowledged elements.
  * A4. An element is not read before its append began.
  */
 import { type HistoryRecord, partitionByKey } from './history.ts';
 import { elementsOf } from './models.ts';
 
-/** What is wrong, one line per fault, at most one fault of each kind per key; empty when all is well. */
+/** The faults, one line each, at most one of each kind per key. Empty if all is well. */
 export function checkAppliedOnce(history: readonly HistoryRecord[]): readonly string[] {
   return [...partitionByKey(history)].flatMap(([key, ops]) => faultsOf(ops).map((fault) => `key "${key}": ${fault}`));
 }
@@ -56,7 +57,8 @@ function notPrefix(elements: readonly string[], longest: readonly string[]): str
 }
 
 /**
- * As reads are prefixes (A2), the last element of each is the one to look at; the rest of the longest is covered too.
+ * Because reads are prefixes (A2), it suffices to look at the last element of each. The rest of the longest one is
+ * covered as well.
  */
 function unknownOrEarly(
   reads: readonly HistoryRecord[],
@@ -84,7 +86,7 @@ function missing(
   const acknowledged = [...appends].filter(([, op]) => op.t1 !== null && op.ok);
   acknowledged.sort(([, a], [, b]) => (a.t1 ?? 0) - (b.t1 ?? 0));
   let next = 0;
-  let needed = 0; // A read needs the list up to the last place of what was acknowledged before it began.
+  let needed = 0; // A read must show the list up to the last element that was acknowledged before it began.
   let neededFor = '';
   for (const read of reads.toSorted((a, b) => a.t0 - b.t0)) {
     for (let each = acknowledged[next]; each !== undefined; each = acknowledged[next]) {

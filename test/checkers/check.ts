@@ -1,19 +1,19 @@
 /**
- * What all checks have in common, so that a simulation or a run of real processes plugs in any of them: events go in
- * as they happen, findings come out as soon as they are certain.
+ * The common interface of all checks. A simulation or a run of real processes can use any of them: events go in as they
+ * happen, and findings come out as soon as they are certain.
  *
- * C1. A check judges from its events alone: no clock, no chance. The same events give the same findings.
- * C2. `observe` answers with what this event breaks, and remembers enough to judge what comes; what only the whole can
- *     show comes from `finish`, which is called once, after the last event. Nothing is told twice.
- * C3. A check that cannot decide says so (`undecided`); that is no pass.
+ * C1. A check judges by its events alone, without a clock or randomness. The same events give the same findings.
+ * C2. `observe` returns what this event breaks, and remembers enough to judge later events. `finish` returns what only
+ *     the whole sequence can show; it is called once, after the last event. No finding is reported twice.
+ * C3. A check that cannot decide reports `undecided`, which is not a pass.
  */
 
-/** A promise that was broken, or (C3) one of which a check cannot tell. */
+/** A broken promise, or (C3) one that a check cannot decide. */
 export interface Finding {
   readonly result: 'violation' | 'undecided';
-  /** Which promise, in a few words that stay the same from run to run: `watch: complete`. */
+  /** The name of the promise. It is short and stays the same in all runs: `watch: complete`. */
   readonly property: string;
-  /** For people: what contradicts what. */
+  /** For people: which facts contradict each other. */
   readonly detail: string;
 }
 
@@ -23,14 +23,14 @@ export interface Check<Event> {
   finish(): readonly Finding[];
 }
 
-/** Nothing found: shared, as this is the answer to almost every event. */
+/** No findings. The array is shared, because almost every event has this result. */
 export const NOTHING: readonly Finding[] = Object.freeze([]);
 
 export function violation(property: string, detail: string): Finding {
   return { result: 'violation', property, detail };
 }
 
-/** All that a check finds in events that are there already. */
+/** All findings of a check for a complete sequence of events. */
 export function runCheck<Event>(check: Check<Event>, events: Iterable<Event>): readonly Finding[] {
   const found: Finding[] = [];
   for (const event of events) found.push(...check.observe(event));

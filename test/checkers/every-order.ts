@@ -1,7 +1,7 @@
 import type { HistoryRecord } from './history.ts';
 import type { Model } from './models.ts';
 
-/** Tries every order of every choice of unknown operations: no pruning at all. */
+/** Tries every order of every selection of unknown operations, without pruning. */
 export function hasExplanation<S>(model: Model<S>, ops: readonly HistoryRecord[]): boolean {
   const explore = (state: S, left: readonly HistoryRecord[]): boolean => {
     if (left.every(({ t1 }) => t1 === null)) return true;

@@ -1,9 +1,9 @@
 /**
- * Turns a violation into something a person can follow: the shortest part of the history that fails, and of that only
- * what the failure needs (`shrink.ts`), the operation whose answer makes it fail, and how far an explanation gets.
+ * Explains a violation to a person. It shows the shortest failing prefix of the history, reduced to what the failure
+ * needs (`shrink.ts`), the operation whose answer makes it fail, and how far an explanation gets.
  *
- * X1. If a history has an explanation, so has each part of it up to a moment (an operation that has not ended by then
- *     counts as one of unknown outcome). So the shortest part that fails is found by halving.
+ * X1. If a history has an explanation, each of its prefixes has one too (an operation that has not ended by then has an
+ *     unknown outcome). Therefore bisection finds the shortest failing prefix.
  */
 import type { HistoryRecord } from './history.ts';
 import type { Model } from './models.ts';
@@ -16,7 +16,7 @@ interface Violation {
   readonly statesMax: number;
 }
 
-/** Operations of the explained part that are shown, and of the explanation. */
+/** How many operations are shown of the explained part, and how many of the explanation. */
 const SHOWN_MAX = 16;
 const STRAIGHT_STATES_MAX = 20_000;
 
@@ -44,7 +44,7 @@ export function explain<S>(model: Model<S>, { key, ops, statesMax }: Violation):
 }
 
 /**
- * The search as a person would do it, up to the answer that does not fit; where that takes long, the one that looks
+ * Searches as a person would, up to the answer that does not fit. If that takes too long, uses the search that looks
  * ahead.
  */
 function furthest<S>(model: Model<S>, part: readonly HistoryRecord[], statesMax: number): SearchResult<S> {

@@ -9,9 +9,9 @@
  *  - a transaction has `ops` instead of `k`:
  *    `{"c":client,"op":"txn","ops":[{"k":key,"op":"append","v":element},{"k":key,"op":"get","out":[…]}],"ok":…,"t0":…,"t1":…}`
  *
- * J1. Fields come in that order, whatever order a recorder gave them: equal histories are equal bytes.
- * J2. What is read is checked for its shape, and a fault names its line. A line has a bound, so that a file of another
- *     kind does not fill the memory.
+ * J1. Fields have this order, whatever order a recorder used: equal histories are equal bytes.
+ * J2. Input is validated, and an error names its line. The length of a line is limited, so that a file of another kind
+ *     does not fill the memory.
  */
 import type { HistoryRecord, Op } from './history.ts';
 import { isTxn, type TxnOp, type TxnRecord } from './txn/history.ts';
@@ -43,12 +43,12 @@ export function toJsonLines(history: readonly AnyRecord[]): string {
   return history.map(toJsonLine).join('');
 }
 
-/** Throws an `Error` that names the line which is not a record. */
+/** Throws an `Error` that names the first line that is not a record. */
 export function fromJsonLines(text: string): readonly AnyRecord[] {
   return text.split('\n').flatMap((line, i) => parseLine(line, i + 1) ?? []);
 }
 
-/** As `fromJsonLines`, for a text that comes in pieces: holds one line at a time. */
+/** Like `fromJsonLines`, for a text that arrives in pieces. Holds one line at a time. */
 export async function* readJsonLines(
   pieces: AsyncIterable<string>,
   { lineCharsMax = LINE_CHARS_MAX }: { readonly lineCharsMax?: number } = {},

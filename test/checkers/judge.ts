@@ -1,8 +1,8 @@
 /**
- * The verdict on a history of any kind. What a key is shows in what is done to it: a lock is acquired, released or
- * checked, a list appended to, anything else is a register. Transactions are judged together.
+ * The verdict on a history of any kind. The operations show what kind of object a key is: a lock is acquired, released
+ * or checked, a list is appended to, and anything else is a register. Transactions are judged together.
  *
- * U1. A key is of one kind: no model explains one that is used as two.
+ * U1. A key has only one kind: no model explains a key that is used as two kinds.
  */
 import { checkAppliedOnce } from './applied-once.ts';
 import type { Finding } from './check.ts';
@@ -18,7 +18,7 @@ export interface Judgement {
   /** What was judged, for people: `12 operations on 3 registers`. */
   readonly what: string;
   readonly result: 'ok' | Finding['result'];
-  /** Empty when all is well. */
+  /** Empty if all is well. */
   readonly explanation: string;
 }
 
@@ -36,7 +36,7 @@ const KINDS: Readonly<Record<Op, Kind | undefined>> = {
   force: 'lock',
 };
 
-/** One judgement for each kind of object that the history has. Throws an `Error` for a key of two kinds (U1). */
+/** One judgement for each kind of object in the history. Throws an `Error` for a key of two kinds (U1). */
 export function judge(history: readonly AnyRecord[], options: CheckOptions = {}): readonly Judgement[] {
   const transactions: TxnRecord[] = [];
   const operations: HistoryRecord[] = [];
@@ -61,7 +61,7 @@ export function judge(history: readonly AnyRecord[], options: CheckOptions = {})
   return judgements;
 }
 
-/** Of keys that are only read, the kind is that of what was read. */
+/** A key that is only read has the kind of its read values. */
 function kindsOf(operations: readonly HistoryRecord[]): ReadonlyMap<string, Kind> {
   const kinds = new Map<string, Kind>();
   const read = new Map<string, Kind>();
@@ -89,7 +89,7 @@ function verdictOn(
     case 'lock':
       return checkLinearizable(lockModel, history, options);
     case 'list': {
-      // What the quick check finds is certain, and said in fewer words.
+      // The findings of the quick check are certain, and shorter.
       const faults = checkAppliedOnce(history);
       if (faults.length > 0) return { result: 'violation', explanation: faults.join('\n') };
       return checkLinearizable(createAppendModel(), history, options);

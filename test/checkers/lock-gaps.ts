@@ -1,38 +1,39 @@
 /**
- * Grants of unknown outcome of a lock, counted instead of searched.
+ * Counts grants of unknown outcome of a lock instead of searching for their places.
  *
- * A lock whose askers often give up has many of them: each may have held the lock for a moment, whenever that was. All
- * that they can explain is that somebody else was refused. Here it is settled beforehand which refusals need such a
- * hidden holder and whether there are enough; then neither they nor these refusals are left to the search. Exact: what
- * is left has an explanation if and only if the whole history has one.
+ * If the clients of a lock often give up, there are many such grants: each may have held the lock for a moment, at any
+ * time. All that they can explain is the refusal of another client. This module determines in advance which refusals
+ * need such a hidden holder, and whether there are enough hidden holders. Then neither these grants nor these refusals
+ * are left to the search. The method is exact: what is left has an explanation if and only if the whole history has
+ * one.
  *
- * It is done where everybody speaks of what it was told (otherwise the search does it all):
+ * It applies if every client refers only to versions that it was told (otherwise the search does it all):
  * L1. Every answered check and release names a version, and began after an acquire was answered with that version.
- *     Nobody takes the lock by force, as that names none.
- * L2. Whoever has an acquire of unknown outcome has no other, and at most releases it without naming a version, at any
- *     time from that acquire on, or never. With such a release it can hide in any place, without one only behind all
- *     others: nothing would ever free the lock again.
+ *     There is no `force`, which names no version.
+ * L2. A client with an acquire of unknown outcome has no other acquire. It may release without naming a version, at any
+ *     time from that acquire on. With such a release, its grant can hide in any place. Without one, it can hide only
+ *     after all others, because nothing would ever free the lock again.
  *
- * Why it is right:
- * L3. Known grants follow one another in the order of their versions; hidden holders hold between two of them, or
- *     before the first, or behind the last. A hidden holder has one acquire, so it hides in one of these places only.
- * L4. A known holder is certainly gone when a release of it has succeeded, or somebody was told that it no longer
- *     holds; the next one certainly does not hold before it asks. The time between the two, if any, is a *gap*. A
- *     refusal needs a hidden holder if all of it lies within a gap: there is no known one. Any other refusal needs
- *     none: take an explanation, and move the end of the known grant before it towards the begin of the gap, or of the
- *     known grant behind it towards the end of the gap (where there is no gap, both until they meet). Only answers
- *     about these two grants could mind; an answer that says "gone" ends no earlier than the gap begins, so it moves
- *     along. Now the refusal has a place within one of the two.
- * L5. One hidden holder explains all refusals of its gap, if it asked before the first of them ended: it may hold from
- *     that moment to the end of the gap, and minds nobody. So gaps and hidden holders are to be paired. Whoever asked
- *     in time for a gap did so for every gap with a later first end: pairing both in the order of time finds a pairing
- *     if there is one.
- * L6. Where a gap gets no hidden holder, its refusals stay, and the search fails with them.
+ * Why it is correct:
+ * L3. Known grants follow one another in the order of their versions. A hidden holder holds the lock between two of
+ *     them, before the first, or after the last. It has one acquire, so it hides in only one of these places.
+ * L4. A known holder is certainly gone once a release of it has succeeded, or once a client was told that it no longer
+ *     holds the lock. The next holder certainly does not hold the lock before it asks. The time between the two, if
+ *     any, is a *gap*. A refusal needs a hidden holder if all of it is within a gap, because then there is no known
+ *     holder. Any other refusal needs none: take an explanation, and move the end of the known grant before the refusal
+ *     towards the beginning of the gap, or the known grant after it towards the end of the gap (without a gap, move
+ *     both until they meet). Only answers about these two grants could contradict this. An answer that says "gone" ends
+ *     no earlier than the gap begins, so it moves along. Now the refusal has a place within one of the two grants.
+ * L5. One hidden holder explains all refusals of its gap if it asked before the first of them ended: it may hold the
+ *     lock from that moment to the end of the gap, and contradicts no answer. Therefore gaps and hidden holders must be
+ *     paired. A holder that asked in time for a gap also asked in time for every gap with a later first end. Therefore
+ *     pairing both in time order finds a pairing if there is one.
+ * L6. If a gap gets no hidden holder, its refusals stay, and the search fails with them.
  */
 import type { HistoryRecord } from './history.ts';
 
 export interface Counted {
-  /** Without grants of unknown outcome, and without what they explain. */
+  /** The operations without grants of unknown outcome, and without what they explain. */
   readonly ops: readonly HistoryRecord[];
 }
 
@@ -40,7 +41,7 @@ interface Grant {
   readonly version: number;
   readonly askedAt: number;
   readonly answeredAt: number;
-  /** L4. When it is certainly over. */
+  /** L4. When the grant is certainly over. */
   goneBy: number;
 }
 
@@ -50,13 +51,13 @@ interface Gap {
   readonly refusals: HistoryRecord[];
 }
 
-/** When acquires of unknown outcome were asked, in that order. */
+/** The request times of acquires with an unknown outcome, sorted. */
 interface Hidden {
   readonly anywhere: readonly number[];
   readonly atTheEnd: readonly number[];
 }
 
-/** Undefined: somebody speaks of what it was not told (L1, L2). */
+/** Undefined: a client refers to a version that it was not told (L1, L2). */
 export function countUnseen(ops: readonly HistoryRecord[]): Counted | undefined {
   const grants = grantsOf(ops);
   const hidden = grants === undefined ? undefined : hiddenOf(ops);
@@ -65,7 +66,7 @@ export function countUnseen(ops: readonly HistoryRecord[]): Counted | undefined 
   return { ops: ops.filter((op) => !explained.has(op) && (op.t1 !== null || isReleaseOfVersion(op))) };
 }
 
-/** L1. By their versions; undefined where it does not hold. */
+/** L1. By version. Undefined if L1 does not hold. */
 function grantsOf(ops: readonly HistoryRecord[]): readonly Grant[] | undefined {
   const grants = new Map<unknown, Grant>();
   for (const { op, ok, out, t0, t1 } of ops) {
@@ -85,7 +86,7 @@ function grantsOf(ops: readonly HistoryRecord[]): readonly Grant[] | undefined {
   return [...grants.values()].sort((a, b) => a.version - b.version);
 }
 
-/** L2. Undefined where it does not hold. */
+/** L2. Undefined if L2 does not hold. */
 function hiddenOf(ops: readonly HistoryRecord[]): Hidden | undefined {
   const acquires = new Map<string | number, HistoryRecord[]>();
   for (const op of ops) {
@@ -110,9 +111,9 @@ function hiddenOf(ops: readonly HistoryRecord[]): Hidden | undefined {
   return { anywhere: inOrder(anywhere), atTheEnd: inOrder(atTheEnd) };
 }
 
-/** L4. Gaps in which somebody was refused, with these refusals. */
+/** L4. Gaps that contain refusals, with these refusals. */
 function gapsOf(grants: readonly Grant[], ops: readonly HistoryRecord[]): readonly Gap[] {
-  // Where known grants can follow one another at all, gaps come in order, one behind the other.
+  // If known grants can follow one another at all, gaps are in order and do not overlap.
   const gaps: Gap[] = [];
   let from = Number.NEGATIVE_INFINITY;
   for (const { askedAt, goneBy } of grants) {

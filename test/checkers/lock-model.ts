@@ -3,17 +3,16 @@ import { countUnseen } from './lock-gaps.ts';
 import { isRefusal, type Model, type Narrowed } from './models.ts';
 
 export interface LockModelState {
-  /** Version undefined: granted to an acquire whose answer was lost. */
+  /** An undefined version: granted to an acquire whose answer was lost. */
   readonly holder: { readonly client: string | number; readonly version: number | undefined } | undefined;
-  /** The highest version that is known to have been granted. */
+  /** The highest version that was certainly granted. */
   readonly last: number;
 }
 
 /**
- * An exclusive lock: `acquire`, `release`, `check`, `force`. A grant needs a lock that is free and a version above all
- * before.
- * A lock that a server may have freed by itself (a session that ended) is a `release` of unknown outcome that begins
- * when that became possible.
+ * An exclusive lock: `acquire`, `release`, `check`, `force`. A grant needs a free lock, and a version above all earlier
+ * ones. If a server may have freed the lock by itself (because a session ended), the history has a `release` of unknown
+ * outcome that begins when that became possible.
  */
 export const lockModel: Model<LockModelState> = {
   name: 'lock',
@@ -32,7 +31,7 @@ export const lockModel: Model<LockModelState> = {
         return undefined;
     }
   },
-  // A check that holds may settle a version that was unknown.
+  // A check that confirms the holder may determine a version that was unknown.
   observes: (op) => isRefusal(op) || (op.op === 'check' && op.out !== true),
   fingerprint: ({ holder, last }) => JSON.stringify([holder?.client ?? null, holder?.version ?? null, last]),
   describe({ holder, last }) {
@@ -46,7 +45,7 @@ export const lockModel: Model<LockModelState> = {
 };
 
 /**
- * What passes over a version that was granted leads nowhere: that grant needs a place as well, and has none behind it.
+ * A step that skips a granted version is a dead end: that grant also needs a place, and none is left after the step.
  */
 function stepInOrder(ops: readonly HistoryRecord[]): Narrowed<LockModelState>['step'] {
   const granted = ops.flatMap(({ op, ok, out }) => (op === 'acquire' && ok && typeof out === 'number' ? [out] : []));
@@ -64,8 +63,9 @@ function stepInOrder(ops: readonly HistoryRecord[]): Narrowed<LockModelState>['s
 const HIDDEN = 'a hidden holder';
 
 /**
- * Whoever may have been granted the lock, and may have left it at any time from then on, is like all others of that
- * kind: where one of them holds, any that asked in time might. With one name for all the search knows it (G3).
+ * All clients that may have been granted the lock, and may have released it at any time afterwards, are equivalent: if
+ * one of them holds the lock, any other that asked in time might hold it instead. With one name for all of them, the
+ * search knows that (G3).
  */
 function withOneName(ops: readonly HistoryRecord[]): readonly HistoryRecord[] {
   const uses = new Map<
@@ -89,9 +89,9 @@ function withOneName(ops: readonly HistoryRecord[]): readonly HistoryRecord[] {
 }
 
 /**
- * A grant of unknown outcome matters by what it hides, a refusal of others, and by what shows it: a release or a check
- * that no known grant explains. Where there is neither, it may as well not have been; and a release of unknown outcome
- * matters only where there is a grant for it.
+ * A grant of unknown outcome matters only through what it explains, a refusal of others, or through what reveals it: a
+ * release or a check that no known grant explains. If there is neither, the grant can be ignored. A release of unknown
+ * outcome matters only if there is a grant for it.
  */
 function withoutUnseenGrants(ops: readonly HistoryRecord[]): readonly HistoryRecord[] {
   const versions = new Set<unknown>();
@@ -131,7 +131,9 @@ function release(state: LockModelState, op: HistoryRecord): LockModelState | und
   return op.t1 === null ? state : undefined;
 }
 
-/** Whether a release means the present grant; for one whose version is unknown: whether it may. */
+/**
+ * Whether a release refers to the current grant. If the current grant's version is unknown: whether it may refer to it.
+ */
 function releases({ holder, last }: LockModelState, op: HistoryRecord): boolean {
   if (holder === undefined) return false;
   if (typeof op.v !== 'number') return holder.client === op.c;

@@ -1,4 +1,4 @@
-// `node test/checkers/main.mjs FILE…`: checks histories that were written as JSON lines; runs main.ts from its source.
+// `node test/checkers/main.mjs FILE…`: checks histories in JSON lines. It runs main.ts from its source.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';
 

@@ -1,4 +1,4 @@
-/** The command: `node test/checkers/main.mjs [--states N] FILE…` checks histories that were written as JSON lines. */
+/** The command: `node test/checkers/main.mjs [--states N] FILE…` checks histories in JSON lines. */
 import { createReadStream } from 'node:fs';
 import { type AnyRecord, readJsonLines } from './json-lines.ts';
 import { judge } from './judge.ts';

@@ -1,10 +1,10 @@
 /**
- * Sequential models: what one object does, one operation at a time.
+ * Sequential models: the behaviour of one object, one operation at a time.
  *
- * D1. `step` answers with the state after an operation, with the *same* state object when nothing changes, and with
- *     undefined when the model could not have answered so. For an operation whose outcome is unknown it answers with
- *     the effect that it may have had, whatever it would have been told.
- * D2. An operation that `observes` changes no state whatever, wherever it is placed: a read, a refusal.
+ * D1. `step` returns the state after an operation, the *same* state object if nothing changes, and undefined if the
+ *     model could not have given this answer. For an operation of unknown outcome it returns the effect that the
+ *     operation may have had, whatever its answer would have been.
+ * D2. An operation that `observes` never changes the state, wherever it is placed: a read, a refusal.
  * D3. `fingerprint` is equal for equal states, and only for those.
  */
 import type { HistoryRecord, Value } from './history.ts';
@@ -17,22 +17,23 @@ export interface Model<S> {
   fingerprint(state: S): string;
   describe(state: S): string;
   /**
-   * Optional: the one state (its fingerprint) in which an operation that ended fits, and the one that an operation
-   * leads to. With both, the search does not leave a state that it could not come back to while it is still needed.
+   * Optional: the only state (its fingerprint) in which a completed operation fits, and the only state that an
+   * operation leads to. With both, the search does not leave a state that is still needed if it could not come back to
+   * it.
    */
   needs?(op: HistoryRecord): string | undefined;
   gives?(op: HistoryRecord): string | undefined;
-  /** Optional: uses the whole history to leave out what makes no difference, and to see dead ends earlier. */
+  /** Optional: uses the whole history to remove what makes no difference, and to detect dead ends earlier. */
   narrow?(ops: readonly HistoryRecord[]): Narrowed<S>;
 }
 
-/** The same question as before, with the same answer, in fewer steps. */
+/** An equivalent question that needs fewer steps. */
 export interface Narrowed<S> {
   readonly ops: readonly HistoryRecord[];
   readonly step: Model<S>['step'];
 }
 
-/** A key: `get`, `put`, `del`, `cas`. Where every write has a value of its own, it also shows lost writes. */
+/** A key: `get`, `put`, `del`, `cas`. If every write has a unique value, it also reveals lost writes. */
 export const registerModel: Model<Value> = {
   name: 'register',
   initial: null,
@@ -71,8 +72,8 @@ export const registerModel: Model<Value> = {
 };
 
 /**
- * A write of unknown outcome whose value nobody saw matters only by what it hides: for a compare that failed, with a
- * value that could have been there.
+ * A write of unknown outcome whose value nobody saw can only explain a failed comparison, with a value that could have
+ * been there.
  */
 function withoutUnseenWrites(ops: readonly HistoryRecord[]): readonly HistoryRecord[] {
   const written = (op: HistoryRecord) => JSON.stringify(op.op === 'del' ? null : (op.v ?? null));
@@ -87,7 +88,7 @@ function withoutUnseenWrites(ops: readonly HistoryRecord[]): readonly HistoryRec
   return ops.filter((op) => op.t1 !== null || op.op === 'get' || seen.has(written(op)));
 }
 
-/** A list, as the last element behind the list before it. Equal lists of one model are the same node. */
+/** A list: its last element and the list before it. Equal lists of one model are the same node. */
 export interface ListNode {
   readonly id: number;
   readonly length: number;
@@ -97,8 +98,8 @@ export interface ListNode {
 }
 
 /**
- * A list: `append`, `get`. Where every element is unique, an append that was applied twice, lost or reordered cannot
- * be explained. One model serves one check: it remembers every list that it met.
+ * A list: `append`, `get`. If every element is unique, an append that was applied twice, lost or reordered cannot be
+ * explained. Use one model for one check: it remembers every list that it met.
  */
 export function createAppendModel(): Model<ListNode> {
   const empty: ListNode = { id: 0, length: 0, before: undefined, element: '', after: new Map() };
@@ -123,8 +124,8 @@ export function createAppendModel(): Model<ListNode> {
     fingerprint: ({ id }) => String(id),
     describe: (list) => `a list of ${list.length} that ends with ${JSON.stringify(list.element)}`,
     narrow(ops) {
-      // What is in a list stays: an append of unknown outcome that no read saw has its place after all reads, or none,
-      // and every list is the beginning of the longest one that was read, or goes on from there.
+      // Elements of a list stay. Therefore an append of unknown outcome that no read saw comes after all reads, or
+      // never happened. Every list is a prefix of the longest one that was read, or extends it.
       const reads = ops.map(elementsOf);
       const seen = new Set(reads.flat());
       const longest = reads.reduce((best, elements) => (elements.length > best.length ? elements : best), []);
@@ -139,7 +140,7 @@ export function createAppendModel(): Model<ListNode> {
   };
 }
 
-/** What a read returned; an absent list is an empty one. */
+/** The result of a read. An absent list is empty. */
 export function elementsOf(op: HistoryRecord): readonly string[] {
   return op.op === 'get' && op.t1 !== null && Array.isArray(op.out) ? op.out : [];
 }

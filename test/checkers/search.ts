@@ -4,7 +4,7 @@ import type { Model, Narrowed } from './models.ts';
 
 export interface SearchOptions {
   readonly statesMax: number;
-  /** Operations to try in some place, so that the time has a bound as well. By default 30 per configuration. */
+  /** The number of operations to try in some place, which limits the time. Default: 30 per configuration. */
   readonly stepsMax?: number;
 }
 
@@ -14,7 +14,7 @@ export interface SearchResult<S> {
   readonly result: 'ok' | 'violation' | 'undecided';
   readonly states: number;
   readonly steps: number;
-  /** The longest partial explanation that was found, and the state after it. */
+  /** The longest partial explanation, and the state after it. */
   readonly path: readonly HistoryRecord[];
   readonly state: S;
 }
@@ -28,7 +28,7 @@ export function search<S>(model: Model<S>, ops: readonly HistoryRecord[], option
   return new Search(model, narrowed).run({ stepsMax: STEPS_PER_STATE * options.statesMax, ...options });
 }
 
-/** G6. Whether an operation needs a state to which no other leads that began before it ended. */
+/** G6. Whether an operation needs a state to which no other operation leads that began before it ended. */
 function hasUnreachable<S>(model: Model<S>, ops: readonly HistoryRecord[]): boolean {
   const initial = model.fingerprint(model.initial);
   const givers = new Map<string, { first: HistoryRecord; second: HistoryRecord | undefined }>();
@@ -50,12 +50,12 @@ function hasUnreachable<S>(model: Model<S>, ops: readonly HistoryRecord[]): bool
 }
 
 interface Frame<S> {
-  /** Index of a completed operation, or of one of unknown outcome. */
+  /** The index of a completed operation, or of one with an unknown outcome. */
   readonly op: number;
   readonly unknown: boolean;
   /** The state before it. */
   readonly state: S;
-  /** G2: nothing else needs to be tried in its place. */
+  /** G2: no alternative needs to be tried. */
   readonly forced: boolean;
 }
 
@@ -64,22 +64,22 @@ const HEAD = 0;
 class Search<S> {
   readonly #model: Model<S>;
   readonly #step: Model<S>['step'];
-  /** Operations that ended, and those of unknown outcome, each by begin. */
+  /** Completed operations, then those with an unknown outcome, each in the order of beginnings. */
   readonly #done: readonly HistoryRecord[];
   readonly #open: readonly HistoryRecord[];
   /**
-   * Begins and ends of what is not placed, in the order of time, as a linked list. Node 0 is the head; operation i
-   * begins at node 2i + 1 and ends at node 2i + 2.
+   * Beginnings and ends of the operations that are not placed, in time order, as a linked list. Node 0 is the head.
+   * Operation i begins at node 2i + 1 and ends at node 2i + 2.
    */
   readonly #next: Int32Array;
   readonly #previous: Int32Array;
   readonly #placedDone: BitSet;
   readonly #placedOpen: BitSet;
-  /** G3. For each of unknown outcome the last one before it that asked the same, or -1. */
+  /** G3. For each operation of unknown outcome, the previous equal one, or -1. */
   readonly #twins: readonly number[];
   readonly #stack: Frame<S>[] = [];
   readonly #failed = new Set<string>();
-  /** G5. How many of those not placed need a state, and how many lead to it, by its fingerprint. */
+  /** G5. By fingerprint: how many unplaced operations need a state, and how many lead to it. */
   readonly #needed = new Map<string, number>();
   readonly #given = new Map<string, number>();
   #state: S;
@@ -108,7 +108,7 @@ class Search<S> {
 
   run({ statesMax, stepsMax }: Required<SearchOptions>): SearchResult<S> {
     let node = this.#first();
-    let open = -1; // Below 0 while completed operations are tried, then the next one of unknown outcome.
+    let open = -1; // Negative while completed operations are tried. Then the next one of unknown outcome.
     for (;;) {
       if (this.#remaining === 0) return this.#answer('ok');
       if (this.#failed.size > statesMax || this.#steps > stepsMax) return this.#answer('undecided');
@@ -136,7 +136,7 @@ class Search<S> {
     }
   }
 
-  /** Places an operation when it fits and leads somewhere new. `stuck`: by G2 there is nothing else to try. */
+  /** Places an operation if it fits and leads to a new configuration. `stuck`: by G2 there is no alternative. */
   #try(op: number, unknown: boolean): 'placed' | 'passed' | 'stuck' {
     const record = unknown ? this.#open[op] : this.#done[op];
     assert(record !== undefined, 'an operation that is tried exists');
@@ -164,7 +164,7 @@ class Search<S> {
     return 'placed';
   }
 
-  /** What to try first: of those that may come next one that fits and only observes (G2), if there is one. */
+  /** The first operation to try: one that may come next, fits and only observes (G2), if there is one. */
   #first(): number {
     const first = this.#after(HEAD);
     for (let node = first; node > HEAD && !isEnd(node); node = this.#after(node)) {
@@ -182,7 +182,7 @@ class Search<S> {
     return twin >= 0 && !this.#placedOpen.has(twin);
   }
 
-  /** Takes back what was placed last and has alternatives; undefined when nothing has. */
+  /** Undoes the last placement that has alternatives. Undefined if none has. */
   #back(): Frame<S> | undefined {
     if (this.#stack.length > this.#longest.length) {
       this.#longest = this.#path();
@@ -214,7 +214,7 @@ class Search<S> {
     return record.t0 <= firstEnd;
   }
 
-  /** G5. Whether another operation needs the present state, and nothing leads back to it once `leaving` is placed. */
+  /** G5. Whether another operation needs the current state, and nothing leads back to it once `leaving` is placed. */
   #isNeeded(leaving: HistoryRecord): boolean {
     if (this.#needed.size === 0) return false;
     const present = this.#model.fingerprint(this.#state);
@@ -253,7 +253,7 @@ class Search<S> {
       times[2 * i + 2] = op.t1 ?? 0;
     }
     const at = (node: number) => times[node] ?? 0;
-    // At one moment begins come before ends: operations that touch count as concurrent.
+    // At the same moment beginnings come before ends: operations that touch count as concurrent.
     const nodes = Array.from({ length: this.#next.length - 1 }, (_, i) => i + 1).sort(
       (a, b) => at(a) - at(b) || Number(isEnd(a)) - Number(isEnd(b)) || a - b,
     );
@@ -300,7 +300,7 @@ function isEnd(node: number): boolean {
   return node % 2 === 0;
 }
 
-/** A set of small integers that turns into a short text: a full lower part counts as one number. */
+/** A set of small integers with a short text form: a full lower part counts as one number. */
 class BitSet {
   readonly #words: Uint16Array;
   /** All words below are full. */

@@ -1,11 +1,11 @@
 /**
- * Takes away from a history that has no explanation what has nothing to do with that.
+ * Removes from a history without an explanation everything that is irrelevant for that.
  *
- * Z1. Each step only gives the rest more room: if what is left has no explanation, neither had what was there before.
- *     A step leaves out operations that only observe (D2), turns ended ones into ones of unknown outcome (H2: whatever
- *     explains the first explains the second), and leaves out what the model knows to make no difference (`narrow`). A
- *     write that a read depends on is never just left out: that would blame the read.
- * Z2. It ends: tries are bounded, and one that is undecided counts as one that has an explanation.
+ * Z1. Each step only relaxes the history: if the result has no explanation, the previous history had none either. A
+ *     step removes operations that only observe (D2), gives completed operations an unknown outcome (H2: everything
+ *     that explains the former explains the latter), and removes what the model knows to make no difference (`narrow`).
+ *     A write that a read depends on is never simply removed: that would make the read look wrong.
+ * Z2. It terminates: the number of tries is limited, and an undecided try counts as one with an explanation.
  */
 import type { HistoryRecord } from './history.ts';
 import type { Model } from './models.ts';
@@ -15,12 +15,15 @@ export interface ShrinkOptions {
   readonly statesMax: number;
 }
 
-/** Of the search, in all and for one try; and how often the history is gone through. */
+/** Limits of the search: steps in total, steps for one try, and passes over the history. */
 const STEPS_MAX = 1_500_000;
 const TRY_STEPS_MAX = 30_000;
 const TRIES_MAX = 2_000;
 
-/** The part of a history without explanation that is left, by begin; as small as it gets in single steps (Z2). */
+/**
+ * The remaining part of a history without an explanation, in the order of beginnings. No single step makes it smaller
+ * (Z2).
+ */
 export function shrink<S>(
   model: Model<S>,
   history: readonly HistoryRecord[],
@@ -45,7 +48,7 @@ export function shrink<S>(
   return left;
 }
 
-/** Z1, for the operations from `begin` to `end`; undefined where nothing would change. */
+/** Z1, for the operations from `begin` to `end`. Undefined if nothing would change. */
 function without<S>(
   model: Model<S>,
   ops: readonly HistoryRecord[],
@@ -62,7 +65,7 @@ function without<S>(
   return changed ? (model.narrow?.(kept).ops ?? kept) : undefined;
 }
 
-/** An operation as it was known before its answer came. */
+/** An operation as it was known before its answer arrived. */
 export function openAgain(op: HistoryRecord): HistoryRecord {
   const { out: _, ...asked } = op;
   return op.t1 === null ? op : { ...asked, ok: false, t1: null };

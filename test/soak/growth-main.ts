@@ -19,7 +19,7 @@ See docs/testing/soak.md.
 
 const MIB = 2 ** 20;
 
-/** `pnpm growth`; gives the exit code. */
+/** `pnpm growth`. Returns the exit code. */
 export async function growthMain(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...args],

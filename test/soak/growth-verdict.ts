@@ -1,15 +1,17 @@
 import type { GrowthReport } from './growth.ts';
 import type { Judged } from './report.ts';
 
-/** Of resident memory of a node's own. */
+/** A node's private resident memory. */
 const MEMORY_BYTES_MAX = 700 * 2 ** 20;
 
-/** A range that was measured just below the split size is measured again when it has grown by a part of that. */
+/**
+ * A range that was measured just below the split size is measured again after it has grown by a fraction of that size.
+ */
 export function restBytesMax({ check, split }: GrowthReport['options']['sizes']): number {
   return split + check / 2;
 }
 
-/** What is promised of a cluster that grows, whatever the machine. */
+/** What is promised of a growing cluster, whatever the machine. */
 export function judgeGrowth(report: GrowthReport): readonly Judged[] {
   const { options, ranges, largestBytes, largestAtEndBytes, failedWrites, read, wrong, gaps, rangesLeft } = report;
   const { values, valueBytes, sizes } = options;

@@ -1,10 +1,11 @@
 /**
- * A cluster of real nodes grows: values are loaded through the SDK in the random order of their keys, while its ranges
- * split by themselves; then all of it is read back and compared. It may shrink again: everything is deleted, and the
- * ranges are merged by themselves once settings say that a short quiet time will do.
+ * A cluster of real nodes grows: values are loaded through the SDK in the random order of their keys, while the cluster
+ * splits its ranges automatically. Then all values are read back and compared. The cluster may shrink again: everything
+ * is deleted, and, after settings reduce the required quiet time, the cluster merges its ranges automatically.
  *
- * G1. Keys and values follow from numbers (`keyOf`, `textOf`), so nothing is kept in memory to compare with: what is
- *     read back in order, all different, each as its number says, and as many as were written, is what was written.
+ * G1. Keys and values are computed from numbers (`keyOf`, `textOf`), so nothing is kept in memory for the comparison.
+ *     If all pairs that are read back are in order, different, and correct for their number, and if their count is
+ *     right, they are what was written.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -17,36 +18,36 @@ import { mib, restBytesMax } from './growth-verdict.ts';
 export interface GrowthOptions {
   readonly values: number;
   readonly valueBytes: number;
-  /** Of ranges, in bytes. */
+  /** Sizes of ranges, in bytes. */
   readonly sizes: { readonly check: number; readonly split: number; readonly max: number };
   readonly inflight: number;
-  /** Whether it shrinks again. */
+  /** Whether the cluster shrinks again. */
   readonly shrinks?: boolean;
   readonly say?: (line: string) => void;
 }
 
 export interface GrowthReport {
   readonly options: Pick<GrowthOptions, 'values' | 'valueBytes' | 'sizes'>;
-  /** Ranges with plain keys at the end, and those that their sizes ask for at least. */
+  /** Ranges with plain keys at the end. Then the smallest number that their sizes require. */
   readonly ranges: number;
-  /** The largest range that was seen, and the largest at the end, by the bytes of its keys and values. */
+  /** The largest range that was seen, then the largest one at the end, by the bytes of its keys and values. */
   readonly largestBytes: number;
   readonly largestAtEndBytes: number;
   readonly seconds: number;
   readonly writesPerSecond: number;
-  /** The longest that a write waited for its answer. */
+  /** The longest wait for the answer of a write. */
   readonly longestWriteMs: number;
   readonly failedWrites: readonly string[];
-  /** Of the node that had most resident memory of its own, at any time. */
+  /** The largest private resident memory of a node at any time. */
   readonly memoryBytes: number;
-  /** The same of pages of mapped files: LevelDB's tables, which the kernel takes back when it needs them. */
+  /** The same for pages of mapped files: LevelDB's tables, which the kernel reclaims when it needs memory. */
   readonly mappedBytes: number;
-  /** What was read back is what was written; otherwise what is wrong. */
+  /** Differences between what was read back and what was written. */
   readonly wrong: readonly string[];
   readonly read: number;
-  /** Holes and overlaps between ranges, at the end. */
+  /** Gaps and overlaps between ranges at the end. */
   readonly gaps: readonly string[];
-  /** Ranges that were left when it had shrunk; undefined when it was not to. */
+  /** The number of ranges after shrinking. Undefined if the cluster does not shrink. */
   readonly rangesLeft: number | undefined;
 }
 
@@ -57,12 +58,12 @@ interface RangeSeen {
   readonly bytes: number;
 }
 
-/** As `remora admin ranges --json` has it; borders as text or bytes, alike at both sides of one. */
+/** As in `remora admin ranges --json`. Borders are text or bytes, the same on both sides. */
 interface RangeJson {
   readonly id: number;
   readonly start: unknown;
   readonly end: unknown;
-  /** Absent when its leader did not answer. */
+  /** Absent if the range's leader did not answer. */
   readonly state: { readonly bytes: number; readonly keys: number } | null;
 }
 
@@ -71,7 +72,7 @@ const LOOK_EVERY_MS = 2_000;
 const WRONG_MAX = 5;
 const WRITE_TIMEOUT = '30s';
 
-/** A number's place is random: the hash of it, of which no two are the same. */
+/** Hashes a number, so that its position is random. No two hashes are equal. */
 function keyOf(i: number): string {
   return `${PREFIX}${hashOf(i).toString('hex', 0, 8)}/${i}`;
 }
@@ -152,7 +153,7 @@ async function inParallel(
   await Promise.all(Array.from({ length: inflight }, worker));
 }
 
-/** Gives the number of ranges when no two are merged any more. */
+/** Returns the number of ranges once no more ranges merge. */
 async function shrink(
   client: RemoraClient,
   { command, options }: { readonly command: RemoraCommand; readonly options: GrowthOptions },
@@ -203,7 +204,7 @@ async function readBack(
   return { read, wrong: wrong.slice(0, WRONG_MAX) };
 }
 
-/** Looks at the sizes of ranges and of nodes, from the beginning to the end. */
+/** Observes the sizes of ranges and nodes, from the beginning to the end. */
 class Watch {
   readonly #cluster: Cluster;
   readonly #command: RemoraCommand;
@@ -228,7 +229,7 @@ class Watch {
     }, LOOK_EVERY_MS);
   }
 
-  /** Whether nothing is left to be split. */
+  /** Whether there is nothing left to split. */
   async isSettled(): Promise<boolean> {
     const ranges = await this.#look();
     return (
@@ -275,7 +276,7 @@ function residentBytes(pid: number, which: 'RssAnon' | 'RssFile'): number {
   return Number(kib) * 1024;
 }
 
-/** Where one range does not begin at the end of the one before, in the order of their keys. */
+/** Where a range does not begin at the end of the previous one, in key order. */
 function gapsOf(ranges: readonly RangeSeen[]): readonly string[] {
   return ranges.flatMap(({ id, start }, i) => {
     const end = ranges[i - 1]?.end ?? start;

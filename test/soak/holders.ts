@@ -1,6 +1,6 @@
 /**
- * A process of SDK clients, as well behaved as any: sessions that hold a lock all the time, and workers that take
- * turns at further ones.
+ * A process of well-behaved SDK clients: sessions that hold a lock all the time, and workers that take turns at other
+ * locks.
  */
 import { type ClientSession, connect, type HeldLock, type RemoraClient, ServiceError } from 'remora';
 import { pause } from '../e2e/eventually.ts';
@@ -13,23 +13,23 @@ export interface HoldersSpec {
   readonly endpoints: readonly string[];
   readonly sessions: number;
   readonly ttlMs: number;
-  /** Workers that take turns, and how long each rests after one. */
+  /** The number of workers that take turns, and how long each rests after a turn. */
   readonly workers: number;
   readonly restMs: number;
 }
 
 export interface HoldersResult {
   readonly sessions: number;
-  /** Sessions and locks that ended by themselves, with the reason. */
+  /** Sessions and locks that ended unexpectedly, with the reason. */
   readonly lost: readonly string[];
-  /** Locks that the cluster says are still held by the grant of the beginning. */
+  /** Locks that the initial grant still holds, according to the cluster. */
   readonly stillHeld: number;
   readonly turns: number;
-  /** How turns failed, by code. */
+  /** Failed turns, by error code. */
   readonly codes: Readonly<Record<string, number>>;
 }
 
-/** Tells `holding` when every session holds its lock; upon `stop`, looks at them and tells the `result`. */
+/** Sends `holding` once every session holds its lock. On `stop` it checks them and sends the `result`. */
 export async function runHolders(spec: HoldersSpec): Promise<void> {
   const count = Math.ceil(spec.sessions / SESSIONS_PER_CLIENT);
   const { endpoints, ttlMs: sessionTtl } = spec;

@@ -3,11 +3,13 @@ import { Child } from '../support/child.ts';
 
 const LAUNCHER = fileURLToPath(new URL('main.mjs', import.meta.url));
 
-/** The programs that make load, each in a process of its own, so that none holds up another or who measures. */
+/**
+ * The programs that produce load. Each runs in a separate process, so that none delays another one or the measurement.
+ */
 export const LOADS = ['load:raw', 'load:holders', 'load:mixed', 'load:open'] as const;
 export type LoadName = (typeof LOADS)[number];
 
-/** Starts a load; `spec` is what it is told. It logs into `dir`. `nodeArguments` are for Node itself. */
+/** Starts a load with the given `spec`. It logs into `dir`. `nodeArguments` are for Node itself. */
 export function startLoad(name: LoadName, spec: object, dir: string, nodeArguments: readonly string[] = []): Child {
   return new Child({
     command: [process.execPath, ...nodeArguments, LAUNCHER, name, JSON.stringify(spec)],
@@ -16,7 +18,7 @@ export function startLoad(name: LoadName, spec: object, dir: string, nodeArgumen
   });
 }
 
-/** In the process of a load: resolves when the parent says `type`. */
+/** In the process of a load: resolves when the parent sends `type`. */
 export function told(type: string): Promise<void> {
   return new Promise((resolve) => {
     const onMessage = (message: unknown): void => {
@@ -28,7 +30,7 @@ export function told(type: string): Promise<void> {
   });
 }
 
-/** In the process of a load: tells the parent, and resolves when the message has left. */
+/** In the process of a load: sends a message to the parent, and resolves when it was sent. */
 export function tell(message: object): Promise<void> {
   return new Promise((resolve, reject) => {
     process.send?.(message, undefined, {}, (error) => (error === null ? resolve() : reject(error)));

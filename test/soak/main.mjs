@@ -1,5 +1,5 @@
 // `pnpm soak`, `pnpm overload`, `pnpm growth` and `pnpm nodes`: builds the program under test, then runs main.ts from
-// its source. The processes of load that these start come here too, and find everything built.
+// its source. Load processes also start here, after everything is built.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';
 import { build } from '../../scripts/build.mjs';

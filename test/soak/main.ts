@@ -9,7 +9,7 @@ import { type RawLoadSpec, runRawLoad } from './raw-load.ts';
 import { UsageError } from './report.ts';
 import { soakMain } from './soak-main.ts';
 
-/** Gives the exit code. */
+/** Returns the exit code. */
 export async function main([program = '', ...args]: readonly string[]): Promise<number> {
   if (isLoad(program)) return runLoad(program, args[0] ?? '');
   try {
@@ -26,7 +26,7 @@ export async function main([program = '', ...args]: readonly string[]): Promise<
 }
 
 async function runLoad(name: LoadName, spec: string): Promise<number> {
-  // Whoever started the load is gone: nobody would end it.
+  // The process that started the load is gone: nobody else would end it.
   process.once('disconnect', () => process.exit(1));
   switch (name) {
     case 'load:raw':
@@ -47,7 +47,7 @@ function isLoad(name: string): name is LoadName {
   return LOADS.some((load) => load === name);
 }
 
-/** Ours, and those of `parseArgs`. */
+/** Our own usage errors, and those of `parseArgs`. */
 function isUsageError(error: unknown): error is Error {
   if (error instanceof UsageError) return true;
   return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');

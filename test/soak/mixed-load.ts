@@ -1,9 +1,10 @@
 /**
- * A process that does a bit of everything that clients do, as fast as it is answered: puts, reads, deletes and
- * transactions over both APIs, locks with waiters, sessions, leases, watches and connections that come and go.
+ * A process that mixes everything that clients do, as fast as it gets answers: puts, reads, deletes and transactions
+ * over both APIs, locks with waiters, sessions, leases, watches and short-lived connections.
  *
- * L1. The keys are bounded, so the cluster's data do not grow.
- * L2. While it rests it makes a few puts per second only, so that what the cluster remembers for a time is forgotten.
+ * L1. The set of keys is limited, so the cluster's data do not grow.
+ * L2. While it rests it sends only a few puts per second, so that what the cluster remembers for a limited time is
+ *     forgotten.
  */
 import { credentials, Metadata } from '@grpc/grpc-js';
 import { type Random, SeededRandom } from '@remora/base';
@@ -23,7 +24,7 @@ const LOCKS = 6;
 const REQUEST_TIMEOUT_MS = 5_000;
 const REST_PUTS_PER_SECOND = 10;
 
-/** How many workers do what: enough to keep two cores busy, whatever an answer takes. */
+/** How many workers perform each kind of work: enough to keep two cores busy, however long an answer takes. */
 const WORKERS: Readonly<Record<Work, number>> = {
   kv: 96,
   etcd: 24,
@@ -78,7 +79,7 @@ class MixedLoad {
     );
   }
 
-  /** Resolves when every worker has ended what it was at. */
+  /** Resolves when every worker has ended its current operation. */
   async rest(): Promise<void> {
     this.#resting = true;
     await this.#workers;
@@ -148,7 +149,7 @@ class MixedLoad {
     });
   }
 
-  /** Two keys together, if the first is as it was read. */
+  /** Two keys together, if the first one is unchanged since it was read. */
   async #txn(): Promise<void> {
     const { kv } = this.#client;
     const [key, other] = [this.#key(), `soak/pair/${this.#random.int(KEYS)}`];
@@ -163,7 +164,7 @@ class MixedLoad {
     });
   }
 
-  /** Some wait as long as it takes, some not for long, some change their mind. */
+  /** Some wait without a limit, some only briefly, and some cancel. */
   async #lock(): Promise<void> {
     const lock = this.#client.lock(`soak/${this.#random.int(LOCKS)}`);
     const patience = this.#random.int(10);
@@ -185,7 +186,7 @@ class MixedLoad {
     if (this.#random.int(2) === 0) await held?.release();
   }
 
-  /** Half of the leases are revoked, the others run out. */
+  /** Half of the leases are revoked. The others expire. */
   async #lease(): Promise<void> {
     const { lease, kv } = this.#client;
     const { id } = await lease.grant(1_000 + this.#random.int(2_000));
@@ -195,7 +196,7 @@ class MixedLoad {
     else await pause(100);
   }
 
-  /** Sees a few events, or waits for some in vain. */
+  /** Receives a few events, or waits for some in vain. */
   async #watch(): Promise<void> {
     const watch = this.#client.kv.watch({ prefix: `soak/key/${this.#random.int(10)}` });
     const enough = AbortSignal.timeout(200 + this.#random.int(2_000));

@@ -16,10 +16,10 @@ it keeps what is promised. See docs/testing/soak.md.
 
 const CALM_SECONDS = 15;
 const SESSIONS = 30;
-/** Many times shorter than the overload. */
+/** Much shorter than the overload. */
 const SESSION_TTL_MS = 4_000;
 
-/** `pnpm overload`; gives the exit code. */
+/** `pnpm overload`. Returns the exit code. */
 export async function overloadMain(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...args],

@@ -2,24 +2,24 @@ import type { OverloadReport } from './overload.ts';
 import { type Tally, WINDOW_MS, type Window } from './raw-load.ts';
 import type { Judged } from './report.ts';
 
-/** Answers within the limit, beside those refused. */
+/** The fraction of the limit that must be answered, in addition to refusals. */
 const GOODPUT_MIN = 0.8;
-/** A load that could not be offered shows nothing. */
+/** If the load could not be offered, the run shows nothing. */
 const OFFERED_MIN = 0.9;
-/** A burst at the beginning, and what sessions ask besides. */
+/** A burst at the beginning, and additional requests of sessions. */
 const ADMITTED_MAX = 1.1;
-/** Requests without an answer: an election in between, say. */
+/** Requests without an answer, for example because of an election. */
 const UNANSWERED_MAX = 0.001;
-/** How a request ends that nobody answered in time, by either API. */
+/** How requests without an answer in time end, by either API. */
 const NO_ANSWER: readonly string[] = ['UNKNOWN_OUTCOME', 'DEADLINE_EXCEEDED', 'gRPC 4'];
 const RECOVERY_MS_MAX = 5_000;
-/** This long without a bad window, and it has recovered. */
+/** After this many windows without a bad one, the cluster has recovered. */
 const CALM_WINDOWS = 4;
-/** What a latency may be above that of before without being another one. */
+/** By which factor a latency may exceed the earlier one and still count as the same. */
 const LATENCY_TIMES = 2;
 const LATENCY_SLACK_MS = 20;
 
-/** What is promised of a cluster under overload, whatever the machine. */
+/** What is promised of an overloaded cluster, whatever the machine. */
 export function judgeFunction(report: OverloadReport): readonly Judged[] {
   const { load, holders, applied, gateway } = report;
   const tallies = Object.values(load.phases);
@@ -55,7 +55,7 @@ export function judgeFunction(report: OverloadReport): readonly Judged[] {
   ];
 }
 
-/** What is promised of its speed, on a machine that is not busy with something else. */
+/** The promises about its speed, on a machine that is otherwise idle. */
 export function judgeSpeed(report: OverloadReport): readonly Judged[] {
   const { limit, times, seconds } = report.options;
   const { before, during, after } = report.load.phases;
@@ -91,8 +91,8 @@ export function judgeSpeed(report: OverloadReport): readonly Judged[] {
 }
 
 /**
- * From the end of the overload to the first of several windows in a row without errors and with a latency as before;
- * undefined when there is none. Windows are those after the overload.
+ * The time from the end of the overload to the first of several windows in a row without errors and with a latency as
+ * before. Undefined if there is none. `windows` are those after the overload.
  */
 export function recoveredAfterMs(before: Pick<Tally, 'p99Ms'>, windows: readonly Window[]): number | undefined {
   const allowedMs = Math.max(LATENCY_TIMES * before.p99Ms, before.p99Ms + LATENCY_SLACK_MS);
@@ -112,7 +112,7 @@ function refused({ codes }: Tally): number {
   return codes.RESOURCE_EXHAUSTED ?? 0;
 }
 
-/** After which a put may or may not have been applied. */
+/** Afterwards a put may or may not have been applied. */
 function unanswered(tally: Tally): number {
   return tally.offered - tally.ok - refused(tally);
 }

@@ -1,6 +1,6 @@
 /**
- * A cluster whose gateways have a limit of requests per second is offered a multiple of it, after a time of half the
- * limit and before another one, while sessions of well-behaved clients hold locks.
+ * The gateways of a cluster have a limit of requests per second, and are offered a multiple of it. Before and after
+ * that they are offered half the limit. Meanwhile sessions of well-behaved clients hold locks.
  */
 import { connect } from 'remora';
 import { type Cluster, withCluster } from '../e2e/harness.ts';
@@ -9,12 +9,12 @@ import { startLoad } from './load-process.ts';
 import { RAW_PREFIX, type RawLoadResult, type RawLoadSpec } from './raw-load.ts';
 
 export interface OverloadOptions {
-  /** Requests per second that a gateway takes. */
+  /** The number of requests per second that a gateway accepts. */
   readonly limit: number;
-  /** How many times the limit is offered. */
+  /** The offered load, as a multiple of the limit. */
   readonly times: number;
   readonly seconds: number;
-  /** Before the overload and after it, each. */
+  /** The duration before the overload, and the same after it. */
   readonly calmSeconds: number;
   readonly sessions: number;
   readonly sessionTtlMs: number;
@@ -27,14 +27,14 @@ export interface OverloadReport {
   readonly holders: HoldersResult;
   /** Puts of the load that the cluster has applied, by the versions of its keys. */
   readonly applied: number;
-  /** What the gateway counted. */
+  /** The gateway's counters. */
   readonly gateway: { readonly admitted: number; readonly refused: number };
 }
 
 const CONNECTIONS = 4;
 const ETCD_EVERY = 10;
 const TURN_WORKERS = 4;
-/** Of the limit, what turns at locks may take at most: an acquire and a release each. */
+/** The largest fraction of the limit that turns at locks may take: an acquire and a release each. */
 const TURN_PART = 0.1;
 const KEYS_AT_ONCE = 2_000;
 

@@ -1,6 +1,6 @@
 /**
- * A process that offers requests at a given rate, whatever becomes of them: none waits for another, none is repeated,
- * and no pause is made after a refusal. Puts over the Pipe and, for a part, over etcd's gRPC API.
+ * A process that sends requests at a given rate, whatever their outcome: none waits for another one, none is repeated,
+ * and there is no pause after a refusal. It sends puts over the Pipe and, for a part, over etcd's gRPC API.
  *
  * A request belongs to the window of time in which it was sent.
  */
@@ -13,7 +13,7 @@ import { quantile } from '../support/quantile.ts';
 import { tell } from './load-process.ts';
 
 export const WINDOW_MS = 500;
-/** Keys of this load; each successful put makes a version of one of them. */
+/** The keys of this load. Each successful put creates a version of one of them. */
 export const RAW_PREFIX = 'overload/raw/';
 const RAW_KEYS = 1_000;
 const CONNECTION_KEY = Buffer.from('overload/connection');
@@ -22,10 +22,10 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const VALUE = Buffer.alloc(64, 'x');
 
 export interface RawLoadSpec {
-  /** The gateway that takes it all. */
+  /** The gateway that receives all requests. */
   readonly endpoint: string;
   readonly connections: number;
-  /** Every how many requests one goes over etcd's API. */
+  /** One request in this many uses etcd's API. */
   readonly etcdEvery: number;
   readonly phases: readonly Phase[];
 }
@@ -44,14 +44,14 @@ export interface Tally {
   readonly ok: number;
   /** Errors, by Remora's code. */
   readonly codes: Readonly<Record<string, number>>;
-  /** Of successful requests. */
+  /** The latencies of successful requests. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
 export interface Window extends Tally {
   readonly phase: PhaseName;
-  /** Since the phase began. */
+  /** Since the beginning of the phase. */
   readonly atMs: number;
 }
 
@@ -60,7 +60,7 @@ export interface RawLoadResult {
   readonly windows: readonly Window[];
 }
 
-/** Runs the phases, and tells the parent `{ type: 'result', ...RawLoadResult }`. */
+/** Runs the phases, and sends the parent `{ type: 'result', ...RawLoadResult }`. */
 export async function runRawLoad(spec: RawLoadSpec): Promise<void> {
   const senders = Array.from({ length: spec.connections }, () => new Sender(spec.endpoint));
   await Promise.all(senders.map((sender) => sender.connected()));
@@ -68,7 +68,7 @@ export async function runRawLoad(spec: RawLoadSpec): Promise<void> {
   const counted: Counted[] = [];
   const nextSender = roundRobin(senders);
   for (const phase of spec.phases) await offer(phase, { spec, nextSender, counted });
-  // Each ends by its time-out.
+  // Every request ends by its time-out.
   while (unsettled > 0) await pause(20);
   const result: RawLoadResult = {
     phases: {
@@ -93,7 +93,7 @@ interface Counted extends Counts {
   readonly atMs: number;
 }
 
-/** Sends what is due by the clock, until the phase is over. */
+/** Sends the requests that are due, until the phase is over. */
 async function offer(
   phase: Phase,
   {
@@ -147,7 +147,7 @@ class Sender {
     this.#etcd = new KVClient(endpoint, plain, { 'grpc.use_local_subchannel_pool': 1, 'grpc.enable_retries': 0 });
   }
 
-  /** By a put of each kind that succeeds, so that the first measured ones need not wait for connections. */
+  /** Sends one successful put of each kind, so that the first measured ones need not wait for connections. */
   async connected(): Promise<void> {
     const counts: Counts = { offered: 0, okMs: [], codes: {} };
     for (let tries = 0; counts.okMs.length < 2; tries++) {
@@ -196,7 +196,7 @@ class Sender {
 
 let unsettled = 0;
 
-/** Counts a request as offered; what it returns counts how it ended. */
+/** Counts a request as offered. The returned function counts its outcome. */
 function begin(counts: Counts): (code: string | undefined) => void {
   const sentMs = performance.now();
   counts.offered++;

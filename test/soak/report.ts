@@ -1,11 +1,11 @@
-/** One promise, what was found, and whether it was kept. */
+/** One promise, the observation, and whether the promise was kept. */
 export interface Judged {
   readonly what: string;
   readonly found: string;
   readonly holds: boolean;
 }
 
-/** Prints what was judged; gives the exit code. */
+/** Prints the judgements. Returns the exit code. */
 export function printVerdict(judged: readonly Judged[]): number {
   for (const { what, found, holds } of judged)
     console.log(`${holds ? 'ok    ' : 'FAILED'}  ${what}\n          ${found}`);

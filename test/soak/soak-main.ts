@@ -19,11 +19,11 @@ stay what they were after the warm-up. See docs/testing/soak.md.
 const MINUTES_MIN = 6;
 const WARM_UP_MINUTES = 2;
 const SAMPLE_SECONDS = 30;
-/** The tail of the log and the recent events hold 8 MiB each. */
+/** The tail of the log and the recent events take 8 MiB each. */
 const WARM_UP_OPERATIONS = 150_000;
 const RESTS = 10;
 
-/** `pnpm soak`; gives the exit code. */
+/** `pnpm soak`. Returns the exit code. */
 export async function soakMain(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...args],

@@ -2,16 +2,17 @@ import type { Memory } from './memory.ts';
 import type { Judged } from './report.ts';
 import type { Sample, SoakReport } from './soak.ts';
 
-/** From the first half of the rests to the second one. */
+/** Growth from the first half of the rests to the second half. */
 const GROWTH_MAX = 0.05;
-/** Descriptors go up and down with files of the engine and of the log. */
+/** The number of descriptors varies with the files of the engine and of the log. */
 const DESCRIPTORS_MORE_MAX = 5;
-/** Errors of the load, of all its operations. */
+/** The fraction of the load's operations that may fail. */
 const ERRORS_MAX = 0.01;
 
 /**
- * Judges by the rests. The log's tail is cut now and then, so memory goes up and down like a saw; a leak raises its
- * lowest points as well. So the least of the first half is compared with the least of the second one.
+ * Judges by the rests. The log's tail is truncated now and then, so memory rises and falls in a sawtooth, and a leak
+ * raises its lowest points as well. Therefore the minimum of the first half is compared with the minimum of the second
+ * half.
  */
 export function judgeSoak(report: SoakReport): readonly Judged[] {
   const rests = report.samples.filter(({ resting }) => resting);
@@ -70,7 +71,7 @@ function judgeErrors({ done, codes }: SoakReport): Judged {
   };
 }
 
-/** On the heap and in buffers beside it. */
+/** The heap plus external buffers. */
 export function live({ heapUsed, external }: Memory): number {
   return heapUsed + external;
 }

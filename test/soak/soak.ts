@@ -1,10 +1,10 @@
 /**
- * A cluster under full load of everything that clients do, while the memory of its processes is looked at.
+ * A cluster under a full load of everything that clients do, while the memory of its processes is measured.
  *
- * S1. What counts is memory after a forced collection, and at rest: under load, what is in flight and what is
- *     remembered for a while go up and down with the speed of the machine.
- * S2. The first rest is after the warm-up, which has to fill every cache: the log's tail, recent events, remembered
- *     outcomes. That takes operations rather than minutes.
+ * S1. Memory counts after a forced garbage collection and at rest: under load, requests in flight and data that is
+ *     remembered for a while vary with the speed of the machine.
+ * S2. The first rest is after the warm-up, which must fill every cache: the log's tail, recent events, remembered
+ *     outcomes. That depends on the number of operations, not on minutes.
  */
 
 import { eventually, pause } from '../e2e/eventually.ts';
@@ -15,30 +15,30 @@ import { type Memory, PROBE_ARGUMENTS } from './memory.ts';
 import type { MixedLoadSpec } from './mixed-load.ts';
 
 export interface SoakOptions {
-  /** Of load, rests not counted. */
+  /** The duration of the load, without rests. */
   readonly minutes: number;
-  /** At the least; at most half of the time is given to the warm-up. */
+  /** The minimum. At most half of the time is used for the warm-up. */
   readonly warmUpMinutes: number;
   readonly warmUpOperations: number;
-  /** Of measurements under load. */
+  /** The interval of measurements under load. */
   readonly everySeconds: number;
-  /** Of rests. */
+  /** The number of rests. */
   readonly rests: number;
   readonly seed: number;
-  /** Where heap snapshots of the nodes go, of the first rest and of the last. */
+  /** The folder for heap snapshots of the nodes, from the first rest and the last one. */
   readonly snapshotDir?: string;
   readonly onSample?: (sample: Sample) => void;
 }
 
 export interface Sample {
-  /** Of load so far. */
+  /** The duration of the load so far. */
   readonly minutes: number;
   readonly resting: boolean;
   /** Operations so far. */
   readonly operations: number;
   /** By process: n1, n2, n3 and `clients`. */
   readonly memory: Readonly<Record<string, Memory>>;
-  /** The most that a node remembers for applied-once. */
+  /** The largest number of outcomes that a node remembers for deduplication. */
   readonly outcomes: number;
 }
 
@@ -50,12 +50,12 @@ export interface SoakReport {
   readonly codes: Readonly<Record<string, number>>;
 }
 
-/** Older versions and changes in memory are gone soon: what a run of hours meets comes up in minutes. */
+/** Older versions and in-memory changes are deleted soon, so that minutes cover what otherwise takes hours. */
 const FLAGS = { 'compaction-retention': '20s', 'checkpoint-interval': '10s' };
-/** At rest so few outcomes are left that they do not count. */
+/** At rest so few outcomes are left that they do not matter. */
 const OUTCOMES_AT_REST = 200;
 const REST_TIMEOUT_MS = 90_000;
-/** For a checkpoint of what the load left. */
+/** For a checkpoint of the load's data. */
 const SETTLE_MS = 15_000;
 const MINUTE_MS = 60_000;
 
@@ -76,7 +76,7 @@ class Soak {
   readonly #cluster: Cluster;
   readonly #load: Child;
   readonly #options: SoakOptions;
-  /** Time of load until the last rest, and when it went on after that; undefined at rest. */
+  /** The duration of the load until the last rest, and when it continued. Undefined at rest. */
   #loadMs = 0;
   #loadSinceMs: number | undefined = performance.now();
   readonly #samples: Sample[] = [];

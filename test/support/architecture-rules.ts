@@ -1,9 +1,9 @@
-// A1. Imports point one way between packages.
-// A2. Time, chance, files, network and environment are reached in adapters only: files below a folder `node`, and the
+// A1. Imports between packages have one direction.
+// A2. Only adapters use time, randomness, files, the network and the environment: files in a folder `node`, and the
 //     command line package.
-// A3. The Raft core is synchronous and pure, and imports nothing but itself and the base package.
+// A3. The Raft core is synchronous and pure, and imports only itself and the base package.
 // A4. No default exports, no enums.
-// A5. What stands in a folder `testing` is for tests and simulations: no other source imports it.
+// A5. Files in a folder `testing` are for tests and simulations: no other source imports them.
 import { dirname, join } from 'node:path';
 import { scanSource } from './source-scan.ts';
 
@@ -11,7 +11,7 @@ import { scanSource } from './source-scan.ts';
 export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   base: [],
   raft: ['base'],
-  // Internal messages carry lock commands as the lock layer defines them.
+  // Internal messages contain lock commands in the lock layer's types.
   protocol: ['base', 'lock'],
   lock: ['base'],
   dataserver: ['base', 'raft', 'protocol', 'lock'],
@@ -29,7 +29,10 @@ const IMPURE_MODULES = new Set([
 ]);
 const ADAPTED_PACKAGES = new Set(['level', 'classic-level', '@grpc/grpc-js', 'pino', 'prom-client']);
 
-/** Globals that bring in time, chance, the network or the environment (A2). A method of the same name is not one. */
+/**
+ * Globals that give access to time, randomness, the network or the environment (A2). A method of the same name is not
+ * one.
+ */
 const IMPURE_USES: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   { what: 'Date', pattern: /(?<![.\w$#])Date\s*[.(]/ },
   { what: 'Math.random', pattern: /\bMath\s*\.\s*random\b/ },
@@ -45,7 +48,7 @@ const IMPURE_USES: readonly { readonly what: string; readonly pattern: RegExp }[
 
 const CORE = 'packages/raft/src/core/';
 
-/** What the Raft core may not contain besides (A3). */
+/** What the Raft core additionally must not contain (A3). */
 const ASYNCHRONOUS: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   { what: 'async', pattern: /(?<![.\w$#])async\s+(function\b|\w+\s*\(|\(|\w+\s*=>)/ },
   { what: 'await', pattern: /(?<![.\w$#])await\b/ },
@@ -53,7 +56,7 @@ const ASYNCHRONOUS: readonly { readonly what: string; readonly pattern: RegExp }
   { what: 'queueMicrotask', pattern: callOf('queueMicrotask') },
 ];
 
-/** Everything that one source file does against the rules; `path` is like `packages/raft/src/core/raft.ts`. */
+/** All violations of the rules in one source file. `path` is like `packages/raft/src/core/raft.ts`. */
 export function violations(path: string, source: string): readonly string[] {
   const [, folder = ''] = /^packages\/([^/]+)\/src\//.exec(path) ?? [];
   const { code, imports } = scanSource(source);
@@ -81,7 +84,7 @@ function wrongEdge(folder: string, path: string, name: string): readonly string[
     return ALLOWED[folder]?.includes(target) ? [] : [`A1: ${folder} may not import ${name}`];
   }
   if (!name.startsWith('.')) return [];
-  // A relative path may not leave its package's sources; tests may use what stands beside them in the package.
+  // A relative path must not leave its package's sources. Tests may import their neighbours in the package.
   const depth = path.split('/').length - 4 + (path.endsWith('.test.ts') ? 1 : 0);
   const ups = name.split('/').filter((part) => part === '..').length;
   return ups > depth && !name.endsWith('.json') ? [`A1: ${name} leaves the package`] : [];
@@ -108,7 +111,8 @@ function matching(code: string, rules: typeof IMPURE_USES): readonly string[] {
 }
 
 /**
- * A call of a global function, not of a method, and not the declaration of one (`name(...) {` or `name(...): type`).
+ * Matches a call of a global function, but not of a method, and not the declaration of one (`name(...) {` or
+ * `name(...): type`).
  */
 function callOf(name: string): RegExp {
   return new RegExp(`(?<![.\\w$#])(?<!function\\s)${name}\\s*\\((?![^()]*(\\([^()]*\\)[^()]*)*\\)\\s*[{:])`);

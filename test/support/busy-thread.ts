@@ -1,8 +1,6 @@
 import type { Clock, Timer } from '@remora/base';
 
-/**
- * The clock of a thread that may be busy: time passes for it, and nothing that it has to do is done until it is free.
- */
+/** The clock of a thread that may be busy: time passes for it, but none of its timers run until it is free. */
 export class BusyThread implements Clock {
   readonly #clock: Clock;
   #busy = false;

@@ -1,8 +1,8 @@
 /**
  * Processes that the benchmark starts.
  *
- * C1. A process is signalled only by the id of a child whose exit has not been seen.
- * C2. None outlives the benchmark: on its exit they are killed.
+ * C1. A process is signalled only by the id of a child whose exit was not observed yet.
+ * C2. No child outlives the benchmark: on its exit they are killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export class Child {
   readonly #process: ChildProcess;
   readonly #exit: Promise<string>;
   #running = true;
-  /** Messages that nobody has asked for yet. */
+  /** Messages that were not requested yet. */
   readonly #messages: unknown[] = [];
   #wake: () => void = () => {};
 
@@ -71,7 +71,7 @@ export class Child {
     return this.#exit;
   }
 
-  /** The next message of the given type. @throws Error when the process ends instead. */
+  /** The next message of the given type. @throws Error if the process ends instead. */
   async message(type: string): Promise<Readonly<Record<string, unknown>>> {
     for (;;) {
       const at = this.#messages.findIndex((message) => isOfType(message, type));
@@ -93,7 +93,7 @@ export class Child {
     process.kill(this.pid, signal);
   }
 
-  /** Asks it to end, and ends it when it does not within the time. */
+  /** Requests the process's end, and kills it if it does not end in time. */
   async stop(graceMs = 10_000): Promise<void> {
     if (!this.#running) return;
     this.signal('SIGTERM');

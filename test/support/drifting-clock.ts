@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '@remora/base';
 
-/** Timers are so much late that none fires early by its own clock, however products are rounded. */
+/** Timers are late by this much, so that none fires early by its own clock, however products are rounded. */
 const LATE_MS = 1e-6;
 
-/** A clock that runs `rate` times as fast as another one. */
+/** A clock whose speed is `rate` times that of another one. */
 export class DriftingClock implements Clock {
   readonly #true: Clock;
   readonly #rate: number;

@@ -1,16 +1,14 @@
-/**
- * Terms of their own that locks are held by, as the loads of simulations and of chaos draw them. All times are in ms.
- */
+/** Lock terms, as the loads of simulations and of chaos draw them. All times are in ms. */
 import type { Random } from '@remora/base';
 import type { AcquireOptions } from 'remora';
 
-/** `session`: those of the client's session, so none of its own. `capped`: renewed, for so long at most. */
+/** `session`: the terms of the client's session. `capped`: renewed, but only up to a limit. */
 const KINDS = ['session', 'renewed', 'fixed', 'capped', 'condition'] as const;
 export type TermKind = (typeof KINDS)[number];
 
 export interface Terms {
   readonly kind: TermKind;
-  /** Of a capped lock: how long it may be held. */
+  /** For a capped lock: how long it may be held. */
   readonly ttlMs: number;
   readonly delayMs: number;
 }
@@ -45,7 +43,7 @@ export function drawCondition(random: Random, { heartbeatMsMin, heartbeatMsSprea
   };
 }
 
-/** Whether a lock ends at a time that no heartbeat puts off. */
+/** Whether a lock ends at a time that no heartbeat extends. */
 export function isLimited(kind: TermKind): boolean {
   return kind === 'fixed' || kind === 'capped';
 }

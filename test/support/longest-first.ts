@@ -2,8 +2,8 @@ import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files that take ten seconds and more, the longest first, by project: what begins last is then short, and no processor
- * is left without work at the end. On a fresh clone nothing else tells, and how large a file is says little.
+ * Files that take ten seconds or more, the longest first, by project. Files that start last are then short, and no
+ * processor is idle at the end. A fresh clone has no recorded durations, and a file's size says little.
  */
 const LONG = [
   'test/sim/cluster/planted/',
@@ -23,7 +23,7 @@ const LONG = [
   'test/soak/',
 ];
 
-/** Begins with the files that take longest. */
+/** Starts with the files that take longest. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const groupOf = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;

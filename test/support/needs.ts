@@ -1,8 +1,8 @@
-/** What a machine may lack that a test needs. */
+/** What a test may need that a machine may lack. */
 import { describe } from 'vitest';
 
 /**
- * Declares a suite that needs something of the machine. Where that is missing its tests are skipped, and the name of
+ * Declares a suite that needs something from the machine. If that is missing, its tests are skipped, and the name of
  * the suite says what is missing, so that every reporter shows it.
  */
 export function describeWith(missing: string | undefined, name: string, tests: () => void): void {

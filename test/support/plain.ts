@@ -1,6 +1,6 @@
 /**
- * The value with its bytes as text, and without fields that say nothing, to compare values that came different ways: a
- * Buffer is no Uint8Array to a test.
+ * Converts bytes to text and removes fields without a value, to compare values from different sources: to a test, a
+ * Buffer is not a Uint8Array.
  */
 export function plain(value: unknown): unknown {
   if (value instanceof Uint8Array) return `bytes:${Buffer.from(value).toString('hex')}`;

@@ -1,4 +1,4 @@
-/** The value that the given part of all values does not exceed; 0 when there are none. Sorts in place. */
+/** The value that the given part of all values does not exceed. 0 if there are none. Sorts in place. */
 export function quantile(values: number[], part: number): number {
   values.sort((a, b) => a - b);
   return values[Math.min(values.length - 1, Math.floor(values.length * part))] ?? 0;

@@ -30,7 +30,7 @@ import {
 import type { ClusterView, Command, CommandResult, Query, QueryResult, SessionInfo } from '@remora/protocol';
 import { MemoryBackend } from '../e2e/memory-backend.ts';
 
-/** A command as it arrived, before anything was done about it. */
+/** A command as it arrived, before it had any effect. */
 export interface SeenCommand {
   readonly requestId: string | undefined;
   readonly deadlineMs: number | undefined;
@@ -40,7 +40,7 @@ export interface SeenCommand {
 interface FakeSession {
   ttlMs: number;
   condition: SessionInfo['condition'];
-  /** When it was renewed last. */
+  /** The time of its last renewal. */
   renewedMs: number;
   timer: Timer;
   readonly locks: Map<string, LockId>;
@@ -50,7 +50,7 @@ const WAIT_POLL_MS = 5;
 const MARK_MS = 120_000;
 
 /**
- * A cluster in one object for tests of the SDK: keys as in `MemoryBackend`, sessions that expire by a full TTL, the
+ * A cluster in one object for tests of the SDK: keys as in `MemoryBackend`, sessions that expire after a full TTL, the
  * real lock procedures, and each request id applied once.
  */
 export class SdkBackend implements Backend {
@@ -58,11 +58,11 @@ export class SdkBackend implements Backend {
   readonly seen: SeenCommand[] = [];
   /** Sessions that ended by their TTL, with the time. */
   readonly expired: { readonly lease: bigint; readonly atMs: number }[] = [];
-  /** How often somebody asked for the end of a grant. */
+  /** How often the end of a grant was requested. */
   grantQuestions = 0;
-  /** As many wait already as may: whoever is queued keeps its place and is told nothing. */
+  /** The limit of waiters is reached: a queued acquire keeps its place but gets no notification. */
   waitsFull = false;
-  /** Runs when a command has been applied, before its answer is sent. */
+  /** Called after a command was applied, before its answer is sent. */
   onApplied: (command: Command) => void = () => {};
   readonly #clock: Clock;
   readonly #keys: MemoryBackend;
@@ -90,7 +90,7 @@ export class SdkBackend implements Backend {
     return this.#sessions.size;
   }
 
-  /** What a session has been given, as it was asked for. */
+  /** The TTLs that sessions were granted, as requested. */
   ttlsMs(): readonly number[] {
     return [...this.#sessions.values()].map(({ ttlMs }) => ttlMs);
   }
@@ -104,7 +104,7 @@ export class SdkBackend implements Backend {
     return this.#keys.watch(options, listener);
   }
 
-  /** Of one lock, or of all. */
+  /** Watches one lock, or all. */
   watchLocks(options: LockWatchOptions, listener: LockWatchListener): Omit<WatchControl, 'progress'> {
     const { namespace, name, single } = options;
     const begin = (): void => {
@@ -217,7 +217,10 @@ export class SdkBackend implements Backend {
     });
   }
 
-  /** Answered when the grant is not the current one, or is asked for; DEADLINE_EXCEEDED when it still is in the end. */
+  /**
+   * Answered when the grant is not the current one, or its release is requested. DEADLINE_EXCEEDED if it is still
+   * current in the end.
+   */
   #grantEnd(
     { lock, version, session, known }: Extract<Query, { type: 'grantEnd' }>,
     { timeoutMs }: RequestOptions,
@@ -306,14 +309,14 @@ export class SdkBackend implements Backend {
     }
   }
 
-  /** As gateways do: a cancel, and a release that asks for it, leave a mark that outlives what is still under way. */
+  /** As in gateways: a cancel, and a release that asks for it, leave a mark that outlives requests in progress. */
   #withMark(command: LockCommand): LockCommand {
     const leaves = command.type === 'cancel' || (command.type === 'release' && command.deadlineMs !== 0);
     return leaves ? { ...command, deadlineMs: this.rangeTimeMs() + MARK_MS } : command;
   }
 
   /**
-   * Asks again until the waiter is granted, or its time is over; as a gateway does, without the leader's open calls.
+   * Asks again until the waiter is granted, or its time is over. Like a gateway, but without the leader's open calls.
    */
   #await(command: LockCommand, options: RequestOptions, done: BackendDone<CommandResult>, wanted: () => boolean): void {
     if (this.waitsFull) {
@@ -326,7 +329,7 @@ export class SdkBackend implements Backend {
       command.type === 'acquire' && waitMs > 0 ? { ...command, waitUntilMs: this.rangeTimeMs() + waitMs } : command;
     const poll = (): void => {
       if (!wanted()) return;
-      this.#revision++; // each grant has a version of its own
+      this.#revision++; // Each grant has a unique version.
       let result: LockResult = this.#apply(asked).result;
       if (result.type === 'queued' && this.#clock.monotonicMs() < endsMs) {
         this.#clock.setTimer(WAIT_POLL_MS, poll);
@@ -334,7 +337,8 @@ export class SdkBackend implements Backend {
       }
       if (result.type === 'queued' && command.type === 'acquire') {
         const { lock, owner, attempt = 0 } = command;
-        // Whoever numbers its acquires may have asked again elsewhere: its time is over, and it is granted no more.
+        // A client that numbers its acquires may have asked again elsewhere: the waiter's time is over, and it is not
+        // granted any more.
         if (attempt === 0) this.#apply({ type: 'cancel', lock, owner, deadlineMs: 0 });
         result = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'too late' };
       }

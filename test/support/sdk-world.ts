@@ -10,38 +10,38 @@ import { SdkBackend } from './sdk-backend.ts';
 export const GATEWAYS = ['a:1', 'b:1'];
 const CLUSTER = 'the-world';
 
-/** Two gateways on one cluster, any number of clients, and a clock that stands still unless moved. */
+/** Two gateways on one cluster, any number of clients, and a clock that only moves on command. */
 export class World {
   readonly clock = new ManualClock();
   readonly backend: SdkBackend;
   readonly links: { readonly address: string; readonly pair: MemoryLinkPair }[] = [];
   readonly down = new Set<string>();
-  /** Where nothing answers, not even that nobody is there: addresses behind NAT. */
+  /** Addresses that never answer, not even with a refusal, as behind NAT. */
   readonly unreachable = new Set<string>();
   readonly unreachableTries: string[] = [];
-  /** Gateways that stand still: they take connections and say nothing. */
+  /** Gateways that stand still: they accept connections and send nothing. */
   readonly frozen = new Set<string>();
-  /** Gateways that take no client of this cluster, as they belong to another one. */
+  /** Gateways that refuse clients of this cluster, because they belong to another one. */
   readonly foreign = new Set<string>();
-  /** The addresses that gateways tell clients of. */
+  /** The addresses that gateways advertise to clients. */
   advertised: readonly string[] = [];
-  /** Gateways that are there but cut off from the ranges: their requests time out. */
+  /** Gateways that are up but cut off from the ranges: their requests time out. */
   readonly isolated = new Set<string>();
-  /** Gateways that let no commands in, as they are over their limit. */
+  /** Gateways that refuse all commands, because they are over their limit. */
   readonly overLimit = new Set<string>();
-  /** Commands that they refused. */
+  /** The number of refused commands. */
   refused = 0;
-  /** The client address of the node that leads, as gateways tell it. */
+  /** The client address of the leader's node, as gateways report it. */
   leader: string | undefined;
   held = 0;
   #seed = 1;
 
-  /** `serverRate`: how fast the clock of the cluster runs. */
+  /** `serverRate`: the speed of the cluster's clock. */
   constructor({ serverRate = 1 }: { readonly serverRate?: number } = {}) {
     this.backend = new SdkBackend(new DriftingClock(this.clock, serverRate));
   }
 
-  /** `rate`: how fast the client's clock runs. `more`: ports beyond those that every client needs. */
+  /** `rate`: the speed of the client's clock. `more`: ports in addition to those that every client needs. */
   async client(options: Partial<ClientOptions> = {}, rate = 1, more: Partial<ClientPorts> = {}): Promise<RemoraClient> {
     const ports: ClientPorts = {
       clock: new DriftingClock(this.clock, rate),
@@ -61,7 +61,7 @@ export class World {
     return this.until(RemoraClient.open(ports, { endpoints: GATEWAYS, ...options }));
   }
 
-  /** `cluster`: what the client looks for there, as its hello says. */
+  /** `cluster`: the cluster that the client expects, as in its hello. */
   connect(address: string, cluster?: string): FrameLink {
     if (this.unreachable.has(address)) {
       this.unreachableTries.push(address);
@@ -121,7 +121,7 @@ export class World {
     };
   }
 
-  /** Breaks every link that is open. */
+  /** Breaks all open links. */
   sever(): void {
     for (const { pair } of this.links.splice(0)) pair.sever();
   }
@@ -167,7 +167,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The code of the error that the promise is rejected with; 'ok' when it is not. */
+/** The code of the error with which the promise is rejected. 'ok' if it is fulfilled. */
 export async function codeOf(promise: Promise<unknown>): Promise<string> {
   return promise.then(
     () => 'ok',

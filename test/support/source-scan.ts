@@ -1,6 +1,6 @@
-/** Source text taken apart just far enough to check it: comments gone, string contents told from code. */
+/** Source text, parsed just far enough for checks: without comments, and with strings separated from code. */
 export interface ScannedSource {
-  /** The code alone, with comments and the contents of strings and regular expressions replaced by spaces. */
+  /** Only the code: comments and the contents of strings and regular expressions are replaced by spaces. */
   readonly code: string;
   /** What it imports, re-exports or loads with `import()`. */
   readonly imports: readonly string[];
@@ -9,7 +9,7 @@ export interface ScannedSource {
 export function scanSource(source: string): ScannedSource {
   const code = new Scanner(source).scan();
   const imports: string[] = [];
-  // In `code` a module name is a pair of quotes around spaces; its text is at the same place in `source`.
+  // In `code` a module name is a pair of quotes around spaces. Its text is at the same position in `source`.
   for (const match of code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*(['"])( *)\1/g)) {
     const quote = match.index + match[0].length - (match[2]?.length ?? 0) - 1;
     imports.push(source.slice(quote, match.index + match[0].length - 1));
@@ -17,7 +17,7 @@ export function scanSource(source: string): ScannedSource {
   return { code, imports };
 }
 
-/** Walks over the source once and blanks what is not code; every position stays the same. */
+/** Scans the source once and blanks everything that is not code. All positions stay the same. */
 class Scanner {
   readonly #source: string;
   readonly #out: string[];
@@ -86,7 +86,7 @@ class Scanner {
   }
 
   /**
-   * After a value a slash divides; after an operator, an opening bracket or a keyword it begins a regular expression.
+   * After a value a slash divides. After an operator, an opening bracket or a keyword it begins a regular expression.
    */
   #regexMayBegin(): boolean {
     const before = this.#out

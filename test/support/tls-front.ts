@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { createServer } from 'node:tls';
 
-/** Made for tests, for 127.0.0.1, until the year 2126; guards nothing. */
+/** Made for tests at 127.0.0.1, valid until the year 2126. It protects nothing. */
 const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg5u+h1nVFkq1K4Gyz
 fb7gv+W1UIPXusy0FTWT0y8wMmahRANCAARmeIcnKaTuJkBtOPJ5xfGtWrvxOLRF
@@ -25,12 +25,12 @@ zj0EAwIDRwAwRAIgHHnA4bp3ejiwQUf2vscJSV2gMEmUsIZ9YGGqwrFH61gCIA7g
 interface TlsFront {
   readonly address: string;
   readonly ca: string;
-  /** By which it was asked for, one for each connection. */
+  /** The server names that clients requested, one for each connection. */
   readonly names: readonly string[];
   close(): void;
 }
 
-/** Something that ends TLS and passes on what is inside, as many put before their services. */
+/** Terminates TLS and forwards the content, like the TLS front ends that many operators use. */
 export async function tlsFront(target: string): Promise<TlsFront> {
   const [host = '', port = ''] = target.split(':');
   const names: string[] = [];

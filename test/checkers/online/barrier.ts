@@ -1,36 +1,36 @@
 /**
- * Whether barriers hold up those who wait at them, by what those know who use them. Events come in the order of real
- * time.
+ * Checks whether barriers hold up those who wait at them, by the knowledge of their users. Events come in the order of
+ * real time.
  *
  * Promises:
- * G1. Nobody passes while one holder had the barrier up all the time since it began to wait.
- * G2. Whoever has entered a double barrier was there together with as many as it waited for, at some time since it
- *     asked.
- * G3. Whoever was told that all have left was not told so while one other was inside all the time since it left.
+ * G1. Nobody passes a barrier that one holder kept up during the whole wait.
+ * G2. A party that has entered a double barrier was there together with as many parties as it waited for, at some time
+ *     since it asked.
+ * G3. A party is not told that all have left if another party was inside during the whole time since it left.
  */
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
 
 export type BarrierEvent =
-  /** It has the barrier up, and relies on that until it is `down`. */
+  /** The owner has the barrier up, and relies on that until it is `down`. */
   | { readonly type: 'up' | 'down'; readonly barrier: string; readonly owner: string }
-  /** It waits until the barrier is down; then it has passed. */
+  /** The owner waits until the barrier is down. Then it has passed. */
   | { readonly type: 'waits' | 'passed'; readonly barrier: string; readonly owner: string }
-  /** It asks to enter: from now on it may be counted, until it is certainly `out`. */
+  /** The owner asks to enter. From now on it may be counted, until it is certainly `out`. */
   | { readonly type: 'enters'; readonly barrier: string; readonly owner: string; readonly parties: number }
   | { readonly type: 'entered' | 'out'; readonly barrier: string; readonly owner: string }
-  /** It asks to leave, or relies on being inside no longer. */
+  /** The owner asks to leave, or no longer relies on being inside. */
   | { readonly type: 'leaves'; readonly barrier: string; readonly owner: string }
-  /** It was told that all have left. */
+  /** The owner was told that all have left. */
   | { readonly type: 'allLeft'; readonly barrier: string; readonly owner: string };
 
 interface Entering {
   readonly parties: number;
-  /** How many may have been there together with it, at most. */
+  /** The largest number that may have been there together with it. */
   most: number;
 }
 
 interface Barrier {
-  /** By owner: since when. */
+  /** By owner: since when the barrier is up. */
   readonly up: Map<string, number>;
   readonly waiting: Map<string, number>;
   readonly present: Set<string>;
@@ -102,7 +102,7 @@ export class BarrierCheck implements Check<BarrierEvent> {
   }
 }
 
-/** Of those who are there since before that time. */
+/** The owners that have been there since before that time. */
 function all(there: ReadonlyMap<string, number>, since: number, found: (owner: string) => Finding): readonly Finding[] {
   return [...there].filter(([, from]) => from < since).map(([owner]) => found(owner));
 }

@@ -1,33 +1,33 @@
 /**
- * Whether those who watch an election are told the truth about who leads and what it proclaims. That only one leads at
- * a time is what `LockCheck` says of the lock that an election is. Events come in the order of real time.
+ * Checks whether observers of an election receive the truth about the leader and its proclamations. `LockCheck` checks
+ * that there is only one leader at a time, because an election is a lock. Events come in the order of real time.
  *
  * Promises:
- * Q1. One leader to a version: whoever is told of a leadership is told the same leader.
- * Q2. In order: an observer is told of no leadership before an earlier one, and of no proclamation before an earlier
- *     one of the same leader; and of nothing twice in a row.
- * Q3. Nobody is told what no leader has said.
- * Q4. Whoever asks who leads is not told less than what was certain when it asked.
+ * Q1. One leader per version: everyone who learns of a leadership learns of the same leader.
+ * Q2. In order: an observer receives leaderships in their order, and proclamations of a leader in their order. It never
+ *     receives the same thing twice in a row.
+ * Q3. Nobody receives something that no leader has said.
+ * Q4. A query for the leader returns nothing older than what was certain when it was sent.
  */
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
 
-/** What a leader says, one thing after another: `count` is 0 for what it said as a candidate. */
+/** What a leader says, in order: `count` is 0 for what it said as a candidate. */
 interface Said {
   readonly leader: string;
   readonly count: number;
 }
 
-/** A leadership, and the last that was said in it. */
+/** A leadership, and the last thing that its leader said. */
 export interface Told extends Said {
   readonly version: number;
 }
 
 export type ElectionEvent =
-  /** It is about to say so: from now on others may be told. */
+  /** The leader is about to say it: from now on others may receive it. */
   | ({ readonly type: 'says'; readonly election: string } & Said)
-  /** The leader itself knows: it was elected, or its proclamation was acknowledged. */
+  /** The leader itself knows it: it was elected, or its proclamation was acknowledged. */
   | ({ readonly type: 'acknowledged'; readonly election: string } & Told)
-  /** Undefined: nobody leads. */
+  /** Undefined: there is no leader. */
   | {
       readonly type: 'observed';
       readonly election: string;
@@ -38,12 +38,12 @@ export type ElectionEvent =
   | { readonly type: 'answered'; readonly election: string; readonly asker: string; readonly told: Told | undefined };
 
 interface Election {
-  /** By leader: how much it has said. */
+  /** By leader: how many things it has said. */
   readonly said: Map<string, number>;
   readonly leaders: Map<number, string>;
-  /** The newest that is certain. */
+  /** The newest one that is certain. */
   newest: Told | undefined;
-  /** By observer: the last that it was told. */
+  /** By observer: the last thing that it received. */
   readonly observers: Map<string, { readonly last: Told | undefined; readonly highest: Told | undefined }>;
   readonly asked: Map<string, Told | undefined>;
 }
@@ -120,7 +120,7 @@ function outOfOrder(
   return [violation('election: observed in order', `${what}, after ${textOf(highest)}`)];
 }
 
-/** Q4. That nobody leads can be true at any time: a leader may have been lost. */
+/** Q4. The answer that nobody leads can be true at any time: a leader may have been lost. */
 function outOfDate(
   { asked }: Election,
   { election, asker, told }: Extract<ElectionEvent, { type: 'answered' }>,
@@ -132,7 +132,7 @@ function outOfDate(
   return [violation('election: the present leader is told', detail)];
 }
 
-/** Nobody is before anybody. */
+/** Undefined is before every leadership. */
 function isBefore(a: Told | undefined, b: Told | undefined): boolean {
   if (b === undefined) return false;
   if (a === undefined) return true;

@@ -1,11 +1,11 @@
 /**
- * When locks end that their holders do not give back, by what holders know of their time. Times are of one clock, and
- * events come in its order.
+ * Checks when locks end that their holders do not release, by what holders know about their time. Times are of one
+ * clock, and events come in its order.
  *
  * Promises:
- * E1. Kept: nobody is granted a lock before the time has passed for which its holder was certain to have it, and its
- *     lock-delay after that.
- * E2. Bounded: who holds a lock for a limited time does not rely on it any longer.
+ * E1. Kept: a lock is not granted before the time has passed for which its holder was certain to have it, plus its
+ *     lock-delay.
+ * E2. Bounded: the holder of a lock with a limited time does not rely on it any longer than that.
  */
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
 
@@ -18,7 +18,9 @@ export type LapseEvent =
       /** The lock-delay. */
       readonly delayMs: number;
     }
-  /** It is certain to hold the lock until then, whatever happens; as `limitMs` says, it may for no longer than that. */
+  /**
+   * The holder is certain to hold the lock until then. If `limitMs` is set, it may hold the lock no longer than that.
+   */
   | {
       readonly type: 'vouched';
       readonly lock: string;
@@ -27,7 +29,7 @@ export type LapseEvent =
       readonly untilMs: number;
       readonly limitMs: number;
     }
-  /** It is about to be given back, or taken away: it may be free from now on. */
+  /** The lock is about to be released or broken: it may be free from now on. */
   | { readonly type: 'given'; readonly lock: string; readonly version: number };
 
 interface Hold {
@@ -38,9 +40,9 @@ interface Hold {
 
 export class LapseCheck implements Check<LapseEvent> {
   readonly name = 'lapse';
-  /** By lock: those who have not given it back. */
+  /** By lock: the holders that have not released it. */
   readonly #holds = new Map<string, Map<number, Hold>>();
-  /** Grants of locks whose last holder had not given them back; of these, of locks with a delay. */
+  /** Grants of locks whose last holder had not released them. Then those of locks with a delay. */
   lapsed = 0;
   delayed = 0;
 
@@ -57,8 +59,8 @@ export class LapseCheck implements Check<LapseEvent> {
       case 'vouched': {
         const { lock, version, atMs, untilMs, limitMs } = event;
         const hold = holds.get(version);
-        // What was certain once stays so, unless its holder agrees to less: then it says so before it asks.
-        // Who says that nothing is certain any more, may say it long after it ended.
+        // What was certain stays certain, unless its holder agrees to less: then it says so before it asks. A holder
+        // may report much later that nothing is certain any more.
         if (hold !== undefined) hold.untilMs = untilMs > atMs ? untilMs : Math.min(hold.untilMs, atMs);
         if (untilMs <= atMs || atMs <= limitMs) return NOTHING;
         return [
@@ -78,7 +80,7 @@ export class LapseCheck implements Check<LapseEvent> {
     return NOTHING;
   }
 
-  /** E1. Those who are told late of an earlier grant have nothing to do with the holds that came after it. */
+  /** E1. A client that learns late of an earlier grant does not affect the holds after that grant. */
   #early(holds: Map<number, Hold>, event: Extract<LapseEvent, { type: 'granted' }>): readonly Finding[] {
     const { lock, version, atMs } = event;
     const found: Finding[] = [];

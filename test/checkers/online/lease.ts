@@ -1,51 +1,52 @@
 /**
- * Whether leases live as long as they must, and end when they must (design §9).
+ * Checks whether leases live as long as they must, and end when they must (design §9).
  *
  * Promises:
- * L1. Not early: a lease that nobody revokes lives for its TTL after the sending of each keep-alive that is
- *     acknowledged, its grant included; less the drift that clocks may have.
+ * L1. Not early: a lease that is not revoked lives for its TTL after the sending of each acknowledged keep-alive,
+ *     including its grant, less the drift that clocks may have.
  * L2. Over is over: no keep-alive that is sent after the end is acknowledged.
- * L3. The client knows first: what it does in the belief that its lease is alive, it does before the end.
+ * L3. The client knows first: everything that it does because it believes its lease to be alive, it does before the
+ *     end.
  * L4. It ends: in a healthy cluster, a TTL (and drift) and `endsWithinMs` after the last keep-alive was sent.
- * L5. No orphan: a key that belongs to a lease goes with it, in `endsWithinMs`.
+ * L5. No orphan: a key that belongs to a lease is deleted within `endsWithinMs` of the lease's end.
  *
- * Times are of one clock for all events, in ms. A lease is named by id and incarnation, as one text. Events may come
- * in another order than their times.
+ * Times are of one clock for all events, in ms. A lease is identified by its id and incarnation, as one text. Events
+ * need not be in time order.
  */
 import { assert } from '@remora/base';
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
 
 export type LeaseEvent =
-  /** A client knows of its grant, for which it asked at `sentMs`. */
+  /** A client knows of its grant, which it requested at `sentMs`. */
   | { readonly type: 'granted'; readonly lease: string; readonly ttlMs: number; readonly sentMs: number }
-  /** A keep-alive was sent, whatever becomes of it. */
+  /** A keep-alive was sent, whatever its outcome. */
   | { readonly type: 'tried'; readonly lease: string; readonly sentMs: number }
   | { readonly type: 'renewed'; readonly lease: string; readonly sentMs: number }
   /** A client relies on the lease. */
   | { readonly type: 'used'; readonly lease: string; readonly atMs: number }
-  /** Somebody asked to revoke it: it may end from now on. */
+  /** A revocation was requested: the lease may end from now on. */
   | { readonly type: 'revoked'; readonly lease: string; readonly atMs: number }
-  /** It is known to be over: by the state machine that applied it, or by an answer "not found". */
+  /** The lease is known to be over: from the state machine that applied its end, or from an answer "not found". */
   | { readonly type: 'ended'; readonly lease: string; readonly atMs: number }
-  /** A key was put; it belongs to a lease, or to none. */
+  /** A key was put, with a lease or without one. */
   | { readonly type: 'put'; readonly key: string; readonly lease: string | undefined }
   | { readonly type: 'deleted'; readonly key: string }
-  /** The cluster is healthy, and was for as long as L4 and L5 need. */
+  /** The cluster is healthy, and has been for as long as L4 and L5 require. */
   | { readonly type: 'settled'; readonly atMs: number };
 
 export interface LeaseCheckOptions {
   /** How much faster than ours a clock may run. */
   readonly driftPerMille: number;
-  /** How long after a lease's last moment its end, and that of its keys, may take. */
+  /** How long the end of a lease, and the deletion of its keys, may take after the lease's last moment. */
   readonly endsWithinMs: number;
-  /** Leases and keys to remember; more are a mistake of the test. */
+  /** The number of leases and keys to remember. More are a mistake of the test. */
   readonly leasesMax?: number;
 }
 
 interface Lease {
   readonly name: string;
   readonly ttlMs: number;
-  /** When the last keep-alive that was acknowledged was sent; and the last of all. */
+  /** When the last acknowledged keep-alive was sent. Then when the last one of all was sent. */
   renewedMs: number;
   triedMs: number;
   usedMs: number;
@@ -63,7 +64,7 @@ export class LeaseCheck implements Check<LeaseEvent> {
   readonly #endedEarly = new Map<string, number>();
   /** The lease of each key that has one. */
   readonly #keys = new Map<string, string>();
-  /** What `settled` found already (C2). */
+  /** What `settled` has already reported (C2). */
   readonly #told = new Set<string>();
 
   constructor(options: LeaseCheckOptions) {
@@ -140,7 +141,7 @@ export class LeaseCheck implements Check<LeaseEvent> {
     return [...this.#lifetime(lease), ...usedAfter(lease)];
   }
 
-  /** L1, L2. What is known of the end may come later than the end itself, never earlier. */
+  /** L1, L2. The end may become known later than it happens, never earlier. */
   #lifetime({ name, ttlMs, renewedMs, revokedMs, endedMs }: Lease): readonly Finding[] {
     if (renewedMs > endedMs) {
       const detail = `${name} ended at ${endedMs}, and a keep-alive sent at ${renewedMs} was acknowledged`;
@@ -176,7 +177,7 @@ export class LeaseCheck implements Check<LeaseEvent> {
     return found;
   }
 
-  /** What is said of a lease whose grant no client knows of matters to nobody. */
+  /** Events of a lease whose grant no client knows of are ignored. */
   #with(name: string, act: (lease: Lease) => readonly Finding[]): readonly Finding[] {
     const lease = this.#leases.get(name);
     return lease === undefined ? NOTHING : act(lease);

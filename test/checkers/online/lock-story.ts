@@ -1,17 +1,19 @@
 /**
- * What listeners are told of locks (`LockEvents` of the SDK): a state first, then events, until the next state. Judged
- * by comparing what several were told of the same lock, which has one story whoever tells it.
+ * Checks what listeners receive about locks (`LockEvents` of the SDK): first a state, then events, until the next
+ * state. It compares what several listeners received about the same lock, because a lock has only one history.
  *
  * Promises:
- * T1. In order, and once: what a listener is told comes after the state it began with, and in the order of revisions.
- * T2. Complete and the same for all: between that state and the last it was told, a listener was told whatever any
- *     other one was told, and in the same words.
- * T3. The events make the states: with the events up to a revision, an earlier state becomes the state that somebody
- *     was told at that revision. Waiters whose time is over need not be named in a state, nor those who came behind
- *     such.
- * T4. What is told can be: at most one holds a lock alone, a grant has the revision that granted it as its version.
- * T5. First come, first served: whoever was granted the lock after waiting was the first of the queue, and nobody was
- *     granted it past a queue.
+ * T1. In order, and once: what a listener receives comes after the state that it began with, and in the order of
+ *     revisions.
+ * T2. Complete and the same for all: between that state and the last thing that it received, a listener received
+ *     everything that any other listener received, with the same content.
+ * T3. The events lead to the states: if the events up to a revision are applied to an earlier state, the result is the
+ *     state that some listener received at that revision. A state need not contain waiters whose time is over, nor
+ *     those behind them.
+ * T4. Everything received is possible: at most one holder has a lock exclusively, and a grant's version is the revision
+ *     that granted it.
+ * T5. First come, first served: a grant after waiting goes to the first waiter of the queue, and no grant passes a
+ *     queue.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { assert } from '@remora/base';
@@ -19,7 +21,7 @@ import { type LockEvent, type LockState, stateAfter, type Waiter } from '@remora
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
 
 export type StoryEvent =
-  /** How the lock is. What this listener is told of it from now on follows from that. */
+  /** The state of the lock. What this listener receives from now on follows from it. */
   | {
       readonly type: 'state';
       readonly listener: string;
@@ -34,15 +36,15 @@ export type StoryEvent =
       readonly revision: number;
       readonly event: LockEvent;
     }
-  /** What it is told from now on follows from a state that it is told of first. */
+  /** What it receives from now on follows from a state that it receives first. */
   | { readonly type: 'interrupted'; readonly listener: string; readonly lock: string };
 
-/** What one listener was told without an interruption. */
+/** What one listener received without an interruption. */
 interface Chapter {
   readonly listener: string;
   readonly from: number;
   readonly state: LockState | undefined;
-  /** What each revision did. */
+  /** The events of each revision. */
   readonly told: Map<number, LockEvent[]>;
   last: number;
 }
@@ -57,7 +59,7 @@ interface Story {
 export class LockStoryCheck implements Check<StoryEvent> {
   readonly name = 'lock story';
   readonly #stories = new Map<string, Story>();
-  /** Events that were told, to all together. */
+  /** Events that listeners received, in total. */
   told = 0;
 
   observe(event: StoryEvent): readonly Finding[] {
@@ -100,7 +102,7 @@ function begin({ chapters, open }: Story, chapter: Chapter): Chapter {
   return chapter;
 }
 
-/** T1. Of a lock of which a listener was told nothing at first, nothing was to be told: it was free. */
+/** T1. If a listener received no state of a lock at first, there was none: the lock was free. */
 function tell(story: Story, { listener, lock, revision, event }: Extract<StoryEvent, { type: 'event' }>) {
   const chapter =
     story.open.get(listener) ??
@@ -117,7 +119,7 @@ function tell(story: Story, { listener, lock, revision, event }: Extract<StoryEv
   return NOTHING;
 }
 
-/** What each revision did, by whoever was told most of it, in the order of revisions. */
+/** The events of each revision, from the listener that received most of it, in the order of revisions. */
 function wholeOf({ chapters }: Story): readonly (readonly [revision: number, events: readonly LockEvent[]])[] {
   const whole = new Map<number, readonly LockEvent[]>();
   for (const { told } of chapters) {
@@ -128,7 +130,7 @@ function wholeOf({ chapters }: Story): readonly (readonly [revision: number, eve
   return [...whole].sort(([a], [b]) => a - b);
 }
 
-/** T2. Whoever stopped to listen may have been told the last revision in part. */
+/** T2. A listener that stopped may have received only part of the last revision. */
 function* incomplete(
   { lock }: Story,
   { listener, from, last, told }: Chapter,
@@ -202,7 +204,7 @@ function overtaken(state: LockState | undefined, event: LockEvent): string {
   return isSame(first.owner, event.holder.owner) ? '' : `${id} was granted before ${first.owner.id}`;
 }
 
-/** T3. Empty: `told` is what `made` says. */
+/** T3. Empty: `told` equals `made`. */
 function difference(made: LockState | undefined, told: LockState | undefined): string {
   const [a, b] = [factsOf(made), factsOf(told)];
   if (!isDeepStrictEqual(a, b)) return `by its events it is ${JSON.stringify(a)}, and it was told ${JSON.stringify(b)}`;
@@ -234,7 +236,7 @@ function textOf(events: readonly LockEvent[]): string {
   return events.length === 0 ? 'nothing' : JSON.stringify(events);
 }
 
-/** As it is in a journal: numbers of leases and bytes as texts, and nothing that is absent. */
+/** As in a journal: lease numbers and bytes become texts, and absent fields are removed. */
 export function plain<T>(value: T): T {
   if (value === undefined) return value;
   return JSON.parse(

@@ -1,22 +1,22 @@
 /**
- * Whether locks exclude, by what those know who use them (design §15). Events come in the order of real time.
+ * Checks whether locks exclude, by the knowledge of their users (design §15). Events come in the order of real time.
  *
  * Promises:
  * K1. One holder: from `granted` to `left` an owner shares the lock with nobody, or only with readers if it reads, or
  *     only with others who have permits.
- * K2. Versions grow: a grant has a higher version than every grant that was known when it was asked for, and a version
- *     of its own; readers may share one.
- * K3. First come, first served: who was in the queue before another asked is granted before him. Not of who asked for
- *     more permits than a semaphore had meanwhile: it is refused then, and where it does not hear of that it asks
- *     again.
- * K4. Fencing: of the writes that a resource accepts, none has a lower version than one before.
- * K5. Whoever asks is answered: at the end nobody waits.
- * K6. Permits: when a holder was granted its permits, those of all holders together were no more than the semaphore
- *     had.
- * K7. Who goes on with a grant that was its own before has the same version, and nobody was granted the lock since.
+ * K2. Versions grow: a grant has a higher version than every grant that was known when it was requested, and a unique
+ *     version; only readers may share one.
+ * K3. First come, first served: an owner that was in the queue before another one asked is granted before it.
+ *     Exception: an owner that asked for more permits than a semaphore had meanwhile. It is refused then, and if it
+ *     does not receive the refusal, it asks again.
+ * K4. Fencing: a resource accepts no write with a lower version than that of an earlier accepted write.
+ * K5. Every request is answered: at the end nobody waits.
+ * K6. Permits: when a holder was granted its permits, all holders together had no more permits than the semaphore.
+ * K7. An owner that resumes a grant that it held before has the same version, and nobody was granted the lock in
+ *     between.
  *
- * An owner is one acquire: who asks again after it left is another owner. `granted` again without `left` between is a
- * re-entry, or a change of the mode, before which it says that it is `converting`.
+ * An owner is one acquire: a client that asks again after it left is another owner. `granted` again without `left` in
+ * between is a reentrant acquire, or a change of the mode, before which the owner reports that it is `converting`.
  */
 import { assert } from '@remora/base';
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
@@ -30,14 +30,14 @@ export type LockEvent =
       readonly lock: string;
       readonly owner: string;
       readonly mode: LockMode;
-      /** Of a semaphore. */
+      /** For a semaphore. */
       readonly permits?: number;
     }
-  /** It is known to wait in the lock's queue. */
+  /** The owner is known to wait in the lock's queue. */
   | { readonly type: 'queued'; readonly lock: string; readonly owner: string }
   /**
-   * It will wait no longer, or may be taken out of the queue from now on: canceled, timed out, session at its end. It
-   * may have been granted the lock before that, and hear of it later.
+   * The owner will wait no longer, or may be removed from the queue from now on: canceled, timed out, or its session is
+   * about to end. It may have been granted the lock before that, and learn of it later.
    */
   | { readonly type: 'gone'; readonly lock: string; readonly owner: string }
   | {
@@ -46,18 +46,21 @@ export type LockEvent =
       readonly owner: string;
       readonly mode: LockMode;
       readonly version: number;
-      /** Of a semaphore. */
+      /** For a semaphore. */
       readonly permits?: number;
     }
-  /** An owner that has left relies on its grant again: another process goes on with what it held. */
+  /** An owner that has left relies on its grant again: another process continues with the hold. */
   | { readonly type: 'resumed'; readonly lock: string; readonly owner: string; readonly version: number }
-  /** It asks for the lock in another way: it relies on a share of it only, until it is granted again. */
+  /** The owner requests another mode. Until it is granted again, it relies only on a share of the lock. */
   | { readonly type: 'converting'; readonly lock: string; readonly owner: string }
-  /** A semaphore may have this many permits from now on; once that is `settled` it has no other number. */
+  /** A semaphore may have this many permits from now on. Once that is `settled`, it has no other number. */
   | { readonly type: 'capacity'; readonly lock: string; readonly capacity: number; readonly settled: boolean }
-  /** It relies on the lock no longer: before the release is sent, when the loss is noticed, when the client dies. */
+  /**
+   * The owner no longer relies on the lock: before the release is sent, when the loss is noticed, or when the client
+   * dies.
+   */
   | { readonly type: 'left'; readonly lock: string; readonly owner: string }
-  /** What the lock protects accepted a write under this version. */
+  /** The resource that the lock protects accepted a write with this version. */
   | { readonly type: 'accepted'; readonly lock: string; readonly owner: string; readonly version: number };
 
 interface Waiter {
@@ -68,7 +71,7 @@ interface Waiter {
   readonly askedAt: number;
   /** When it was known to be in the queue. */
   queuedAt: number;
-  /** The lowest version of those who asked when it was in the queue, and were granted since. */
+  /** The lowest version of the owners that asked when this one was in the queue, and were granted since. */
   overtakenBy: number;
 }
 
@@ -76,12 +79,12 @@ interface Holder {
   mode: LockMode;
   version: number;
   readonly permits: number;
-  /** When it asked, and the highest version known then: for the grant, or for its change. */
+  /** When it asked, and the highest version known then. For the grant, or for its latest change. */
   askedAt: number;
   versionAtAsk: number | undefined;
 }
 
-/** How many permits a semaphore may have had, and since and until when. */
+/** How many permits a semaphore may have had, and from when to when. */
 interface Capacity {
   readonly capacity: number;
   readonly from: number;
@@ -91,19 +94,19 @@ interface Capacity {
 interface Lock {
   readonly name: string;
   readonly waiters: Map<string, Waiter>;
-  /** Who is gone, and was not granted the lock as far as is known. */
+  /** Owners that are gone, and that were not granted the lock as far as is known. */
   readonly gone: Map<string, Waiter>;
   readonly holders: Map<string, Holder>;
-  /** By version: how it was granted. */
+  /** By version: the mode of the grant. */
   readonly modes: Map<number, LockMode>;
   readonly capacities: Capacity[];
-  /** The highest one granted, and the highest one under which a write was accepted. */
+  /** The highest granted version. Then the highest version of an accepted write. */
   version: number;
   accepted: number;
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** Versions to remember per lock, to see one given twice; more are a mistake of the test. */
+/** How many versions are remembered per lock, to detect duplicates. More are a mistake of the test. */
 const VERSIONS_MAX = 1_000_000;
 
 export class LockCheck implements Check<LockEvent> {
@@ -197,7 +200,7 @@ export class LockCheck implements Check<LockEvent> {
     return found;
   }
 
-  /** K1, K7. Of a lock that is held alone. */
+  /** K1, K7. For a lock that is held exclusively. */
   #resume(lock: Lock, { owner, version }: Extract<LockEvent, { type: 'resumed' }>): readonly Finding[] {
     const what = `${owner} goes on with ${lock.name} (version ${version})`;
     const found = [...lock.holders.keys()].map((other) =>
@@ -210,8 +213,9 @@ export class LockCheck implements Check<LockEvent> {
   }
 
   /**
-   * K3. A waiter that was not granted, or does not know of it yet, would hold the lock if its turn had come; so whoever
-   * excludes it came out of turn. Readers may hear of one grant in any order: there the versions tell.
+   * K3. A waiter that was not granted the lock, or does not know of it yet, would hold the lock if its turn had come.
+   *     Therefore a holder that excludes it was granted the lock out of turn. Readers may learn of one grant in any
+   *     order: for them the versions decide.
    */
   #overtakes(
     lock: Lock,
@@ -232,7 +236,7 @@ export class LockCheck implements Check<LockEvent> {
     return found;
   }
 
-  /** K6. All who hold now held when the last of them was granted: some time since it asked. */
+  /** K6. All current holders held the lock when the last of them was granted it, at some time since it asked. */
   #tooManyPermits({ holders, capacities, name }: Lock, what: string): readonly Finding[] {
     const all = [...holders.values()];
     const held = all.reduce((sum, { permits }) => sum + permits, 0);

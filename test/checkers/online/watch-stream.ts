@@ -1,25 +1,25 @@
 /**
- * Whether the messages of etcd watch streams, as their clients see them, tell the truth about progress.
+ * Checks whether the messages of etcd watch streams, as their clients receive them, report progress correctly.
  *
  * Promises:
  * S1. Creates are answered in the order of their requests.
  * S2. After a progress message of the stream (watch id -1) at revision R, no watch of the stream reports an event at or
  *     below R, and all its changes up to R have come. This holds for watches that were announced before the message,
- *     and for those that were asked for before the request that it answers. A watch from now on begins at R or above,
- *     whenever it is announced. The n-th message answers the n-th request, or a later one.
+ *     and for those that were requested before the progress request that it answers. A watch that starts "from now on"
+ *     begins at R or above, whenever it is announced. The n-th message answers the n-th request, or a later one.
  * S3. The same holds for a progress message of one watch, and for the header of a message with events: clients resume
- *     behind it.
- * S4. Progress of a stream never goes back, and an answer names at least every revision that was acknowledged before
- *     its request.
+ *     after that revision.
+ * S4. Progress of a stream never decreases, and an answer's revision is at least every revision that was acknowledged
+ *     before its request.
  *
- * `WatchCheck` judges each watch (its W1 to W4); this check translates messages for it.
+ * `WatchCheck` judges each watch (its W1 to W4). This check translates messages for it.
  */
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
 import { type Change, WatchCheck, type WatchCheckOptions, type WatchSpan } from './watch.ts';
 
 export interface StreamMessage {
   readonly watchId: number;
-  /** Of the header. */
+  /** The revision in the header. */
   readonly revision: number;
   readonly created: boolean;
   readonly canceled: boolean;
@@ -30,7 +30,7 @@ export interface StreamMessage {
 
 export type WatchStreamEvent =
   | ({ readonly type: 'changed' } & Change)
-  /** `from`: 0 for a watch that begins now. */
+  /** `from`: 0 for a watch from now on. */
   | ({ readonly type: 'create'; readonly stream: string; readonly from: number } & WatchSpan)
   /** `acknowledged`: the highest revision of a write that was answered before this request was sent. */
   | { readonly type: 'ask'; readonly stream: string; readonly acknowledged: number }
@@ -40,7 +40,7 @@ interface Watching {
   readonly name: string;
   readonly span: WatchSpan;
   readonly from: number;
-  /** It is the n-th of its stream. */
+  /** It is the n-th one of its stream. */
   readonly place: number;
   opened: boolean;
 }
@@ -48,16 +48,16 @@ interface Watching {
 /** A progress request. */
 interface Asked {
   readonly acknowledged: number;
-  /** Watches that were asked for before. */
+  /** The number of watches that were requested before. */
   readonly creates: number;
 }
 
 interface Stream {
   readonly creating: Watching[];
   readonly watching: Map<number, Watching>;
-  /** Those that are not known to be answered, in order. */
+  /** The requests that are not known to be answered, in order. */
   readonly asked: Asked[];
-  /** Of the last progress message. */
+  /** The revision of the last progress message. */
   progress: number;
   creates: number;
 }
@@ -164,7 +164,7 @@ export class WatchStreamCheck implements Check<WatchStreamEvent> {
     return found;
   }
 
-  /** A watch of the future has nothing to come below its first revision. */
+  /** A watch of the future has nothing to receive below its first revision. */
   #covered({ name, from }: Watching, revision: number): readonly Finding[] {
     if (from > revision) return NOTHING;
     return this.#watches.observe({ type: 'progress', watch: name, revision });

@@ -1,18 +1,19 @@
 /**
- * Whether watches see what happened to their keys: all of it, in order, once (design §10).
+ * Checks whether watches receive what happened to their keys: all of it, in order, once (design §10).
  *
  * Promises:
- * W1. Order: revisions never fall; after a progress mark at P only revisions above P come.
- * W2. No repeats: a key's event of a revision comes once, over all resumptions. (A watch that is resumed at an earlier
- *     revision has asked for the events from there again.)
- * W3. Complete: once an event of revision R came, all of the watch's changes below R have come, and with a progress
- *     mark at P, or at the end, those up to there as well. Only compaction makes a gap.
- * W4. True: an event says what happened, and the same to all watches; nothing comes that was not asked for.
- * W5. "Compacted" is answered only where something that was still to come may be gone, and names a revision that a
- *     compaction was asked for.
+ * W1. Order: revisions never decrease. After progress at P, only revisions above P follow.
+ * W2. No repeats: a key's event of a revision comes once, over all resumptions. (A watch that resumes at an earlier
+ *     revision has requested the events from there again.)
+ * W3. Complete: once an event of revision R has come, all changes below R have come. After progress at P, or at the
+ *     end, those up to that revision have come as well. Only a compaction causes a gap.
+ * W4. True: an event reports what happened, and the same to all watches. A watch receives nothing that it did not
+ *     request.
+ * W5. "Compacted" is answered only if an event that was still to come may be gone. The answer names a revision for
+ *     which a compaction was requested.
  *
- * What happened is known from `changed` (of the state machine, or of writes that were acknowledged, in any order) and
- * from the events of other watches. Keys are texts whose order is that of their bytes (latin1).
+ * What happened is known from `changed` (from the state machine, or from acknowledged writes, in any order) and from
+ * the events of other watches. Keys are texts with the order of their bytes (latin1).
  */
 import { assert } from '@remora/base';
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
@@ -21,13 +22,13 @@ export interface Change {
   readonly revision: number;
   readonly key: string;
   readonly kind: 'put' | 'delete';
-  /** Of a put, where it is known. */
+  /** For a put whose value is known. */
   readonly value?: string;
 }
 
 export interface WatchSpan {
   readonly start: string;
-  /** Undefined: the key `start` alone; empty: no end. */
+  /** Undefined: only the key `start`. Empty: no end. */
   readonly end: string | undefined;
   readonly noPut?: boolean;
   readonly noDelete?: boolean;
@@ -35,38 +36,38 @@ export interface WatchSpan {
 
 export type WatchEvent =
   | ({ readonly type: 'changed' } & Change)
-  /** Changes below this revision may be forgotten from now on. Comes when it is asked for. */
+  /** Changes below this revision may be forgotten from now on. Sent when the compaction is requested. */
   | { readonly type: 'compaction'; readonly revision: number }
   | ({ readonly type: 'opened'; readonly watch: string; readonly from: number } & WatchSpan)
   | ({ readonly type: 'event'; readonly watch: string } & Change)
   | { readonly type: 'progress'; readonly watch: string; readonly revision: number }
-  /** The stream broke, and goes on from a revision. */
+  /** The stream broke, and continues from a revision. */
   | { readonly type: 'resumed'; readonly watch: string; readonly from: number }
-  /** It was told that changes below this revision are gone. */
+  /** It learned that changes below this revision are gone. */
   | { readonly type: 'compacted'; readonly watch: string; readonly revision: number }
-  /** It ended; `upTo` if it had time to see everything up to there. */
+  /** It ended. `upTo` is set if it had time to receive everything up to that revision. */
   | { readonly type: 'closed'; readonly watch: string; readonly upTo?: number };
 
 export interface WatchCheckOptions {
-  /** Every change is told by `changed`, so that an event without one is an invention. */
+  /** `changed` reports every change, so that an event without one is false. */
   readonly allChangesKnown?: boolean;
-  /** Changes and deliveries to remember; more are a mistake of the test. */
+  /** The number of changes and deliveries to remember. More are a mistake of the test. */
   readonly eventsMax?: number;
 }
 
 interface Known extends Change {
-  /** By `changed`. */
+  /** Reported by `changed`. */
   announced: boolean;
 }
 
 interface Watching extends WatchSpan {
   readonly name: string;
   readonly delivered: Map<string, Change>;
-  /** Where it has seen all there was: both ends belong to it. The last one grows. */
+  /** The revisions of which it has received everything: both ends are included. The last part grows. */
   readonly covered: { readonly from: number; to: number }[];
   /** The lowest revision that may still come. */
   next: number;
-  /** The highest revision that it was told to be compacted up to. */
+  /** The highest compaction revision that it learned. */
   compacted: number;
 }
 
@@ -160,13 +161,13 @@ export class WatchCheck implements Check<WatchEvent> {
     const due = watch.next;
     watch.next = from;
     if (from <= due) {
-      // It asked for these again.
+      // It has requested these again.
       for (const [id, { revision }] of watch.delivered) if (revision >= from) watch.delivered.delete(id);
       const current = last(watch);
       current.to = Math.min(current.to, from - 1);
       return NOTHING;
     }
-    // Whether all of the revision that was due had come is seen when the watch is past it.
+    // Whether the watch received the whole revision is checked once the watch is past it.
     if (from === due + 1) return NOTHING;
     watch.covered.push({ from, to: from - 1 });
     if (from <= watch.compacted) return NOTHING;
@@ -182,7 +183,7 @@ export class WatchCheck implements Check<WatchEvent> {
     return [fault('compacted', `${told}, and compaction was asked for up to ${this.#compaction}`)];
   }
 
-  /** W3: from now on the watch answers for everything up to `to`. */
+  /** W3: from now on everything up to `to` must have come. */
   #cover(watch: Watching, to: number): readonly Finding[] {
     const span = last(watch);
     if (to <= span.to) return NOTHING;
@@ -199,7 +200,9 @@ export class WatchCheck implements Check<WatchEvent> {
     return [fault('complete', `watch ${watch.name} is past ${to} and was not told of ${text(first)}${more}`)];
   }
 
-  /** A change becomes known: watches that are past it must have had it, and all must tell the same of it (W4). */
+  /**
+   * A change becomes known. Watches that are past it must have received it, and all must have the same content (W4).
+   */
   #learn(change: Change, by: Watching | undefined): readonly Finding[] {
     const known = this.#known.get(idOf(change));
     if (known !== undefined) {
@@ -220,7 +223,7 @@ export class WatchCheck implements Check<WatchEvent> {
     return NOTHING;
   }
 
-  /** Where the changes above a revision begin. */
+  /** The index of the first change above a revision. */
   #firstAbove(revision: number): number {
     let low = 0;
     let high = this.#changes.length;

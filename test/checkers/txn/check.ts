@@ -1,10 +1,11 @@
 /**
- * Whether transactions that append to lists and read them are strictly serializable: as if each had happened at one
- * moment between its begin and its end. In the manner of Elle (Kingsbury & Alvaro, "Elle: inferring isolation anomalies
- * from experimental observations", VLDB 2020), in time close to linear in the history.
+ * Checks whether transactions that append to lists and read them are strictly serializable: as if each had happened at
+ * one moment between its beginning and its end. The method follows Elle (Kingsbury & Alvaro, "Elle: inferring isolation
+ * anomalies from experimental observations", VLDB 2020). Its time is almost linear in the history.
  *
  * E1. `violation` is certain: every anomaly excludes every explanation (P1).
- * E2. `ok` is certain: there is an explanation (P2). Nothing is missed, as lists tell the whole order of their writes.
+ * E2. `ok` is certain: there is an explanation (P2). Nothing is missed, because lists reveal the complete order of
+ *     their writes.
  * E3. A history that breaks the rules of histories (T1), or needs more than `edgesMax`, is `undecided`.
  */
 
@@ -26,14 +27,14 @@ interface Anomaly {
 
 export interface TxnVerdict {
   readonly result: 'ok' | 'violation' | 'undecided';
-  /** The gravest first; of each type one, as small as it was found. */
+  /** The most serious first, one per type, in the smallest form that was found. */
   readonly anomalies: readonly Anomaly[];
-  /** For people: all anomalies; empty when all is well. */
+  /** For people: all anomalies. Empty if all is well. */
   readonly explanation: string;
 }
 
 export interface TxnCheckOptions {
-  /** What the order must respect beside what was read; strict serializability by default. */
+  /** What the order must respect in addition to the reads. Strict serializability by default. */
   readonly level?: 'serializable' | 'session' | 'strict';
   /** Each edge takes some 100 bytes. */
   readonly edgesMax?: number;
@@ -72,7 +73,7 @@ function undecided(explanation: string): TxnVerdict {
   return { result: 'undecided', anomalies: [], explanation: `undecided: ${explanation}` };
 }
 
-/** Appends that were acknowledged, and that no read shows, though one of the key began later. */
+/** Acknowledged appends that no read shows, although a read of the key began later. */
 function lostAppends(history: readonly TxnRecord[], lists: Lists): readonly Fault[] {
   return lists.keys.flatMap((key): readonly Fault[] => {
     if (!key.usable) return [];

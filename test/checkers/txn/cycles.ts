@@ -1,30 +1,30 @@
 /**
- * Cycles of a graph of transactions, by what they break (Adya; Elle §4): the fewer kinds of edges a cycle needs, the
- * weaker the promise that it breaks already.
+ * Cycles of a graph of transactions, classified by what they break (Adya; Elle §4): the fewer kinds of edges a cycle
+ * needs, the weaker is the promise that it already breaks.
  *
- * Y1. A history without a cycle over all kinds has none of these. So the whole graph is looked at once, and the rest
- *     of the work is for histories that are at fault.
- * Y2. A cycle has the name of what it is made of, not of the search that found it.
- * Y3. Each name is reported once, with a cycle that is short: the shortest one, unless the budget ran out before. One
- *     cycle at least is found whatever the budget.
+ * Y1. A history without a cycle over all kinds of edges has none of these. Therefore the whole graph is examined once,
+ *     and only faulty histories need more work.
+ * Y2. A cycle's name depends on its edges, not on the search that found it.
+ * Y3. Each name is reported once, with a short cycle: the shortest one, unless the budget ran out before. At least one
+ *     cycle is found, whatever the budget.
  */
 import { type Budget, components, type Edge, type Graph, RW, SESSION, shortestPath, TIME, WR, WW } from './graph.ts';
 
 export type CycleBase = 'G0' | 'G1c' | 'G-single' | 'G2';
-/** Cycles that need the order of a session, or of real time, have that in their name. */
+/** Cycles that need the order of a session or of real time have that in their name. */
 export type CycleType = CycleBase | `${CycleBase}-session` | `${CycleBase}-realtime`;
 
 export interface Cycle {
   readonly type: CycleType;
-  /** Each ends where the next begins, and the last where the first does. */
+  /** Each edge ends where the next one begins. The last one ends where the first one begins. */
   readonly edges: readonly Edge[];
 }
 
-/** Edges looked at per question. */
+/** The number of edges to examine per question. */
 const BUDGET_EDGES = 500_000;
 const DATA = WW | WR | RW;
 
-/** The cycles that a graph has over the kinds in `kinds`, the gravest first. */
+/** The cycles of a graph over the kinds in `kinds`, the most serious first. */
 export function findCycles(graph: Graph, kinds: number, budgetEdges = BUDGET_EDGES): readonly Cycle[] {
   const everywhere = Array.from({ length: graph.nodes }, (_, i) => i);
   const suspects = components(graph, kinds, everywhere).flat(); // Y1
@@ -75,7 +75,7 @@ function shortestCycle(
 ): readonly Edge[] | undefined {
   let best: readonly Edge[] | undefined;
   for (const node of among) {
-    // Y3. Every node of a component lies on a cycle: the first search may take what it needs.
+    // Y3. Every node of a component is on a cycle: the first search may take as long as it needs.
     const allowed = best === undefined ? { edges: Number.POSITIVE_INFINITY } : budget;
     const lengthMax = (best?.length ?? Number.POSITIVE_INFINITY) - 1;
     best = shortestPath(graph, { from: node, to: node, kinds: mask, among, lengthMax }, allowed) ?? best;

@@ -1,20 +1,20 @@
 /**
- * The graph of what must come before what.
+ * The graph of which transaction must come before which.
  *
  * P1. Every edge is certain: in each serial order that explains the reads, `from` comes before `to`.
- * P2. The edges say everything: where they have no cycle, and the lists no fault of their own, each order of the
- *     transactions that follows them explains all reads. For it puts the appends of a key into the order of its longest
- *     version, those that nobody read behind them, and each read between the append that it saw last and the one that
- *     it missed first.
- * P3. Of the order of real time only what does not follow from the rest of it is kept: a transaction has an edge from
- *     those that ended before it began and after which none has both begun and ended. That is as many per transaction
- *     as are under way at a time.
+ * P2. The edges are complete: if they have no cycle, and the lists have no fault, each order of the transactions that
+ *     follows the edges explains all reads. Such an order puts the appends of a key into the order of its longest
+ *     version, unread appends after them, and each read between the last append that it saw and the first one that it
+ *     missed.
+ * P3. Of the real-time order, only edges that do not follow from others are kept: a transaction has an edge from each
+ *     transaction that ended before it began, unless another one both began and ended in between. These are as many per
+ *     transaction as are in progress at a time.
  */
 import { Graph, RW, SESSION, TIME, WR, WW } from './graph.ts';
 import type { TxnRecord } from './history.ts';
 import type { KeyHistory, Lists } from './lists.ts';
 
-/** More edges than `edgesMax` are not gathered: undefined. */
+/** Undefined if there are more than `edgesMax` edges. */
 export function dependencies(
   history: readonly TxnRecord[],
   lists: Lists,
@@ -38,7 +38,7 @@ export function dependencies(
   return graph.edges > edgesMax ? undefined : graph;
 }
 
-/** The appends to a key that took effect and that no read shows, as their transactions. */
+/** The transactions whose appends to a key took effect, but that no read shows. */
 export function unseenWriters({ longest, writers }: KeyHistory, committed: readonly boolean[]): readonly UnseenWrite[] {
   const seen = new Set(longest);
   const unseen = new Map<number, UnseenWrite>();
@@ -55,7 +55,7 @@ export interface UnseenWrite {
 
 function dataEdges(graph: Graph, key: KeyHistory, committed: readonly boolean[], edgesMax: number): void {
   const { longest, reads, writers } = key;
-  // Elements without a transaction that took effect are faults already; the order goes on over them.
+  // Elements without a transaction that took effect are already reported as faults. The order continues over them.
   const writerOf = (i: number): number | undefined => {
     const txn = writers.get(longest[i] ?? '')?.txn;
     return txn !== undefined && committed[txn] ? txn : undefined;
@@ -83,7 +83,7 @@ function dataEdges(graph: Graph, key: KeyHistory, committed: readonly boolean[],
   }
 }
 
-/** P3. What touches in time is concurrent. */
+/** P3. Transactions that touch in time are concurrent. */
 function orderEdges(
   graph: Graph,
   history: readonly TxnRecord[],

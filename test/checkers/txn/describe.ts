@@ -1,4 +1,4 @@
-/** Anomalies of transactions in words. */
+/** Describes anomalies of transactions. */
 import type { Cycle, CycleBase } from './cycles.ts';
 import { type Edge, RW, SESSION, TIME, WR, WW } from './graph.ts';
 import type { TxnOp, TxnRecord } from './history.ts';

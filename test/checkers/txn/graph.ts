@@ -1,11 +1,11 @@
 /**
- * Which transactions must come before which, and why; strongly connected parts (Tarjan, "Depth-first search and linear
- * graph algorithms", 1972) and short cycles in them.
+ * Which transactions must come before which, and why. Also the graph's strongly connected components (Tarjan,
+ * "Depth-first search and linear graph algorithms", 1972) and short cycles in them.
  *
  * Kinds of edges, from Adya ("Weak consistency", 1999) and Elle (Kingsbury & Alvaro, VLDB 2020):
  *  - `ww`: the second appended after the first; `wr`: the second read what the first appended;
- *  - `rw`: the first read a list without what the second appended;
- *  - `session`: the same client began the second after the first had ended; `time`: so did any client.
+ *  - `rw`: the first read a list without the element that the second appended;
+ *  - `session`: the same client began the second after the first had ended; `time`: any client did.
  */
 export const WW = 1;
 export const WR = 2;
@@ -19,7 +19,7 @@ export interface Edge {
   readonly from: number;
   readonly to: number;
   readonly kind: EdgeKind;
-  /** Of `ww`, `wr` and `rw`: the key, and the element of the list that shows it. */
+  /** For `ww`, `wr` and `rw`: the key, and the element of the list that proves the edge. */
   readonly key: string;
   readonly element: string;
 }
@@ -38,14 +38,14 @@ export class Graph {
     return this.#edges;
   }
 
-  /** An edge of a transaction to itself says nothing, and is left out. */
+  /** An edge from a transaction to itself has no meaning, and is ignored. */
   add(edge: Edge): void {
     if (edge.from === edge.to) return;
     this.#out[edge.from]?.push(edge);
     this.#edges += 1;
   }
 
-  /** `add` for an order that has no key: session and time. */
+  /** `add` for orders without a key: session and time. */
   addOrder(from: number, to: number, kind: typeof SESSION | typeof TIME): void {
     this.add({ from, to, kind, key: '', element: '' });
   }
@@ -56,20 +56,21 @@ export class Graph {
 }
 
 /**
- * The strongly connected parts of more than one node, over edges of the kinds in `kinds`, of the graph within `among`.
+ * The strongly connected components with more than one node, over edges of the kinds in `kinds`, of the subgraph
+ * `among`.
  */
 export function components(graph: Graph, kinds: number, among: Iterable<number>): readonly (readonly number[])[] {
   return new Tarjan(graph, kinds, new Set(among)).run();
 }
 
-/** Iterative, as histories are longer than the call stack. */
+/** Iterative, because histories are longer than the call stack. */
 class Tarjan {
   readonly #graph: Graph;
   readonly #kinds: number;
   readonly #among: ReadonlySet<number>;
-  /** When a node was met, from 1; 0: not yet. */
+  /** The order in which nodes were visited, from 1. 0: not yet. */
   readonly #met: Int32Array;
-  /** The earliest node that can be reached back to. */
+  /** The earliest node that can be reached. */
   readonly #low: Int32Array;
   readonly #onStack: Uint8Array;
   readonly #stack: number[] = [];
@@ -125,7 +126,7 @@ class Tarjan {
   }
 }
 
-/** Edges that a search may still look at, so that it ends in good time whatever the graph. */
+/** The number of edges that a search may still examine, so that it ends in time for any graph. */
 export interface Budget {
   edges: number;
 }
@@ -135,11 +136,14 @@ export interface Way {
   readonly to: number;
   readonly kinds: number;
   readonly among: ReadonlySet<number>;
-  /** Longer ones do not matter. */
+  /** Longer paths do not matter. */
   readonly lengthMax: number;
 }
 
-/** The shortest way over edges of the kinds in `kinds`, within `among`; undefined: none, or the budget is used up. */
+/**
+ * The shortest path over edges of the kinds in `kinds`, within `among`. Undefined: there is none, or the budget is used
+ * up.
+ */
 export function shortestPath(graph: Graph, way: Way, budget: Budget): readonly Edge[] | undefined {
   const cameBy = new Map<number, Edge>();
   let frontier = [way.from];

@@ -1,11 +1,13 @@
 /**
- * Histories of transactions over lists: each appends elements to lists and reads lists, of several keys, in order. As
- * every element is unique and lists only grow, a list that was read tells which transactions wrote it, and in which
- * order; this is what `check.ts` rests on.
+ * Histories of transactions over lists. Each transaction appends elements to lists and reads lists, of several keys, in
+ * order. Because every element is unique and lists only grow, a read list reveals which transactions wrote it, and in
+ * which order. `check.ts` depends on this.
  *
- * T1. An element is appended to a key once in the whole history. A retry under the same request is the same one.
- * T2. `ok` with a `t1`: committed, and every `get` has its `out` (the empty list where the key is absent). Not `ok`
- *     with a `t1`: certainly without effect. `t1: null`: unknown; it took effect at any time after `t0`, or never.
+ * T1. An element is appended to a key only once in the whole history. A retry with the same request id is the same
+ *     append.
+ * T2. `ok` with a `t1`: committed, and every `get` has its `out` (the empty list if the key is absent). Not `ok` with a
+ *     `t1`: certainly without effect. `t1: null`: unknown; the transaction took effect at any time after `t0`, or
+ *     never.
  * T3. A transaction sees its own appends.
  */
 import { assert } from '@remora/base';
@@ -28,19 +30,22 @@ export function isTxn(record: { readonly op: string }): record is TxnRecord {
   return record.op === 'txn';
 }
 
-/** One transaction under way. The first answer counts. */
+/** One transaction in progress. The first answer counts. */
 export interface OpenTxn {
-  /** The lists that its `get`s answered with, in their order; undefined leaves what was asked as it is. */
+  /** The lists that its `get`s returned, in order. Undefined leaves the requested operations unchanged. */
   committed(reads?: readonly (readonly string[])[]): void;
-  /** What it did is known from its answer only, in place of what was asked. */
+  /** Only the answer reveals what it did: these operations replace the requested ones. */
   committedAs(ops: readonly TxnOp[]): void;
-  /** It certainly had no effect. It stays in the history: nobody may see anything of it. */
+  /** It certainly had no effect. It stays in the history, because no client may see any effect of it. */
   aborted(): void;
-  /** The outcome is unknown, and stays so. */
+  /** The outcome is unknown, and stays unknown. */
   unknown(): void;
 }
 
-/** Gathers a history of transactions. A run longer than `recordsMax` is a mistake of the test, and stops it. */
+/**
+ * Records a history of transactions. A run with more than `recordsMax` records is a mistake of the test, and is
+ * stopped.
+ */
 export class TxnRecorder {
   readonly #nowNs: () => number;
   readonly #recordsMax: number;
@@ -51,7 +56,7 @@ export class TxnRecorder {
     this.#recordsMax = options.recordsMax ?? 1_000_000;
   }
 
-  /** `t0`: an earlier time for a read that may show any state since then. */
+  /** `t0`: an earlier time, for a read that may show any state since then. */
   begin({ c, ops, t0 }: Pick<TxnRecord, 'c' | 'ops'> & { readonly t0?: number }): OpenTxn {
     assert(this.#records.length < this.#recordsMax, `a history has at most ${this.#recordsMax} transactions`);
     const at = this.#records.length;
@@ -71,7 +76,7 @@ export class TxnRecorder {
     };
   }
 
-  /** What happened so far, by begin; transactions still under way count as unknown. */
+  /** The history so far, in the order of beginnings. Transactions in progress have an unknown outcome. */
   records(): readonly TxnRecord[] {
     return [...this.#records];
   }

@@ -1,14 +1,14 @@
 /**
- * What the lists that were read say by themselves, before any order of transactions is looked at: who wrote each
- * element, the order of each list's versions, and the faults that need no cycle.
+ * What the read lists reveal by themselves, before any order of transactions is considered: the writer of each element,
+ * the order of each list's versions, and the faults that need no cycle.
  *
- * V1. Only what committed transactions read is evidence: an aborted one may have been told anything.
- * V2. A transaction of unknown outcome of which somebody read an element is committed, as a whole. One of which nobody
- *     read anything is left out: that it never happened is an explanation like any other.
- * V3. All versions of a list are beginnings of the longest one read; the longest one is their order. Where reads
- *     contradict each other, the key tells nothing further, and is at fault already.
- * V4. What a transaction reads first of a list, less its own appends before, is what others had made of the list
- *     (`external`); all that it reads later follows from that and its own appends.
+ * V1. Only the reads of committed transactions are evidence: an aborted one may have received anything.
+ * V2. If a client read an element of a transaction of unknown outcome, the whole transaction is committed. If nobody
+ *     read anything of it, it is ignored: that it never happened is a valid explanation.
+ * V3. All versions of a list are prefixes of the longest one that was read, which gives their order. If reads
+ *     contradict each other, the key reveals nothing more, and is already at fault.
+ * V4. A transaction's first read of a list, without its own earlier appends, is what other transactions had made of the
+ *     list (`external`). All its later reads follow from that and its own appends.
  */
 import type { TxnRecord } from './history.ts';
 
@@ -27,7 +27,10 @@ export interface Fault {
   readonly transactions: readonly TxnRecord[];
 }
 
-/** One append: by which transaction (its place in the history), and the how-manieth of it to that key. */
+/**
+ * One append: its transaction (by the index in the history), and its number among that transaction's appends to the
+ * key.
+ */
 interface Writer {
   readonly txn: number;
   readonly nth: number;
@@ -35,7 +38,7 @@ interface Writer {
 
 interface Read {
   readonly txn: number;
-  /** The length of what others had made of the list (V4). */
+  /** The length of what other transactions had made of the list (V4). */
   readonly external: number;
 }
 
@@ -43,7 +46,7 @@ export interface KeyHistory {
   readonly key: string;
   readonly writers: Map<string, Writer>;
   readonly reads: Read[];
-  /** The longest version read, and by whom. */
+  /** The longest version that was read, and its reader. */
   longest: readonly string[];
   longestBy: number;
   /** V3. */
@@ -53,7 +56,7 @@ export interface KeyHistory {
 export interface Lists {
   readonly keys: readonly KeyHistory[];
   readonly faults: readonly Fault[];
-  /** By the place in the history: takes part (V2). */
+  /** By index in the history: whether it takes part (V2). */
   readonly committed: readonly boolean[];
 }
 
@@ -106,7 +109,7 @@ class ListReader {
     }
   }
 
-  /** Faults of a transaction with itself, and what it tells of the lists (V4). */
+  /** Faults within a transaction, and what it reveals about the lists (V4). */
   #noteReads(txn: number, record: TxnRecord): void {
     const known = new Map<string, readonly string[]>();
     const own = new Map<string, string[]>();
@@ -171,7 +174,7 @@ class ListReader {
     this.#findIntermediate(key);
   }
 
-  /** What is in a version that was read: all of it was appended, once, by a transaction that took effect (V2). */
+  /** The elements of a read version: each was appended, once, by a transaction that took effect (V2). */
   #noteElements(key: KeyHistory, elements: readonly string[], reader: number): void {
     const seen = new Set<string>();
     for (const element of elements) {
@@ -218,7 +221,7 @@ export function quote(text: string | undefined): string {
 
 const SHOWN_MAX = 6;
 
-/** A list for people: its end, as that is where things happen. */
+/** A list for people: only its end, because that is where changes happen. */
 export function shown(list: readonly string[]): string {
   const left = list.length - SHOWN_MAX;
   return left <= 1 ? JSON.stringify(list) : `[… ${left} …, ${list.slice(-SHOWN_MAX).map(quote).join(', ')}]`;

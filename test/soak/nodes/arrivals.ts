@@ -3,8 +3,8 @@ import type { Random } from '@remora/base';
 const RESOLUTION = 2 ** 30;
 
 /**
- * When requests of an open-loop load are due: a Poisson process, fixed by the seed alone. What becomes of earlier
- * requests moves none of them.
+ * When requests of an open-loop load are due: a Poisson process that depends only on the seed. Earlier requests never
+ * delay later ones.
  */
 export class Arrivals {
   readonly #random: Random;

@@ -1,4 +1,4 @@
-/** A sixth node joins and receives its share; then another one is decommissioned, and ends empty. */
+/** A sixth node joins and receives its share of the replicas. Then another node is decommissioned, and ends empty. */
 import { type Spread, spreadOf, spreadText } from './cluster-view.ts';
 import { isWholeAndBalanced, type LoadReport, MASTERS, type Stage, type StageOptions, withStage } from './stage.ts';
 
@@ -17,10 +17,10 @@ export interface JoinReport {
 
 export interface LeaveReport {
   readonly emptyMs: number;
-  /** What it had left, as the masters know it. */
+  /** The replicas that it had left, according to the masters. */
   readonly replicas: number;
   readonly leaders: number;
-  /** Of the others, once balanced. */
+  /** The other nodes, once they are balanced. */
   readonly spread: Spread;
 }
 
@@ -42,7 +42,7 @@ export function runChange(options: StageOptions): Promise<ChangeReport> {
   });
 }
 
-/** Starts a further node, and waits until it has its share. */
+/** Starts another node, and waits until it has its share. */
 export async function join(stage: Stage): Promise<JoinReport> {
   const node = await stage.cluster.addJoining();
   const beganMs = performance.now();
@@ -67,7 +67,7 @@ export async function join(stage: Stage): Promise<JoinReport> {
   return report;
 }
 
-/** Decommissions a node that is no master, as an operator would, stops it and strikes it off. */
+/** Decommissions a node that is no master, as an operator does, then stops and removes it. */
 export async function leave(stage: Stage): Promise<LeaveReport> {
   const node = stage.cluster.node(MASTERS + 2);
   const beganMs = performance.now();

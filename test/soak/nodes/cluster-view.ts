@@ -1,4 +1,4 @@
-/** What the scenarios of nodes look at: which node has and leads what. */
+/** The view of the cluster in the scenarios of nodes: which node has and leads which replicas. */
 import type { AdminClient } from 'remora';
 
 interface NodeSeen {
@@ -6,7 +6,7 @@ interface NodeSeen {
   readonly name: string;
   readonly state: string;
   readonly duty: string;
-  /** Voters and learners, and ranges that it leads, as the ranges have it. */
+  /** Voters and learners, then the ranges that it leads, according to the ranges. */
   readonly replicas: number;
   readonly leaders: number;
 }
@@ -41,7 +41,10 @@ export async function seeCluster(admin: AdminClient): Promise<ClusterSeen> {
   };
 }
 
-/** Ranges that have not as many voters as wanted, all on nodes that are up and none beside them, or no leader there. */
+/**
+ * Ranges without a leader on a node that is up, or whose voters are not the wanted number, or not all on nodes that are
+ * up, or not their only replicas.
+ */
 export function brokenRanges({ nodes, ranges }: ClusterSeen, replicas: number): readonly RangeSeen[] {
   const up = new Set(nodes.filter(({ state }) => state === 'up').map(({ id }) => id));
   return ranges.filter((range) => {
@@ -55,13 +58,13 @@ export interface Spread {
   readonly leaders: readonly number[];
 }
 
-/** Of the nodes that are up and there to serve. */
+/** The nodes that are up and in service. */
 export function spreadOf({ nodes }: ClusterSeen): Spread {
   const serving = nodes.filter(({ state, duty }) => state === 'up' && duty === 'serving');
   return { replicas: serving.map(({ replicas }) => replicas), leaders: serving.map(({ leaders }) => leaders) };
 }
 
-/** Whether the most and the least are at most a tenth of the mean apart, or one. */
+/** Whether the largest and the smallest differ by at most a tenth of the mean, or by one. */
 export function isEven(counts: readonly number[]): boolean {
   const mean = counts.reduce((sum, count) => sum + count, 0) / counts.length;
   return Math.max(...counts) - Math.min(...counts) <= Math.max(1, mean / 10);

@@ -1,24 +1,27 @@
-/** A node is killed for good, and nobody does anything about it. */
+/** A node is killed for good, and no operator does anything about it. */
 import { brokenRanges, type ClusterSeen, isBalanced, type Spread, spreadOf, spreadText } from './cluster-view.ts';
 import { type LoadReport, MASTERS, REPLICAS, type Stage, type StageOptions, withStage } from './stage.ts';
 
-/** Which one: one with a voter of the masters' group, or one without. */
+/** Which node: one with a voter of the masters' group, or one without. */
 export type Victim = 'master' | 'data';
 
 export interface DeathReport {
   readonly victim: Victim;
   readonly ranges: number;
   readonly downAfterMs: number;
-  /** After the kill: until every range had as many live replicas as before, and until all were balanced, too. */
+  /**
+   * Times after the kill: until every range had as many live replicas as before, and until all nodes were balanced as
+   * well.
+   */
   readonly wholeMs: number;
   readonly balancedMs: number;
   readonly spread: Spread;
   readonly load: LoadReport;
 }
 
-/** Beyond the down time. */
+/** In addition to the down time. */
 export const REPAIR_MS = 60_000;
-/** What is late is told rather than not seen. */
+/** The run waits this much longer, so that lateness is reported instead of unseen. */
 const PATIENCE = 3;
 
 export function runDeath(options: StageOptions, victim: Victim): Promise<DeathReport> {
@@ -33,7 +36,7 @@ export function runDeath(options: StageOptions, victim: Victim): Promise<DeathRe
   });
 }
 
-/** Kills the node, and waits until the others have made up for it. */
+/** Kills the node, and waits until the others have replaced its replicas. */
 export async function die(
   stage: Stage,
   victim: Victim,
@@ -53,7 +56,7 @@ export async function die(
   return { wholeMs, balancedMs: sinceMs(), spread };
 }
 
-/** The masters do not know at once that it is dead; whoever killed it does. */
+/** The masters do not know at once that the node is dead, but the test does. */
 function without({ nodes, ranges }: ClusterSeen, name: string): ClusterSeen {
   return { ranges, nodes: nodes.map((node) => (node.name === name ? { ...node, state: 'down' } : node)) };
 }

@@ -1,8 +1,8 @@
-/** What clients ask for in the scenarios of nodes: a bit of everything, over all ranges. */
+/** The requests of clients in the scenarios of nodes: a mix of everything, over all ranges. */
 import { type Random, ServiceError } from '@remora/base';
 import { connect, type KvWatch, type RemoraClient } from 'remora';
 
-/** Of a hundred requests. Each is one thing that a caller waits for, of as many calls as that takes. */
+/** Shares of a hundred requests. Each is one thing that a caller waits for, and takes as many calls as necessary. */
 const SHARES = { get: 40, put: 28, txn: 12, lock: 10, lease: 4, watch: 6 } as const;
 export type Kind = keyof typeof SHARES;
 const KINDS = Object.keys(SHARES) as readonly Kind[];
@@ -23,7 +23,10 @@ function keyOf(n: number): string {
   return `load/${String(n).padStart(4, '0')}`;
 }
 
-/** Where ranges begin, so that the keys of this load are in `ranges` ranges. The last two have what is watched. */
+/**
+ * The start keys of ranges, so that the keys of this load are in `ranges` ranges. The last two contain the watched
+ * keys.
+ */
 export function bordersOf(ranges: number): readonly string[] {
   const inLoad = Array.from({ length: ranges - 3 }, (_, i) => keyOf(Math.round(((i + 1) * KEYS) / (ranges - 2))));
   return [...inLoad, WATCHED, `${WATCHED}5`];
@@ -33,14 +36,14 @@ export function kindOf(random: Random): Kind {
   return TABLE[random.int(TABLE.length)] ?? 'get';
 }
 
-/** One client: connections of its own, a session that holds a lock all the time, and a watch over two ranges. */
+/** One client: separate connections, a session that holds a lock all the time, and a watch over two ranges. */
 export class MixClient {
   readonly #client: RemoraClient;
   readonly #name: string;
   readonly #random: Random;
   readonly #watch: KvWatch;
   readonly #awaited = new Map<string, () => void>();
-  /** Sessions and locks that were lost, and a watch that ended. */
+  /** Lost sessions and locks, and ended watches. */
   readonly lost: string[] = [];
   #next = 0;
   #closing = false;
@@ -88,7 +91,7 @@ export class MixClient {
     await this.#client.close();
   }
 
-  /** A lock that is held until the end: losing it would show that its session was given up. */
+  /** A lock that is held until the end: losing it would show that its session was lost. */
   async #hold(name: string): Promise<void> {
     const session = await this.#client.session({ ttl: SESSION_TTL_MS });
     const lock = await session.lock(name).acquire({ wait: 0 });
@@ -97,7 +100,7 @@ export class MixClient {
     });
   }
 
-  /** Two keys, most often of two ranges, and a look at a third one. */
+  /** Two keys, mostly of two ranges, and a read of a third one. */
   async #txn(): Promise<void> {
     const [one, other, third] = [this.#key(), this.#key(), this.#key()];
     const value = this.#value();
@@ -121,7 +124,7 @@ export class MixClient {
     await lease.revoke(id);
   }
 
-  /** A put whose event the watch has to show. */
+  /** A put whose event the watch must report. */
   async #seen(): Promise<void> {
     const key = `${WATCHED}${this.#random.int(10)}/${this.#name}/${this.#next++ % 100}`;
     const value = String(this.#next);
@@ -134,7 +137,7 @@ export class MixClient {
         resolve();
       });
     });
-    shown.catch(() => {}); // awaited below, unless the put fails
+    shown.catch(() => {}); // Awaited below, unless the put fails.
     try {
       await kv.put(key, value);
       await shown;

@@ -53,7 +53,7 @@ const SCENARIOS: Readonly<Record<string, (options: StageOptions) => Promise<Play
 
 const MEASURE_SECONDS = 8;
 
-/** `pnpm nodes`; gives the exit code. */
+/** `pnpm nodes`. Returns the exit code. */
 export async function nodesMain(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],

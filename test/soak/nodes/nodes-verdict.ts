@@ -1,4 +1,4 @@
-/** What is promised when nodes come, go and die. */
+/** The promises for nodes that join, leave and die. */
 import type { Judged } from '../report.ts';
 import type { ChangeReport } from './change.ts';
 import { isEven, spreadText } from './cluster-view.ts';
@@ -62,7 +62,7 @@ export function judgeRestart({ nodes, load }: RestartReport): readonly Judged[] 
   ];
 }
 
-/** Whatever happens to nodes, what clients ask for is done, and what they hold stays theirs. */
+/** Whatever happens to nodes, requests succeed, and clients keep what they hold. */
 export function judgeLoad({ phases, failed, failures, lost }: LoadReport): Judged {
   const offered = phases.reduce((sum, phase) => sum + phase.offered, 0);
   const [failure] = failures;
@@ -74,7 +74,7 @@ export function judgeLoad({ phases, failed, failures, lost }: LoadReport): Judge
   };
 }
 
-/** Latencies, phase by phase, of all requests and of each kind. */
+/** Latencies per phase, of all requests and of each kind. */
 export function phaseLines({ phases }: LoadReport): readonly string[] {
   return phases.flatMap((phase) => [phaseLine(phase), ...slowLines(phase)]);
 }

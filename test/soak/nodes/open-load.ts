@@ -1,9 +1,9 @@
 /**
- * A process of several clients with an open-loop load: requests begin when they are due, whatever becomes of the
+ * A process with several clients and an open-loop load: requests begin when they are due, whatever happens to the
  * others.
  *
- * O1. When a request is due is fixed beforehand (`Arrivals`). Its latency counts from then, not from when it could be
- *     sent, so a cluster that stands still is seen by all who would have asked meanwhile.
+ * O1. The time when a request is due is fixed in advance (`Arrivals`). Its latency counts from that time, not from when
+ *     it could be sent. Therefore a cluster that stands still affects all requests that were due meanwhile.
  * O2. A request belongs to the phase in which it was due.
  */
 import { SeededRandom, ServiceError } from '@remora/base';
@@ -19,7 +19,7 @@ export interface OpenLoadSpec {
   readonly seed: number;
 }
 
-/** What the process is told. */
+/** The orders to the process. */
 export type LoadOrder =
   | { readonly type: 'measure'; readonly inflight: number; readonly seconds: number }
   | { readonly type: 'offer'; readonly phase: string; readonly ratePerSecond: number }
@@ -38,7 +38,7 @@ export interface PhaseResult {
   readonly offered: number;
   readonly all: Latency;
   readonly kinds: Readonly<Partial<Record<Kind, Latency>>>;
-  /** The slowest, slowest first. */
+  /** The slowest requests, slowest first. */
   readonly slowest: readonly { readonly kind: Kind; readonly dueAt: string; readonly ms: number }[];
 }
 
@@ -52,9 +52,9 @@ interface Failure {
 export interface OpenLoadResult {
   readonly phases: readonly PhaseResult[];
   readonly failed: number;
-  /** The first of them. */
+  /** The first failures. */
   readonly failures: readonly Failure[];
-  /** Sessions, locks and watches that were to last. */
+  /** Lost sessions, locks and watches. */
   readonly lost: readonly string[];
 }
 
@@ -63,7 +63,9 @@ const WARM_UP_MS = 2_000;
 const FAILURES_MAX = 20;
 const SLOWEST_MAX = 5;
 
-/** Obeys its parent's orders until it is to finish; then it waits for what is under way and tells the result. */
+/**
+ * Obeys its parent's orders until the order to finish. Then it waits for the requests in progress and sends the result.
+ */
 export async function runOpenLoad(spec: OpenLoadSpec): Promise<number> {
   const random = new SeededRandom(spec.seed);
   const clients = await Promise.all(
@@ -119,7 +121,7 @@ class OpenLoad {
     this.#random = random;
   }
 
-  /** How many requests of the mix per second are answered with so many under way. */
+  /** How many requests of the mix per second are answered with this many in progress. */
   async measure({ inflight, seconds }: { readonly inflight: number; readonly seconds: number }): Promise<number> {
     let answered = 0;
     let over = false;
@@ -140,7 +142,7 @@ class OpenLoad {
     return perSecond;
   }
 
-  /** Begins a phase; the one before it ends. */
+  /** Begins a phase, and ends the previous one. */
   offer(name: string, ratePerSecond: number): void {
     const nowMs = performance.now();
     this.#endPhase(nowMs);
@@ -228,7 +230,7 @@ function latency(done: readonly Done[]): Latency {
   };
 }
 
-/** As the logs of the nodes have it. */
+/** In the format of the nodes' logs. */
 function timeOf(atMs: number): string {
   return new Date(performance.timeOrigin + atMs).toISOString();
 }

@@ -1,4 +1,4 @@
-/** All nodes are restarted, one by one: by the book of the operator, or with no more than a signal. */
+/** All nodes are restarted, one by one: as the operator's manual says, or only with a signal. */
 
 import { runHere } from '../../e2e/command-line.ts';
 import { eventually } from '../../e2e/eventually.ts';
@@ -13,7 +13,10 @@ export interface RestartReport {
 export interface RestartedNode {
   readonly name: string;
   readonly maintained: boolean;
-  /** Ranges that it led when it was told to stop, and those that nobody led, as its peers saw it, once it had. */
+  /**
+   * The ranges that it led when the stop was requested, then those without a leader, as its peers saw it, after it had
+   * stopped.
+   */
   readonly led: number;
   readonly exitCode: number | null;
   readonly stoppedMs: number;
@@ -54,7 +57,7 @@ export async function restart(
   return { name: node.name, maintained, led, exitCode, stoppedMs };
 }
 
-/** As the book says: the next one only when nothing is wrong. */
+/** As the manual says: the next node follows only when nothing is wrong. */
 function quiet({ cluster }: Stage): Promise<boolean> {
   const probe = async (): Promise<boolean> => {
     const { code, out } = await runHere(cluster.endpoints, ['admin', 'check']);

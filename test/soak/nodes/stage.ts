@@ -1,6 +1,6 @@
 /**
  * What all scenarios of nodes have in common: five nodes, of which three are masters, ranges that are spread over all
- * of them, and clients that ask for 30 % of what the cluster was measured to do, by the clock.
+ * of them, and clients that request 30 % of the measured capacity of the cluster, in an open loop.
  */
 import { AdminClient } from 'remora';
 import { runHere } from '../../e2e/command-line.ts';
@@ -20,20 +20,20 @@ export interface StageOptions {
   readonly ranges: number;
   readonly clients: number;
   readonly seed: number;
-  /** Of the measurement at the start; 0: none is made, and `ratePerSecond` is offered. */
+  /** The duration of the initial measurement. 0: there is none, and `ratePerSecond` is offered. */
   readonly measureSeconds: number;
   readonly ratePerSecond: number;
-  /** How long the load lasts before something happens, and after it. */
+  /** How long the load lasts before the event, and after it. */
   readonly calmSeconds: number;
-  /** Silence after which a node counts as down. */
+  /** After this silence a node counts as down. */
   readonly downAfterMs: number;
-  /** For how long a node has to be up, and a range to rest, before balancing does something with it. */
+  /** How long a node must be up, and a range unchanged, before balancing uses it. */
   readonly settleMs: number;
   readonly say?: (line: string) => void;
 }
 
 export interface LoadReport extends OpenLoadResult {
-  /** As measured; 0 when it was not. */
+  /** The measured capacity. 0 if there was no measurement. */
   readonly capacityPerSecond: number;
   readonly ratePerSecond: number;
 }
@@ -47,7 +47,7 @@ const LOOK_MS = 250;
 const OPERATORS_MAX = 1_000;
 const SUSPECT_AFTER_MS = 1_000;
 
-/** What a scenario works with, once everything stands. */
+/** What a scenario works with once everything is set up. */
 export class Stage {
   readonly cluster: Cluster;
   readonly options: StageOptions;
@@ -73,7 +73,7 @@ export class Stage {
     return seeCluster(this.#admin);
   }
 
-  /** Runs a command of `remora`, at nodes that run. @throws Error when it fails. */
+  /** Runs a command of `remora` at running nodes. @throws Error if it fails. */
   async command(...args: readonly string[]): Promise<string> {
     const endpoints = this.cluster.nodes.filter(({ running }) => running).map(({ client }) => client);
     const { code, out, err } = await runHere(endpoints, args);
@@ -99,7 +99,7 @@ export class Stage {
     });
   }
 
-  /** Measures what the cluster can do, if it is to. */
+  /** Measures the capacity of the cluster, if the options say so. */
   async measure(): Promise<void> {
     const { measureSeconds: seconds } = this.options;
     if (seconds === 0) return;
@@ -109,7 +109,7 @@ export class Stage {
     this.say(`${this.#capacityPerSecond.toFixed(0)} requests per second of the mix with ${INFLIGHT} under way`);
   }
 
-  /** From now on what clients ask for counts for this phase. */
+  /** From now on requests count for this phase. */
   phase(name: string): void {
     this.say(`${name}: ${this.#ratePerSecond.toFixed(0)} requests per second`);
     this.#order({ type: 'offer', phase: name, ratePerSecond: this.#ratePerSecond });
@@ -119,7 +119,7 @@ export class Stage {
     await pause(this.options.calmSeconds * 1_000);
   }
 
-  /** What the scheduling did, as the present leader of the masters remembers it. */
+  /** The scheduling operators, as the current leader of the masters remembers them. */
   async #sayOperators(): Promise<void> {
     const operators = await this.#admin.operators({ ended: true, limit: OPERATORS_MAX });
     for (const line of operatorLines(operators)) this.say(line);
@@ -137,7 +137,7 @@ export class Stage {
   }
 }
 
-/** Runs a scenario on a stage of its own, which begins balanced and with all keys in place. */
+/** Runs a scenario on a new stage, which begins balanced and with all keys in place. */
 export function withStage<Report>(options: StageOptions, play: (stage: Stage) => Promise<Report>): Promise<Report> {
   const flags = { 'pre-split': bordersOf(options.ranges).join(',') };
   return withCluster({ nodes: MASTERS, joining: JOINING, flags }, async (cluster) => {
@@ -165,7 +165,7 @@ function settingsOf({ downAfterMs, settleMs }: StageOptions): readonly (readonly
   ];
 }
 
-/** How many there were of each kind that ended alike, and how long they took. */
+/** The number of operators per kind and result, and how long they took. */
 function operatorLines(operators: Awaited<ReturnType<AdminClient['operators']>>): readonly string[] {
   const tookMs = new Map<string, number[]>();
   for (const { kind, status, outcome, ageMs, endedMs } of operators) {
