@@ -218,8 +218,8 @@ export class SdkBackend implements Backend {
   }
 
   /**
-   * Answered when the grant is not the current one, or its release is requested. DEADLINE_EXCEEDED if it is still
-   * current in the end.
+   * Answers when the grant is no longer the current one, or when its holder has to release it (a revocation).
+   * DEADLINE_EXCEEDED if neither happens in time.
    */
   #grantEnd(
     { lock, version, session, known }: Extract<Query, { type: 'grantEnd' }>,
