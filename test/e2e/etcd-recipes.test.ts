@@ -3,6 +3,7 @@ import {
   type Backend,
   type BackendDone,
   ClientServer,
+  etcdApi,
   etcdServices,
   type RequestOptions,
   type WatchControl,
@@ -41,7 +42,13 @@ const clock = nodeClock();
 
 async function served(backend: Backend): Promise<{ readonly server: ClientServer; readonly address: string }> {
   const server = new ClientServer({ clock, logger: silentLogger });
-  server.add(...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http', node: ALONE_NODE }, server.guard));
+  const deps = { backend, clock, random: nodeRandom(), scheme: 'http', node: ALONE_NODE } as const;
+  server.add(
+    ...etcdServices(
+      etcdApi(deps, () => server.guard.abandoned),
+      server.guard,
+    ),
+  );
   return { server, address: `127.0.0.1:${await server.start('127.0.0.1', 0)}` };
 }
 

@@ -1,5 +1,5 @@
 import { nodeClock, nodeRandom, silentLogger } from '@remora/base';
-import { ClientServer, etcdServices } from '@remora/gateway';
+import { ClientServer, etcdApi, etcdServices } from '@remora/gateway';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { etcd3Scenarios } from './etcd3-scenarios.ts';
@@ -12,8 +12,12 @@ describe('the npm client etcd3 against the gateway alone', () => {
 
   beforeAll(async () => {
     const backend = new MemoryBackend(clock);
+    const deps = { backend, clock, random: nodeRandom(), scheme: 'http', node: ALONE_NODE } as const;
     server.add(
-      ...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http', node: ALONE_NODE }, server.guard),
+      ...etcdServices(
+        etcdApi(deps, () => server.guard.abandoned),
+        server.guard,
+      ),
     );
     endpoint = `127.0.0.1:${await server.start('127.0.0.1', 0)}`;
   });

@@ -2,8 +2,16 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { ERROR_TABLE, type ErrorCode, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { API_LIMITS, type RunningHttpServer, startHttpServer } from '@remora/cli';
-import { type Backend, createHttpEndpoint, type HttpEndpoint, type LockWatchListener } from '@remora/gateway';
+import {
+  type Backend,
+  createHttpEndpoint,
+  etcdApi,
+  type HttpEndpoint,
+  type LockWatchListener,
+  REQUEST_LIMITS,
+} from '@remora/gateway';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { SdkBackend } from '../support/sdk-backend.ts';
 import { undescribed } from './described.ts';
 
@@ -32,7 +40,9 @@ async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoin
   const onWaitRefused = (): void => {
     waitsRefused++;
   };
-  endpoint = createHttpEndpoint({ backend: over, ...ports, onMalformed, onWaitRefused }, limits);
+  const etcd = etcdApi({ backend: over, ...ports, scheme: 'http', node: ALONE_NODE }, () => false);
+  const { requestBytesMax } = REQUEST_LIMITS;
+  endpoint = createHttpEndpoint({ backend: over, ...ports, etcd, requestBytesMax, onMalformed, onWaitRefused }, limits);
   server = await startHttpServer({
     ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,

@@ -86,7 +86,7 @@ export const nodeSchema = defineOptions({
     httpPort: {
       type: port(),
       default: 7482,
-      desc: 'Port for HTTP: the lock API in JSON (/openapi.json), and the paths of --health-listen.',
+      desc: "Port for HTTP: the lock API in JSON (/openapi.json), etcd's API in JSON (/v3), and the paths of --health-listen.",
       group: 'Network',
     },
     healthListen: {

@@ -5,6 +5,7 @@ export { Admission, type AdmissionOptions, type AdmissionStats } from './admissi
 export { AdmittedBackend } from './admission/admitted-backend.ts';
 export * from './backend.ts';
 export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';
+export { type EtcdApi, type EtcdApiDeps, etcdApi } from './etcd/etcd-api.ts';
 export type { EtcdNode } from './etcd/etcd-node.ts';
 export { ETCD_LIMITS, type EtcdLimits } from './etcd/limits.ts';
 export type { ApiAnswer } from './http/api-types.ts';
@@ -20,7 +21,7 @@ export {
   type ClientServerLimits,
   ListenError,
 } from './node/grpc/client-server.ts';
-export { type EtcdServicesDeps, etcdServices } from './node/grpc/etcd-services.ts';
+export { etcdServices } from './node/grpc/etcd-services.ts';
 export { healthService } from './node/grpc/health-service.ts';
 export { type LockServiceDeps, lockService } from './node/grpc/lock-services.ts';
 export { type GrpcService, grpcService } from './node/grpc/service.ts';

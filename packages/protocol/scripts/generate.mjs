@@ -1,7 +1,7 @@
 // Turns proto/ into src/gen, which is not kept in version control.
 //
-// G1. The output depends on the inputs only: the .proto files, buf.gen.yaml, this script and the generators' versions.
-//     It is skipped when a stamp in the output says that it was made from exactly these.
+// G1. The output depends on the inputs only: the .proto files, buf.gen.yaml, these scripts and the versions of the
+//     generators. It is skipped when a stamp in the output says that it was made from exactly these.
 // G2. The output appears at once and whole: it is written beside and renamed, so that a run that breaks off, or two
 //     at the same time, leave either the old or the new.
 import { spawnSync } from 'node:child_process';
@@ -9,7 +9,11 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { etcdSchema } from './etcd-schema.mjs';
 import { lighten } from './lighten.mjs';
+
+/** What the generated code is made by. */
+const SCRIPTS = ['scripts/etcd-schema.mjs', 'scripts/generate.mjs', 'scripts/lighten.mjs'];
 
 const packageDir = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(packageDir, '../../node_modules');
@@ -23,13 +27,10 @@ const fresh = `${output}.${process.pid}`;
 rmSync(fresh, { recursive: true, force: true });
 mkdirSync(fresh, { recursive: true });
 try {
-  const buf = spawnSync(process.execPath, [join(modules, '@bufbuild/buf/bin/buf'), 'generate', '--output', fresh], {
-    cwd: packageDir,
-    stdio: 'inherit',
-  });
-  if (buf.error) throw buf.error;
-  if (buf.status !== 0) throw new Error(`buf generate ended with ${buf.status ?? buf.signal}`);
+  buf(['generate', '--output', fresh]);
   lighten(fresh);
+  const image = JSON.parse(buf(['build', 'proto', '--path', 'proto/etcd', '-o', '-#format=json']));
+  writeFileSync(join(fresh, 'etcd/schema.ts'), etcdSchema(image));
   writeFileSync(join(fresh, '.made-from'), digest);
   rmSync(output, { recursive: true, force: true });
   renameSync(fresh, output);
@@ -40,12 +41,29 @@ try {
   rmSync(fresh, { recursive: true, force: true });
 }
 
+/** Runs buf, and returns what it writes. */
+function buf(args) {
+  const { error, status, signal, stdout } = spawnSync(
+    process.execPath,
+    [join(modules, '@bufbuild/buf/bin/buf'), ...args],
+    {
+      cwd: packageDir,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      maxBuffer: 64 * 1024 * 1024,
+      encoding: 'utf8',
+    },
+  );
+  if (error) throw error;
+  if (status !== 0) throw new Error(`buf ${args[0]} ended with ${status ?? signal}`);
+  return stdout;
+}
+
 function inputsDigest() {
   const hash = createHash('sha256');
   for (const name of ['@bufbuild/buf', 'ts-proto']) {
     hash.update(`${name}@${JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8')).version}\0`);
   }
-  for (const path of ['buf.gen.yaml', 'scripts/generate.mjs', 'scripts/lighten.mjs', ...protoFiles('proto')]) {
+  for (const path of ['buf.gen.yaml', ...SCRIPTS, ...protoFiles('proto')]) {
     hash
       .update(`${path}\0`)
       .update(readFileSync(join(packageDir, path)))

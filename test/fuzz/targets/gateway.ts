@@ -1,6 +1,8 @@
 import { packVersioned, pipeCommand, pipeQuery, pipeWatch, unpackVersioned } from '@remora/protocol';
 import * as etcd from '@remora/protocol/etcd';
 import * as remora from '@remora/protocol/remora';
+import { fromJson, toJson } from '../../../packages/gateway/src/etcd/json/json-codec.ts';
+import { readJsonValues as jsonValues } from '../../../packages/gateway/src/etcd/json/json-reader.ts';
 import * as kv from '../../../packages/gateway/src/etcd/kv-requests.ts';
 import { ETCD_LIMITS } from '../../../packages/gateway/src/etcd/limits.ts';
 import * as lock from '../../../packages/gateway/src/lock/lock-requests.ts';
@@ -102,6 +104,26 @@ const ETCD_TARGETS: readonly Target[] = [
   ),
 ];
 
+/** JSON of etcd's gateway: whatever is read as a message, is written as one. */
+const json: Target = {
+  name: 'etcd-json',
+  corpus: () =>
+    [
+      '{"key":"Zm9v","value":"YmFy","lease":"7587862094000000000"}',
+      '{"compare":[{"target":"VALUE","key":"Zm9v","value":"YmFy"}],"success":[{"request_put":{"key":"YQ=="}}]}',
+      '{"create_request":{"key":"Zm9v","filters":["NOPUT",1]}}\n{"cancelRequest":{"watch_id":-1}} null [true, 1e5]',
+    ].map((text) => Buffer.from(text)),
+  decode(bytes) {
+    for (const value of jsonValues(Buffer.from(bytes).toString())) {
+      for (const type of ['PutRequest', 'TxnRequest', 'WatchRequest']) {
+        const message = fromJson(`etcdserverpb.${type}`, value);
+        JSON.stringify(toJson(`etcdserverpb.${type}`, message));
+      }
+    }
+  },
+  expected: (error) => error instanceof SyntaxError || isRefusal(error),
+};
+
 const lockId = { namespace: 'n', name: key };
 const session = { id: 2n ** 62n, incarnation: 5n };
 const owner = { session, token: 'tökén' };
@@ -148,4 +170,4 @@ const PIPE_TARGETS: readonly Target[] = [
   pipe('pipe-checked-watch', [[1], [0, key, null, 4, 7]], (raw) => validatePipeWatch(pipeWatch.decodeRequest(raw))),
 ];
 
-export const GATEWAY_TARGETS: readonly Target[] = [...ETCD_TARGETS, ...LOCK_TARGETS, ...PIPE_TARGETS];
+export const GATEWAY_TARGETS: readonly Target[] = [...ETCD_TARGETS, json, ...LOCK_TARGETS, ...PIPE_TARGETS];

@@ -6,6 +6,7 @@ import {
   address,
   bytes as byteSize,
   durationMs,
+  type Logger,
   nodeClock,
   OptionsError,
   parseOptions,
@@ -13,13 +14,14 @@ import {
   ServiceError,
   silentLogger,
 } from '@remora/base';
-import { type Backend, type BackendDone, createHttpEndpoint } from '@remora/gateway';
+import { type Backend, type BackendDone, createHttpEndpoint, etcdApi, REQUEST_LIMITS } from '@remora/gateway';
 import { parseConfig } from '../../../packages/cli/src/config-file.ts';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { openDataDir } from '../../../packages/cli/src/node/files/data-dir.ts';
 import { API_LIMITS, startHttpServer } from '../../../packages/cli/src/node/ports/http-server.ts';
 import { nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import { durationMs as clientDuration, type Duration } from '../../../packages/client/src/options/duration.ts';
+import { ALONE_NODE } from '../../../packages/gateway/test/support/alone-node.ts';
 import { FuzzViolation, isInvalidArgument, type Target } from '../target.ts';
 
 // The inputs of a process: files, flags, variables, and whatever is sent to its HTTP port.
@@ -120,6 +122,8 @@ const http: Target = {
       'GET http://[::1/health HTTP/1.1\r\nhost:\r\nupgrade: h2c\r\n\r\n',
       apiCall('POST /v1/locks/default/a%2Fb/acquire', '{"ttl":"5s","wait":0,"data":{"base64":"AP8="},"capacity":2}'),
       apiCall('POST /v1/check', '{"checks":[{"namespace":"n","name":"a","version":7}]}'),
+      apiCall('POST /v3/kv/put', '{"key":"Zm9v","value":"YmFy","lease":"5"}'),
+      apiCall('POST /v3/watch', '{"create_request":{"key":"Zm9v"}}'),
       'GET /v1/locks/n?prefix=%00&limit=3 HTTP/1.1\r\nhost: a\r\n\r\n',
       'DELETE /v1/sessions/7f.12 HTTP/1.1\r\nhost: a\r\n\r\n',
     ),
@@ -136,7 +140,7 @@ const http: Target = {
       health: () => report,
       ready: () => report,
       metrics: async () => ({ contentType: 'text/plain', body: 'up 1\n' }),
-      handlers: [createHttpEndpoint({ backend: nobody, clock: nodeClock(), random: new SeededRandom(1), logger })],
+      handlers: [createHttpEndpoint(endpointDeps(logger))],
     });
     try {
       await exchange(server.port, bytes);
@@ -149,6 +153,12 @@ const http: Target = {
   },
   expected: () => false,
 };
+
+function endpointDeps(logger: Logger) {
+  const ports = { backend: nobody, clock: nodeClock(), random: new SeededRandom(1) };
+  const etcd = etcdApi({ ...ports, scheme: 'http', node: ALONE_NODE }, () => false);
+  return { ...ports, logger, etcd, requestBytesMax: REQUEST_LIMITS.requestBytesMax };
+}
 
 function apiCall(line: string, body: string): string {
   return `${line} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;

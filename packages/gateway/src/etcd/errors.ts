@@ -19,6 +19,7 @@ export interface EtcdStatus {
 
 const UNKNOWN = 2;
 const INVALID_ARGUMENT = 3;
+const DEADLINE_EXCEEDED = 4;
 const NOT_FOUND = 5;
 const RESOURCE_EXHAUSTED = 8;
 const FAILED_PRECONDITION = 9;
@@ -64,6 +65,8 @@ const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
   memberNotLearner: { status: FAILED_PRECONDITION, message: 'etcdserver: can only promote a learner member' },
   peerUrlExists: { status: FAILED_PRECONDITION, message: 'etcdserver: Peer URLs already exists' },
   badMemberUrls: { status: INVALID_ARGUMENT, message: 'etcdserver: given member URLs are invalid' },
+  // What grpc-gateway answers at the deadline that a caller has set (Grpc-Timeout).
+  callerDeadline: { status: DEADLINE_EXCEEDED, message: 'context deadline exceeded' },
   // grpc-go's health server, which etcd uses.
   unknownService: { status: NOT_FOUND, message: 'unknown service' },
   authNotEnabled: { status: FAILED_PRECONDITION, message: 'etcdserver: authentication is not enabled' },

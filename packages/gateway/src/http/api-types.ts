@@ -18,6 +18,10 @@ export interface ApiAnswer {
   /** Sent as JSON; not sent if there are `events`. */
   readonly body: unknown;
   readonly events?: EventStream;
+  /** The same for a stream of JSON values, one a line. */
+  readonly lines?: LineStream;
+  /** The request was well-formed, although the status is one of malformed requests. */
+  readonly wellFormed?: true;
   /** Called if the client is gone before it has the answer: takes back what the answer granted. */
   readonly undelivered?: () => void;
 }
@@ -30,7 +34,26 @@ interface EventSink {
   write(event: string, data: unknown): number;
 }
 
-interface EventSource {
+/** Starts a stream of JSON values. Returns the functions to call when the stream drains or closes. */
+export type LineStream = (sink: LineSink) => EventSource;
+
+interface LineSink {
+  /** Returns false when the client is behind; then `onDrain` follows. */
+  write(value: object): boolean;
+  /** Returns how many bytes the client has not taken yet. */
+  unread(): number;
+  /** Ends the stream; with an error, which is the whole answer if nothing was written before. */
+  end(error?: StreamError): void;
+}
+
+export interface StreamError {
+  /** The answer if nothing was written before. */
+  readonly answer: ApiAnswer;
+  /** The last line otherwise. */
+  readonly line: object;
+}
+
+export interface EventSource {
   /** The client has taken all that was written. */
   onDrain(): void;
   /** The stream has ended. */

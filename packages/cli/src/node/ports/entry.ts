@@ -6,6 +6,8 @@ import {
   createHttpEndpoint,
   createPipeService,
   ETCD_LIMITS,
+  type EtcdApi,
+  etcdApi,
   etcdServices,
   type HttpEndpoint,
   healthService,
@@ -27,6 +29,7 @@ export class Entry implements NodeEntry {
   readonly #deps: EntryDeps;
   readonly #metrics: MetricsRegistry;
   readonly #ports: PortMetrics;
+  readonly #etcd: EtcdApi;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
@@ -36,6 +39,11 @@ export class Entry implements NodeEntry {
     this.#deps = deps;
     this.#metrics = metrics;
     this.#ports = ports;
+    const { backend, clock, random, options, master, dialer, health } = deps;
+    const limits = { ...ETCD_LIMITS, requestBytesMax: options.requestBytesMax, txnOpsMax: options.txnOpsMax };
+    const node = { master, dialer, conditions: () => health.conditions(), program: VERSION };
+    const etcd = { backend, clock, random, scheme: 'http', limits, node } as const;
+    this.#etcd = etcdApi(etcd, () => this.#server?.guard.abandoned === true);
   }
 
   async start(): Promise<void> {
@@ -47,7 +55,6 @@ export class Entry implements NodeEntry {
     const { options, clock, random, logger, backend, admission, master, dialer, nodes, health } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
-    const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
     const messageBytesMax = pipeFrameBytesMax(requestBytesMax);
     const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax, input: inputLimitsOf(options) };
     const onBusy = admission.countBusy;
@@ -59,9 +66,7 @@ export class Entry implements NodeEntry {
       conditions: () => health.conditions(),
       onMalformed: () => admission.countMalformed('pipe'),
     });
-    const etcdNode = { master, dialer, conditions: () => health.conditions(), program: VERSION };
-    const etcd = { backend, clock, random, scheme: 'http', limits: etcdLimits, node: etcdNode } as const;
-    server.add(...etcdServices(etcd, server.guard));
+    server.add(...etcdServices(this.#etcd, server.guard));
     server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
     server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
@@ -81,7 +86,10 @@ export class Entry implements NodeEntry {
     const { options, logger, admission } = this.#deps;
     const onMalformed = (): void => admission.countMalformed('http');
     if (options.roles.includes('gateway'))
-      this.#endpoint = createHttpEndpoint({ ...this.#deps, onMalformed, onWaitRefused: admission.countWait });
+      this.#endpoint = createHttpEndpoint({
+        ...{ ...this.#deps, etcd: this.#etcd, requestBytesMax: options.requestBytesMax },
+        ...{ onMalformed, onWaitRefused: admission.countWait },
+      });
     this.#ports.show('http', () => this.#endpoint);
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);

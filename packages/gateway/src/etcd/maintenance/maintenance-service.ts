@@ -6,15 +6,13 @@ import type { CallDone, CallInfo, GiveUp, StreamHandler, StreamSink } from '../.
 import type { EtcdNode } from '../etcd-node.ts';
 import type { Headers } from '../headers.ts';
 import { answering } from '../replies.ts';
+import { ETCD_VERSION } from '../version.ts';
 import { alarmsOf, alarmText, answerAlarm } from './alarms.ts';
 import { KeyHash } from './key-hash.ts';
 import { KeyScans } from './key-scans.ts';
 import { badTransferee, moveLeaders } from './move-leader.ts';
 import { asked, plainKeyPages } from './plain-keys.ts';
 import { SnapshotStream } from './snapshot-stream.ts';
-
-/** The version of etcd's API that is served; clients choose features by it. */
-const ETCD_VERSION = '3.6.0';
 
 export interface MaintenanceDeps {
   readonly backend: Backend;

@@ -8,6 +8,7 @@ import { LockClient } from '@remora/protocol/remora';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ALONE_NODE } from '../../../test/support/alone-node.ts';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../../backend.ts';
+import { etcdApi } from '../../etcd/etcd-api.ts';
 import { CLIENT_SERVER_LIMITS, ClientServer, ListenError } from './client-server.ts';
 import { etcdServices } from './etcd-services.ts';
 import { lockService } from './lock-services.ts';
@@ -86,8 +87,12 @@ describe('the server for clients', () => {
       },
     });
     const random = new SeededRandom(1);
+    const deps = { backend, clock: nodeClock(), random, scheme: 'http', node: ALONE_NODE } as const;
     server.add(
-      ...etcdServices({ backend, clock: nodeClock(), random, scheme: 'http', node: ALONE_NODE }, server.guard),
+      ...etcdServices(
+        etcdApi(deps, () => server.guard.abandoned),
+        server.guard,
+      ),
     );
     server.add(lockService({ backend, random }, server.guard));
     port = await server.start('127.0.0.1', 0);

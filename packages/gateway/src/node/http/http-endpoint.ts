@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import {
   type Clock,
   INPUT_LIMITS,
@@ -10,7 +11,11 @@ import {
   type Timer,
   toServiceError,
 } from '@remora/base';
-import type { ApiAnswer, EventStream } from '../../http/api-types.ts';
+import type { SeenRevision } from '../../calls.ts';
+import type { EtcdApi } from '../../etcd/etcd-api.ts';
+import { jsonError } from '../../etcd/json/json-errors.ts';
+import { JsonGateway } from '../../etcd/json/json-gateway.ts';
+import type { ApiAnswer, EventSource, EventStream, LineStream } from '../../http/api-types.ts';
 import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
 import { WaitSlots } from '../../routing/calls/wait-slots.ts';
@@ -28,6 +33,8 @@ const CALLS_MAX = 800;
 const WAITS_SHARE = 0.5;
 /** Bytes of all incomplete bodies: a few hundred of usual size, and a small part of the node's memory. */
 const UNFINISHED_BYTES_MAX = 8 * 1024 * 1024;
+/** At least so many of the largest bodies of etcd's gateway fit, and a quarter of them of one address. */
+const UNFINISHED_BODIES_MIN = 8;
 /** The share of these bytes for one address. */
 const ADDRESS_SHARE = 0.25;
 /** A renewal or a release is smaller. `CALLS_MAX` bodies of this size need no budget. */
@@ -62,9 +69,13 @@ interface EndpointLimits {
   readonly unfinishedBytesMax: number;
 }
 
-const ENDPOINT_LIMITS: EndpointLimits = { callsMax: CALLS_MAX, unfinishedBytesMax: UNFINISHED_BYTES_MAX };
+const ENDPOINT_LIMITS: Pick<EndpointLimits, 'callsMax'> = { callsMax: CALLS_MAX };
 
 export interface HttpEndpointDeps extends Omit<HttpApiDeps, 'waits'> {
+  /** etcd's API, for its JSON gateway. */
+  readonly etcd: EtcdApi;
+  /** As of the API. */
+  readonly requestBytesMax: number;
   /** Called for each call that is refused as malformed. */
   readonly onMalformed?: () => void;
   /** Called for each call that is refused because too many wait, or listen to events. */
@@ -85,21 +96,28 @@ export interface HttpEndpoint {
 /**
  * The JSON API over HTTP.
  *
- * HE1. A body has at most `BODY_BYTES_MAX` bytes, and is JSON by its type, which a form of a web page cannot send. The
- *      server has refused pages of other sites by then (`request-guard.ts`); there are no CORS headers, so none reads
- *      an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and those of one address a share of it.
- *      Above that, the body that started first is ended, of that address or of the one that has most (input-budget.ts
- *      IB2), so that the next request is not refused. Small bodies are not counted. The server bounds how long a body
- *      may take.
+ * HE1. A body has at most `BODY_BYTES_MAX` bytes, and is JSON by its type, which a form of a web page cannot send;
+ *      for etcd's gateway, see HE6. The server has refused pages of other sites by then (`request-guard.ts`); there
+ *      are no CORS headers, so none reads an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and
+ *      those of one address a share of it. Above that, the body that started first is ended, of that address or of
+ *      the one that has most (input-budget.ts IB2), so that the next request is not refused. Small bodies are not
+ *      counted. The server bounds how long a body may take.
  * HE2. A client that closes its connection ends its call. A grant in an answer that it did not read is taken back.
  * HE3. The numbers of calls and streams are bounded; further ones are refused at once. Calls that may take long have a
  *      part.
  * HE4. A client that does not read its events takes up no memory: the source pauses until it does.
  * HE5. An ended stream stays open until its client has read it, and nothing is written to it: Node would end the
  *      process for that.
+ * HE6. etcd's JSON gateway takes bodies of any type, because `curl -d` sends that of a form. A form of another site has
+ *      an `Origin`, so `request-guard.ts` refuses it (RG4).
  */
 export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<EndpointLimits> = {}): HttpEndpoint {
-  const { callsMax, unfinishedBytesMax } = { ...ENDPOINT_LIMITS, ...limits };
+  const { callsMax } = { ...ENDPOINT_LIMITS, ...limits };
+  const { clock, etcd: etcdApi, logger, requestBytesMax } = deps;
+  const waits = new WaitSlots(Math.floor(callsMax * WAITS_SHARE), deps.onWaitRefused ?? (() => {}));
+  const etcd = new JsonGateway({ api: etcdApi, clock, logger, waits, requestBytesMax });
+  const unfinishedBytesMax =
+    limits.unfinishedBytesMax ?? Math.max(UNFINISHED_BYTES_MAX, UNFINISHED_BODIES_MIN * etcd.bodyBytesMax);
   const unfinished = new InputBudget(
     {
       // Each is a call, and these are counted (HE3).
@@ -110,13 +128,13 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
     deps.clock,
     deps.logger,
   );
-  const waits = new WaitSlots(Math.floor(callsMax * WAITS_SHARE), deps.onWaitRefused ?? (() => {}));
   const api = new HttpApi({ ...deps, waits });
+  const parts = { api, etcd, unfinished, seen: new WeakMap<Socket, SeenRevision>() };
   const open = new Map<AbortController, Promise<ApiAnswer>>();
   const streams = new Set<ServerResponse>();
   let stopping = false;
   return {
-    paths: ['/v1/', '/openapi.json'],
+    paths: ['/v1/', '/openapi.json', ...ETCD_PATHS_SERVED],
     get input() {
       return unfinished.stats;
     },
@@ -125,15 +143,14 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
       response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client closed the connection')));
       if (stopping) caller.abort(STOPPING);
       const isBusy = open.size + streams.size >= callsMax;
-      const answering = isBusy
-        ? Promise.resolve(errorAnswer(BUSY))
-        : answerOf({ api, unfinished }, request, caller.signal);
+      const answering = isBusy ? Promise.resolve(refusalOf(request, BUSY)) : answerOf(parts, request, caller.signal);
       open.set(caller, answering);
       const answer = await answering;
       open.delete(caller);
-      if (MALFORMED.includes(answer.status)) deps.onMalformed?.();
+      if (MALFORMED.includes(answer.status) && answer.wellFormed !== true) deps.onMalformed?.();
       if (response.closed) return answer.undelivered?.();
       if (answer.events !== undefined) return tell(response, answer.events, { clock: deps.clock, streams });
+      if (answer.lines !== undefined) return sendLines(response, answer, { lines: answer.lines, streams });
       response.once('close', () => {
         if (!response.writableFinished) answer.undelivered?.();
       });
@@ -151,23 +168,67 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
   };
 }
 
-async function answerOf(
-  { api, unfinished }: { readonly api: HttpApi; readonly unfinished: InputBudget },
-  request: IncomingMessage,
-  signal: AbortSignal,
-): Promise<ApiAnswer> {
+interface Parts {
+  readonly api: HttpApi;
+  readonly etcd: JsonGateway;
+  readonly unfinished: InputBudget;
+  /** The newest revision that answers on each connection have carried. */
+  readonly seen: WeakMap<Socket, SeenRevision>;
+}
+
+async function answerOf(parts: Parts, request: IncomingMessage, signal: AbortSignal): Promise<ApiAnswer> {
   try {
+    if (isEtcd(request)) return await etcdAnswerOf(parts, request, signal);
     const { method = '', url: target = '' } = request;
     const hasBody = method === 'POST' || method === 'PUT';
-    return await api.handle({
+    return await parts.api.handle({
       method,
       target,
-      body: hasBody ? await readJson(request, unfinished) : undefined,
+      body: hasBody ? await readJson(request, parts.unfinished) : undefined,
       signal,
     });
   } catch (error) {
-    return errorAnswer(toServiceError(error));
+    return refusalOf(request, toServiceError(error));
   }
+}
+
+/** HE6. */
+async function etcdAnswerOf(
+  { etcd, unfinished, seen }: Parts,
+  request: IncomingMessage,
+  signal: AbortSignal,
+): Promise<ApiAnswer> {
+  const { method = '', url: target = '', socket } = request;
+  const bytes = method === 'POST' ? await readBody(request, unfinished, etcd.bodyBytesMax) : Buffer.alloc(0);
+  const revision = seen.get(socket) ?? { newest: 0 };
+  seen.set(socket, revision);
+  const callerMs = grpcTimeoutMs(request.headers['grpc-timeout']);
+  return etcd.handle({ method, target, text: textOf(bytes), callerMs, seen: revision, signal });
+}
+
+const ETCD_PATHS_SERVED = ['/v3/', '/version'] as const;
+
+function isEtcd({ url = '' }: IncomingMessage): boolean {
+  return url.startsWith('/v3/') || /^\/version(?:\?|$)/.test(url);
+}
+
+function refusalOf(request: IncomingMessage, error: ServiceError): ApiAnswer {
+  return isEtcd(request) ? jsonError(error) : errorAnswer(error);
+}
+
+const GRPC_UNITS_MS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1_000,
+  m: 1,
+  u: 0.001,
+  n: 0.000_001,
+};
+
+/** grpc-gateway takes the deadline of a call from the header `Grpc-Timeout`, in the form of gRPC: `500m` is 500 ms. */
+function grpcTimeoutMs(header: string | readonly string[] | undefined): number | undefined {
+  const [, digits, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(String(header ?? '')) ?? [];
+  return digits === undefined ? undefined : Number(digits) * (GRPC_UNITS_MS[unit] ?? 0);
 }
 
 /** HE1 */
@@ -176,18 +237,27 @@ async function readJson(request: IncomingMessage, unfinished: InputBudget): Prom
   if (type !== 'application/json') {
     throw refused(415, 'the body is application/json: curl --json, or -H "content-type: application/json"');
   }
-  const bytes = await readBody(request, unfinished);
+  const bytes = await readBody(request, unfinished, BODY_BYTES_MAX);
   if (bytes.length === 0) return undefined;
+  const text = textOf(bytes);
   try {
-    return parseBoundedJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return parseBoundedJson(text);
   } catch (cause) {
-    const problem = cause instanceof SyntaxError ? cause.message : 'it is not UTF-8';
-    throw new ServiceError('INVALID_ARGUMENT', `the body is not JSON: ${problem}`, { cause });
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new ServiceError('INVALID_ARGUMENT', `the body is not JSON: ${cause.message}`, { cause });
+  }
+}
+
+function textOf(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new ServiceError('INVALID_ARGUMENT', 'the body is not JSON: it is not UTF-8', { cause });
   }
 }
 
 /** Bytes above a limit are read and dropped until the answer is sent, so that the client can read it. */
-function readBody(request: IncomingMessage, unfinished: InputBudget): Promise<Buffer> {
+function readBody(request: IncomingMessage, unfinished: InputBudget, bytesMax: number): Promise<Buffer> {
   let chunks: Buffer[] = [];
   let length = 0;
   return new Promise((resolve, reject) => {
@@ -206,7 +276,7 @@ function readBody(request: IncomingMessage, unfinished: InputBudget): Promise<Bu
     request.on('data', (chunk: Buffer) => {
       if (over) return;
       length += chunk.length;
-      if (length > BODY_BYTES_MAX) return refuse(tooLarge());
+      if (length > bytesMax) return refuse(tooLarge(bytesMax));
       chunks.push(chunk);
       if (length > SMALL_BODY_BYTES) account.unfinished(length, 0);
     });
@@ -219,10 +289,10 @@ function readBody(request: IncomingMessage, unfinished: InputBudget): Promise<Bu
   });
 }
 
-function tooLarge(): ServiceError {
+function tooLarge(bytesMax: number): ServiceError {
   // The rest of the body is dropped.
   const details: HttpDetails = { httpStatus: 413, headers: { connection: 'close' } };
-  return new ServiceError('REQUEST_TOO_LARGE', `the body is too large; at most ${BODY_BYTES_MAX} bytes are allowed`, {
+  return new ServiceError('REQUEST_TOO_LARGE', `the body is too large; at most ${bytesMax} bytes are allowed`, {
     details: { ...details },
   });
 }
@@ -259,6 +329,37 @@ function tell(
     beat.cancel();
     source.onClose();
   });
+}
+
+/** HE4, HE5. The head is sent with the first line, as an error before it has a status of its own. */
+function sendLines(
+  response: ServerResponse,
+  { status, headers }: ApiAnswer,
+  { lines, streams }: { readonly lines: LineStream; readonly streams: Set<ServerResponse> },
+): void {
+  streams.add(response);
+  let source: EventSource | undefined;
+  response.once('close', () => {
+    streams.delete(response);
+    source?.onClose();
+  });
+  const send = (value: object): boolean => {
+    if (response.writableEnded) return true;
+    if (!response.headersSent) response.writeHead(status, { ...ALWAYS, ...headers });
+    return response.write(`${JSON.stringify(value)}\n`);
+  };
+  source = lines({
+    write: send,
+    unread: () => response.writableLength,
+    end: (error) => {
+      if (response.writableEnded) return;
+      if (error !== undefined && !response.headersSent) return write(response, error.answer);
+      if (error !== undefined) send(error.line);
+      else if (!response.headersSent) response.writeHead(status, { ...ALWAYS, ...headers });
+      response.end();
+    },
+  });
+  response.on('drain', () => source?.onDrain());
 }
 
 const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
