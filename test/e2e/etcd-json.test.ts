@@ -137,10 +137,24 @@ describeWith(missingEtcd(), "etcd's JSON gateway answers as that of etcd 3.4.23"
     expect(watched[1]).toHaveLength(2);
   });
 
-  test('the version is told, and health has the field that tools of etcd read', async () => {
-    const get = async (path: string): Promise<unknown> => (await fetch(`http://${cluster.node(1).http}${path}`)).json();
-    expect(await get('/version')).toEqual({ etcdserver: '3.6.0', etcdcluster: '3.6.0' });
-    expect(await get('/health')).toMatchObject({ health: 'true' });
+  test('the port for clients answers HTTP as the HTTP port does, beside gRPC', async () => {
+    const { client, http } = cluster.node(1);
+    const get = async (at: string, path: string): Promise<Response> => fetch(`http://${at}${path}`);
+    for (const at of [client, http]) {
+      expect(await (await get(at, '/version')).json()).toEqual({ etcdserver: '3.6.0', etcdcluster: '3.6.0' });
+      expect(await (await get(at, '/health')).json()).toMatchObject({ health: 'true' });
+      expect(await (await get(at, '/metrics')).text()).toMatch(/^process_resident_memory_bytes \d+$/m);
+    }
+    const range = JSON.stringify({ key: FOO });
+    const put = await answerOf(client, 'kv/put', JSON.stringify({ key: FOO, value: b64('by the client port') }));
+    expect(put.status).toBe(200);
+    expect(await answerOf(client, 'kv/range', range)).toEqual(await answerOf(http, 'kv/range', range));
+    const foreign = await fetch(`http://${client}/v3/kv/put`, {
+      method: 'POST',
+      headers: { origin: 'http://evil.example' },
+      body: range,
+    });
+    expect(foreign.status).toBe(403);
   });
 });
 

@@ -79,7 +79,7 @@ export const nodeSchema = defineOptions({
     clientPort: {
       type: port(),
       default: DEFAULT_BASE_PORT,
-      desc: 'Port for clients: the gRPC APIs of etcd v3 and Remora.',
+      desc: 'Port for clients: the gRPC APIs of etcd v3 and Remora, and HTTP as on --http-port.',
       group: 'Network',
     },
     peerPort: { type: port(), default: 7481, desc: 'Port for messages between nodes.', group: 'Network' },

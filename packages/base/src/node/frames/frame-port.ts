@@ -62,15 +62,15 @@ export interface FramePortOptions extends FrameStreamOptions {
   /** Logs connections that are closed by a budget. */
   readonly logger?: Pick<Logger, 'warn'>;
   /** Connections of another protocol; all that are neither are rejected. */
-  readonly others?: OtherConnections;
+  readonly others?: readonly OtherConnections[];
   /** The purpose of the port, named in the message to rejected connections. */
   readonly purpose?: string;
 }
 
 export interface OtherConnections {
-  /** The first bytes of such connections. */
-  readonly begin: Uint8Array;
-  /** Takes over a connection from its first byte on, which has arrived by then. */
+  /** Each of them begins with one of these. No two kinds of connections share a beginning. */
+  readonly begins: readonly Uint8Array[];
+  /** Takes one from its first byte on, which is there by then. */
   take(socket: Socket): void;
 }
 
@@ -98,17 +98,17 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     });
     socket.on('error', () => undefined); // a broken connection is closed, which is enough
     const patience = new Patience(socket, options);
-    onOpening(socket, (ours, begun) => {
-      if (ours) {
+    onOpening(socket, options.others ?? [], (kind) => {
+      if (kind === 'frames') {
         return serve({ socket, options, services, accounts: { input: account, output } }, () => {
           undecided.delete(socket);
           patience.end();
         });
       }
       undecided.delete(socket);
-      if (options.others === undefined || !agree(begun, options.others.begin)) return sendAway(socket, options.purpose);
+      if (kind === undefined) return sendAway(socket, options.purpose);
       patience.end();
-      options.others.take(socket);
+      kind.take(socket);
     });
   });
   const refuse = (): void => {
@@ -180,20 +180,26 @@ class Patience {
 }
 
 /**
- * Calls `decided` with the first bytes once they tell whether the connection uses this protocol; if so, the opening is
- * removed from them.
+ * Calls `decided` once the first bytes tell what kind of connection it is; undefined: none that this port has. The
+ * opening of a stream of frames is removed from them.
  */
-function onOpening(socket: Socket, decided: (ours: boolean, begun: Buffer) => void): void {
+function onOpening(
+  socket: Socket,
+  others: readonly OtherConnections[],
+  decided: (kind: 'frames' | OtherConnections | undefined) => void,
+): void {
   let begun: Buffer = Buffer.alloc(0);
   const onData = (chunk: Buffer): void => {
     begun = Buffer.concat([begun, chunk]);
-    const same = agree(begun, OPENING);
-    if (same && begun.length < OPENING.length) return;
+    const isFrames = agree(begun, OPENING);
+    if (isFrames && begun.length < OPENING.length) return;
+    const kinds = isFrames ? [] : others.filter(({ begins }) => begins.some((begin) => agree(begun, begin)));
+    if (kinds.length > 1) return;
     socket.off('data', onData);
     socket.pause();
-    const rest = same ? begun.subarray(OPENING.length) : begun;
+    const rest = isFrames ? begun.subarray(OPENING.length) : begun;
     if (rest.length > 0) socket.unshift(rest);
-    decided(same, begun);
+    decided(isFrames ? 'frames' : kinds[0]);
   };
   socket.on('data', onData);
 }

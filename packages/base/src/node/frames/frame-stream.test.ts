@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { nodeClock } from '../node-clock.ts';
@@ -227,14 +227,16 @@ test('what begins as another kind of connection is given on from its first byte,
   let given = 0;
   const { heard, port, address } = await openPort({
     ...{ clock, probeMs: 100, probeTimeoutMs: 50 },
-    others: {
-      begin: Buffer.from('REMOTE CONTROL'),
-      take(socket) {
-        given++;
-        socket.on('data', (chunk: Buffer) => socket.write(chunk));
-        socket.resume();
+    others: [
+      {
+        begins: [Buffer.from('REMOTE CONTROL')],
+        take(socket) {
+          given++;
+          socket.on('data', (chunk: Buffer) => socket.write(chunk));
+          socket.resume();
+        },
       },
-    },
+    ],
     purpose: 'Not for you.',
   });
   const socket = connect(port.port, '127.0.0.1', () => socket.write('REMOTE'));
@@ -252,6 +254,36 @@ test('what begins as another kind of connection is given on from its first byte,
   await eventually(() => heard.hellos.length).toBe(1);
   expect(await answerTo(port.port, Buffer.from('REMIND ME\r\n'))).toContain('Not for you.');
   expect(given).toBe(1);
+});
+
+test('kinds of connections whose beginnings agree are told apart by the byte in which they differ', async () => {
+  const taken: string[] = [];
+  const kind = (name: string, ...begins: readonly string[]) => ({
+    begins: begins.map((begin) => Buffer.from(begin)),
+    take(socket: Socket) {
+      socket.once('data', (chunk: Buffer) => {
+        taken.push(`${name} ${chunk}`);
+        socket.end();
+      });
+      socket.resume();
+    },
+  });
+  const { port } = await openPort({ others: [kind('one', 'PRI * '), kind('two', 'GET ', 'PUT ', 'POST ')] });
+  const say = async (...pieces: readonly string[]): Promise<void> => {
+    const socket = connect(port.port, '127.0.0.1');
+    cleanups.push(() => socket.destroy());
+    socket.on('error', () => undefined).resume();
+    for (const piece of pieces) {
+      socket.write(piece);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  await say('P', 'U', 'T /');
+  await say('P', 'RI');
+  await say('G');
+  await eventually(() => taken.length).toBe(3);
+  expect(taken).toEqual(['two PU', 'one PRI', 'two G']);
+  expect(await answerTo(port.port, Buffer.from('PATCH /\r\n'))).toContain('This port is for');
 });
 
 test('a port that refuses ends what has not begun to speak, takes nothing new, and leaves the others', async () => {

@@ -21,7 +21,15 @@ import { httpNames, inputLimitsOf } from '../../node-options.ts';
 import { VERSION } from '../../version.ts';
 import { nodeMetrics } from '../node-metrics.ts';
 import type { EntryDeps, NodeEntry } from '../platform.ts';
-import { API_LIMITS, HEALTH_LIMITS, type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
+import {
+  API_LIMITS,
+  HEALTH_LIMITS,
+  type HttpConnections,
+  type Report,
+  type RunningHttpServer,
+  serveHttpConnections,
+  startHttpServer,
+} from './http-server.ts';
 import { grpcMetrics, type PortMetrics } from './port-metrics.ts';
 
 /** A node's external interfaces: the port for clients, and HTTP for operators. */
@@ -33,7 +41,9 @@ export class Entry implements NodeEntry {
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
-  readonly #http: RunningHttpServer[] = [];
+  readonly #http: Pick<RunningHttpServer, 'stop'>[] = [];
+  /** HTTP on the port for clients, as etcd has it. */
+  #clientHttp: HttpConnections | undefined;
 
   constructor(deps: EntryDeps, metrics: MetricsRegistry, ports: PortMetrics) {
     this.#deps = deps;
@@ -71,6 +81,7 @@ export class Entry implements NodeEntry {
     server.add(lockService({ backend, random }, server.guard));
     server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
     server.addFrames(this.#pipe);
+    server.addHttp((socket) => this.#clientHttp?.take(socket));
     this.#server = server;
     this.#ports.show('client', () => server.held);
     grpcMetrics(this.#metrics, () => server.grpc);
@@ -103,8 +114,10 @@ export class Entry implements NodeEntry {
     const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
     this.#http.push(await startHttpServer({ ...both, ...health }));
     const listen = { host: options.listenHost, port: options.httpPort };
-    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint];
-    this.#http.push(await startHttpServer({ ...both, listen, flag: '--http-port', limits: API_LIMITS, handlers }));
+    const api = { ...both, limits: API_LIMITS, handlers: this.#endpoint === undefined ? [] : [this.#endpoint] };
+    this.#http.push(await startHttpServer({ ...api, listen, flag: '--http-port' }));
+    this.#clientHttp = serveHttpConnections(api);
+    this.#http.push(this.#clientHttp);
   }
 
   /** 503 only if another node would serve better; the body lists all problems (health.ts NH2). */

@@ -1,7 +1,14 @@
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { silentLogger } from '@remora/base';
-import { afterEach, expect, test } from 'vitest';
-import { API_LIMITS, type HttpServerOptions, type RunningHttpServer, startHttpServer } from './http-server.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  API_LIMITS,
+  type HttpServerOptions,
+  type RunningHttpServer,
+  serveHttpConnections,
+  startHttpServer,
+} from './http-server.ts';
 
 const running: RunningHttpServer[] = [];
 
@@ -101,4 +108,57 @@ test('a stop ends connections that are kept alive, and nothing answers afterward
   await running.splice(0)[0]?.stop();
   expect(performance.now() - begun).toBeLessThan(5000);
   await expect(get('/health')).rejects.toThrow();
+});
+
+describe('connections of another port', () => {
+  const services = {
+    ...{ limits: { ...API_LIMITS, headersTimeoutMs: 300, requestTimeoutMs: 300 }, names: new Set<string>() },
+    logger: silentLogger,
+    health: () => ({ ok: true, reasons: [] }),
+    ready: () => ({ ok: true, reasons: [] }),
+    metrics: async () => ({ contentType: 'text/plain', body: 'up 1\n' }),
+  };
+  const http = serveHttpConnections(services);
+  /** Looks at the first bytes, then hands the connection over. */
+  const port = createServer((socket: Socket) => {
+    socket.once('data', (begun: Buffer) => {
+      socket.pause();
+      socket.unshift(begun);
+      http.take(socket);
+    });
+  });
+  let at = 0;
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => port.listen(0, '127.0.0.1', resolve));
+    at = (port.address() as { port: number }).port;
+  });
+  afterAll(() => new Promise((resolve) => port.close(resolve)));
+
+  test('are served from their first byte on, several requests each', async () => {
+    for (const path of ['/health', '/metrics']) expect((await fetch(`http://127.0.0.1:${at}${path}`)).status).toBe(200);
+    const socket = connect(at, '127.0.0.1');
+    socket.write(
+      'GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\nGET /ready HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n',
+    );
+    expect(await text(socket)).toMatch(/up 1\n.*"ready":true/s);
+  });
+
+  test('pass the checks of every HTTP port (H4)', async () => {
+    const socket = connect(at, '127.0.0.1');
+    socket.end('GET /health HTTP/1.1\r\nhost: evil.example\r\n\r\n');
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 403/);
+  });
+
+  test('have the time limits of a server that listens itself (H1)', async () => {
+    const socket = connect(at, '127.0.0.1');
+    socket.write('GET /health HTTP/1.1\r\nhost: 127.');
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 408/);
+  });
+
+  test('end with a stop, and none is taken afterwards', async () => {
+    await (await fetch(`http://127.0.0.1:${at}/health`)).text();
+    await http.stop();
+    await expect(fetch(`http://127.0.0.1:${at}/health`)).rejects.toThrow();
+  });
 });

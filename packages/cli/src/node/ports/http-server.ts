@@ -6,7 +6,7 @@
 //     the API are slow.
 // H4. Every request passes `requestRefusal` before anything else, whatever its path.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { type Address, type Logger, type ServiceError, suggest } from '@remora/base';
 import { errorAnswer, requestRefusal } from '@remora/gateway';
 import { CommandError } from '../../exit-codes.ts';
@@ -57,10 +57,14 @@ export interface HttpHandler {
   handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
 }
 
-export interface HttpServerOptions {
+export interface HttpServerOptions extends HttpServices {
   readonly listen: Address;
   /** The flag for its listening address. */
   readonly flag: string;
+}
+
+/** What a server answers, and to whom. */
+export interface HttpServices {
   readonly limits: HttpLimits;
   /** Names, besides IP addresses and localhost, that clients may use (`Host`), in lower case. */
   readonly names: ReadonlySet<string>;
@@ -83,7 +87,39 @@ export interface RunningHttpServer {
  * machine.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<RunningHttpServer> {
-  const { limits } = options;
+  const server = httpServer(options);
+  await listen(server, options.listen, options.flag);
+  const { port } = server.address() as AddressInfo;
+  return { port, stop: () => stop(server) };
+}
+
+/** Serves HTTP to connections that another port has accepted. */
+export interface HttpConnections {
+  /** Takes a connection from its first byte on. */
+  take(socket: Socket): void;
+  stop(): Promise<void>;
+}
+
+export function serveHttpConnections(services: HttpServices): HttpConnections {
+  const server = httpServer(services);
+  // From this event on, Node enforces the time limits of a server (H1), although this one does not listen itself.
+  server.emit('listening');
+  let stopping = false;
+  return {
+    take(socket) {
+      if (stopping) return void socket.destroy();
+      server.emit('connection', socket);
+      socket.resume();
+    },
+    stop() {
+      stopping = true;
+      return stop(server);
+    },
+  };
+}
+
+function httpServer(services: HttpServices): Server {
+  const { limits } = services;
   const server = createServer({
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
@@ -95,15 +131,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   });
   boundConnections(server, limits);
   server.on('request', (request, response) => {
-    serve(options, request, response).catch((error: unknown) => {
-      options.logger.error({ error, url: request.url }, 'HTTP request failed');
+    serve(services, request, response).catch((error: unknown) => {
+      services.logger.error({ error, url: request.url }, 'HTTP request failed');
       if (response.headersSent) response.destroy();
       else sendJson(response, 500, { error: 'internal error; see the log of the node' });
     });
   });
-  await listen(server, options.listen, options.flag);
-  const { port } = server.address() as AddressInfo;
-  return { port, stop: () => stop(server) };
+  return server;
 }
 
 /** Binds a server; the error names the flag to change. */
@@ -127,7 +161,7 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port }: Addres
 
 const PATHS = ['/health', '/ready', '/metrics'];
 
-async function serve(options: HttpServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(options: HttpServices, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { headers, headersDistinct, url: target = '' } = request;
   const site = headers['sec-fetch-site'];
   const head = { target, hosts: headersDistinct.host ?? [], origin: headers.origin, site: site?.toString() };
@@ -161,7 +195,7 @@ function sendRefusal(refusal: ServiceError, response: ServerResponse): void {
   sendJson(response, status, body);
 }
 
-function sendNotFound(options: HttpServerOptions, path: string, response: ServerResponse): void {
+function sendNotFound(options: HttpServices, path: string, response: ServerResponse): void {
   const paths = [...PATHS, ...(options.handlers ?? []).flatMap(({ paths }) => paths)];
   const meant = suggest(path, paths);
   const hint = meant === undefined ? `the paths are ${paths.join(', ')}` : `did you mean ${meant}?`;

@@ -5,6 +5,7 @@ import {
   type FrameService,
   type InputLimits,
   type Logger,
+  type OtherConnections,
   openFramePort,
   type PortHeld,
 } from '@remora/base';
@@ -46,6 +47,9 @@ export const CLIENT_SERVER_LIMITS: ClientServerLimits = {
 /** gRPC is spoken over HTTP/2 (RFC 9113, section 3.4). */
 const HTTP2_BEGINS = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
+/** The methods of HTTP/1.1 with the space behind them (RFC 9112, section 3). */
+const HTTP1_BEGINS = ['GET ', 'HEAD ', 'POST ', 'PUT ', 'DELETE ', 'OPTIONS '].map((text) => Buffer.from(text));
+
 export interface ClientServerDeps {
   readonly logger: Logger;
   readonly clock: Clock;
@@ -62,9 +66,9 @@ export class ListenError extends Error {
 }
 
 /**
- * The port for clients. It takes two kinds of connections and distinguishes them by their first bytes: streams of
- * frames, such as the Pipe, and gRPC, which is anything else. Add services first, then `start`. gRPC services may use
- * `guard`, so that limits hold for all of them together.
+ * The port for clients. It takes three kinds of connections and distinguishes them by their first bytes: streams of
+ * frames, such as the Pipe, gRPC, and HTTP/1.1 if there is a server for it. Add services first, then `start`. gRPC
+ * services may use `guard`, so that limits hold for all of them together.
  */
 export class ClientServer {
   readonly guard: CallGuard;
@@ -74,6 +78,7 @@ export class ClientServer {
   /** How often each limit of the gRPC server was reached. */
   readonly #refused: Partial<Record<keyof GrpcLimits, number>> = {};
   readonly #frames: FrameService[] = [];
+  #http: OtherConnections[] = [];
   #port: FramePort | undefined;
 
   constructor(deps: ClientServerDeps) {
@@ -98,6 +103,11 @@ export class ClientServer {
     this.#frames.push(service);
   }
 
+  /** Has connections of HTTP/1.1 served as well. Otherwise they are told which port to use. */
+  addHttp(take: (socket: Socket) => void): void {
+    this.#http = [{ begins: HTTP1_BEGINS, take }];
+  }
+
   /** Listens. Resolves with the port, which the system chooses for 0. Rejects with a `ListenError`. */
   async start(host: string, port: number): Promise<number> {
     const { clock, logger } = this.#deps;
@@ -108,7 +118,10 @@ export class ClientServer {
         frameBytesMax: messageBytesMax,
         probeMs: keepAliveMs,
         probeTimeoutMs: keepAliveTimeoutMs,
-        others: { begin: HTTP2_BEGINS, take: (socket: Socket) => this.#grpc.accept(socket.setNoDelay(true)) },
+        others: [
+          { begins: [HTTP2_BEGINS], take: (socket) => this.#grpc.accept(socket.setNoDelay(true)) },
+          ...this.#http,
+        ],
         purpose:
           'This port is for clients of Remora and etcd (gRPC). HTTP and JSON have a port of their own: --http-port.',
       });
