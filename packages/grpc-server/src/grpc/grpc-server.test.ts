@@ -160,21 +160,22 @@ describe('for grpc-js', () => {
   });
 
   test('deadlines end calls, and their methods hear of it', async () => {
-    let [cancelled, deadlineMs]: [boolean, number | undefined] = [false, undefined];
+    let begun: number | undefined;
     const done = new Promise<void>((resolve) => {
       methods.unary = (call) => {
-        deadlineMs = call.deadlineMs;
-        call.onCancelled = () => {
-          cancelled = true;
-          resolve();
-        };
+        begun = call.deadlineMs;
+        call.onCancelled = resolve;
       };
     });
-    expect((await unary('x', undefined, 100)).error).toMatchObject({ code: STATUS.deadlineExceeded });
+    // On a busy machine a deadline may be over before the call has left the client.
+    let timeoutMs = 50;
+    do {
+      timeoutMs *= 2;
+      expect((await unary('x', undefined, timeoutMs)).error).toMatchObject({ code: STATUS.deadlineExceeded });
+    } while (begun === undefined);
     await done;
-    expect(cancelled).toBe(true);
-    expect(deadlineMs).toBeGreaterThan(0);
-    expect(deadlineMs).toBeLessThanOrEqual(101);
+    expect(begun).toBeGreaterThan(0);
+    expect(begun).toBeLessThanOrEqual(timeoutMs + 1);
   });
 
   test('streams of requests and responses', async () => {
