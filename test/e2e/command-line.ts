@@ -1,9 +1,9 @@
-/** The command line in this process: all of it but the start of a process, which is what takes its time. */
+/** Runs the command line in this process, because the start of a process takes most of the time. */
 import { runCommandLine } from '../../packages/cli/src/program.ts';
 import type { Shell } from '../../packages/cli/src/shell.ts';
 import type { Ended } from './command.ts';
 
-/** Runs one command against a cluster. Nobody can be asked, as in a script. */
+/** Runs one command against a cluster. It cannot prompt, as in a script. */
 export async function runHere(
   endpoints: readonly string[],
   args: readonly string[],
@@ -27,11 +27,11 @@ export async function runHere(
     ask: () => Promise.resolve(undefined),
   };
   const code = await runCommandLine(args, shell, () => Promise.reject(new Error('no node starts here')));
-  process.exitCode = 0; // a command's is not the tests'
+  process.exitCode = 0; // A command's exit code is not that of the tests.
   return { code, out, err };
 }
 
-/** What a command prints with `--json`; throws when it fails. */
+/** A command's `--json` output. Throws if the command fails. */
 export async function jsonHere(endpoints: readonly string[], args: readonly string[]): Promise<unknown> {
   const { code, out, err } = await runHere(endpoints, [...args, '--json']);
   if (code !== 0) throw new Error(`exit code ${code}: ${err}`);

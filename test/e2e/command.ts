@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
 
-/** Where runs keep what they keep for one another, instead of in the user's home. */
+/** The state directory that runs share, instead of the user's home. */
 const STATE_HOME = mkdtempSync(join(tmpdir(), 'remora-state-'));
 process.once('exit', () => rmSync(STATE_HOME, { recursive: true, force: true }));
 
@@ -20,13 +20,13 @@ export interface Ended {
 export interface RunInput {
   readonly env?: Record<string, string>;
   readonly input?: Buffer;
-  /** What it reads goes on until the test ends it. */
+  /** Its standard input stays open until the test ends it. */
   readonly open?: true;
-  /** Without a terminal, also where the tests have one: in a session of its own. */
+  /** Runs in a separate session without a terminal, even if the tests have one. */
   readonly noTerminal?: true;
-  /** Runs it in place of the Node that runs the tests. */
+  /** The Node binary that runs the command, instead of the one that runs the tests. */
   readonly node?: string;
-  /** In a terminal of its own, made by script(1), whose keys are what it reads; or a shell in one instead of it. */
+  /** In a separate terminal, made by script(1), whose keys are the input. Either the command or a shell runs in it. */
   readonly terminal?: 'itself' | 'shell';
 }
 
@@ -71,7 +71,7 @@ export function commandLine(args: readonly string[]): string {
   return [process.execPath, PROGRAM, ...args].map((arg) => `'${arg.replaceAll("'", "'\\''")}'`).join(' ');
 }
 
-/** The command against one cluster, and all runs of it, so that none outlives its test. */
+/** The command against one cluster, with all its runs, so that no run outlives its test. */
 export class RemoraCommand {
   readonly #endpoints: () => readonly string[];
   readonly #runs: Run[] = [];
@@ -90,14 +90,14 @@ export class RemoraCommand {
     return this.begin(args).ended;
   }
 
-  /** What it prints with `--json`; throws when it fails. */
+  /** Its `--json` output. Throws if the command fails. */
   async json(...args: readonly string[]): Promise<unknown> {
     const { code, out, err } = await this.run(...args, '--json');
     if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
     return JSON.parse(out);
   }
 
-  /** Ends what still runs: asks it first. */
+  /** Ends everything that still runs, gracefully if possible. */
   async endAll(): Promise<void> {
     const left = this.#runs.splice(0).filter((run) => run.alive);
     for (const run of left) run.child.kill('SIGTERM');

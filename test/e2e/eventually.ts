@@ -1,15 +1,15 @@
 export interface EventuallyOptions {
-  /** A guard against hangs, unless the test is about this bound. */
+  /** A limit that detects hangs, unless the test is about this limit. */
   readonly timeoutMs?: number;
   readonly pollMs?: number;
 }
 
-/** On a busy machine what takes a second may take half a minute. */
+/** On a busy machine, something that usually takes a second may take half a minute. */
 const PATIENCE_MS = 60_000;
 
 /**
- * Asks again and again until there is an answer (anything but undefined and false).
- * A probe that throws has not been answered yet; the last error is the cause of the time-out.
+ * Repeats the probe until it returns anything but undefined and false. A probe that throws is repeated too; the last
+ * error is the cause of the time-out.
  */
 export async function eventually<T>(
   what: string,
@@ -32,7 +32,7 @@ export async function eventually<T>(
   }
 }
 
-/** Thrown by a probe that knows that waiting is of no use. */
+/** Thrown by a probe that knows that waiting is pointless. */
 export class FinalError extends Error {
   override readonly name = 'FinalError';
 }

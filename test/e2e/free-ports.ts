@@ -4,12 +4,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Below the range that systems take outgoing ports from, so that a port stays free while its node is down. */
+/** Below the range of outgoing ports, so that a port stays free while its node is down. */
 const [LOWEST, HIGHEST] = [11_000, 31_000];
-/** A file for each port that a process has taken, with its id: a port whose node is down is not another test's. */
+/** One file for each taken port, with the process's id. No other test gets the port of a node that is down. */
 const TAKEN_DIR = join(tmpdir(), 'remora-test-ports');
 
-/** Ports that are free now, each given once in the life of this process, and to no other one that lives. */
+/** Ports that are free now. Each is given out once in the life of this process, and to no other living process. */
 export async function freePorts(host: string, count: number): Promise<readonly number[]> {
   const found: number[] = [];
   for (let tries = 0; found.length < count; tries++) {
@@ -28,7 +28,7 @@ function take(port: number): boolean {
     writeFileSync(path, String(process.pid), { flag: 'wx' });
     return true;
   } catch {
-    if (!isHeld(path)) rmSync(path, { force: true }); // for whoever draws it next
+    if (!isHeld(path)) rmSync(path, { force: true }); // Free for the next process that draws it.
     return false;
   }
 }

@@ -1,9 +1,9 @@
 /**
  * Clusters of real node processes on loopback, for tests.
  *
- * K1. Whatever happens in a test, its nodes are gone afterwards (`NodeProcess`, N2) and so is their data; when it
+ * K1. Whatever happens in a test, its nodes are gone afterwards (`NodeProcess`, N2), and so are their data. If the test
  *     failed, data and logs stay, and the error says where.
- * K2. Waiting is polling for what is waited for, with a bound; no test sleeps in the hope that something has happened.
+ * K2. Waits poll for their condition, with a limit. No test sleeps in the hope that something has happened.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -18,17 +18,20 @@ import { NodeProcess, nodePaths, type Ports, type Signal } from './node-process.
 const HOST = '127.0.0.1';
 
 export interface ClusterOptions {
-  /** Founding members; 3 unless given. */
+  /** The number of founding members. Default: 3. */
   readonly nodes?: number;
-  /** How many of the founding members are started; all unless given. */
+  /** How many of the founding members are started. Default: all. */
   readonly started?: number;
-  /** Nodes that join while it is founded, beside the founding members; they are no masters. None unless given. */
+  /**
+   * Nodes that join while the cluster is founded, in addition to the founding members. They are no masters. Default:
+   * none.
+   */
   readonly joining?: number;
   /** Flags of every node, without the dashes. */
   readonly flags?: Readonly<Record<string, string>>;
   /** Arguments of Node itself, before the program. */
   readonly nodeArguments?: readonly string[];
-  /** False: the founding members alone cannot serve; more nodes are started first. */
+  /** False: the founding members alone cannot serve. The test starts more nodes first. */
   readonly awaitReady?: boolean;
 }
 
@@ -43,7 +46,7 @@ export class Cluster {
     this.#options = options;
   }
 
-  /** Founds a cluster and waits until it serves. */
+  /** Creates a cluster and waits until it serves. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const cluster = new Cluster(mkdtempSync(join(tmpdir(), 'remora-e2e-')), options);
     try {
@@ -72,7 +75,7 @@ export class Cluster {
     return this.#nodes.map(({ client }) => client);
   }
 
-  /** The nth node, from 1, as nodes are named. */
+  /** The nth node, counted from 1, as in the nodes' names. */
   node(n: number): NodeProcess {
     const node = this.#nodes[n - 1];
     if (node === undefined) throw new Error(`there is no node ${n}`);
@@ -83,7 +86,7 @@ export class Cluster {
     this.node(n).signal(signal);
   }
 
-  /** Starts a node that has ended, or ends (SIGTERM) one that runs first, and waits until it is ready. */
+  /** Starts a node that has ended. A running one is first ended (SIGTERM). Waits until it is ready. */
   async restart(n: number): Promise<void> {
     const node = this.node(n);
     await node.end('SIGTERM');
@@ -91,7 +94,7 @@ export class Cluster {
     await node.untilReady();
   }
 
-  /** A further node, which joins through those that run; not started yet. */
+  /** A new node, which joins through the running ones. It is not started yet. */
   async addJoining(flags: Readonly<Record<string, string>> = {}): Promise<NodeProcess> {
     const [ports] = await portsOf(1);
     if (ports === undefined) throw new Error('no ports');
@@ -99,7 +102,7 @@ export class Cluster {
     return this.#add(`n${this.#nodes.length + 1}`, ports, { join: join.join(','), ...flags });
   }
 
-  /** The number of the node that leads the first range, as the newest term has it. */
+  /** The number of the node that leads the first range, according to the newest term. */
   async leader(): Promise<number> {
     return eventually('a node leads the range', () => leaderOf(this.#nodes));
   }
@@ -108,20 +111,20 @@ export class Cluster {
     await Promise.all(this.#nodes.filter(({ running }) => running).map((node) => node.untilReady(timeoutMs)));
   }
 
-  /** Ends every node and removes the data, unless it is to be kept for looking at. */
+  /** Ends every node and removes the data, unless it is kept for inspection. */
   async stop(options: { readonly keep?: boolean } = {}): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.end('SIGKILL')));
     if (options.keep !== true) rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** Ends every node, keeps what they left, and makes the error say where. */
+  /** Ends every node, keeps the data and logs, and adds their location to the error. */
   async failed(error: unknown): Promise<unknown> {
     await this.stop({ keep: true });
     if (error instanceof Error) error.message += `\n(data and logs of the nodes are kept in ${this.dir})`;
     return error;
   }
 
-  /** Asks every node to stop, as an operator would, and waits for them. Gives the exit codes. */
+  /** Stops every node as an operator does, and waits for them. Returns the exit codes. */
   async stopGracefully(): Promise<readonly (number | null)[]> {
     const exits = await Promise.all(this.#nodes.map((node) => node.end('SIGTERM')));
     return exits.map(({ code }) => code);
@@ -142,7 +145,7 @@ export class Cluster {
   }
 }
 
-/** Runs `use` with a cluster of its own (K1). */
+/** Runs `use` with a new cluster (K1). */
 export async function withCluster<T>(options: ClusterOptions, use: (cluster: Cluster) => Promise<T>): Promise<T> {
   const cluster = await Cluster.start(options);
   let result: T;

@@ -1,4 +1,4 @@
-/** The views by which a node tells what is wrong: `/ready`, the metrics, `remora status` and `remora admin check`. */
+/** The views in which a node reports problems: `/ready`, the metrics, `remora status` and `remora admin check`. */
 import { expect } from 'vitest';
 import { runHere } from './command-line.ts';
 import { eventually } from './eventually.ts';
@@ -26,7 +26,7 @@ export async function readyOf(node: NodeProcess): Promise<{ readonly status: num
   return { status: response.status, body: (await response.json()) as ReadyBody };
 }
 
-/** What each of the four views shows, in the order of the names. Conditions of one name count once in the metrics. */
+/** What each of the four views shows, sorted by name. In the metrics, conditions with the same name count once. */
 export async function viewsOf(node: NodeProcess) {
   const [ready, metrics, status, check] = await Promise.all([
     readyOf(node),
@@ -47,7 +47,7 @@ export async function viewsOf(node: NodeProcess) {
   };
 }
 
-/** Waits until all views show these conditions and no others. */
+/** Waits until all views show exactly these conditions. */
 export async function eventuallyShown(node: NodeProcess, expected: readonly unknown[]): Promise<void> {
   await eventually(`${node.name} shows ${JSON.stringify(expected)} everywhere`, async () => {
     const { ready, metrics, status, check, checkCode } = await viewsOf(node);

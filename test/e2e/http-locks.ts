@@ -10,7 +10,7 @@ export interface HttpAnswer {
   readonly body: { readonly version: number; readonly session: string; readonly [field: string]: unknown };
 }
 
-/** What a node answers about a lock of the namespace `default`. */
+/** A node's answer about a lock of the namespace `default`. */
 export async function askLock(node: NodeProcess, name: string, call: string, body: object = {}): Promise<HttpAnswer> {
   const response = await fetch(`http://${node.http}/v1/locks/default/${encodeURIComponent(name)}/${call}`, {
     method: 'POST',
@@ -20,7 +20,7 @@ export async function askLock(node: NodeProcess, name: string, call: string, bod
   return { status: response.status, body: (await response.json()) as HttpAnswer['body'] };
 }
 
-/** What a node tells of a lock, until a part of it has been told. */
+/** Reads a node's stream about a lock until it contains a given part. */
 export async function toldOf(node: NodeProcess, name: string): Promise<{ until(part: string): Promise<void> }> {
   const { body } = await fetch(`http://${node.http}/v1/events/default/${encodeURIComponent(name)}`);
   if (body === null) throw new Error('there is no stream');
@@ -39,22 +39,22 @@ export async function toldOf(node: NodeProcess, name: string): Promise<{ until(p
 }
 
 export interface ScriptRun {
-  /** What it has printed so far. */
+  /** The output so far. */
   out(): string;
   readonly ended: Promise<{ readonly code: number | null; readonly err: string }>;
-  /** Asks the script itself to end, and nothing that it has started. */
+  /** Signals only the script itself, and nothing that it has started. */
   terminate(): void;
-  /** Whether it runs, or anything that it has started. */
+  /** Whether it, or anything that it has started, still runs. */
   isLeft(): boolean;
 }
 
-/** Runs the script that the documentation gives for a command under a lock. */
+/** Runs the script from the documentation for a command under a lock. */
 export function runDocumentedScript(node: NodeProcess, name: string, command: readonly string[]): ScriptRun {
   const script = /```sh file=with-lock\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(DOCS, 'utf8'))?.[1];
   if (script === undefined) throw new Error('docs/how-to/locks/lock-over-http.md has no script');
   const env = { PATH: process.env.PATH, REMORA_HTTP: `http://${node.http}` };
   const child = spawn('sh', ['-c', script, 'with-lock', encodeURIComponent(name), ...command], {
-    ...{ env, stdio: ['ignore', 'pipe', 'pipe'], detached: true }, // in a process group of its own
+    ...{ env, stdio: ['ignore', 'pipe', 'pipe'], detached: true }, // In a separate process group.
   });
   let out = '';
   let err = '';
@@ -75,7 +75,7 @@ export function runDocumentedScript(node: NodeProcess, name: string, command: re
   };
 }
 
-/** What has ended counts no more, though nobody has waited for it yet. */
+/** A process that has ended does not count, even if it was not waited for yet. */
 function isGroupLeft(leader: number | undefined): boolean {
   const all = execFileSync('ps', ['-A', '-o', 'pgid=,stat='], { encoding: 'utf8' });
   return all.split('\n').some((line) => {

@@ -1,6 +1,9 @@
 import type { NodeProcess } from './node-process.ts';
 
-/** The number, from 1, of the node that leads the first range in the newest term; undefined: none of them says so. */
+/**
+ * The number, from 1, of the node that leads the first range in the newest term. Undefined: no node reports that it
+ * leads.
+ */
 export async function leaderOf(nodes: readonly NodeProcess[]): Promise<number | undefined> {
   const claims = await Promise.all(nodes.map((node, i) => claimOf(node, i + 1)));
   const newest = Math.max(...claims.map(({ term }) => term));

@@ -1,6 +1,6 @@
-// Holds a lock, in a session of four seconds, by a client that was given one endpoint and renews in a worker: `node
-// lock-frozen.mjs <endpoint> <name>`. Says `held`; at a line on standard input its thread is blocked for eight seconds,
-// then it prints its state, and whether the cluster agrees.
+// Holds a lock, in a session of four seconds, with a client that was given one endpoint and renews in a worker: `node
+// lock-frozen.mjs <endpoint> <name>`. Prints `held`. After a line on standard input its thread is blocked for eight
+// seconds. Then it prints the lock's state, and whether the cluster agrees.
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { connect } from 'remora';
@@ -8,7 +8,7 @@ import { connect } from 'remora';
 const [endpoints = '', name = ''] = process.argv.slice(2);
 const client = await connect({ endpoints, sessionTtl: '4s', renewInWorker: true });
 const held = await client.lock(name).acquire();
-await setTimeout(500); // for the worker to start, and for the client to be told of other gateways
+await setTimeout(500); // Time for the worker to start, and for the client to learn of other gateways.
 process.stdout.write('held\n');
 await once(process.stdin, 'data');
 Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 8_000);

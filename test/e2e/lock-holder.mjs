@@ -1,5 +1,5 @@
 // Holds a lock until it is killed: `node lock-holder.mjs <endpoints> <name> <session ttl in ms> [journal directory]`.
-// Prints its version, and `lost` when it is told of the loss.
+// Prints the lock's version, and `lost` when it learns of the loss.
 import { connect } from 'remora';
 
 const [endpoints = '', name = '', ttl = '10000', journal] = process.argv.slice(2);

@@ -20,8 +20,8 @@ import {
 } from '@remora/protocol';
 
 /**
- * A whole cluster's key-value side in one object, naive on purpose: every past event in an array, every read a scan.
- * It is what gateway services are tested against where only the shape of the protocol matters.
+ * The key-value side of a whole cluster in one object, deliberately naive: every past event is in an array, and every
+ * read is a scan. It serves tests of gateway services in which only the protocol matters.
  */
 export class MemoryBackend implements Backend {
   readonly nodeId = 1;
@@ -168,7 +168,7 @@ export class MemoryBackend implements Backend {
   }
 
   #txn(txn: Txn, events: KvEvent[]): Extract<KvResult, { type: 'txn' }> {
-    const succeeded = txn.compare.every((compare) => isKeyCompare(compare) && this.#holds(compare)); // it has no locks
+    const succeeded = txn.compare.every((compare) => isKeyCompare(compare) && this.#holds(compare)); // It has no locks.
     const ops = succeeded ? txn.success : txn.failure;
     return { type: 'txn', succeeded, results: ops.map((op) => this.#op(op, events)) };
   }

@@ -1,9 +1,9 @@
 /**
  * One node of a cluster under test: a real process, run from the built program.
  *
- * N1. A node is signalled by the id of a process that this object started and whose exit it has not seen.
- * N2. No node outlives the tests: it holds a channel and stops when that closes, and on exit of this process it is
- *     killed, frozen or not.
+ * N1. A node is signalled only by the id of a process that this object started and whose exit was not observed yet.
+ * N2. No node outlives the tests: it stops when its channel closes, and on exit of this process it is killed, even
+ *     while frozen.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { eventually, FinalError } from './eventually.ts';
 const PACKAGE = dirname(createRequire(import.meta.url).resolve('@remora/cli/package.json'));
 const PROGRAM = join(PACKAGE, 'bin/remora.mjs');
 const PROBE_TIMEOUT_MS = 1_000;
-/** Above what a node gives itself (--shutdown-timeout). */
+/** Longer than a node's own limit (--shutdown-timeout). */
 const STOP_TIMEOUT_MS = 60_000;
 
 export type Signal = 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT';
@@ -32,7 +32,7 @@ export interface NodeProcessOptions {
   readonly ports: Ports;
   readonly dataDir: string;
   readonly logPath: string;
-  /** Further flags, without the dashes. */
+  /** Additional flags, without the dashes. */
   readonly flags: Readonly<Record<string, string>>;
   /** Arguments of Node itself, before the program. */
   readonly nodeArguments?: readonly string[];
@@ -85,7 +85,7 @@ export class NodeProcess {
     return this.#child.pid;
   }
 
-  /** How the present process ends, or the last one ended. */
+  /** How the current process ends, or how the last one ended. */
   get exit(): Promise<Exit> {
     return this.#exit;
   }
@@ -98,7 +98,7 @@ export class NodeProcess {
     const child = spawn(process.execPath, [...nodeArguments, PROGRAM, 'node', ...this.#arguments(flags)], {
       stdio: ['ignore', log, log, 'ipc'],
       env: { PATH: process.env.PATH },
-      // Ctrl-C at a terminal is for the tests, which end their nodes themselves (N2).
+      // Ctrl-C at a terminal reaches only the tests, which end their nodes themselves (N2).
       detached: true,
     });
     closeSync(log);
@@ -113,12 +113,14 @@ export class NodeProcess {
     });
   }
 
-  /** At once: the process has the signal when this returns. */
+  /** Synchronous: the process has received the signal when this returns. */
   signal(signal: Signal): void {
     process.kill(this.pid, signal);
   }
 
-  /** Signals and waits for the end. One that does not stop in time is killed, which its exit shows. */
+  /**
+   * Sends the signal and waits for the end. A process that does not stop in time is killed, and its exit shows that.
+   */
   async end(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<Exit> {
     if (this.#child !== undefined) this.signal(signal);
     const late = setTimeout(() => {
@@ -129,7 +131,10 @@ export class NodeProcess {
     return exit;
   }
 
-  /** Asks what was loaded into the process beside the program (`nodeArguments`), and gives its next message. */
+  /**
+   * Asks the module that was loaded into the process in addition to the program (`nodeArguments`). Returns its next
+   * message.
+   */
   ask(question: object): Promise<unknown> {
     const child = this.#child;
     if (child === undefined) return Promise.reject(new Error(`${this.name} does not run`));
@@ -155,7 +160,7 @@ export class NodeProcess {
     });
   }
 
-  /** One family of its metrics: label text to value. Empty when it does not answer. */
+  /** One family of its metrics: label text to value. Empty if it does not answer. */
   async metrics(name: string): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>();
     const text = await fetch(`http://${this.health}/metrics`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
@@ -193,10 +198,13 @@ export class NodeProcess {
   }
 }
 
-/** What keeps clients waiting wherever they are, or says that the node does not know yet. */
+/** Conditions that keep clients waiting at every node, or mean that the node does not know yet. */
 const NOT_YET: ReadonlySet<string> = new Set(['starting', 'stopping', 'notInformed']);
 
-/** It runs and, as far as it knows, the cluster serves; one that drains does. `body`: what `/ready` answered. */
+/**
+ * The node runs and, as far as it knows, the cluster serves. A draining node also counts. `body`: the answer of
+ * `/ready`.
+ */
 export function isUsable(body: string): boolean {
   const { conditions } = JSON.parse(body) as { conditions: readonly { name: string; severity: string }[] };
   return conditions.every(({ name, severity }) => severity !== 'critical' && !NOT_YET.has(name));

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Whether there is a process of this id: one that has ended and was not waited for does not count. Linux. */
+/** Whether a process with this id exists. One that has ended but was not waited for does not count. Linux only. */
 export function isRunning(pid: number): boolean {
   return !['', 'Z', 'X'].includes(stateOf(pid));
 }

@@ -1,4 +1,4 @@
-/** Whether requests and answers are what the OpenAPI document says of them. */
+/** Whether requests and answers match the OpenAPI document. */
 import { type ApiAnswer, OPENAPI } from '@remora/gateway';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
@@ -20,12 +20,12 @@ ajv.addSchema({ ...OPENAPI, $id: 'openapi:' });
 const validators = new Map<object, ValidateFunction>();
 const seen = new Set<string>();
 
-/** Answers of calls that kinds.test.ts has, but for what is refused at once; each file of tests sees its own. */
+/** Answers of calls that kinds.test.ts covers, except immediate refusals. Each test file sees only its own. */
 export const OF_KINDS = /\/(upgrade|downgrade|leave|capacity) (?!400)/;
-/** Those that come of the transport or of a cluster in trouble are tested with these. */
+/** Answers that the transport or an unhealthy cluster causes are tested with these. */
 const ELSEWHERE = /(403|413|415|429|500|503|504)$/;
 
-/** What the document says that there is (`POST /v1/check 200`, and so on), and these tests have not seen. */
+/** Answers in the document (`POST /v1/check 200`, and so on) that these tests have not seen. */
 export function unseenAnswers(among: (answer: string) => boolean): readonly string[] {
   const described = Object.entries(PATHS).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) =>
@@ -35,7 +35,7 @@ export function unseenAnswers(among: (answer: string) => boolean): readonly stri
   return described.filter((answer) => among(answer) && !ELSEWHERE.test(answer) && !seen.has(answer));
 }
 
-/** What is wrong with an exchange by the document; undefined: nothing. */
+/** How an exchange differs from the document. Undefined: it does not. */
 export function undescribed(
   request: { readonly method: string; readonly target: string; readonly body?: unknown },
   { status, body, events }: ApiAnswer,
@@ -54,7 +54,7 @@ export function undescribed(
   return asked ?? invalid(response, body);
 }
 
-/** The same of an event of a stream. */
+/** The same for an event of a stream. */
 export function undescribedEvent(target: string, type: string, data: unknown): string | undefined {
   const { content } = PATHS[pathOf(target) ?? '']?.get?.responses[200] ?? { content: {} };
   const schema = content['text/event-stream']?.['x-event-data'][type];
@@ -80,12 +80,12 @@ function mismatch(schema: object, value: unknown): string | undefined {
     validate = ajv.compile(absolute(schema));
     validators.set(schema, validate);
   }
-  // As it is on the wire.
+  // In its form on the wire.
   const written: unknown = JSON.parse(JSON.stringify(value));
   return validate(written) ? undefined : `${JSON.stringify(written)}: ${ajv.errorsText(validate.errors)}`;
 }
 
-/** References in a part of the document are to the whole of it. */
+/** References in a part of the document refer to the whole document. */
 function absolute(schema: object): object {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi:#/')) as object;
 }

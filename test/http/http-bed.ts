@@ -7,16 +7,16 @@ export interface HttpCall {
   readonly method?: string;
   readonly target: string;
   readonly body?: unknown;
-  /** Who asks; hangs up when it aborts. */
+  /** The caller. It hangs up when this aborts. */
   readonly signal?: AbortSignal;
 }
 
-/** Two nodes with the JSON interface on one cluster. Each answer is compared with the document. */
+/** Two nodes with the JSON interface on one cluster. Each answer is checked against the document. */
 export class HttpBed {
   readonly world = new World();
   readonly nodes: readonly HttpApi[];
 
-  /** `behind`: what nodes put between themselves and the cluster. */
+  /** `behind`: the layer between the nodes and the cluster. */
   constructor(behind: (world: World) => Backend = ({ backend }) => backend) {
     const { clock } = this.world;
     const backend = behind(this.world);
@@ -26,7 +26,7 @@ export class HttpBed {
     );
   }
 
-  /** Asks node 0 or 1; what it answers is awaited by `until`. */
+  /** Sends a request to node 0 or 1. `until` waits for the answer. */
   async ask({ method = 'POST', target, body, signal }: HttpCall, node = 0): Promise<ApiAnswer> {
     const api = this.nodes[node];
     if (api === undefined) throw new Error(`there is no node ${node}`);
@@ -37,7 +37,7 @@ export class HttpBed {
     return answer;
   }
 
-  /** The body of what is answered with 200. */
+  /** The body of an answer with 200. */
   async done<Body = Grant>(call: HttpCall, node = 0): Promise<Body> {
     const answer = await this.world.until(this.ask(call, node));
     if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
@@ -54,7 +54,7 @@ export class HttpBed {
     return this.done({ target: `${LOCKS}/${name}/acquire`, body });
   }
 
-  /** Listens to a stream of events, each of which is compared with the document. */
+  /** Listens to a stream of events, and checks each event against the document. */
   async listen(target: string): Promise<Listening> {
     const { events: open } = await this.world.until(this.ask({ method: 'GET', target }));
     if (open === undefined) throw new Error('no events are told');
@@ -81,7 +81,7 @@ export class HttpBed {
     return listening;
   }
 
-  /** `held/waiting`, as the cluster has it. */
+  /** `held/waiting`, according to the cluster. */
   async users(name: string): Promise<string> {
     const { holderCount, waiterCount } = await this.done<Shown>({ method: 'GET', target: `${LOCKS}/${name}` });
     return `${holderCount}/${waiterCount}`;
@@ -93,7 +93,7 @@ export class HttpBed {
 }
 
 export const LOCKS = '/v1/locks/default';
-/** What a client chooses that wants to repeat its call. */
+/** An id as a client chooses it that wants to repeat its call. */
 export const GUID = '0b6f1f0e-8d1b-4c59-9f0a-3d1b2c4e5f60';
 
 export function lockPath(name: string, action: string): string {
@@ -111,10 +111,10 @@ export interface Grant {
 }
 
 export interface Listening {
-  /** More than it takes is written. */
+  /** More is written than it accepts. */
   full: boolean;
   readonly events: readonly { readonly type: string; readonly data: unknown }[];
-  /** The types of what happened, in order. */
+  /** The types of the events, in order. */
   happened(): readonly string[];
   drain(): void;
   close(): void;

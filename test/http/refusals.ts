@@ -1,13 +1,11 @@
 import { GUID, LOCKS, lockPath as path } from './http-bed.ts';
 
-/**
- * A request that is refused before anything is asked of the cluster. Unless it says otherwise it is an acquire of `l`.
- */
+/** A request that is refused before the cluster is asked. By default it is an acquire of `l`. */
 export interface Refused {
   readonly method?: string;
   readonly target?: string;
   readonly body?: unknown;
-  /** Status and code. */
+  /** The status and the code. */
   readonly is: string;
 }
 

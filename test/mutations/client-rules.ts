@@ -1,4 +1,7 @@
-/** What clients conclude from the answers of the cluster, and owe it: each broken, and the test that notices. */
+/**
+ * What clients conclude from the cluster's answers, and what they owe the cluster: each rule broken, and the test that
+ * notices.
+ */
 import type { RuleMutation } from './mutation.ts';
 
 export const CLIENT_RULES: readonly RuleMutation[] = [

@@ -1,4 +1,4 @@
-/** The end of commands that run under a lock: each rule broken, and the test that notices. */
+/** How commands that run under a lock end: each rule broken, and the test that notices. */
 import type { RuleMutation } from './mutation.ts';
 
 const GUARD = 'packages/cli/src/run/guard-script.ts';

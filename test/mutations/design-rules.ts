@@ -1,5 +1,5 @@
 /**
- * For each rule of the design about ranges (marked ▸ there, §6 to §12) the planted bugs that break it, and who finds
+ * For each rule of the design about ranges (marked ▸ there, §6 to §12): the planted bugs that break it, and what finds
  * them.
  */
 import { CLUSTER_BUGS } from '../sim/cluster/planted/bugs.ts';
@@ -124,7 +124,7 @@ const SIMULATIONS: readonly (readonly [string, readonly Mutation[]])[] = [
   ['transactions', TRANSACTION_BUGS],
 ];
 
-/** Who finds a planted bug: a simulation, or the file of a unit test. Undefined when there is no such bug. */
+/** What finds a planted bug: a simulation, or the file of a unit test. Undefined if there is no such bug. */
 export function finderOf(name: string): string | undefined {
   const simulation = SIMULATIONS.find(([, bugs]) => bugs.some((bug) => bug.name === name));
   if (simulation !== undefined) return `\`sim/${simulation[0]}\``;

@@ -1,7 +1,7 @@
-/** Rules of locks over HTTP: for each of them the code that upholds it, broken. */
+/** Rules of locks over HTTP: for each rule, a mutation that breaks the code behind it. */
 import type { RuleMutation } from './mutation.ts';
 
-/** [name, what is wrong then, file, find, replace, test] */
+/** [name, the resulting fault, file, find, replace, test] */
 type Row = readonly [string, string, string, string, string, string];
 
 const GUARD = 'node/http/request-guard.ts';
@@ -129,7 +129,7 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-/** Of kinds of locks, and barriers. */
+/** Kinds of locks, and barriers. */
 const KINDS: readonly Row[] = [
   [
     'http-conversions-not-numbered',
@@ -173,7 +173,7 @@ const KINDS: readonly Row[] = [
   ],
 ];
 
-/** Of who may ask at all. */
+/** Which callers are accepted. */
 const CALLERS: readonly Row[] = [
   [
     'http-target-with-a-host',

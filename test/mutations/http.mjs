@@ -1,5 +1,5 @@
-// `pnpm mutants:http [NAME…] [--jobs N]`: runs the test that each mutation of http-rules.ts names, with the mutation in
-// the source, and fails when one of them passes.
+// `pnpm mutants:http [NAME…] [--jobs N]`: for each mutation of http-rules.ts, applies it to the source and runs the
+// test that it names. Fails if such a test passes.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';
 

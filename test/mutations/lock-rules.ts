@@ -1,10 +1,10 @@
 /**
- * Rules of locks as ranges apply them whose break a unit test notices: for each of them the code that upholds it,
- * broken.
+ * Rules of locks, as ranges apply them, with a unit test that notices their violation: for each rule, a mutation that
+ * breaks the code behind it.
  */
 import type { RuleMutation } from './mutation.ts';
 
-/** What holds of locks leave behind, and barriers: the rules of packages/lock/src/procedures/procedures.ts. */
+/** What holds leave behind, and barriers: the rules of packages/lock/src/procedures/procedures.ts. */
 export const OF_LOCKS: readonly RuleMutation[] = [
   {
     name: 'limits-counted-as-one',
@@ -134,7 +134,7 @@ const ALL_COMMANDS = {
   test: 'lock: what commands do is what the rules say, and nothing is left in the end',
 };
 
-/** Being told what happens to locks, and asking for them: packages/lock/src/procedures/events.ts and revocation.ts. */
+/** Events of locks, and requests to release them: packages/lock/src/procedures/events.ts and revocation.ts. */
 export const OF_LISTENERS: readonly RuleMutation[] = [
   {
     name: 'holders-in-the-order-of-their-rows',

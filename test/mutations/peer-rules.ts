@@ -1,5 +1,6 @@
 /**
- * Who a caller is, what it may do, and what it may hold before it has said something: each rule broken, and its test.
+ * The identity of callers, their permissions, and what they may occupy before their first message: each rule broken,
+ * and its test.
  */
 import type { RuleMutation } from './mutation.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Loads a mutation of the table in place of the product's source: for vitest.config.ts. Simulations are built with
- * theirs (test/sim/common/planted/planter.ts).
+ * Loads a mutation of the table instead of the product's source. For vitest.config.ts; simulations are built with their
+ * mutations (test/sim/common/planted/planter.ts).
  */
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';
@@ -10,7 +10,7 @@ import { mutationNamed } from './table.ts';
 /** The repository's root, with a slash at its end. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** No plugin without a name. Throws when the table has no such mutation. */
+/** No plugin without a name. Throws if the table has no such mutation. */
 export function mutationPlugins(name: string | undefined): Plugin[] {
   if (name === undefined || name === '') return [];
   const mutation = mutationNamed(name);
@@ -18,7 +18,7 @@ export function mutationPlugins(name: string | undefined): Plugin[] {
   return [
     {
       name: `mutation:${name}`,
-      enforce: 'pre', // on the source as it is written
+      enforce: 'pre', // Before any transformation of the source.
       transform: (code, id) => (id.split('?')[0] === path ? { code: mutate(mutation, code), map: null } : undefined),
     },
   ];

@@ -1,4 +1,7 @@
-/** Rules of ranges whose break a unit test notices: for each of them the code that upholds it, broken. */
+/**
+ * Rules of ranges with a unit test that notices their violation: for each rule, a mutation that breaks the code behind
+ * it.
+ */
 import { CLIENT_RULES } from './client-rules.ts';
 import { COMMAND_RULES } from './command-rules.ts';
 import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
@@ -9,7 +12,7 @@ import { PROGRESS_RULES } from './watch-rules.ts';
 
 const DATA = 'packages/dataserver/src/';
 
-/** [name, what is wrong then, file, find, replace, file of the test, test] */
+/** [name, the resulting fault, file, find, replace, file of the test, test] */
 type Row = readonly [string, string, string, string, string, string, string];
 
 const ROWS: readonly Row[] = [

@@ -1,5 +1,5 @@
-// `pnpm mutants:ranges [NAME…] [--jobs N]`: runs the test that each mutation of range-rules.ts, and of what that takes
-// in, names, with the mutation in the source, and fails when one of them passes.
+// `pnpm mutants:ranges [NAME…] [--jobs N]`: for each mutation of range-rules.ts and its imports, applies it to the
+// source and runs the test that it names. Fails if such a test passes.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';
 

@@ -1,4 +1,4 @@
-/** Runs the tests that must notice mutations, with each of them in the source. */
+/** Runs the tests that must notice mutations, with one mutation at a time in the source. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,11 +20,11 @@ interface Outcome {
   readonly detail: string;
 }
 
-/** Mutations that a command runs. */
+/** The mutations that a command runs. */
 export interface Mutants {
-  /** How it is called: `pnpm mutants:raft`. */
+  /** The command's name: `pnpm mutants:raft`. */
   readonly command: string;
-  /** Where their table is. */
+  /** The location of their table. */
   readonly place: string;
   readonly mutations: readonly RuleMutation[];
 }
@@ -40,7 +40,7 @@ interface Chosen {
   readonly shown: string | undefined;
 }
 
-/** Throws what is wrong with the command line: a run of nothing would succeed. */
+/** Throws an error for an invalid command line, because a run without mutations would succeed. */
 function choose(mutants: Mutants, args: readonly string[]): Chosen {
   const { mutations } = mutants;
   const { values, positionals } = parseArgs({
@@ -62,7 +62,7 @@ function choose(mutants: Mutants, args: readonly string[]): Chosen {
   return { chosen, jobs, shown: values.help ? usage(mutants) : values.list ? list : undefined };
 }
 
-/** The exit code: 0 when every mutation was killed by its test, 2 for what cannot be run. */
+/** The exit code: 0 if every mutation was killed by its test, 2 for invalid arguments. */
 export async function runMutants(mutants: Mutants, args: readonly string[]): Promise<number> {
   let choice: Chosen;
   try {
@@ -88,7 +88,7 @@ export async function runMutants(mutants: Mutants, args: readonly string[]): Pro
   }
 }
 
-/** A test that fails anyway kills nothing: all named tests pass on the source as it is. */
+/** A test that fails anyway kills nothing: all named tests must pass on the unchanged source. */
 async function unmutatedFailures(mutations: readonly RuleMutation[], dir: string): Promise<string[]> {
   const files = [...new Set(mutations.map(({ killedBy }) => killedBy.file))];
   const results = await runTests({ files, mutation: undefined, report: join(dir, 'unmutated.json') });
@@ -131,7 +131,7 @@ function statusOf(results: TestResults | undefined, test: string): string | unde
   return results?.testResults.flatMap((file) => file.assertionResults).find(({ title }) => title === test)?.status;
 }
 
-/** Undefined when there is no report: the runner itself failed. */
+/** Undefined if there is no report, because the runner itself failed. */
 async function runTests(run: {
   readonly files: readonly string[];
   readonly mutation: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Rules of merges, splits and masters that come and go by themselves, each broken in one place, and the test that
- * notices.
+ * Rules of automatic merges and splits, and of automatic changes of masters: each rule broken in one place, and the
+ * test that notices.
  */
 import type { RuleMutation } from './mutation.ts';
 

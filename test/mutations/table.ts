@@ -32,7 +32,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...COORDINATOR_BUGS,
 ];
 
-/** The mutation of that name; throws when there is none. */
+/** The mutation with that name. Throws if there is none. */
 export function mutationNamed(name: string): Mutation {
   const found = MUTATIONS.find((mutation) => mutation.name === name);
   if (found === undefined) throw new Error(`there is no mutation '${name}'; there are: ${names()}`);

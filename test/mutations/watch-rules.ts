@@ -1,6 +1,9 @@
 import type { RuleMutation } from './mutation.ts';
 
-/** What watches promise about progress. For each rule, the code that upholds it, broken; a unit test notices. */
+/**
+ * The promises of watches about progress: for each rule, a mutation that breaks the code behind it and that a unit test
+ * notices.
+ */
 export const PROGRESS_RULES: readonly RuleMutation[] = [
   {
     name: 'progress-that-waits-for-no-create',

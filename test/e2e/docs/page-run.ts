@@ -3,9 +3,8 @@
  *
  * PR1. The blocks of a page run in one shell, in order, in an empty directory, so that a later block sees the variables
  *      and files of an earlier one. The first command that fails ends the run, and the error names the block's line.
- * PR2. What the blocks say of addresses and directories stands for others here: `127.0.0.1:7480` for a node of the
- *      test's cluster, `10.0.0.N` for a loopback address of this run, `/var/lib/remora` for a directory of that
- *      machine's node.
+ * PR2. Addresses and directories in the blocks are replaced: `127.0.0.1:7480` by a node of the test's cluster,
+ *      `10.0.0.N` by a loopback address of this run, `/var/lib/remora` by a directory for that machine's node.
  * PR3. Nothing outlives the run: the shell leads a process group, which is killed when the run ends.
  */
 import { spawn } from 'node:child_process';
@@ -21,14 +20,14 @@ const RUN_TIMEOUT_MS = 110_000;
 /** The last digit of a port, as `npm start` gives them out. */
 const PORT_KINDS = ['client', 'peer', 'http', 'health'] as const;
 
-/** Blocks that run; others are for the reader alone (MD1). */
+/** Blocks that run. The others are only for the reader (MD1). */
 export function runnableBlocks(page: string): readonly CodeBlock[] {
   return codeBlocks(readPage(page)).filter(({ language, file, attributes }) => {
     return file !== undefined || (language === 'sh' && !attributes.has('no-run'));
   });
 }
 
-/** A place for runs: the command `remora`, the SDK, and what stands for other machines. */
+/** The environment for runs: the command `remora`, the SDK, and the replacements for other machines. */
 export class PageRunner {
   readonly dir = mkdtempSync(join(tmpdir(), 'remora-docs-'));
   readonly #network = `127.${randomInt(16, 250)}.${randomInt(1, 250)}`;
@@ -44,7 +43,7 @@ export class PageRunner {
     symlinkSync(join(ROOT, 'packages/client'), join(this.dir, 'node_modules/remora'));
   }
 
-  /** Runs pages one after the other in one shell (PR1); rejects with what was printed when a command fails. */
+  /** Runs pages one after the other in one shell (PR1). Rejects with the output if a command fails. */
   async run(...pages: readonly string[]): Promise<void> {
     const work = mkdtempSync(join(this.dir, 'page-'));
     const script = pages.flatMap((page) => runnableBlocks(page).map((block) => this.#step(page, block, work)));

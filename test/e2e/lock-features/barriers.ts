@@ -1,4 +1,4 @@
-/** Waiting for others without queueing: barriers, and rounds that begin and end together. */
+/** Waiting for others without a queue: barriers, and rounds that begin and end together. */
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { type Courses, shown, type World } from './course.ts';
@@ -18,7 +18,7 @@ export const BARRIERS: Courses = {
     expect([await held.check(), passed]).toEqual([true, 0]);
     await held.release();
     await Promise.all(passing);
-    // At once, as nobody holds it.
+    // Immediately, because nobody holds it.
     await other.barrier(name).wait({ wait: 0 });
   },
 

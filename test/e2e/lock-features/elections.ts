@@ -1,4 +1,4 @@
-/** Who leads: candidates, proclamations, and going on after a restart. */
+/** Elections: candidates, proclamations, and resumption after a restart. */
 import { connect } from 'remora';
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
@@ -36,7 +36,7 @@ export const ELECTIONS: Courses = {
 
   async *'a new process goes on with a leadership under its version'(world) {
     const { client, other, endpoints, name } = world;
-    // As if it had died: nobody renews what it has, and nobody gives it back.
+    // As if it had died: its session is not renewed, and its lock is not released.
     const earlier = await client.election(name).campaign({ value: 'leader', ttl: '60s' });
     const handle = JSON.parse(JSON.stringify(earlier.handle));
     yield 'held';

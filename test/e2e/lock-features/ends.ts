@@ -1,4 +1,4 @@
-/** What becomes of a lock when the process of its holder ends: killed, killed with a journal, told to stop. */
+/** What happens to a lock when its holder's process ends: killed, killed with a journal, stopped. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -61,7 +61,7 @@ export const ENDS: Courses = {
   },
 };
 
-/** A process that holds the lock of the course. It ends with these tests. */
+/** A process that holds the course's lock. It ends with these tests. */
 async function startHolder({ endpoints, name }: World, ttlMs: number, ...journal: readonly string[]) {
   const child = spawn(process.execPath, [HOLDER, endpoints.join(','), name, String(ttlMs), ...journal]);
   process.once('exit', () => child.kill('SIGKILL'));

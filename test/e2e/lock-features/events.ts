@@ -1,4 +1,4 @@
-/** Being told what happens to locks, and being asked to let go. */
+/** Events of locks, and requests to release a lock. */
 import { LockStates, type LocksWatchEvent } from 'remora';
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';

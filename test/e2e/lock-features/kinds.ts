@@ -1,4 +1,4 @@
-/** What a lock can be: for one, shared, a semaphore; entered again; turned from one into the other. */
+/** Kinds of locks: exclusive, shared, semaphore. Reentrant acquires, and changes from one kind to another. */
 import { expect } from 'vitest';
 import { type Courses, code, shown, waiters } from './course.ts';
 
@@ -133,7 +133,7 @@ export const KINDS: Courses = {
     const held = await client.lock(name).acquire({ token: 'me', depthMax: 1 });
     yield 'held';
     await expect(client.lock(name).acquire({ token: 'me', depthMax: 1 })).rejects.toThrow(code('LOCK_DEPTH_EXCEEDED'));
-    // A token of its own each: the same client waits like anybody else.
+    // Each has a separate token: the same client waits like any other.
     const waiting = client.lock(name).acquire();
     await waiters(world, name, 1);
     yield 'waiting';

@@ -1,4 +1,4 @@
-/** Locks with a lease of their own: for a set time, for ever, by a condition, left behind. */
+/** Locks with separate leases: for a fixed time, forever, by a condition, abandoned. */
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { type Courses, code, shown, SURVIVING_TTL_MS as TTL_MS, waiters } from './course.ts';
@@ -46,7 +46,7 @@ export const LEASES: Courses = {
     expect(await shown(world, name)).toMatchObject({ holders: [{ version: held.version }], waiterCount: 1 });
     await other.locks.forceRelease(name);
     await (await waiting).release();
-    // Its session was for that lock alone, and nobody else would ever end it.
+    // Its session was only for that lock, and nobody else would ever end it.
     const isGone = async () => (await other.sessions.show(held.handle.lease)) === undefined;
     await eventually('its session has ended', isGone);
   },
@@ -87,7 +87,7 @@ export const LEASES: Courses = {
     const waiting = [name, changed].map((each) => other.lock(each).acquire());
     await Promise.all([name, changed].map((each) => waiters(world, each, 1)));
     yield 'waiting';
-    // Nobody renews either of them from now on.
+    // Neither of them is renewed from now on.
     await patient.orphan();
     await held.orphan();
     const next = await waiting[0];

@@ -1,4 +1,4 @@
-/** What is shown with a lock, what it leaves behind, and what is written under it. */
+/** The data that is shown with a lock, the data that it leaves behind, and writes under a lock. */
 import { expect } from 'vitest';
 import { type Courses, code, shown, waiters } from './course.ts';
 

@@ -1,4 +1,4 @@
-/** Locks of every kind over HTTP, each call repeated at one node after the other while it is not answered. */
+/** Locks of every kind over HTTP. Each call is repeated at one node after the other until it is answered. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { eventually, FinalError } from '../eventually.ts';
@@ -78,16 +78,14 @@ function reader(token: string) {
   return { shared: true, ttl: '30s', token };
 }
 
-/** A token that nobody guesses, by which a failing test still says whose it is. */
+/** A token that cannot be guessed, but that tells a failing test whose it is. */
 function guid(who: string): string {
   return `${who} ${randomUUID()}`;
 }
 
 type Answer = Readonly<Record<string, unknown>>;
 
-/**
- * Repeats a call at one node after the other while it is not answered, as docs/how-to/locks/lock-over-http.md advises.
- */
+/** Repeats a call at one node after the other until it is answered, as docs/how-to/locks/lock-over-http.md advises. */
 function ask({ http, name }: World, call: string, body: object): Promise<Answer> {
   const path = `/v1/locks/default/${encodeURIComponent(name)}/${call}`;
   let turn = 0;

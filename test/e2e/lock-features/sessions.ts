@@ -1,4 +1,4 @@
-/** What a lock belongs to, and how it ends: sessions, heartbeats, owners, force, versions. */
+/** What a lock belongs to, and how it ends: sessions, heartbeats, owners, forced releases, versions. */
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { type Courses, code, SURVIVING_TTL_MS, shown, waiters } from './course.ts';
@@ -127,7 +127,7 @@ export const SESSIONS: Courses = {
     yield 'waiting';
     await first.release();
     const second = await waiting;
-    // A guard that has seen nothing asks the cluster.
+    // A guard without any known version asks the cluster.
     await expect(client.fence.guard().run(name, first.version, () => 'late')).rejects.toThrow(code('FENCED'));
     expect(await guard.run(name, second.version, () => 'second')).toBe('second');
     await expect(guard.run(name, first.version, () => 'late')).rejects.toThrow(code('FENCED'));

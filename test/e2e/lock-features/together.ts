@@ -1,4 +1,4 @@
-/** What the SDK makes of locks: several at once, work under a lock, and how it went. */
+/** What the SDK builds on locks: several locks at once, work under a lock, and its result. */
 import { expect } from 'vitest';
 import { type Courses, shown, waiters } from './course.ts';
 

@@ -1,4 +1,4 @@
-/** How one waits: in order, for a time, until told to stop; and how waiters that are gone are passed over. */
+/** How clients wait: in order, with a time limit, until they cancel. How waiters that are gone are skipped. */
 
 import { ownerId } from '@remora/lock';
 import type { HeldLock } from 'remora';

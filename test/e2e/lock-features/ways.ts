@@ -1,4 +1,4 @@
-/** The same locks by the command line; and etcd's own lock and election services. */
+/** The same locks from the command line, and etcd's own lock and election services. */
 import type { ServiceError } from '@grpc/grpc-js';
 import {
   type LeaseClient,
@@ -113,7 +113,7 @@ export const WAYS: Courses = {
 };
 
 const UNAVAILABLE = 14;
-/** Asks one node after the other while those that are asked are not there. */
+/** Tries one node after the other while nodes are not reachable. */
 function anywhere<At extends { close(): void }, Reply>(
   { endpoints }: World,
   open: (address: string) => At,
