@@ -63,7 +63,7 @@ export interface HttpServerOptions extends HttpServices {
   readonly flag: string;
 }
 
-/** What a server answers, and to whom. */
+/** The answers of a server, and the callers that it accepts. */
 export interface HttpServices {
   readonly limits: HttpLimits;
   /** Names, besides IP addresses and localhost, that clients may use (`Host`), in lower case. */
