@@ -60,7 +60,7 @@ function reachable(paths: readonly string[]): ReadonlySet<string> {
   const found = new Set(paths);
   for (const path of found) {
     const { imports } = scanSource(readFileSync(join(root, path), 'utf8'));
-    const own = imports.filter((name) => name.startsWith('.') && !name.includes('/gen/') && name.endsWith('.ts'));
+    const own = imports.filter((name) => name.startsWith('.') && name.endsWith('.ts'));
     for (const name of own) found.add(join(dirname(path), name));
   }
   return found;
