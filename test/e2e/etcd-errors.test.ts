@@ -37,6 +37,13 @@ describeWith(missingEtcd(), 'the same mistake gets the code and the text of etcd
     if (differs === undefined) expect(theirs).toMatch(/^\d+ ./);
     else expect(theirs).not.toBe(expected);
   });
+
+  test('the health check of gRPC finds the server serving', async () => {
+    const { path } = pb.health.HealthService.check;
+    const request = Buffer.from(pb.health.HealthCheckRequest.encode({ service: '' }).finish());
+    const answers = await Promise.all(clients.map((client) => answerOf(client, path, request)));
+    for (const answer of answers) expect(pb.health.HealthCheckResponse.decode(answer)).toEqual({ status: 1 });
+  });
 });
 
 /** Keys at revisions 2 and 3, of which the first is compacted, and a lease. */
@@ -53,15 +60,23 @@ async function prepare(client: Client): Promise<void> {
 
 /** Code and text of the error, as clients tell errors apart by both. */
 function outcome(client: Client, path: Mistake['method']['path'], request: Buffer): Promise<string> {
+  return answerOf(client, path, request).then(
+    () => 'ok',
+    (error: ServiceError) => `${error.code} ${error.details}`,
+  );
+}
+
+function answerOf(client: Client, path: string, request: Buffer): Promise<Buffer> {
   const asBytes = (bytes: Buffer): Buffer => bytes;
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     client.makeUnaryRequest(
       path,
       asBytes,
       asBytes,
       request,
       { deadline: Date.now() + DEADLINE_MS },
-      (error: ServiceError | null) => resolve(error === null ? 'ok' : `${error.code} ${error.details}`),
+      (error: ServiceError | null, answer?: Buffer) =>
+        error === null ? resolve(answer ?? Buffer.alloc(0)) : reject(error),
     );
   });
 }

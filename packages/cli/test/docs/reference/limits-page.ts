@@ -22,6 +22,9 @@ import {
   WAITERS_MAX,
 } from '@remora/lock';
 import { CHOICES_MAX } from '../../../../client/src/lock/lock-choice.ts';
+import { JSON_LEVELS_MAX } from '../../../../gateway/src/etcd/json/json-reader.ts';
+import { ETCD_LIMITS } from '../../../../gateway/src/etcd/limits.ts';
+import { KEY_SCANS_MAX } from '../../../../gateway/src/etcd/maintenance/key-scans.ts';
 import { CLIENT_SERVER_LIMITS, grpcLimits } from '../../../../gateway/src/node/grpc/client-server.ts';
 import { nodeSchema } from '../../../src/node-options.ts';
 import { code, table } from './table.ts';
@@ -50,6 +53,16 @@ const LOCKS: readonly (readonly [string, string])[] = [
   ['versions in one check', count(CHECKS_MAX)],
 ];
 
+const ETCD: readonly (readonly [string, string, string])[] = [
+  ['levels of nested transactions', count(ETCD_LIMITS.txnDepthMax), 'refused as too many operations'],
+  ['watches on one stream', count(ETCD_LIMITS.watchesPerStreamMax), 'the watch is canceled'],
+  ['requests of one stream of watches without an answer', count(ETCD_LIMITS.watchRequestsPendingMax), 'not read'],
+  ['heartbeats of one stream without an answer', count(ETCD_LIMITS.keepAlivesPendingMax), 'not read'],
+  ['bytes of events in a fragment, about', bytes(ETCD_LIMITS.fragmentBytes), 'another fragment follows'],
+  ['`HashKV`, `Hash` and `Snapshot` of one node at a time', count(KEY_SCANS_MAX), 'refused as too many requests'],
+  ['levels of JSON', count(JSON_LEVELS_MAX), 'refused'],
+];
+
 /** Limits of the gRPC server, with the values of a node. */
 const GRPC = Object.entries({ ...GRPC_LIMIT_TABLE }).map(([name, { value, unit, what, beyond }]) => {
   const own: Readonly<Partial<Record<string, number>>> = grpcLimits(CLIENT_SERVER_LIMITS);
@@ -75,6 +88,10 @@ ${table(['Option', 'Default', 'Meaning'], options)}
 ## Limits of locks
 
 ${table(['What', 'At most'], LOCKS)}
+
+## Limits of etcd's API
+
+${table(['What', 'At most', 'Beyond it'], ETCD)}
 
 ## Limits of gRPC connections
 

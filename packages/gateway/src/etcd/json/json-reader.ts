@@ -18,7 +18,7 @@ export class JsonNumber {
 }
 
 /** A transaction that is nested as deep as the limit allows (`ETCD_LIMITS.txnDepthMax`) has about 50 levels. */
-const DEPTH_MAX = 64;
+export const JSON_LEVELS_MAX = 64;
 
 /** Returns all values of the text, which may follow each other with or without space. @throws {SyntaxError} */
 export function readJsonValues(text: string): readonly JsonValue[] {
@@ -59,7 +59,8 @@ class Reader {
   }
 
   value(depth: number): JsonValue {
-    if (depth > DEPTH_MAX) throw new SyntaxError(`nested more than ${DEPTH_MAX} levels deep; reduce its depth`);
+    if (depth > JSON_LEVELS_MAX)
+      throw new SyntaxError(`nested more than ${JSON_LEVELS_MAX} levels deep; reduce its depth`);
     this.#match(SPACE);
     switch (this.#text[this.#at]) {
       case '{':

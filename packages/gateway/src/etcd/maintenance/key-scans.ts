@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 
 /** Hashes and snapshots at a time. Each reads all keys, which costs the leaders of all ranges. */
-const SCANS_MAX = 4;
+export const KEY_SCANS_MAX = 4;
 
 /** Bounds the calls of a gateway that read all keys; further ones are refused. */
 export class KeyScans {
@@ -9,8 +9,8 @@ export class KeyScans {
 
   /** Returns the function to call when the reading has ended. @throws {ServiceError} RESOURCE_EXHAUSTED */
   enter(): () => void {
-    if (this.#running >= SCANS_MAX) {
-      const message = `this node already answers ${SCANS_MAX} calls that read all keys; try again later`;
+    if (this.#running >= KEY_SCANS_MAX) {
+      const message = `this node already answers ${KEY_SCANS_MAX} calls that read all keys; try again later`;
       throw new ServiceError('RESOURCE_EXHAUSTED', message);
     }
     this.#running++;

@@ -66,6 +66,7 @@ export class EtcdMaintenance {
           isLearner: false,
           storageVersion: '',
           dbSizeQuota: 0,
+          downgradeInfo: { enabled: false, targetVersion: '' },
         };
       }),
     );
