@@ -1,6 +1,6 @@
 // The definitions of frames (§6).
 import { FLAG, FRAME, frame, rstStream, SETTING, settings, uint32, windowUpdate } from '../support/frames.ts';
-import { data } from '../support/raw-client.ts';
+import { data, message } from '../support/raw-client.ts';
 import {
   BLOCK,
   continuation,
@@ -210,6 +210,15 @@ export const WINDOW_RULES: readonly WireRule[] = [
     stream: 'open',
     bytes: windowUpdate(1, 2 ** 31 - 1),
     expect: ['RST_STREAM flowControlError'],
+  },
+  {
+    section: '6.9.1',
+    name: 'more DATA than the window of a stream that is not read',
+    stream: 'open',
+    bytes: Buffer.concat([data(1, message('hold')), ...new Array(5).fill(data(1, Buffer.alloc(16_384)))]),
+    expect: ['RST_STREAM flowControlError'],
+    // Its stream is read, sooner or later.
+    reference: 'varies',
   },
   {
     section: '6.9.2',

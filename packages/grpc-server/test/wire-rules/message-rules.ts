@@ -72,6 +72,14 @@ export const MESSAGE_RULES: readonly WireRule[] = [
     expect: NOTHING,
   },
   { section: '8.2.1', name: 'an upper case name', bytes: withField('X-Name', 'a'), expect: MALFORMED },
+  { section: '8.2.1', name: 'an empty name', bytes: withField('', 'a'), expect: MALFORMED, reference: 'passes' },
+  {
+    section: '8.2.1',
+    name: 'a value that ends with a tab',
+    bytes: withField('x-name', 'a\t'),
+    expect: MALFORMED,
+    reference: 'passes',
+  },
   {
     section: '8.2.1',
     name: 'a name with a space',

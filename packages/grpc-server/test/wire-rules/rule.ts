@@ -16,8 +16,8 @@ export interface WireRule {
   readonly greeting?: Buffer;
   /** Any of these; `nothing` is a connection and streams that go on. */
   readonly expect: readonly Reaction[];
-  /** node:http2 lets it pass, or does not. */
-  readonly reference?: 'passes' | 'refuses';
+  /** Whether node:http2 lets it pass, if it differs. */
+  readonly reference?: 'passes' | 'refuses' | 'varies';
 }
 
 type CodeName =
