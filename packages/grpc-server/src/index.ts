@@ -10,4 +10,5 @@ export type { UnaryCall } from './grpc/unary-call.ts';
 export { HeaderDecoder, type HeaderDecoderLimits } from './hpack/header-decoder.ts';
 export { encodeFields, HeaderEncoder } from './hpack/header-encoder.ts';
 export { type DecodedField, type HeaderField, HpackError } from './hpack/header-field.ts';
+export type { HeldBytes } from './http2/connection.ts';
 export type { PendingTimer, Timers } from './timers.ts';

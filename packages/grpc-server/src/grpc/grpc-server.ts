@@ -6,7 +6,7 @@
  * G2. Deadlines are looked at every `DEADLINE_STEP_MS` while a call has one, all by one timer.
  */
 import type { Duplex } from 'node:stream';
-import type { Connection, StreamUser } from '../http2/connection.ts';
+import type { Connection, HeldBytes, StreamUser } from '../http2/connection.ts';
 import { TICK_MS } from '../http2/keeper.ts';
 import type { RequestHead } from '../http2/request-head.ts';
 import { serveConnection } from '../http2/serve-connection.ts';
@@ -92,8 +92,11 @@ export class GrpcServer implements CallServer, StreamUser {
     }
   }
 
-  /** Serves a connection from its first byte on. */
-  accept(socket: Duplex): void {
+  /**
+   * Serves a connection from its first byte on. `onHeld` is called when what it holds for its client has changed, so
+   * that a port can count it.
+   */
+  accept(socket: Duplex, onHeld?: (held: HeldBytes) => void): void {
     const isFull = this.#connections.size >= this.limits.connectionsMax;
     if (isFull) this.refused('connectionsMax');
     if (isFull || this.#isDraining) {
@@ -101,10 +104,9 @@ export class GrpcServer implements CallServer, StreamUser {
       socket.destroy();
       return;
     }
-    const connection = serveConnection(
-      { socket, timers: this.timers, totals: this.#totals, onClose: () => this.#closed(connection) },
-      this,
-    );
+    const onClose = (): void => this.#closed(connection);
+    const { timers } = this;
+    const connection = serveConnection({ socket, timers, totals: this.#totals, onHeld, onClose }, this);
     connection.userState = new CallConnection(this, peerOf(socket));
     this.#connections.add(connection);
     this.#ticking ??= this.timers.setTimer(TICK_MS, () => this.#tick());

@@ -50,7 +50,7 @@ export class StreamCall<Request, Response> extends ServerCall implements Message
   /** SR1 */
   #keep(bytes: Buffer): void {
     this.#backlog.push(Buffer.from(bytes));
-    this.hold(bytes.length);
+    this.holdUnread(bytes.length);
   }
 
   onMessage(isCompressed: boolean, message: Buffer): boolean {
@@ -99,7 +99,7 @@ export class StreamCall<Request, Response> extends ServerCall implements Message
     const backlog = this.#backlog;
     this.#backlog = [];
     backlog.forEach((part) => {
-      this.hold(-part.length);
+      this.holdUnread(-part.length);
       if (!this.isOver) this.onData(part, 0, part.length);
     });
     if (this.isPaused || this.isOver) return;

@@ -39,8 +39,18 @@ export interface ConnectionDeps {
   readonly socket: Duplex;
   readonly timers: Timers;
   readonly totals: Totals;
+  /** What the connection holds has changed. */
+  readonly onHeld?: ((held: HeldBytes) => void) | undefined;
   /** The connection has ended. */
   readonly onClose: () => void;
+}
+
+/** What a connection holds for its client. */
+export interface HeldBytes {
+  /** Bytes of frames and messages that are not whole. */
+  readonly incompleteBytes: number;
+  /** Bytes of answers that wait for a window or for the socket. */
+  readonly waitingBytes: number;
 }
 
 /** What the socket may have not sent yet. Above it, nothing is read. */
@@ -52,7 +62,7 @@ const LINGER_TICKS_MAX = 5;
 export const DRAIN_PING = Buffer.from('draining', 'latin1');
 const KEEP_ALIVE_PING = Buffer.from('is there', 'latin1');
 
-export class Connection implements CountedConnection, StreamHost {
+export class Connection implements CountedConnection, StreamHost, HeldBytes {
   readonly limits: Http2Limits;
   readonly totals: Totals;
   readonly keeper: Keeper;
@@ -71,6 +81,10 @@ export class Connection implements CountedConnection, StreamHost {
   drainState: 'no' | 'announced' | 'final' = 'no';
   readonly #socket: Duplex;
   readonly #onClose: () => void;
+  readonly #onHeld: ((held: HeldBytes) => void) | undefined;
+  /** As it was told last. */
+  #toldIncomplete = 0;
+  #toldWaiting = 0;
   #reader: FrameReader | undefined;
   #unfinishedBytes = 0;
   #partialFrameBytes = 0;
@@ -81,12 +95,13 @@ export class Connection implements CountedConnection, StreamHost {
   #outputBytes = 0;
   #isClosed = false;
 
-  constructor({ socket, timers, totals, onClose }: ConnectionDeps) {
+  constructor({ socket, timers, totals, onHeld, onClose }: ConnectionDeps) {
     const { limits } = totals;
     this.limits = limits;
     this.totals = totals;
     this.#socket = socket;
     this.#onClose = onClose;
+    this.#onHeld = onHeld;
     this.keeper = new Keeper(limits, timers);
     this.streams = new StreamTable(2 * limits.streamsPerConnectionMax);
     this.output = new Output(socket, timers, () => this.#flushed());
@@ -118,6 +133,23 @@ export class Connection implements CountedConnection, StreamHost {
     return this.#outputBytes;
   }
 
+  get incompleteBytes(): number {
+    return this.#unfinishedBytes - this.receiver.unreadBytes;
+  }
+
+  get waitingBytes(): number {
+    return this.#outputBytes + this.#socket.writableLength;
+  }
+
+  #tellHeld(): void {
+    if (this.#onHeld === undefined) return;
+    const { incompleteBytes, waitingBytes } = this;
+    if (incompleteBytes === this.#toldIncomplete && waitingBytes === this.#toldWaiting) return;
+    this.#toldIncomplete = incompleteBytes;
+    this.#toldWaiting = waitingBytes;
+    this.#onHeld(this);
+  }
+
   #greet(): void {
     this.writeFrame(FRAME.settings, FLAG.none, 0, settingsPayload(this.limits));
     const more = this.limits.connectionWindowBytes - WINDOW_BYTES_INITIAL;
@@ -138,11 +170,12 @@ export class Connection implements CountedConnection, StreamHost {
     }
     // Without open calls there is no answer to wait for.
     this.output.release(this.streams.size === 0);
+    this.#tellHeld();
   }
 
   #flushed(): void {
-    const bytes = this.#socket.writableLength;
-    if (bytes <= SOCKET_BYTES_MAX || this.isOver) return;
+    this.#tellHeld();
+    if (this.#socket.writableLength <= SOCKET_BYTES_MAX || this.isOver) return;
     if (!this.sender.isBehind) this.#socket.pause();
     this.sender.isBehind = true;
   }
@@ -343,6 +376,7 @@ export class Connection implements CountedConnection, StreamHost {
     this.drainAnswered();
     this.#endLate();
     this.#countPartial();
+    this.#tellHeld();
   }
 
   /** Closes a connection that does not finish a frame or a header block. */

@@ -32,6 +32,7 @@ export class Receiver {
   #window: number;
   #uncreditedBytes = 0;
   #heldBytes = 0;
+  #unreadBytes = 0;
   /** The stream that alone gets updates, and those that wait for it (W3). */
   #favoured: Stream | undefined;
   readonly #waiting = new Set<Stream>();
@@ -45,9 +46,9 @@ export class Receiver {
     this.#heldMax = unfinishedBytesPerConnectionMax;
   }
 
-  /** Bytes that streams keep of messages that are not whole, or not read. */
-  get heldBytes(): number {
-    return this.#heldBytes;
+  /** Bytes that streams keep because their methods read no further. */
+  get unreadBytes(): number {
+    return this.#unreadBytes;
   }
 
   /** Counts a DATA frame, padding included. Returns false if it is beyond the connection's window. */
@@ -77,6 +78,10 @@ export class Receiver {
     stream.uncreditedBytes = 0;
   }
 
+  unreadHeld(bytes: number): void {
+    this.#unreadBytes += bytes;
+  }
+
   held(stream: Stream, bytes: number): void {
     this.#heldBytes += bytes;
     this.#connection.addUnfinished(bytes);
@@ -94,7 +99,9 @@ export class Receiver {
   left(stream: Stream): void {
     this.#waiting.delete(stream);
     if (stream.heldBytes > 0) this.held(stream, -stream.heldBytes);
+    this.#unreadBytes -= stream.unreadBytes;
     stream.heldBytes = 0;
+    stream.unreadBytes = 0;
     this.messageDone(stream);
   }
 

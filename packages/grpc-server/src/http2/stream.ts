@@ -41,6 +41,8 @@ interface StreamSender {
 
 interface StreamReceiver {
   held(stream: Stream, bytes: number): void;
+  /** Of what is held, so much is complete but not read by its method. */
+  unreadHeld(bytes: number): void;
   messageDone(stream: Stream): void;
   credit(stream: Stream): void;
 }
@@ -55,6 +57,8 @@ export abstract class Stream {
   uncreditedBytes = 0;
   /** Bytes that are kept because a message is not whole, or because the user reads no further. */
   heldBytes = 0;
+  /** Of these, bytes that have arrived while the user reads no further. */
+  unreadBytes = 0;
   /** The body's length so far, and as the request stated it; -1 without. */
   bodyBytes = 0;
   readonly contentLength: number;
@@ -156,6 +160,14 @@ export abstract class Stream {
     if (this.isGone) return;
     this.heldBytes += bytes;
     this.host.receiver.held(this, bytes);
+  }
+
+  /** As above, for bytes that arrive while the user reads no further. */
+  holdUnread(bytes: number): void {
+    if (this.isGone) return;
+    this.unreadBytes += bytes;
+    this.host.receiver.unreadHeld(bytes);
+    this.hold(bytes);
   }
 
   /** The user has a whole message; the client owes nothing until the next one begins. */

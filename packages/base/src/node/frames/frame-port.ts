@@ -71,7 +71,7 @@ export interface OtherConnections {
   /** Each of them begins with one of these. No two kinds of connections share a beginning. */
   readonly begins: readonly Uint8Array[];
   /** Takes one from its first byte on, which is there by then. */
-  take(socket: Socket): void;
+  take(socket: Socket, accounts: PortAccounts): void;
 }
 
 export interface DialOptions extends FrameStreamOptions {
@@ -108,7 +108,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
       undecided.delete(socket);
       if (kind === undefined) return sendAway(socket, options.purpose);
       patience.end();
-      kind.take(socket);
+      kind.take(socket, { input: account, output });
     });
   });
   const refuse = (): void => {

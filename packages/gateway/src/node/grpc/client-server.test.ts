@@ -1,3 +1,4 @@
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
@@ -173,6 +174,45 @@ describe('the server for clients', () => {
     );
     const said = await text(socket);
     expect(said).toMatch(/^HTTP\/1.1 400 .*--http-port/s);
+  });
+
+  it('counts incomplete messages of gRPC by address, and closes the connection whose messages move least', async () => {
+    const input = { bytesPerAddressMax: 80_000 };
+    const tight = new ClientServer({
+      clock: nodeClock(),
+      logger: silentLogger,
+      limits: { ...CLIENT_SERVER_LIMITS, input },
+    });
+    const deps = {
+      backend,
+      clock: nodeClock(),
+      random: new SeededRandom(1),
+      scheme: 'http',
+      node: ALONE_NODE,
+    } as const;
+    const api = etcdApi(deps, () => tight.guard.abandoned);
+    tight.add(...etcdServices(api, tight.guard));
+    const address = `http://127.0.0.1:${await tight.start('127.0.0.1', 0)}`;
+    const begin = (): ClientHttp2Session => {
+      const session = connectHttp2(address);
+      session.on('error', () => undefined);
+      const headers = { ':method': 'POST', ':path': '/etcdserverpb.KV/Put', 'content-type': 'application/grpc' };
+      const request = session.request(headers);
+      request.on('error', () => undefined);
+      const part = Buffer.alloc(50_005);
+      part.writeUInt32BE(1_000_000, 1);
+      request.write(part);
+      return session;
+    };
+    const first = begin();
+    await expect.poll(() => tight.held?.input.unfinishedBytes).toBeGreaterThan(50_000);
+    const second = begin();
+    await expect.poll(() => first.closed || first.destroyed).toBe(true);
+    expect(tight.held?.input.closed.address_bytes).toBe(1);
+    expect(second.destroyed).toBe(false);
+    second.destroy();
+    await expect.poll(() => tight.held?.input.unfinishedBytes).toBe(0);
+    await tight.stop(50);
   });
 
   it('answers with the header that etcd clients expect', async () => {

@@ -7,9 +7,10 @@ import {
   type Logger,
   type OtherConnections,
   openFramePort,
+  type PortAccounts,
   type PortHeld,
 } from '@remora/base';
-import { type GrpcHeld, type GrpcLimits, GrpcServer } from '@remora/grpc-server';
+import { type GrpcHeld, type GrpcLimits, GrpcServer, type HeldBytes } from '@remora/grpc-server';
 import { PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { CallGuard, type CallLimits } from './call-guard.ts';
@@ -29,7 +30,7 @@ export interface ClientServerLimits extends CallLimits {
   readonly keepAliveTimeoutMs: number;
   /** How long a connection may take to send its first bytes, which show its protocol. */
   readonly helloMs: number;
-  /** Bounds for connections with incomplete input; gRPC connections count only by their number. */
+  /** Bounds for connections with incomplete input. */
   readonly input?: Partial<InputLimits>;
 }
 
@@ -43,6 +44,8 @@ export const CLIENT_SERVER_LIMITS: ClientServerLimits = {
   keepAliveTimeoutMs: 20_000,
   helloMs: 5_000,
 };
+
+const NOTHING_HELD: HeldBytes = { incompleteBytes: 0, waitingBytes: 0 };
 
 /** gRPC is spoken over HTTP/2 (RFC 9113, section 3.4). */
 const HTTP2_BEGINS = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
@@ -118,10 +121,7 @@ export class ClientServer {
         frameBytesMax: messageBytesMax,
         probeMs: keepAliveMs,
         probeTimeoutMs: keepAliveTimeoutMs,
-        others: [
-          { begins: [HTTP2_BEGINS], take: (socket) => this.#grpc.accept(socket.setNoDelay(true)) },
-          ...this.#http,
-        ],
+        others: [{ begins: [HTTP2_BEGINS], take: (socket, accounts) => this.#accept(socket, accounts) }, ...this.#http],
         purpose:
           'This port is for clients of Remora and etcd (gRPC). HTTP and JSON have a port of their own: --http-port.',
       });
@@ -130,6 +130,23 @@ export class ClientServer {
     }
     logger.info({ address: `${host}:${this.#port.port}` }, 'listening for clients');
     return this.#port.port;
+  }
+
+  /** What a gRPC connection holds counts towards the budgets of the port, like that of a stream of frames. */
+  #accept(socket: Socket, { input, output }: PortAccounts): void {
+    let changes = 0;
+    let held: HeldBytes = NOTHING_HELD;
+    const unread = output.open(socket.remoteAddress, {
+      pendingBytes: () => held.waitingBytes,
+      close: () => socket.destroy(),
+    });
+    socket.on('close', () => unread.end());
+    this.#grpc.accept(socket.setNoDelay(true), (now) => {
+      held = now;
+      // Each change counts as a frame of its own: the messages of several streams come at the same time.
+      input.unfinished(held.incompleteBytes, ++changes);
+      unread.holds(held.waitingBytes);
+    });
   }
 
   /** What its connections hold in memory; undefined before it listens. */
@@ -167,8 +184,12 @@ export class ClientServer {
 
 /** The limits of the gRPC server that differ from its defaults. */
 export function grpcLimits(limits: ClientServerLimits): Partial<GrpcLimits> {
-  const { messageBytesMax, callsPerConnectionMax, keepAliveMs, keepAliveTimeoutMs } = limits;
-  return { messageBytesMax, streamsPerConnectionMax: callsPerConnectionMax, keepAliveMs, keepAliveTimeoutMs };
+  const { messageBytesMax, callsPerConnectionMax, keepAliveMs, keepAliveTimeoutMs, input } = limits;
+  return {
+    ...{ messageBytesMax, streamsPerConnectionMax: callsPerConnectionMax, keepAliveMs, keepAliveTimeoutMs },
+    ...(input?.connectionsMax === undefined ? {} : { connectionsMax: input.connectionsMax }),
+    ...(input?.bytesMax === undefined ? {} : { unfinishedBytesMax: input.bytesMax }),
+  };
 }
 
 function listenError(address: string, cause: unknown): ListenError {
