@@ -12,8 +12,15 @@ import {
 } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ECHO, ECHOES } from '../../test/support/echo-service.ts';
-import { dataFrame, FrameClient, headersFrame, message, unaryCall } from '../../test/support/frame-client.ts';
-import { FLAG } from '../../test/support/frames.ts';
+import {
+  dataFrame,
+  FrameClient,
+  headersFrame,
+  message,
+  numberFrame,
+  unaryCall,
+} from '../../test/support/frame-client.ts';
+import { FLAG, FRAME } from '../../test/support/frames.ts';
 import { ManualTimers } from '../../test/support/manual-timers.ts';
 import type { Timers } from '../timers.ts';
 import { GrpcServer } from './grpc-server.ts';
@@ -387,6 +394,36 @@ describe('on raw frames', () => {
     timers.advance(60);
     await client.settle();
     expect([status(client.headers(1).join()), cancelled, client.resets(1)]).toEqual([4, 1, [0]]);
+  });
+
+  test('handlers that throw end their call, and nothing else', async () => {
+    const thrown: string[] = [];
+    const server = new GrpcServer({ timers: new ManualTimers(), onMethodError: (error) => thrown.push(String(error)) });
+    const fail = (what: string) => () => {
+      throw new Error(what);
+    };
+    server.addService(ECHO, {
+      ...ECHOES,
+      up: (call) => {
+        call.onRequest = fail('onRequest');
+      },
+      both: (call) => {
+        call.onHalfClose = fail('onHalfClose');
+        call.onCancelled = fail('onCancelled');
+      },
+    });
+    const client = FrameClient.of(server).greet();
+    client.send(headersFrame(1, { ':path': ECHO.up.path }), dataFrame(1, message('x')));
+    client.send(
+      headersFrame(3, { ':path': ECHO.both.path }, FLAG.endStream),
+      headersFrame(5, { ':path': ECHO.both.path }),
+    );
+    client.send(numberFrame(FRAME.rstStream, 5, 8), unaryCall(7, 'x'));
+    await client.settle();
+    expect([1, 3].map((id) => status(client.headers(id).join()))).toEqual([13, 13]);
+    expect(client.data(7)).toEqual(message('x'));
+    const names = ['onRequest', 'onHalfClose', 'onCancelled', 'onCancelled'];
+    expect(thrown).toEqual(names.map((what) => `Error: ${what}`));
   });
 
   test('trailers of the client end its side', async () => {

@@ -82,7 +82,7 @@ export abstract class ServerCall extends Stream {
   /** As above, and tells the method. */
   giveUp(status: number, message: string): void {
     this.fail(status, message);
-    this.onCancelled?.();
+    this.#tellCancelled();
   }
 
   refuse({ status, message, limit }: Refusal): void {
@@ -90,8 +90,17 @@ export abstract class ServerCall extends Stream {
     this.giveUp(status, message);
   }
 
+  /** SC3 */
+  #tellCancelled(): void {
+    try {
+      this.onCancelled?.();
+    } catch (error) {
+      this.connection.server.threw(error, this.method.path);
+    }
+  }
+
   override onReset(): void {
-    this.onCancelled?.();
+    this.#tellCancelled();
   }
 
   override onLate(): void {
@@ -126,7 +135,7 @@ export abstract class ServerCall extends Stream {
     if (this.#encoding !== 'gzip') {
       const text = `the server does not know the grpc-encoding "${this.#encoding.slice(0, 64)}"`;
       this.fail(STATUS.unimplemented, text, { 'grpc-accept-encoding': 'identity,gzip' });
-      this.onCancelled?.();
+      this.#tellCancelled();
       return undefined;
     }
     const plain = this.connection.server.inflater.inflate(message);
