@@ -71,8 +71,10 @@ function listen(unary) {
   server.listen(0, '127.0.0.1', () => process.send(server.address().port));
 }
 
-if (process.env.GRPC_SERVER !== undefined) SERVERS[process.env.GRPC_SERVER]();
-else await main();
+if (process.env.GRPC_SERVER !== undefined) {
+  process.on('disconnect', () => process.exit()); // also if the benchmark was killed
+  SERVERS[process.env.GRPC_SERVER]();
+} else await main();
 
 async function main() {
   const { values } = parseArgs({
