@@ -225,28 +225,34 @@ describe.each(SERVERS)('octets from $name', ({ name: serverName, start }) => {
 
     test('gives back the window for what the client has sent meanwhile', async () => {
       const streams = Array.from({ length: 200 }, (_, index) => 2 * index + 1);
-      let window = 65_535;
-      let seen = 0;
+      const window = new Window(client, 0);
       const part = Buffer.alloc(15_000);
       for (const stream of streams) {
-        client.send(openCall(stream, CHAT), data(stream, message('fail')));
-        window -= 9;
-        for (let sent = 0; sent < 4; sent++) {
-          while (window < part.length) {
-            const update = await client.until(
-              (each) => client.frames.indexOf(each) >= seen && isConnectionUpdate(each),
-            );
-            seen = client.frames.indexOf(update) + 1;
-            window += update.payload.readUInt32BE(0);
-          }
-          client.send(data(stream, part));
-          window -= part.length;
+        client.send(openCall(stream, CHAT));
+        for (const bytes of [message('fail'), part, part, part, part]) {
+          await window.take(bytes.length);
+          client.send(data(stream, bytes));
         }
       }
       const last = streams.length * 2 + 1;
       client.send(unaryCall(last, ECHO, 'next'));
       expect(statusOf(await client.answer(last))).toBe(CODE.ok);
     });
+  });
+
+  test('padding is given back to the windows as well', async () => {
+    const windows = [new Window(client, 0), new Window(client, 1)];
+    client.send(openCall(1, COLLECT));
+    const padded = Buffer.concat([Buffer.from([255]), message('x'), Buffer.alloc(255)]);
+    const parts = Buffer.concat(new Array(100).fill(data(1, padded, FLAG.padded)));
+    // More than the window of the connection, which is 4 MiB.
+    const count = 17_000;
+    for (let sent = 0; sent < count; sent += 100) {
+      for (const window of windows) await window.take(100 * padded.length);
+      client.send(parts);
+    }
+    client.send(data(1, Buffer.alloc(0), FLAG.endStream));
+    expect((await client.answer(1)).data.subarray(5).toString()).toBe(JSON.stringify({ count, bytes: count }));
   });
 
   test('a reset of the client cancels an open stream', async () => {
@@ -335,8 +341,35 @@ describe.each(SERVERS)('octets from $name', ({ name: serverName, start }) => {
   });
 });
 
-function isConnectionUpdate({ type, stream }: Frame): boolean {
-  return type === FRAME.windowUpdate && stream === 0;
+/** What a client may still send, on a stream or, with id 0, on its connection. */
+class Window {
+  readonly #client: RawClient;
+  readonly #stream: number;
+  #bytes = 65_535;
+  /** Frames of the server that have been looked at. */
+  #seen = 0;
+
+  constructor(client: RawClient, stream: number) {
+    this.#client = client;
+    this.#stream = stream;
+  }
+
+  /** Waits until so many bytes may be sent, and counts them. */
+  async take(bytes: number): Promise<void> {
+    while (this.#bytes < bytes) {
+      const { frames } = this.#client;
+      const { payload } = await this.#client.until(
+        (each) => frames.indexOf(each, this.#seen) >= 0 && this.#isUpdate(each),
+      );
+      this.#bytes += payload.readUInt32BE(0);
+      this.#seen = frames.findIndex((each) => each.payload === payload) + 1;
+    }
+    this.#bytes -= bytes;
+  }
+
+  #isUpdate({ type, stream }: Frame): boolean {
+    return type === FRAME.windowUpdate && stream === this.#stream;
+  }
 }
 
 function dataBytes({ frames }: RawClient, stream: number): number {

@@ -221,6 +221,17 @@ export const WINDOW_RULES: readonly WireRule[] = [
     reference: 'varies',
   },
   {
+    section: '6.9.1',
+    name: 'more padding than the window of a stream that is not read',
+    stream: 'open',
+    bytes: Buffer.concat([
+      data(1, message('hold')),
+      ...new Array(257).fill(data(1, Buffer.concat([Buffer.from([255]), Buffer.alloc(255)]), FLAG.padded)),
+    ]),
+    expect: ['RST_STREAM flowControlError'],
+    reference: 'varies',
+  },
+  {
     section: '6.9.2',
     name: 'a setting that takes the window of a stream beyond 2^31 - 1',
     stream: 'open',
