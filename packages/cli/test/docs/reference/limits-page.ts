@@ -22,7 +22,7 @@ import {
   WAITERS_MAX,
 } from '@remora/lock';
 import { CHOICES_MAX } from '../../../../client/src/lock/lock-choice.ts';
-import { JSON_LEVELS_MAX } from '../../../../gateway/src/etcd/json/json-reader.ts';
+import { JSON_LEVELS_MAX, JSON_VALUES_MAX } from '../../../../gateway/src/etcd/json/json-reader.ts';
 import { ETCD_LIMITS } from '../../../../gateway/src/etcd/limits.ts';
 import { KEY_SCANS_MAX } from '../../../../gateway/src/etcd/maintenance/key-scans.ts';
 import { CLIENT_SERVER_LIMITS, grpcLimits } from '../../../../gateway/src/node/grpc/client-server.ts';
@@ -61,6 +61,7 @@ const ETCD: readonly (readonly [string, string, string])[] = [
   ['bytes of events in a fragment, about', bytes(ETCD_LIMITS.fragmentBytes), 'another fragment follows'],
   ['`HashKV`, `Hash` and `Snapshot` of one node at a time', count(KEY_SCANS_MAX), 'refused as too many requests'],
   ['levels of JSON', count(JSON_LEVELS_MAX), 'refused'],
+  ['values in JSON', count(JSON_VALUES_MAX), 'refused'],
 ];
 
 /** Limits of the gRPC server, with the values of a node. */

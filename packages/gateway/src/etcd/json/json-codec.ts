@@ -83,15 +83,19 @@ function scalarOrMessage(field: EtcdField, given: JsonValue, path: string): unkn
   }
 }
 
-const BASE64 = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)(={0,2})$/;
+/** Of the two alphabets. */
+const NOT_BASE64 = /[^A-Za-z0-9+/]/;
+const NOT_BASE64_OF_URLS = /[^A-Za-z0-9_-]/;
 
 /** JC2. */
 function bytesOf(given: JsonValue, path: string): Buffer {
   if (typeof given !== 'string') throw wrong(path, 'base64');
   const text = given.replaceAll(/[\r\n]/g, '');
-  const [, padding = ''] = BASE64.exec(text) ?? [undefined, undefined];
-  const isWhole = padding === '' ? text.length % 4 !== 1 : text.length % 4 === 0;
-  if (!BASE64.test(text) || !isWhole) throw wrong(path, 'base64, for example "Zm9v" for foo');
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+  const digits = text.slice(0, text.length - padding);
+  const isWhole = padding === 0 ? digits.length % 4 !== 1 : text.length % 4 === 0;
+  const isBase64 = !NOT_BASE64.test(digits) || !NOT_BASE64_OF_URLS.test(digits);
+  if (!isBase64 || !isWhole) throw wrong(path, 'base64, for example "Zm9v" for foo');
   return Buffer.from(text, 'base64');
 }
 

@@ -21,6 +21,12 @@ test('a number keeps all of its digits, and the last field of a name counts (JR1
   expect(value.get('ID')?.text).toBe('7587862094123456789');
 });
 
+test('a string of any length is read, and its escapes are those of JSON (JR2)', () => {
+  const long = 'a"\\\n'.repeat(3_000_000);
+  expect(readJsonValue(JSON.stringify(long)) === long).toBe(true);
+  expect(readJsonValues('"\\\\" "\\""')).toEqual(['\\', '"']);
+});
+
 test('values follow each other, with space or without', () => {
   expect(readJsonValues('{"a":1}{"a":2} \n 3 "x"').map(plain)).toEqual([{ a: 1 }, { a: 2 }, 3, 'x']);
   expect(readJsonValues('  ')).toEqual([]);
@@ -43,6 +49,12 @@ describe('what is no JSON is refused with its position', () => {
   ])('%s', (text, message) => {
     expect(() => readJsonValues(text)).toThrow(SyntaxError);
     expect(() => readJsonValues(text)).toThrow(message);
+  });
+
+  test('values without end (JR2)', () => {
+    const list = (items: number): string => `[${Array.from({ length: items }, () => '{}')}]`;
+    expect(() => readJsonValue(list(99_999))).not.toThrow();
+    expect(() => readJsonValue(list(100_000))).toThrow('more than 100000 values');
   });
 
   test('nesting without end (JR2)', () => {

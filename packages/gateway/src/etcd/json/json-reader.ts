@@ -3,7 +3,8 @@
  * numbers. The parser of the language rounds them.
  *
  * JR1. A number keeps its text. Of fields with one name, the last one counts, as in Go.
- * JR2. Nesting is bounded, so a reader of the result cannot exhaust the stack.
+ * JR2. Nesting is bounded, so a reader of the result cannot exhaust the stack. The number of values is bounded, because
+ *      an empty object takes a hundred times the memory of its text. A string of any length takes no stack.
  */
 export type JsonValue = null | boolean | string | JsonNumber | readonly JsonValue[] | JsonFields;
 
@@ -19,6 +20,12 @@ export class JsonNumber {
 
 /** A transaction that is nested as deep as the limit allows (`ETCD_LIMITS.txnDepthMax`) has about 50 levels. */
 export const JSON_LEVELS_MAX = 64;
+
+/**
+ * Values of all kinds in one body, names not counted. A transaction with as many operations as the limits allow has
+ * some thousands.
+ */
+export const JSON_VALUES_MAX = 100_000;
 
 /** Returns all values of the text, which may follow each other with or without space. @throws {SyntaxError} */
 export function readJsonValues(text: string): readonly JsonValue[] {
@@ -36,8 +43,6 @@ export function readJsonValue(text: string): JsonValue | undefined {
 
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** Characters of a string without its quotes; escapes are checked by the parser of the language. */
-const STRING = /"(?:[^"\\]|\\.)*"/sy;
 const WORDS: ReadonlyMap<string, null | boolean> = new Map([
   ['null', null],
   ['true', true],
@@ -47,6 +52,7 @@ const WORDS: ReadonlyMap<string, null | boolean> = new Map([
 class Reader {
   readonly #text: string;
   #at = 0;
+  #values = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -61,6 +67,9 @@ class Reader {
   value(depth: number): JsonValue {
     if (depth > JSON_LEVELS_MAX)
       throw new SyntaxError(`nested more than ${JSON_LEVELS_MAX} levels deep; reduce its depth`);
+    if (++this.#values > JSON_VALUES_MAX) {
+      throw new SyntaxError(`more than ${JSON_VALUES_MAX} values; divide the request`);
+    }
     this.#match(SPACE);
     switch (this.#text[this.#at]) {
       case '{':
@@ -100,15 +109,27 @@ class Reader {
     }
   }
 
+  /** The parser of the language checks escapes. */
   #string(): string {
     const from = this.#at;
-    const quoted = this.#match(STRING);
-    if (quoted === undefined) throw new SyntaxError(`the string at position ${from} has no end`);
+    let end = from;
+    do {
+      end = this.#text.indexOf('"', end + 1);
+      if (end < 0) throw new SyntaxError(`the string at position ${from} has no end`);
+    } while (this.#isEscaped(end));
+    this.#at = end + 1;
     try {
-      return JSON.parse(quoted) as string;
+      return JSON.parse(this.#text.slice(from, this.#at)) as string;
     } catch {
       throw new SyntaxError(`the string at position ${from} has a wrong escape or a control character`);
     }
+  }
+
+  /** Whether an odd number of backslashes is before the character. */
+  #isEscaped(at: number): boolean {
+    let before = at;
+    while (this.#text[before - 1] === '\\') before--;
+    return (at - before) % 2 === 1;
   }
 
   #scalar(): JsonValue {
