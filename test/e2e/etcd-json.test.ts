@@ -78,6 +78,11 @@ const CALLS: readonly Call[] = [
   { path: 'lease/revoke', body: '{"ID":7587862094123456789}' },
   { path: 'lease/timetolive', body: '{"ID":7587862094123456789}' },
 
+  { path: 'lease/grant', body: { ID: 31, TTL: 3000 } },
+  { path: 'lease/grant', body: { ID: 32, TTL: 1000 } },
+  { path: 'lease/grant', body: { ID: 33, TTL: 2000 } },
+  { path: 'lease/leases', body: {} },
+
   { path: 'cluster/member/remove', body: { ID: 5 } },
   { path: 'maintenance/defragment', body: {} },
   { path: 'maintenance/alarm', body: { action: 'GET' } },

@@ -246,7 +246,7 @@ export class Queries {
       case 'leaseKeys':
         return done(undefined, { type: 'leaseKeys', keys: state.references.keysOf(query.id, query.incarnation) });
       case 'leases':
-        return done(undefined, { type: 'leases', ids: [...state.leases.all()].map((lease) => lease.id) });
+        return done(undefined, { type: 'leases', ids: this.#leaseIds() });
       case 'sessions':
       case 'session': {
         const source = {
@@ -413,6 +413,16 @@ export class Queries {
         return span === undefined ? [] : engine.scanResident({ ...span, limit });
       },
     };
+  }
+
+  /** The lease that ends first comes first, as in etcd. */
+  #leaseIds(): readonly bigint[] {
+    const { keeper } = this.#deps;
+    const ends = [...this.#context.state.leases.all()].map(({ id, ttlMs }) => ({
+      id,
+      remainingMs: keeper.remainingMs(id) ?? ttlMs,
+    }));
+    return ends.sort((a, b) => a.remainingMs - b.remainingMs).map(({ id }) => id);
   }
 
   #leaseInfo(id: bigint, withKeys: boolean): LeaseInfo {
