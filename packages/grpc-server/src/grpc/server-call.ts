@@ -80,9 +80,21 @@ export abstract class ServerCall extends Stream {
   }
 
   /** As above, and tells the method. */
-  giveUp(status: number, message: string): void {
-    this.fail(status, message);
-    this.#tellCancelled();
+  giveUp(status: number, message: string, trailers?: MetadataFields): void {
+    if (this.isOver) return;
+    this.fail(status, message, trailers);
+    this.#cancel();
+  }
+
+  /** SC2, SC3. */
+  #cancel(): void {
+    const { onCancelled } = this;
+    this.onCancelled = undefined;
+    try {
+      onCancelled?.();
+    } catch (error) {
+      this.connection.server.threw(error, this.method.path);
+    }
   }
 
   refuse({ status, message, limit }: Refusal): void {
@@ -90,17 +102,8 @@ export abstract class ServerCall extends Stream {
     this.giveUp(status, message);
   }
 
-  /** SC3 */
-  #tellCancelled(): void {
-    try {
-      this.onCancelled?.();
-    } catch (error) {
-      this.connection.server.threw(error, this.method.path);
-    }
-  }
-
   override onReset(): void {
-    this.#tellCancelled();
+    this.#cancel();
   }
 
   override onLate(): void {
@@ -134,8 +137,7 @@ export abstract class ServerCall extends Stream {
     }
     if (this.#encoding !== 'gzip') {
       const text = `the server does not know the grpc-encoding "${this.#encoding.slice(0, 64)}"`;
-      this.fail(STATUS.unimplemented, text, { 'grpc-accept-encoding': 'identity,gzip' });
-      this.#tellCancelled();
+      this.giveUp(STATUS.unimplemented, text, { 'grpc-accept-encoding': 'identity,gzip' });
       return undefined;
     }
     const plain = this.connection.server.inflater.inflate(message);

@@ -7,6 +7,7 @@
  * SR3. `write` returns false when the client is behind; `onDrain` follows when it has caught up.
  */
 import { HEAD_BLOCK, OK_BLOCK, statusBlock } from './header-blocks.ts';
+import { KeptBytes } from './kept-bytes.ts';
 import { MessageReader, type MessageSink } from './message-reader.ts';
 import type { MetadataFields } from './metadata.ts';
 import { ServerCall } from './server-call.ts';
@@ -22,9 +23,10 @@ const UNREAD_BYTES_MAX = 512 << 10;
 export class StreamCall<Request, Response> extends ServerCall implements MessageSink {
   readonly #reader = new MessageReader(this);
   /** What has arrived while the call is paused (SR1). */
-  #backlog: Buffer[] = [];
+  readonly #kept = new KeptBytes((bytes) => this.holdUnread(bytes));
   #isReading = false;
-  #isHalfClosed = false;
+  /** The client has ended its side, and the method was not told yet. */
+  #isEndDue = false;
   /** SR2. */
   #single: { readonly request: unknown } | undefined;
 
@@ -40,17 +42,16 @@ export class StreamCall<Request, Response> extends ServerCall implements Message
   }
 
   override onData(bytes: Buffer, start: number, end: number): void {
-    if (this.isPaused || this.#isReading) return this.#keep(bytes.subarray(start, end));
+    const at = this.isPaused || this.#isReading ? start : this.#read(bytes, start, end);
+    if (at < end && !this.isOver) this.#kept.add(bytes, at, end); // SR1
+  }
+
+  /** Returns how far it came: before the end only if the call is paused or over. */
+  #read(bytes: Buffer, start: number, end: number): number {
     this.#isReading = true;
     const at = this.#reader.read(bytes, start, end);
     this.#isReading = false;
-    if (at < end && !this.isOver) this.#keep(bytes.subarray(at, end));
-  }
-
-  /** SR1 */
-  #keep(bytes: Buffer): void {
-    this.#backlog.push(Buffer.from(bytes));
-    this.holdUnread(bytes.length);
+    return at;
   }
 
   onMessage(isCompressed: boolean, message: Buffer): boolean {
@@ -76,11 +77,12 @@ export class StreamCall<Request, Response> extends ServerCall implements Message
   }
 
   override onEnd(): void {
-    this.#isHalfClosed = true;
+    this.#isEndDue = true;
     if (!this.isPaused && !this.#isReading) this.#halfClose();
   }
 
   #halfClose(): void {
+    this.#isEndDue = false;
     if (this.#reader.isInside || (!this.method.isRequestStream && this.#single === undefined)) {
       return this.giveUp(STATUS.internal, 'the call ended before its request was whole');
     }
@@ -96,14 +98,10 @@ export class StreamCall<Request, Response> extends ServerCall implements Message
     if (!this.isPaused) return;
     this.isPaused = false;
     if (this.#isReading || this.isOver) return;
-    const backlog = this.#backlog;
-    this.#backlog = [];
-    backlog.forEach((part) => {
-      this.holdUnread(-part.length);
-      if (!this.isOver) this.onData(part, 0, part.length);
-    });
+    const kept = this.#kept;
+    if (!kept.isEmpty) kept.readTo(this.#read(kept.bytes, kept.start, kept.end));
     if (this.isPaused || this.isOver) return;
-    if (this.#isHalfClosed) this.#halfClose();
+    if (this.#isEndDue) this.#halfClose();
     else super.resume();
   }
 

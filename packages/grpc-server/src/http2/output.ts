@@ -161,6 +161,7 @@ export class Output {
     if (this.#isOver) return;
     this.#pieces.push(piece);
     this.#piecesBytes += piece.length;
+    if (this.#piecesBytes > UNSENT_BYTES_MAX) this.flush(); // O2
   }
 
   /** Moves what the page has into `#pieces` (O1). */
