@@ -169,6 +169,24 @@ describe('windows', () => {
     expect(server.held.unfinishedBytes).toBe(0);
   });
 
+  test('of large messages are returned although a stream without one was first (W3)', async () => {
+    const { client } = setUp({ limits: { unfinishedBytesPerConnectionMax: 20_000 } });
+    client.greet().send(headersFrame(1, BOTH), headersFrame(3, UP));
+    const whole = message(Buffer.alloc(60_000, 'x'));
+    const parts = (id: number, until: number): Buffer[] => {
+      const frames: Buffer[] = [];
+      for (let at = 0; at < until; at += 15_000)
+        frames.push(dataFrame(id, whole.subarray(at, Math.min(until, at + 15_000))));
+      return frames;
+    };
+    client.send(...parts(3, 30_000)); // more than the bound, less than half a window
+    client.send(...Array.from({ length: 3 }, () => dataFrame(1, message(Buffer.alloc(12_000))))); // idle from now on
+    client.send(dataFrame(3, whole.subarray(30_000, 45_000)));
+    await client.settle();
+    expect(client.of(FRAME.windowUpdate, 1)).toHaveLength(1);
+    expect(client.of(FRAME.windowUpdate, 3)).toHaveLength(1);
+  });
+
   test('of large messages are returned to one stream at a time above the bound for a connection', async () => {
     const { client, server } = setUp({ limits: { unfinishedBytesPerConnectionMax: 100_000 } });
     client.greet([SETTING.initialWindowSize, 1e6]).send(numberFrame(FRAME.windowUpdate, 0, 1e6));
@@ -421,12 +439,40 @@ describe('a drain', () => {
     expect([client.data(3), client.isClosed, isDone]).toEqual([message('b'), true, true]);
   });
 
-  test('goes on a second later if the client does not answer', async () => {
+  test('gives the client a whole second to answer, whenever it begins (C3)', async () => {
+    const { client, server, timers } = setUp();
+    client.greet();
+    await client.settle();
+    timers.advance(999);
+    void server.drain();
+    timers.advance(900);
+    await client.settle();
+    expect(client.of(FRAME.goaway)).toHaveLength(1);
+    client.send(unaryCall(1, 'crossed the announcement'));
+    await client.settle();
+    expect(client.data(1)).toEqual(message('crossed the announcement'));
+  });
+
+  test('never raises the last stream id that it has announced (RFC 9113, 6.8)', async () => {
+    const { client, server } = setUp({ methods: { unary: () => {} } });
+    client.greet().send(unaryCall(1, 'a'));
+    await client.settle();
+    void server.drain();
+    await client.settle();
+    client.send(frame(FRAME.ping, FLAG.ack, 0, client.of(FRAME.ping)[0]?.payload ?? Buffer.alloc(8)));
+    client.send(unaryCall(3, 'refused'));
+    await client.settle();
+    server.close();
+    await client.settle();
+    expect(client.of(FRAME.goaway).map(({ payload }) => payload.readUInt32BE(0))).toEqual([2 ** 31 - 1, 1, 1]);
+  });
+
+  test('goes on a second or two later if the client does not answer', async () => {
     const { client, server, timers } = setUp();
     client.greet();
     await client.settle();
     const done = server.drain();
-    timers.advance(1_000);
+    timers.advance(2_000);
     await done;
     await client.settle();
     expect(client.isClosed).toBe(true);

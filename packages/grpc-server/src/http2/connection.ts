@@ -7,7 +7,7 @@
  * C2. Everything that a peer can make this side keep or do has a limit (limits.ts). After an error the connection takes
  *     nothing in, and closes when its GOAWAY is sent or a tick later.
  * C3. A drain loses no call: it is announced with the highest stream id first, and the last id that is served follows
- *     when the client has answered a PING (§6.8).
+ *     when the client has answered a PING, or after a whole second. No later GOAWAY raises that id (§6.8).
  */
 import type { Duplex } from 'node:stream';
 import { HeaderEncoder } from '../hpack/header-encoder.ts';
@@ -79,6 +79,9 @@ export class Connection implements CountedConnection, StreamHost, HeldBytes {
   /** A header block has begun and is not whole. */
   hasOpenBlock = false;
   drainState: 'no' | 'announced' | 'final' = 'no';
+  #drainedAtTick = 0;
+  /** The last stream id of the last GOAWAY. */
+  #goawayId = STREAM_ID_MAX;
   readonly #socket: Duplex;
   readonly #onClose: () => void;
   readonly #onHeld: ((held: HeldBytes) => void) | undefined;
@@ -282,6 +285,7 @@ export class Connection implements CountedConnection, StreamHost, HeldBytes {
   drain(): void {
     if (this.isOver || this.drainState !== 'no') return;
     this.drainState = 'announced';
+    this.#drainedAtTick = this.keeper.ticks;
     this.#writeGoaway(STREAM_ID_MAX, ERROR.noError, 'the server shuts down');
     this.writeFrame(FRAME.ping, FLAG.none, 0, DRAIN_PING);
   }
@@ -315,9 +319,10 @@ export class Connection implements CountedConnection, StreamHost, HeldBytes {
   }
 
   #writeGoaway(lastId: number, error: number, what: string): void {
+    this.#goawayId = Math.min(this.#goawayId, lastId);
     const text = Buffer.from(what).subarray(0, DEBUG_BYTES_MAX);
     const payload = Buffer.alloc(8 + text.length);
-    payload.writeUInt32BE(lastId, 0);
+    payload.writeUInt32BE(this.#goawayId, 0);
     payload.writeUInt32BE(error, 4);
     text.copy(payload, 8);
     this.writeFrame(FRAME.goaway, FLAG.none, 0, payload);
@@ -373,7 +378,7 @@ export class Connection implements CountedConnection, StreamHost, HeldBytes {
     if (action === 'ping') this.writeFrame(FRAME.ping, FLAG.none, 0, KEEP_ALIVE_PING);
     else if (this.output.unsentBytes === 0) this.output.shrink();
     this.streams.shrink();
-    this.drainAnswered();
+    if (this.keeper.ticks > this.#drainedAtTick + 1) this.drainAnswered();
     this.#endLate();
     this.#countPartial();
     this.#tellHeld();

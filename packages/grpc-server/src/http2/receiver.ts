@@ -5,8 +5,9 @@
  *     refused or reset never takes anything from the others.
  * W2. A stream's window is returned as its bytes arrive, as long as its user reads, so a message may be larger than a
  *     window.
- * W3. Above `unfinishedBytesPerConnectionMax`, windows are returned to one stream only, until its message is whole;
- *     then to the next. So a connection makes progress with any number of large messages in bounded memory.
+ * W3. Above `unfinishedBytesPerConnectionMax`, of the streams that hold something, windows are returned to one only,
+ *     until its message is whole; then to the next. So a connection makes progress with any number of large messages
+ *     in bounded memory. A stream that holds nothing waits for none, and none waits for it: it may stay idle.
  * W4. Updates are batched: none is sent for less than half a stream's window, or a quarter of the connection's.
  */
 import type { Http2Limits } from './limits.ts';
@@ -68,7 +69,7 @@ export class Receiver {
   credit(stream: Stream): void {
     if (stream.uncreditedBytes < this.#streamUpdateBytes) return;
     if (stream.isPaused || stream.isRemoteClosed || stream.isOver) return;
-    if (this.#heldBytes > this.#heldMax && this.#favoured !== stream) {
+    if (this.#heldBytes > this.#heldMax && stream.heldBytes > 0 && this.#favoured !== stream) {
       if (this.#favoured !== undefined) return void this.#waiting.add(stream);
       this.#favoured = stream;
     }
