@@ -221,6 +221,16 @@ describe('header blocks', () => {
     attacker.close();
   });
 
+  test('in several frames count until they are whole', async () => {
+    const client = await RawClient.connect(server.port);
+    const block = encodeFields(fieldsOf(UNARY));
+    client.send(frame(FRAME.headers, 0, 1, block.subarray(0, 20)));
+    await expect.poll(() => server.server.held.unfinishedBytes).toBe(20);
+    client.send(frame(FRAME.continuation, FLAG.endHeaders, 1, block.subarray(20)));
+    await expect.poll(() => server.server.held).toMatchObject({ streams: 1, unfinishedBytes: 0 });
+    client.close();
+  });
+
   test('of as many small fields as fit are refused', async () => {
     const attacker = await RawClient.connect(server.port);
     const many = Buffer.concat([encodeFields(fieldsOf(ECHO)), Buffer.alloc(4_000, Buffer.from('00016100', 'hex'))]);

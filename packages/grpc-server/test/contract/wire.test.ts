@@ -112,6 +112,14 @@ describe.each(SERVERS)('octets from $name', ({ name: serverName, start }) => {
       { name: 'no message', body: Buffer.alloc(0) },
       { name: 'a part of a prefix', body: message('x').subarray(0, 3) },
       { name: 'a part of a message', body: message('cut').subarray(0, 6) },
+      ...(isStrict
+        ? [
+            {
+              name: 'a message and a part of another',
+              body: Buffer.concat([message('one'), message('x').subarray(0, 3)]),
+            },
+          ]
+        : []),
       { name: 'two messages', body: Buffer.concat([message('one'), message('two')]) },
     ])('of a unary call with $name fails', async ({ body }) => {
       client.send(openCall(1, ECHO), data(1, body, FLAG.endStream));
@@ -338,6 +346,18 @@ describe.each(SERVERS)('octets from $name', ({ name: serverName, start }) => {
     client.send(unaryCall(1, ECHO, 'x'), unaryCall(3, ECHO, 'y'));
     expect(statusOf(await client.answer(1))).toBe(CODE.ok);
     expect(statusOf(await client.answer(3))).toBe(CODE.ok);
+    // The first block acknowledges the smaller table, once (RFC 7541 §4.2).
+    const [first, ...others] = client.frames
+      .filter(({ type }) => type === FRAME.headers)
+      .map(({ payload }) => payload[0]);
+    expect(first).toBe(0x20);
+    expect(others).not.toContain(0x20);
+  });
+
+  test('bytes in metadata are sent without padding', async () => {
+    client.send(unaryCall(1, UNARY, JSON.stringify({ trailers: [['x-bytes-bin', 'AA==']] })));
+    const sent = (await client.answer(1)).lists.at(-1)?.['x-bytes-bin'];
+    expect(sent).toBe(isStrict ? 'AA' : 'AA==');
   });
 });
 
