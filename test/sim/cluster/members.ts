@@ -67,6 +67,15 @@ export class Members {
     return this.#lost.has(`${groupId}/${replicaId}`);
   }
 
+  /** Whether a replica belongs on a node whose disk is lost, as any other replica of its range knows. */
+  isHomeLost(nodes: readonly SimNode[], groupId: number, replicaId: number): boolean {
+    const replicas = nodes.flatMap(({ roles }) => [...(roles?.store?.replicas() ?? [])]);
+    return replicas
+      .filter(({ rangeId }) => rangeId === groupId)
+      .flatMap(({ state }) => state.descriptor.replicas)
+      .some((place) => place.replicaId === replicaId && this.#lostNodes.has(place.nodeId));
+  }
+
   /** Whether all groups survive if this node's disk is lost now. */
   canLose(node: SimNode): boolean {
     const { groupIds, steered } = this.#deps;

@@ -59,6 +59,7 @@ export class World {
     trace: this.trace,
     node: (machineId) => this.nodes[machineId - 1],
     isLost: ({ groupId, replicaId }) => this.members.isLost(groupId, replicaId),
+    isHomeLost: (groupId, replicaId) => this.members.isHomeLost(this.nodes, groupId, replicaId),
     onAlone: (groupId, index) => this.applied.lost(groupId, index),
     fail: (error) => this.fail(error),
   });

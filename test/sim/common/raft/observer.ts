@@ -50,6 +50,8 @@ export interface ObserverDeps {
   readonly node: (nodeId: number) => ObservedNode | undefined;
   /** Whether a replica's disk is lost. What it had acknowledged before still counts. */
   readonly isLost: (view: ReplicaView) => boolean;
+  /** Whether the node of a replica that never began is lost for good: it was to hold a part of a split. */
+  readonly isHomeLost?: (groupId: number, replicaId: number) => boolean;
   /** A group continues alone. Its entries after this index are lost. */
   readonly onAlone?: (groupId: number, index: number) => void;
   readonly fail: (error: unknown) => void;
@@ -182,7 +184,8 @@ export class Observer {
     if (forced === undefined) return;
     const isLost = (id: number): boolean => {
       const other = truth.views.get(id);
-      return other === undefined ? truth.past.has(id) : this.#deps.isLost(other);
+      if (other !== undefined) return this.#deps.isLost(other);
+      return truth.past.has(id) || this.#deps.isHomeLost?.(view.groupId, id) === true;
     };
     require(!isQuorumOf(view.conf, (id) => !isLost(id)), 'alone without a majority', () =>
       `${placeOf(view)} goes on alone, and a quorum of ${JSON.stringify(view.conf)} is left`);
