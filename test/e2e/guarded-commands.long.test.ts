@@ -371,7 +371,8 @@ describe('in a terminal', () => {
     const [pid = 0] = await pidsOf(shell, 1);
     type(shell, '\x1a');
     await shows(shell, 'Stopped');
-    expect([isStopped(pid), isStopped(await holderOf('rests'))]).toEqual([true, true]);
+    const holder = await holderOf('rests');
+    await eventually('both are stopped', () => isStopped(pid) && isStopped(holder), PATIENCE);
     type(shell, 'fg\r');
     await eventually('it goes on', () => !isStopped(pid), PATIENCE);
     type(shell, '\x03');
