@@ -15,7 +15,7 @@ import { OpenCall, OpenCalls } from './open-calls.ts';
 import { grpcStatus, type StatusOf } from './status.ts';
 
 export interface CallLimits {
-  /** Unary calls in flight in the whole server; further ones get RESOURCE_EXHAUSTED. A part of them may wait (C3). */
+  /** Unary calls in flight in the whole server; further ones get RESOURCE_EXHAUSTED. A part of them may wait (C4). */
   readonly unaryCallsMax: number;
   /** Open streams in the whole server; further ones get RESOURCE_EXHAUSTED. */
   readonly streamsMax: number;
@@ -41,7 +41,9 @@ export interface RefusalListener {
  *
  * C1. A call is answered at most once, and not after the client has given up.
  * C2. Unexpected errors are logged with their cause, and answered with INTERNAL.
- * C3. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest
+ * C3. A service that throws, or ends its stream while it is being made, leaves nothing behind: its stream is answered,
+ *     closed and counted no more.
+ * C4. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest
  *     of the drain to take back what it has done. The number of these calls is bounded, which leaves room for others.
  */
 export class CallGuard {
@@ -50,7 +52,7 @@ export class CallGuard {
   /** Open calls, to be ended by the server. */
   readonly #unaryCalls = new OpenCalls();
   readonly #streams = new Set<(error: ServiceError) => void>();
-  /** C3. */
+  /** C4. */
   readonly #waiting = new Set<(error: ServiceError) => void>();
   readonly #refusals: RefusalListener;
   #draining = false;
@@ -96,7 +98,7 @@ export class CallGuard {
     };
   }
 
-  /** C3. */
+  /** C4. */
   waiting<Request, Response>(
     handler: WaitingHandler<Request, Response>,
     statusOf: StatusOf,
@@ -182,11 +184,12 @@ export class CallGuard {
     call: StreamCall<Request, Response>,
   ): Pick<StreamHandler<Request>, 'onRequest' | 'onHalfClose'> {
     let over = false;
+    let handler: StreamHandler<Request> | undefined;
     const close = (): void => {
       if (over) return;
       over = true;
       this.#streams.delete(end);
-      handler.onClose();
+      this.#closed(handler);
     };
     const end = (error: ServiceError): void => {
       if (over) return;
@@ -209,12 +212,17 @@ export class CallGuard {
         call.end();
       },
     };
-    const handler: StreamHandler<Request> = service(sink, () => call.resume(), seen);
-    call.onDrain = () => over || handler.onDrain();
     call.onCancelled = close;
+    try {
+      handler = service(sink, () => call.resume(), seen);
+      if (over) this.#closed(handler); // C3
+    } catch (error) {
+      end(toServiceError(error));
+    }
+    call.onDrain = () => over || handler?.onDrain();
     return {
       onRequest: (request) => {
-        if (over) return true;
+        if (over || handler === undefined) return true;
         try {
           return handler.onRequest(request);
         } catch (error) {
@@ -222,8 +230,17 @@ export class CallGuard {
           return true;
         }
       },
-      onHalfClose: () => over || handler.onHalfClose(),
+      onHalfClose: () => over || handler?.onHalfClose(),
     };
+  }
+
+  /** C2, C3. */
+  #closed(handler: StreamHandler<never> | undefined): void {
+    try {
+      handler?.onClose();
+    } catch (error) {
+      this.#logged(toServiceError(error));
+    }
   }
 
   #refusal(current: number, max: number): ServiceError | undefined {
