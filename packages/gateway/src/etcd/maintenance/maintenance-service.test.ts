@@ -230,6 +230,24 @@ describe('a snapshot', () => {
     expect(await partsOf(sink.image)).toHaveLength(3);
   });
 
+  test('ends when its client does not read for long, so that others may have one (SN5)', async () => {
+    const { maintenance, clock } = bed();
+    const sinks = Array.from({ length: 4 }, () => new SnapshotSink());
+    for (const sink of sinks) {
+      sink.keepsUp = false;
+      maintenance.snapshot(sink).onRequest({});
+    }
+    await expect.poll(() => sinks.map(({ blobs }) => blobs.length)).toEqual([1, 1, 1, 1]);
+    clock.advance(59_000);
+    expect(() => maintenance.snapshot(new SnapshotSink()).onRequest({})).toThrow('already answers 4 calls');
+    clock.advance(2_000);
+    for (const sink of sinks) expect(await sink.ended).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    await new Promise(setImmediate);
+    const next = new SnapshotSink();
+    maintenance.snapshot(next).onRequest({});
+    expect(await next.ended).toBeUndefined();
+  });
+
   test('of a revision that is compacted meanwhile ends with that error, and its image is refused', async () => {
     const { maintenance, backend } = bed();
     backend.fails = 4;

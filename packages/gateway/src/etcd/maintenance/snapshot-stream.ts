@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { type Clock, ServiceError, toServiceError } from '@remora/base';
+import { type Clock, ServiceError, type Timer, toServiceError } from '@remora/base';
 import { BackupEncoder, SNAPSHOT_BLOCK_BYTES } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend } from '../../backend.ts';
@@ -21,6 +21,8 @@ export interface SnapshotDeps {
 const BLOB_BYTES = 32 * 1024;
 /** About what a pair takes in the image besides its key and value. */
 const PAIR_OVERHEAD_BYTES = 24;
+/** How long a client may leave everything unread that waits for it, which is at most a page (SN3, SN5). */
+const STALLED_MS = 60_000;
 
 /**
  * `Maintenance.Snapshot`: streams the image of a backup, which `remora admin restore` takes.
@@ -31,6 +33,7 @@ const PAIR_OVERHEAD_BYTES = 24;
  *      (backup-format.ts BF3). A stream that breaks off has no end, and `restore` refuses the file.
  * SN3. While the client does not read, nothing is read from the ranges: the stream keeps at most one page.
  * SN4. `remaining_bytes` is an estimate until the last blob, which has 0.
+ * SN5. A client that reads nothing for `STALLED_MS` loses its stream: few may run at a time (`KeyScans`).
  */
 export class SnapshotStream implements StreamHandler<pb.SnapshotRequest> {
   readonly #deps: SnapshotDeps;
@@ -117,14 +120,21 @@ export class SnapshotStream implements StreamHandler<pb.SnapshotRequest> {
     }
   }
 
-  /** SN3. */
+  /** SN3, SN5. */
   async #write(blob: Buffer, remainingBytes: number): Promise<void> {
     this.#over.signal.throwIfAborted();
     const header = this.#deps.headers.make(this.#revision, 0);
     this.#blocked = !this.#sink.write({ header, remainingBytes: BigInt(remainingBytes), blob, version: '' });
     if (!this.#blocked) return;
-    await new Promise<void>((resolve) => {
+    let late: Timer | undefined;
+    await new Promise<void>((resolve, reject) => {
       this.#resume = resolve;
-    });
+      late = this.#deps.clock.setTimer(STALLED_MS, () => reject(stalled()));
+    }).finally(() => late?.cancel());
   }
+}
+
+function stalled(): ServiceError {
+  const message = `the client has read nothing of the snapshot for ${STALLED_MS / 1_000} s; take it again`;
+  return new ServiceError('DEADLINE_EXCEEDED', message);
 }
