@@ -17,7 +17,7 @@ import { assert } from '@remora/base';
  *  - `acquire` → `out`: the fencing version; not `ok`: busy;
  *  - `release` of the version `v` (absent: of whatever client `c` holds); not `ok`: the client did not hold the lock;
  *  - `check` of the version `v` → `out`: whether it is the current one;
- *  - `force`: breaks the lock, whoever holds it; not `ok`: nobody held it.
+ *  - `force`: breaks the lock of any holder; not `ok`: nobody held it.
  */
 export type Op = 'get' | 'put' | 'del' | 'cas' | 'append' | 'acquire' | 'release' | 'check' | 'force';
 

@@ -158,8 +158,9 @@ describe('remora lock', () => {
     const none = await remora('lock', 'run', '--wait', '0', 'busy', '--', 'echo', 'never');
     const by = `, held by session [0-9a-f]+, host .+, pid ${holder.child.pid} since .+Z\n$`;
     expect(none).toEqual({ code: 75, out: '', err: expect.stringMatching(`^remora: busy is taken${by}`) });
+    // Before that it may say that it waits.
     const some = await remora('lock', 'run', '--wait', '5s', 'busy', '--', 'echo', 'never');
-    const late = new RegExp(`^remora: busy is taken and did not become free within 5s${by}`);
+    const late = new RegExp(`(^|\\n)remora: busy is taken and did not become free within 5s${by}`);
     expect(some).toEqual({ code: 75, out: '', err: expect.stringMatching(late) });
   });
 

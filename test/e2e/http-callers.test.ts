@@ -30,6 +30,19 @@ test('no web page takes or frees a lock, by whatever name it reaches the node', 
   expect(await take(['Host: balancer.example:80', 'Sec-Fetch-Site: none'])).toContain(' 200 ');
 });
 
+test('no web page reads or writes keys through the client port, which serves HTTP/1.1 as etcd does', async () => {
+  const { client } = node.ports;
+  const put = (headers: readonly string[]) => exchange(client, 'POST /v3/kv/put', headers, '{"key":"cGFnZWQ="}');
+  const at = `Host: 127.0.0.1:${client}`;
+  expect(await put([`Host: evil.example:${client}`])).toContain(' 403 ');
+  expect(await put([at, 'Sec-Fetch-Site: cross-site'])).toContain(' 403 ');
+  expect(await put([at, 'Origin: http://evil.example', 'Content-Type: text/plain'])).toContain(' 403 ');
+  expect(await exchange(client, 'GET /metrics', ['Host: evil.example'])).toContain(' 403 ');
+  expect(await exchange(client, 'POST /v3/kv/range', [at], '{"key":"cGFnZWQ="}')).not.toContain('"kvs"');
+  // The same put by somebody who may.
+  expect(await put([at])).toContain(' 200 ');
+});
+
 test('however many slow clients hold the HTTP port, probes are answered, and it serves again when they are gone', async () => {
   const flood = new Flood(node.ports.http, ['127.0.0.1', '127.0.0.2'], API_LIMITS.connectionsMax / 2);
   const health = () => fetch(`http://${node.health}/health`);
@@ -77,13 +90,13 @@ class Flood {
 }
 
 /** What is answered until the server hangs up; empty when it says nothing. */
-function exchange(port: number, line: string, headers: readonly string[]): Promise<string> {
+function exchange(port: number, line: string, headers: readonly string[], body = ''): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';
-    const head = [`${line} HTTP/1.1`, ...headers, 'Content-Length: 0', 'Connection: close']
+    const head = [`${line} HTTP/1.1`, ...headers, `Content-Length: ${body.length}`, 'Connection: close']
       .map((one) => `${one}\r\n`)
       .join('');
-    const socket = connect(port, '127.0.0.1', () => socket.write(`${head}\r\n`));
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${head}\r\n${body}`));
     socket.on('data', (data) => {
       answer += data;
     });

@@ -29,7 +29,7 @@ export const PROGRESS_RULES: readonly RuleMutation[] = [
   },
   {
     name: 'progress-before-the-first-revision',
-    rule: 'a watch of the future is told no progress that lies before its first revision (watch-progress.ts P4)',
+    rule: 'a watch of the future gets no progress from before its first revision (watch-progress.ts P4)',
     file: 'packages/gateway/src/etcd/watch-stream.ts',
     find: 'if (watch.progressDue && watch.startRevision <= watch.reached + 1) {',
     replace: 'if (watch.progressDue) {',

@@ -80,7 +80,7 @@ export class KindsLoad {
     }
   }
 
-  /** Looks at who waits. */
+  /** Shows locks and checks the listed waiters. */
   async looker(untilMs: number): Promise<void> {
     while (this.#sessions.nowMs < untilMs) {
       await this.#pause(120);

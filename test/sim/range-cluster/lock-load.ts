@@ -1,8 +1,7 @@
 /**
  * Clients that hold sessions and acquire locks.
  *
- * LL1. While a client holds a lock and its session is alive by its own reckoning, no other client is told that it holds
- *      the lock.
+ * LL1. While a client holds a lock, and believes its session to be alive, no other client gets the lock.
  * LL2. No two grants have the same version.
  * LL3. A session that is renewed in time is never reported as gone. A session that is not renewed is gone in the end,
  *      and so are its locks.

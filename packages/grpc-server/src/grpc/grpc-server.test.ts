@@ -236,7 +236,7 @@ describe('for grpc-js', () => {
     expect(server.held.outputBytes).toBe(0);
   });
 
-  test('a cancelled stream, and a connection that breaks, are told to the method', async () => {
+  test('a cancelled stream, and a connection that breaks, reach the method', async () => {
     let cancelled = 0;
     methods.both = (call) => {
       call.write(Buffer.from('open'));

@@ -275,7 +275,7 @@ describe('limits', () => {
     expect(client.isClosed).toBe(true);
   });
 
-  test('a rate counts anew after a second', async () => {
+  test('a rate starts again at zero after a second', async () => {
     const { client, timers } = setUp({ limits: { settingsPerSecondMax: 3 } });
     client.greet();
     for (let second = 0; second < 5; second++) {

@@ -128,7 +128,7 @@ export class Sender {
     return true;
   }
 
-  /** The socket takes more again: tells a user who waits and for whom nothing is queued. */
+  /** The socket takes more again: notifies the user of a stream that waits, if nothing is queued for it. */
   wake(stream: Stream): void {
     const { queue } = stream;
     if (queue?.isAwaited !== true || queue.bytes > 0 || this.isBehind) return;

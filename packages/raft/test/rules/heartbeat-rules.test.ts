@@ -68,7 +68,6 @@ describe('a reply counts for a range only if', () => {
     const heartbeats = new Heartbeats({
       bootId: 11,
       send: (_, frame) => frames.push(frame),
-      begins: () => {},
       receiver: () => undefined,
     });
     return { heartbeats, frames };

@@ -14,7 +14,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/reshape/merge-driver.ts',
     find: 'await this.#settled(sealed.descriptor, sealed.index, untilMs);',
     replace: '',
-    seed: 1,
+    seed: 3,
     properties: ['MR3', 'MG2'],
   },
   {
@@ -50,7 +50,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/reshape/merges.ts',
     find: 'hub.reset(); // the hub does not know the history of the keys that came',
     replace: '',
-    seed: 1,
+    seed: 2,
     properties: ['watch'],
   },
   {
@@ -69,7 +69,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     find: 'this.#deps.closing.whenUsedUp(notBefore, (error) => {',
     replace:
       '((_revision: number, then: (error?: ServiceError) => void) => (then(), () => {}))(notBefore, (error) => {',
-    seed: 1,
+    seed: 6,
     properties: ['where there was'],
   },
 ];

@@ -29,7 +29,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
     file: 'packages/lock/src/records/lock-rows.ts',
     find: 'if (shareVersion !== 0) this.#vacateOrDelay(this.share(owner, shareVersion), delayed);',
     replace: '',
-    seed: 1,
+    seed: 2,
     properties: ['KL4', 'KL1', 'InvariantError: W'],
   },
   {

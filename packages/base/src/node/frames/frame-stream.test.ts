@@ -256,7 +256,7 @@ test('what begins as another kind of connection is given on from its first byte,
   expect(given).toBe(1);
 });
 
-test('kinds of connections whose beginnings agree are told apart by the byte in which they differ', async () => {
+test('connections that begin alike are recognized by the first byte in which they differ', async () => {
   const taken: string[] = [];
   const kind = (name: string, ...begins: readonly string[]) => ({
     begins: begins.map((begin) => Buffer.from(begin)),

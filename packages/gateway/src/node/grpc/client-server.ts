@@ -106,7 +106,7 @@ export class ClientServer {
     this.#frames.push(service);
   }
 
-  /** Has connections of HTTP/1.1 served as well. Otherwise they are told which port to use. */
+  /** Serves connections of HTTP/1.1 as well. Without it, they get an answer that names the port for HTTP. */
   addHttp(take: (socket: Socket) => void): void {
     this.#http = [{ begins: HTTP1_BEGINS, take }];
   }

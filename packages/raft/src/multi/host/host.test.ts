@@ -63,6 +63,16 @@ describe('an idle host', () => {
     }
     expect(await b.leader(GROUP)).toBe(leader);
   });
+
+  test('makes each tick when leases are read from: a pause would make them void', async () => {
+    const b = three({ options: { leaseReads: true } });
+    await b.leader(GROUP);
+    await b.run(2_000);
+    for (const id of NODES) {
+      const { wakeUps, ticks } = b.node(id).host.stats();
+      expect(wakeUps).toBe(ticks);
+    }
+  });
 });
 
 describe('replication', () => {

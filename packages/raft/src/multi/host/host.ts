@@ -141,7 +141,6 @@ class Host implements NodeRaftHost {
       bootId: random.int(Number.MAX_SAFE_INTEGER),
       send: (node, frame) => this.#sendHeartbeat(node, frame),
       receiver: (groupId) => this.#groups.get(groupId),
-      begins: () => this.#ticker.wakeWithin(this.#options.heartbeatTicks - this.#ticksSinceBeat),
     });
     this.#waitingAppends = new WaitingAppends({ clock, intervalMs: options.appendReviewMs, guard });
     this.#leaseClock = new LeaseClock({
@@ -352,10 +351,8 @@ class Host implements NodeRaftHost {
 
   /** Leases are void after a pause that no tick covers (lease-clock.ts K2), so with leases each tick is made. */
   #nextDue(): number {
-    const { heartbeatTicks, electionTicks, catchUpTicksMax, leaseReads } = this.#options;
-    if (leaseReads) return 1;
-    const beats = this.#heartbeats.sends;
-    return this.#wheel.ticksToNext(beats ? heartbeatTicks - this.#ticksSinceBeat : electionTicks - catchUpTicksMax);
+    const { heartbeatTicks, leaseReads } = this.#options;
+    return leaseReads ? 1 : this.#wheel.ticksToNext(heartbeatTicks - this.#ticksSinceBeat);
   }
 
   /**

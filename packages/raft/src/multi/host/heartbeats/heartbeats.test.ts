@@ -25,14 +25,12 @@ class Sender implements HeartbeatSender {
 
 function node(bootId: number, groups: Record<number, HeartbeatReceiver> = {}) {
   const sent: { readonly to: NodeId; readonly frame: HeartbeatFrame }[] = [];
-  const begun: number[] = [];
   const heartbeats = new Heartbeats({
     bootId,
     send: (to, frame) => sent.push({ to, frame }),
-    begins: () => begun.push(sent.length),
     receiver: (groupId) => groups[groupId],
   });
-  return { heartbeats, sent, begun, take: () => sent.splice(0) };
+  return { heartbeats, sent, take: () => sent.splice(0) };
 }
 
 function replica(leaderAt: NodeId, term = 3): HeartbeatReceiver & { heard: number } {
@@ -51,22 +49,6 @@ const reply = (sequence: number, more: Partial<Extract<HeartbeatFrame, { type: '
 };
 
 describe('heartbeats to a peer', () => {
-  test('beats are announced when they begin to send something, and said to send nothing when all are gone', () => {
-    const { heartbeats, begun } = node(11);
-    const [sender, other] = [new Sender(9), new Sender(5)];
-    expect(heartbeats.sends).toBe(false);
-    const [toTwo, toThree] = [follower(902, 2), follower(503, 3)];
-    heartbeats.add(sender, toTwo);
-    heartbeats.add(other, toThree);
-    expect([begun.length, heartbeats.sends]).toEqual([1, true]);
-    heartbeats.remove(sender, toTwo);
-    expect(heartbeats.sends).toBe(true);
-    heartbeats.remove(other, toThree);
-    expect(heartbeats.sends).toBe(false);
-    heartbeats.add(other, toThree);
-    expect(begun).toHaveLength(2);
-  });
-
   test('all groups share one frame per peer, sorted; the list is the same object while nothing changes', () => {
     const { heartbeats, take } = node(11);
     for (const groupId of [9, 2, 5]) heartbeats.add(new Sender(groupId), follower(groupId * 100 + 2, 2));

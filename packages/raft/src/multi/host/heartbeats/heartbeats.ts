@@ -48,8 +48,6 @@ export interface HeartbeatsOptions {
   readonly bootId: number;
   readonly send: (node: NodeId, frame: HeartbeatFrame) => void;
   readonly receiver: (groupId: GroupId) => HeartbeatReceiver | undefined;
-  /** The next beat will send something, after beats that sent nothing. */
-  readonly begins: () => void;
 }
 
 /** The heartbeats of a node, to and from all its peers. */
@@ -62,12 +60,6 @@ export class Heartbeats {
 
   constructor(options: HeartbeatsOptions) {
     this.#options = options;
-  }
-
-  /** Whether a beat sends anything. */
-  get sends(): boolean {
-    for (const outgoing of this.#outgoing.values()) if (!outgoing.empty) return true;
-    return false;
   }
 
   groupsChanged(): void {
@@ -84,10 +76,7 @@ export class Heartbeats {
       outgoing = new Outgoing(this.#options.bootId);
       this.#outgoing.set(follower.node, outgoing);
     }
-    const silent = !this.sends;
-    const added = outgoing.add(sender, follower);
-    if (silent) this.#options.begins();
-    return added;
+    return outgoing.add(sender, follower);
   }
 
   remove(sender: HeartbeatSender, follower: SteadyFollower): void {
@@ -139,10 +128,6 @@ class Outgoing {
 
   constructor(bootId: number) {
     this.#bootId = bootId;
-  }
-
-  get empty(): boolean {
-    return this.#members.size === 0;
   }
 
   add(sender: HeartbeatSender, follower: SteadyFollower): boolean {
