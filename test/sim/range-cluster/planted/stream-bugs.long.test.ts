@@ -5,5 +5,5 @@ replayShort({
   simulation: 'the simulation of watch streams',
   run: { simulation: 'range-cluster', name: 'stream-run' },
   bugs: STREAM_BUGS,
-  otherSeeds: 30,
+  otherSeeds: 100,
 });

@@ -20,7 +20,7 @@ export const STREAM_BUGS: readonly PlantedBug[] = [
     file: 'packages/gateway/src/routing/watches/merged-watch.ts',
     find: '    if (!this.#created) return this.#pauseFullParts(); // MW8\n',
     replace: '',
-    seed: 8,
+    seed: 34,
     properties: ['SL1 watch: complete'],
   },
   {
