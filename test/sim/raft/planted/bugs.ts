@@ -308,7 +308,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) < 2 && { hardState }),',
-    seed: 287,
+    seed: 419,
     properties: ['promise durable'],
   },
   {

@@ -69,7 +69,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     find: 'this.#deps.closing.whenUsedUp(notBefore, (error) => {',
     replace:
       '((_revision: number, then: (error?: ServiceError) => void) => (then(), () => {}))(notBefore, (error) => {',
-    seed: 6,
+    seed: 1,
     properties: ['where there was'],
   },
 ];

@@ -20,7 +20,7 @@ export const FENCE_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/transactions/intent-conflicts.ts',
     find: 'for (const lock of locks) touching.changes(lock);',
     replace: '',
-    seed: 2,
+    seed: 27,
     properties: ['FL1', 'FL2'],
   },
 ];

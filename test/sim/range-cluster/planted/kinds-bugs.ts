@@ -20,7 +20,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
     file: 'packages/lock/src/procedures/lock-holds.ts',
     find: 'head.permits + permits <= head.capacity',
     replace: 'head.permits < head.capacity',
-    seed: 1,
+    seed: 2,
     properties: ['KL1: lock: permits'],
   },
   {

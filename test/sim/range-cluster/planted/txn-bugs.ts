@@ -13,7 +13,7 @@ export const TXN_BUGS: readonly PlantedBug[] = [
     find: 'const other = furthest?.group === group ? second : furthest;',
     replace:
       'const reaching = furthest?.group === group ? second : furthest;\n    const other = reaching !== undefined && reaching.group < group ? reaching : undefined;',
-    seed: 4,
+    seed: 2,
     properties: ['TL2', 'PE1'],
   },
   {
