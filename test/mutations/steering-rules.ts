@@ -150,20 +150,29 @@ const OF_HEALTH = [
       'its disk has room again, which the masters do not know yet',
     ],
   ]),
+  ...rowsOf({ file: 'packages/master/src/admin/cluster-health.ts', tests: CHECK_TESTS }, [
+    [
+      'led-by-the-silent',
+      'a range has a leader only if the node that says so is still heard (CK2)',
+      '!up.has(leaderNode)',
+      'leaderNode === 0',
+      'no leader in a node that said that it leads and is not heard any more',
+    ],
+  ]),
   ...rowsOf({ file: 'packages/master/src/admin/check.ts', tests: CHECK_TESTS }, [
+    [
+      'an-election-is-a-problem',
+      'a range that elects its leader has no problem yet (CK2)',
+      'leaderlessMs(rangeId) >= LEADERLESS_MS',
+      'leaderlessMs(rangeId) >= 0',
+      'finds a range without leader only when an election had the time to end',
+    ],
     [
       'a-new-leader-tells-of-the-unheard',
       'a new leader says nothing of nodes that it has not heard yet (CK1)',
       'unheard(voter.nodeId) || isPresent(voter, range, byId)',
       'isPresent(voter, range, byId)',
       'nothing but its own newness',
-    ],
-    [
-      'led-by-the-silent',
-      'a range has a leader only if the node that says so is still heard (CK2)',
-      "byId.get(range.leaderNode)?.state !== 'up'",
-      'range.leaderNode === 0',
-      'no leader in a node that said that it leads and is not heard any more',
     ],
     [
       'a-full-disk-is-not-told',

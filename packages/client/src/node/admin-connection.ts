@@ -25,9 +25,14 @@ interface UnaryMethod<Request, Response> {
   readonly responseDeserialize: (bytes: Buffer) => Response;
 }
 
-/** A node that hangs is detected after both; its calls then go to another node. */
-const KEEPALIVE_MS = 2_000;
-const KEEPALIVE_TIMEOUT_MS = 2_000;
+/**
+ * A node that hangs is detected after both times; its calls then go to another node. A server closes a connection whose
+ * client pings more often than every 5 s during a call without answer, as a long change of a range is.
+ */
+export const KEEPALIVE = {
+  'grpc.keepalive_time_ms': 6_000,
+  'grpc.keepalive_timeout_ms': 2_000,
+};
 /** How often the client asks the cluster for its gateways, and how many of them it keeps. */
 const LEARN_MS = 60_000;
 const FOUND_MAX = 5;
@@ -196,11 +201,6 @@ export class AdminConnection {
     this.#client = undefined;
   }
 }
-
-const KEEPALIVE = {
-  'grpc.keepalive_time_ms': KEEPALIVE_MS,
-  'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
-};
 
 function isReady(client: Client, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {

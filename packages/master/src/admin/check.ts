@@ -3,7 +3,8 @@
  *
  * CK1. A new leader reports nothing about nodes from which it has not heard yet, nor anything that only they can
  *      report. For as long as a node may be silent, it only reports that it has not heard from them (`notInformed`).
- * CK2. A range has a leader only if the node that reports to lead it is still heard.
+ * CK2. A range has a leader only if the node that reports to lead it is still heard. A range that has just begun, or
+ *      whose leader has just failed, elects one in about a second, so only a longer lack is a problem.
  * CK3. Problems that a node reports about itself are passed on unchanged while the node is heard.
  */
 import { type Bytes, formatDurationMs } from '@remora/base';
@@ -32,6 +33,8 @@ export interface CheckInput {
   readonly firstReplicas: number;
   /** This leader has not heard from the node, and has not waited long enough for it (CK1). */
   readonly unheard: (nodeId: number) => boolean;
+  /** For how long no node that is up has reported to lead the range (CK2). */
+  readonly leaderlessMs: (rangeId: number) => number;
   /** Problems that nodes report about themselves. */
   readonly reported: readonly HealthCondition[];
   readonly held: readonly HeldReplica[];
@@ -40,6 +43,9 @@ export interface CheckInput {
   /** Problems that the scheduling found. */
   readonly more: readonly HealthCondition[];
 }
+
+/** An election takes about a second, and its winner reports once a second (CK2). */
+const LEADERLESS_MS = 3_000;
 
 /** A replica that a node reports. */
 interface HeldReplica {
@@ -85,7 +91,7 @@ function keyText(key: Bytes, none: string): string {
   return key.length === 0 ? none : routingKeyText(key);
 }
 
-function* ranges({ ranges, nodes, replicas, unheard }: CheckInput): Generator<HealthCondition> {
+function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs }: CheckInput): Generator<HealthCondition> {
   const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
   for (const range of ranges) {
     const { rangeId } = range.descriptor;
@@ -96,8 +102,7 @@ function* ranges({ ranges, nodes, replicas, unheard }: CheckInput): Generator<He
     if (present.length <= voters.length / 2) {
       const text = `range ${rangeId}: only ${present.length} of its ${voters.length} voters are up; its keys are unavailable`;
       yield healthCondition('quorumLost', { rangeId }, text);
-    } else if (!isUnheard && byId.get(range.leaderNode)?.state !== 'up') {
-      // CK2
+    } else if (!isUnheard && leaderlessMs(rangeId) >= LEADERLESS_MS) {
       yield healthCondition('noLeader', { rangeId }, `range ${rangeId} has no leader; its keys are unavailable`);
     }
     if (voters.length < replicas) {

@@ -5,6 +5,8 @@ import {
   type HealthCondition,
   healthCondition,
   makesUnready,
+  type NodeOverview,
+  type RangeOverview,
 } from '@remora/protocol';
 import { findConditions } from './check.ts';
 import { type Knowledge, nodeOverviews, rangeOverviews } from './overview.ts';
@@ -31,6 +33,8 @@ const TOLD_AGAIN_MS = 1_000;
 export class ClusterHealth {
   readonly #deps: ClusterHealthDeps;
   #found: Found | undefined;
+  /** Since when each range has had no leader. */
+  #leaderless: ReadonlyMap<number, number> = new Map();
 
   constructor(deps: ClusterHealthDeps) {
     this.#deps = deps;
@@ -39,12 +43,15 @@ export class ClusterHealth {
   /** A new leader has other information. */
   termBegan(): void {
     this.#found = undefined;
+    this.#leaderless = new Map();
   }
 
   report(): CheckReport {
-    const { knowledge, replicas, firstReplicas, unheard, more } = this.#deps;
+    const { clock, knowledge, replicas, firstReplicas, unheard, more } = this.#deps;
+    const nowMs = clock.monotonicMs();
     const known = knowledge();
     const [nodes, ranges] = [nodeOverviews(known), rangeOverviews(known)];
+    this.#leaderless = leaderlessSince(this.#leaderless, ranges, nodes, nowMs);
     const heard = [...known.heard];
     const held = heard.flatMap(([nodeId, { heartbeat }]) => heartbeat.ranges.map((report) => ({ nodeId, report })));
     const reported = heard.flatMap(([node, { heartbeat }]) =>
@@ -53,6 +60,7 @@ export class ClusterHealth {
     const conditions = findConditions({
       ...{ nodes, ranges, held, reported, firstReplicas, unheard },
       replicas: replicas(),
+      leaderlessMs: (rangeId) => nowMs - (this.#leaderless.get(rangeId) ?? nowMs),
       mergedInto: known.mergedInto,
       more: more(),
     });
@@ -68,6 +76,18 @@ export class ClusterHealth {
     this.#found = found;
     return worthTelling(found, nodeId);
   }
+}
+
+/** `before` is what the last check found; nodes that are told of problems cause one every second. */
+function leaderlessSince(
+  before: ReadonlyMap<number, number>,
+  ranges: readonly RangeOverview[],
+  nodes: readonly NodeOverview[],
+  nowMs: number,
+): ReadonlyMap<number, number> {
+  const up = new Set(nodes.filter(({ state }) => state === 'up').map(({ descriptor }) => descriptor.nodeId));
+  const leaderless = ranges.filter(({ leaderNode }) => !up.has(leaderNode));
+  return new Map(leaderless.map(({ descriptor: { rangeId } }) => [rangeId, before.get(rangeId) ?? nowMs]));
 }
 
 interface Found {

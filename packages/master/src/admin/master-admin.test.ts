@@ -53,6 +53,7 @@ const ORPHAN: RangeReport = {
 
 /** What the admin half of a master has around it; ranges lead on node 1 unless a test says otherwise. */
 class AdminBed {
+  readonly clock = new ManualClock();
   readonly state = new MasterState(CONF);
   readonly proposed: { command: MasterCommand; done: (error: ServiceError | undefined) => void }[] = [];
   readonly states = new Map<number, NodeState>();
@@ -77,7 +78,7 @@ class AdminBed {
     this.ranges = ranges;
     const registry = createRpcRegistry();
     const schema = new SettingsSchema({ replicas: 3 });
-    const clock = new ManualClock();
+    const { clock } = this;
     const knowledge = (): Knowledge => this.#knowledge();
     new MasterAdmin({
       nodeId: 1,
@@ -412,7 +413,23 @@ describe('the check', () => {
   test.each(cases)('finds $name', ({ given, expect: expected }) => {
     const bed = new AdminBed();
     given(bed);
+    bed.conditions();
+    bed.clock.advance(3_000);
     expect(bed.conditions()).toEqual(expected);
+  });
+
+  test('finds a range without leader only when an election had the time to end (CK2)', () => {
+    const bed = new AdminBed();
+    const during = (ms: number) => {
+      bed.clock.advance(ms);
+      return bed.conditions();
+    };
+    bed.leaderOf = () => 0;
+    expect([during(0), during(2_999), during(1)]).toEqual([[], [], ['critical noLeader 2 0']]);
+    bed.leaderOf = () => 1;
+    expect(during(0)).toEqual([]);
+    bed.leaderOf = () => 0;
+    expect(during(5_000)).toEqual([]);
   });
 });
 
