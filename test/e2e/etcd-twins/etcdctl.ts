@@ -53,8 +53,8 @@ export class Etcdctl {
   }
 
   /** Waits until it ends by itself; it is killed when that takes too long. */
-  async end(): Promise<Said> {
-    const late = setTimeout(() => this.#child.kill('SIGKILL'), ENDED_WITHIN_MS);
+  async end(withinMs = ENDED_WITHIN_MS): Promise<Said> {
+    const late = setTimeout(() => this.#child.kill('SIGKILL'), withinMs);
     const code = await this.#ended;
     clearTimeout(late);
     return { code, out: this.#out, err: this.#err.replaceAll(LOG_LINES, '') };

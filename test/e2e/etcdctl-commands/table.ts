@@ -111,7 +111,7 @@ export const ROWS: readonly Row[] = [
   { args: 'role revoke-permission r k', fails: true, prints: unsupported('RoleRevokePermission') },
 ];
 
-/** Commands that ask no server, or that a test cannot run: `check perf` takes a minute. */
+/** Commands that ask no server, and `check perf`, which has a long test of its own. */
 export const NO_ROW: readonly string[] = [
   ...['completion bash', 'completion fish', 'completion powershell', 'completion zsh', 'help', 'version', 'migrate'],
   ...['snapshot restore', 'snapshot status', 'check perf'],
