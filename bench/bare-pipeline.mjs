@@ -253,4 +253,7 @@ else {
     return at < 0 ? fallback : (process.argv[at + 1] ?? fallback);
   });
 }
-if (role !== 'main') process.on('disconnect', () => process.exit());
+if (role !== 'main') {
+  process.on('disconnect', () => process.exit());
+  process.on('SIGTERM', () => process.exit()); // a profile is written on the way out
+}

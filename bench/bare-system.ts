@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Child } from '../test/support/child.ts';
+import { nodeCommand } from './profiled.ts';
 import type { LoadCommand, LoadSpec, ServerProcess, System } from './system.ts';
 
 /** The yardstick of `bare-pipeline.mjs`, its roles as processes of the benchmark. */
@@ -9,10 +10,16 @@ export class BareSystem implements System {
   readonly workloads = ['lock'] as const;
   readonly #program: string;
   readonly #dir: string;
+  readonly #profileDir: string | undefined;
   #children: readonly { readonly role: 'leader' | 'follower'; readonly child: Child }[] = [];
   #port = 0;
 
-  constructor(options: { readonly root: string; readonly dir: string }) {
+  constructor(options: {
+    readonly root: string;
+    readonly dir: string;
+    readonly profileDir: string | undefined;
+  }) {
+    this.#profileDir = options.profileDir;
     this.#program = join(options.root, 'bench/bare-pipeline.mjs');
     this.#dir = join(options.dir, 'bare');
   }
@@ -33,14 +40,14 @@ export class BareSystem implements System {
 
   async load({ inflight, seconds }: LoadSpec): Promise<LoadCommand> {
     const env = { BARE_ROLE: `client ${this.#port} ${inflight} ${seconds}` };
-    return { command: [process.execPath, this.#program], env };
+    return { command: [...nodeCommand(this.#profileDir, 'bare-client'), this.#program], env };
   }
 
   async #serve(role: 'leader' | 'follower', name: string, followers: string): Promise<number> {
     const path = join(this.#dir, name);
     const env = { BARE_ROLE: `${role} ${path}${followers}` };
     const child = new Child({
-      command: [process.execPath, this.#program],
+      command: [...nodeCommand(this.#profileDir, `bare-${name}`), this.#program],
       env,
       cwd: this.#dir,
       logPath: `${path}.log`,

@@ -125,7 +125,7 @@ function systemsOf(options: BenchOptions, { root, dir }: { readonly root: string
   const systems: System[] = [remora({ name: 'remora', root, dir, entry, profileDir })];
   if (baseline !== undefined) systems.push(remora({ name: 'baseline', root: baseline, dir, entry, profileDir }));
   if (peers.includes('etcd')) systems.push(etcd({ root, dir, entry }));
-  if (peers.includes('bare')) systems.push(new BareSystem({ root, dir }));
+  if (peers.includes('bare')) systems.push(new BareSystem({ root, dir, profileDir }));
   return systems;
 }
 

@@ -1,9 +1,10 @@
 /** The kinds of servers that can be measured, with the settings that they have in production. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isUsable } from '../test/e2e/node-process.ts';
 import { compiledBench } from './compiled-bench.ts';
 import { type MemberAddress, ProcessCluster, type ServerKind } from './process-cluster.ts';
+import { nodeCommand } from './profiled.ts';
 import type { EntryChoice } from './system.ts';
 
 const ETCD_PROGRAM = '/usr/bin/etcd';
@@ -25,12 +26,7 @@ export interface RemoraSettings extends ServerSettings {
 
 export function remora({ name, root, profileDir, ...settings }: RemoraSettings): ProcessCluster {
   const program = join(root, 'packages/cli/bin/remora.mjs');
-  const node = (who: string): readonly [string, ...string[]] => {
-    if (profileDir === undefined) return [process.execPath];
-    const dir = join(profileDir, `${name}-${who}`);
-    mkdirSync(dir, { recursive: true });
-    return [process.execPath, '--cpu-prof', `--cpu-prof-dir=${dir}`];
-  };
+  const node = (who: string) => nodeCommand(profileDir, `${name}-${who}`);
   const kind: ServerKind = {
     name,
     workloads: ['put', 'get', 'lock', 'unary-put', 'unary-get', 'handoff'],

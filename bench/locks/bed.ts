@@ -41,7 +41,7 @@ function systemsOf({ root, dir, peers, baseline, profileDir }: CaseContext, able
   for (const peer of peers) {
     if (!able.includes(peer)) continue;
     if (peer === 'etcd') systems.push(etcd({ root, dir, entry: 'leader' }));
-    if (peer === 'bare') systems.push(new BareSystem({ root, dir }));
+    if (peer === 'bare') systems.push(new BareSystem({ root, dir, profileDir }));
     if (peer === 'redis' || peer === 'redlock') systems.push(new RedisSystem(peer, { root, dir }));
   }
   return systems;
