@@ -3,8 +3,10 @@
 //   pnpm bench --peer bare --cases lock --inflight 256 --runs 1 --seconds 10 --profile
 //   node bench/stage-budget.mjs bench-results/<the file that it printed>
 //
-// It counts what the main thread of each process did while the load ran. A sample belongs to the stage of the innermost
-// function on its stack that has one; functions that all stages share (buffers, codecs, sockets) have none.
+// The CPU time that the kernel charged to a process is divided among stages as the samples of its main thread are, while
+// the load ran. A sample belongs to the stage of the innermost function on its stack that has one; functions that all
+// stages share (buffers, codecs, sockets) have none. Samples are taken by the clock: on a machine that is short of
+// cores, a call that wakes another process, such as a write to a socket, looks longer than it is.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -40,7 +42,7 @@ const load = loads[0];
 const columns = loads
   .filter((each) => each.case === load.case && each.inflight === load.inflight)
   .flatMap((each) => budgetsOf(each));
-print(`${load.case} × ${load.inflight}: µs of the main thread per operation`, columns);
+print(`${load.case} × ${load.inflight}: µs of CPU time per operation`, columns);
 
 /** A column for each role of a system. */
 function budgetsOf({ system, runs }) {
@@ -48,15 +50,21 @@ function budgetsOf({ system, runs }) {
   const client = profiles.find(({ name }) => name === `${system}-client`);
   if (client === undefined) throw new Error(`no profiles of ${system}; give the benchmark --profile`);
   const window = { from: client.profile.endTime - 1e6 * options.seconds, to: client.profile.endTime };
-  const { ops } = runs.at(-1);
-  const staged = profiles.map(({ name, profile }) => ({ name, stages: stagesOf(profile, window, ops) }));
+  const { processes } = runs.at(-1);
+  const staged = profiles.map(({ name, profile }) => ({ name, stages: stagesOf(profile, window) }));
   const servers = staged.filter(({ name }) => name !== client.name).sort((a, b) => total(b.stages) - total(a.stages));
-  const [leader, ...followers] = servers;
-  return [
-    { title: `${system} client`, stages: staged.find(({ name }) => name === client.name).stages },
-    { title: `${system} leader`, stages: leader.stages },
-    { title: `${system} follower`, stages: mean(followers.map(({ stages }) => stages)) },
-  ];
+  const [leader, ...followers] = servers.map(({ stages }) => stages);
+  const byRole = {
+    client: staged.find(({ name }) => name === client.name).stages,
+    leader,
+    follower: mean(followers),
+  };
+  return Object.entries(byRole).map(([role, stages]) => {
+    const charged = mean(
+      processes.filter((each) => each.role === role).map((each) => new Map([['', each.cpuMicrosPerOp]])),
+    );
+    return { title: `${system} ${role}`, stages: scaled(stages, total(charged)) };
+  });
 }
 
 /** The newest profile of each process. */
@@ -70,7 +78,7 @@ function profilesOf(system) {
   });
 }
 
-function stagesOf({ nodes, samples, timeDeltas, startTime }, { from, to }, ops) {
+function stagesOf({ nodes, samples, timeDeltas, startTime }, { from, to }) {
   const parents = new Map();
   for (const node of nodes) for (const child of node.children ?? []) parents.set(child, node.id);
   const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -81,7 +89,7 @@ function stagesOf({ nodes, samples, timeDeltas, startTime }, { from, to }, ops) 
     at += timeDeltas[i];
     const stage = stageById.get(id);
     if (stage === undefined || at < from || at > to) continue;
-    stages.set(stage, (stages.get(stage) ?? 0) + timeDeltas[i] / ops);
+    stages.set(stage, (stages.get(stage) ?? 0) + timeDeltas[i]);
   }
   return stages;
 }
@@ -104,6 +112,11 @@ function mean(all) {
   return new Map(
     [...keys].map((key) => [key, all.reduce((sum, stages) => sum + (stages.get(key) ?? 0), 0) / all.length]),
   );
+}
+
+function scaled(stages, micros) {
+  const factor = micros / total(stages);
+  return new Map([...stages].map(([stage, time]) => [stage, time * factor]));
 }
 
 function total(stages) {
