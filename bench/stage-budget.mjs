@@ -3,10 +3,10 @@
 //   pnpm bench --peer bare --cases lock --inflight 256 --runs 1 --seconds 10 --profile
 //   node bench/stage-budget.mjs bench-results/<the file that it printed>
 //
-// The CPU time that the kernel charged to a process is divided among stages as the samples of its main thread are, while
-// the load ran. A sample belongs to the stage of the innermost function on its stack that has one; functions that all
-// stages share (buffers, codecs, sockets) have none. Samples are taken by the clock: on a machine that is short of
-// cores, a call that wakes another process, such as a write to a socket, looks longer than it is.
+// The CPU time that the kernel charged to a process is divided among stages as the samples of its main thread are,
+// while the load ran. A sample belongs to the stage of the innermost function on its stack that has one; functions
+// that all stages share (buffers, codecs, sockets) have none. Samples are taken by the clock: on a machine that is
+// short of cores, a call that wakes another process, such as a write to a socket, looks longer than it is.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
