@@ -30,9 +30,14 @@ describe('values that are pushed', () => {
       expect(value.number).toBe(i);
       taken.push(new WeakRef(value));
     }
-    // What a WeakRef was made for is kept until the present turn of the loop is over.
-    await new Promise((resolve) => setImmediate(resolve));
-    collect();
-    expect([pushed.size, taken.filter((ref) => ref.deref() !== undefined).length]).toEqual([3, 0]);
+    const kept = async (): Promise<number> => {
+      // What a WeakRef was made for, or has returned, is kept until the present turn of the loop is over.
+      await new Promise((resolve) => setImmediate(resolve));
+      collect();
+      return taken.filter((ref) => ref.deref() !== undefined).length;
+    };
+    // One collection may spare a value that a compiled function still has in a register.
+    await expect.poll(kept).toBe(0);
+    expect(pushed.size).toBe(3);
   });
 });
