@@ -104,6 +104,7 @@ class Bed {
       onMessages() {},
       onHeartbeat() {},
       onUnreachable() {},
+      onGone() {},
       onSnapshot: () => {
         throw new Error('nobody sends one');
       },

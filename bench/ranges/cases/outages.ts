@@ -25,7 +25,7 @@ const KINDS = ['shutdown', 'kill', 'freeze', 'master'] as const;
 type Kind = (typeof KINDS)[number];
 
 /** What the project asks for, in the median. */
-const OUTAGE_MS_MAX: Readonly<Record<Kind, number>> = { shutdown: 50, kill: 600, freeze: 600, master: 600 };
+const OUTAGE_MS_MAX: Readonly<Record<Kind, number>> = { shutdown: 50, kill: 400, freeze: 600, master: 400 };
 const FIRST_RANGE = 2;
 /** Time for what was just started to come to rest. */
 const SETTLE_MS = 2_000;

@@ -161,7 +161,7 @@ export const nodeSchema = defineOptions({
     electionTimeout: {
       type: durationMs({ min: 50, max: 60_000 }),
       default: 400,
-      desc: 'Time without a leader after which followers start an election; each adds up to half of it at random. Use at least five heartbeat intervals, and more on slow disks and networks.',
+      desc: 'Time without a leader after which followers start an election; each adds up to half of it at random. A leader whose process ended is replaced without this wait. Use at least five heartbeat intervals, and more on machines that pause and on slow networks.',
       group: 'Raft',
     },
     snapshotBytesPerSecondMax: {

@@ -371,6 +371,7 @@ function tellOnce<T>(listeners: Set<(of: T) => void>, of: T): void {
 function healthyLinks({ linkDelayMs: delayMs, linkJitterMs: jitterMs }: ClusterOptions) {
   return {
     blocked: false,
+    refuses: false,
     dropPerMille: 0,
     duplicatePerMille: 0,
     delayMs,

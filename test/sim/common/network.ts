@@ -45,18 +45,19 @@ export class NetworkFaults {
 
   /** The current faults of a link. */
   faultsOf(from: number, to: number): LinkFaults {
-    let { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille } = this.#base;
+    let { blocked, refuses, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille } =
+      this.#base;
     for (const { on, faults } of this.#rules) {
       if (!on(from, to)) continue;
       blocked ||= faults.blocked ?? false;
+      refuses ||= faults.refuses ?? false;
       reorder ||= faults.reorder ?? false;
       dropPerMille = Math.max(dropPerMille, faults.dropPerMille ?? 0);
       duplicatePerMille = Math.max(duplicatePerMille, faults.duplicatePerMille ?? 0);
       delayMs = Math.max(delayMs, faults.delayMs ?? 0);
       jitterMs = Math.max(jitterMs, faults.jitterMs ?? 0);
       snapshotBreakPerMille = Math.max(snapshotBreakPerMille, faults.snapshotBreakPerMille ?? 0);
-      snapshotBreakPerMille = Math.max(snapshotBreakPerMille, faults.snapshotBreakPerMille ?? 0);
     }
-    return { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille };
+    return { blocked, refuses, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille };
   }
 }

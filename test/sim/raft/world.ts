@@ -52,6 +52,7 @@ export class World {
     const { nodes, groups, linkDelayMs: delayMs, linkJitterMs: jitterMs } = options;
     const base = {
       blocked: false,
+      refuses: false,
       dropPerMille: 0,
       duplicatePerMille: 0,
       delayMs,

@@ -107,6 +107,7 @@ export class Links {
           onHeartbeat: (from, frame) => enter(() => handlers.onHeartbeat(from, frame)),
           onSnapshot: (from, header) => handlers.onSnapshot(from, header),
           onUnreachable: (node) => enter(() => handlers.onUnreachable(node)),
+          onGone: (node) => enter(() => handlers.onGone(node)),
         }),
       send: (node, messages) => inner.send(node, messages),
       sendHeartbeat: (node, frame) => inner.sendHeartbeat(node, frame),

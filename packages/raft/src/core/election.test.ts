@@ -91,6 +91,72 @@ describe('campaigning', () => {
     expect(core.role).toBe('preCandidate');
   });
 
+  describe('when the process of the leader has ended (E8)', () => {
+    /** A follower of replica 3, at the end of a heartbeat. */
+    function follower(
+      given: { readonly id?: number; readonly term?: number; readonly voters?: number } = {},
+    ): RaftCore {
+      const { id = 1, term = 6, voters = 3 } = given;
+      const core = makeCore({ id, voters: Array.from({ length: voters }, (_, i) => i + 1) });
+      heartbeat(core, 3, term);
+      run(core);
+      return core;
+    }
+
+    function ticksToCampaign(core: RaftCore): number {
+      let ticks = 0;
+      for (; core.role === 'follower'; ticks++) core.tick();
+      return ticks;
+    }
+
+    test.each([
+      { term: 6, waits: [1, 3] },
+      { term: 7, waits: [3, 1] },
+    ])('its followers campaign one after the other; who is first changes with the term ($term)', ({ term, waits }) => {
+      const cores = [1, 2].map((id) => follower({ id, term }));
+      for (const core of cores) core.leaderGone();
+      expect(cores.map(ticksToCampaign)).toEqual(waits);
+    });
+
+    test('with five voters no two of the four others campaign together', () => {
+      const cores = [1, 2, 4, 5].map((id) => follower({ id, voters: 5 }));
+      for (const core of cores) core.leaderGone();
+      expect(new Set(cores.map(ticksToCampaign)).size).toBe(4);
+    });
+
+    test('a follower grants pre-votes and votes at once, and refuses them while it knows nothing of the end', () => {
+      const answers = (gone: boolean): boolean[] => {
+        const core = follower();
+        if (gone) core.leaderGone();
+        askPreVote(core, 7);
+        askVote(core, { term: 7 });
+        return run(core).flatMap((m) =>
+          'reject' in m && m.type.startsWith('pre') ? [m.reject] : m.type === 'voteResponse' ? [m.reject] : [],
+        );
+      };
+      expect(answers(true)).toEqual([false, false]);
+      expect(answers(false)).toEqual([true]); // and the vote is ignored
+    });
+
+    test('a leader that is heard again is waited for, and is promised as much as before', () => {
+      const core = follower();
+      core.leaderGone();
+      heartbeat(core, 3, 6);
+      run(core);
+      tick(core, ELECTION_TICKS - 1);
+      expect(core.role).toBe('follower');
+      askPreVote(core, 7);
+      expect(ofType(run(core), 'preVoteResponse')).toMatchObject([{ reject: true }]);
+    });
+
+    test('a replica that follows no leader does nothing', () => {
+      const core = makeCore();
+      core.leaderGone();
+      tick(core, ELECTION_TICKS - 1);
+      expect(core.role).toBe('follower');
+    });
+  });
+
   test('a pre-vote changes nothing durable and needs no fsync', () => {
     const core = makeCore();
     tick(core, 2 * ELECTION_TICKS);

@@ -19,6 +19,11 @@
  *     candidate: it shortens the rest of its wait to a quarter. Otherwise a follower that lags (thrifty-replication.ts)
  *     would delay the election by campaigning first. The wait was drawn at random, so several replicas that refuse the
  *     same candidate rarely campaign together.
+ * E8. Once the host knows that the leader's process is gone, its followers owe it nothing: their promise (E3) ends, and
+ *     they campaign one after the other, so that usually the first one wins. Their order follows from the replica ids
+ *     and the term, so the groups of a node elect different nodes. A wrong report can cost an election and nothing
+ *     else: votes and commits rest on terms and quorums (dissertation §3.6), and only leases rest on the promise
+ *     (lease.ts E8). One wrong follower elects nobody, because the others still refuse it (E3).
  */
 import { votersOf } from './membership/membership.ts';
 import { voteResult } from './quorum.ts';
@@ -47,6 +52,18 @@ export function tickElection(s: CoreState): void {
   if (s.preVote) campaignPreVote(s);
   else campaign(s, false);
   s.hurryFirstElection();
+}
+
+/** Ticks between the campaigns of two followers of a leader that is gone: longer than a pre-vote and a vote take. */
+const GONE_APART_TICKS = 2;
+
+/** The host knows that the leader's process has ended. (E8) */
+export function leaderGone(s: CoreState): void {
+  if (s.role !== 'follower' || s.leader === NO_REPLICA) return;
+  const others = votersOf(s.conf).filter((id) => id !== s.leader);
+  const place = others.toSorted((a, b) => a - b).indexOf(s.id);
+  const before = place < 0 ? others.length : (place + s.term) % others.length;
+  s.releaseLeader(1 + before * GONE_APART_TICKS); // one tick for the others to learn of it too
 }
 
 function campaignPreVote(s: CoreState): void {

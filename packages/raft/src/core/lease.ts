@@ -22,6 +22,8 @@
  * E7. State. The leader must have applied an entry of its own term. A read under the lease waits until everything that
  *     was committed when the read arrived is applied. Then it may be answered, however late: its result was current
  *     when the read arrived.
+ * E8. No follower ends its promise early. The end of the leader's process (election.ts E8) is only inferred from
+ *     refused connections, which a firewall or a proxy can refuse too. So a host with leases does not report it.
  */
 import { isQuorum } from './quorum.ts';
 import type { CoreState } from './state.ts';

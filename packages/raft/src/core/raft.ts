@@ -15,7 +15,7 @@
  */
 import { assert } from '@remora/base';
 import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
-import { tickElection } from './election.ts';
+import { leaderGone, tickElection } from './election.ts';
 import { keepLoaded, takeRead } from './entry-reads.ts';
 import { offerSnapshot, restartAtSnapshot } from './follower.ts';
 import {
@@ -322,6 +322,15 @@ export class RaftCore {
   compactTo(index: number): void {
     assert(index <= this.#s.applied, 'G1: only what is applied is compacted');
     this.#s.log.compactTo(index);
+  }
+
+  /**
+   * The leader's process has ended, as far as the host knows: a follower elects another leader without waiting for an
+   * election timeout (election.ts E8). Not for hosts with leases (lease.ts E8).
+   */
+  leaderGone(): void {
+    this.#s.dueTick = 0;
+    leaderGone(this.#s);
   }
 
   /** Messages to this replica may have been lost: replication to it returns to `probe`. */

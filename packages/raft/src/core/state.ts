@@ -75,6 +75,7 @@ export class CoreState {
   /**
    * The tick up to which unforced votes are refused: a full election timeout since a leader was heard, whatever term
    * was learned since, and since a restart, which forgets the leader (design §4 ▸). Leases are built on it (lease.ts).
+   * Only `releaseLeader` ends it earlier.
    */
   guardUntil: number;
   /** Answers in the (pre-)election in progress. */
@@ -168,6 +169,13 @@ export class CoreState {
   shortenElectionWait(): void {
     const left = this.electionSince + this.electionTimeout - this.time.ticks;
     if (this.role === 'follower' && left > 0) this.electionSince -= Math.ceil((3 * left) / 4);
+  }
+
+  /** The promise to the leader ends; this replica campaigns after `ticks`, or earlier if it would have anyway. */
+  releaseLeader(ticks: number): void {
+    this.guardUntil = this.time.ticks;
+    const since = this.time.ticks + ticks - this.electionTimeout;
+    this.electionSince = Math.min(this.electionSince, since);
   }
 
   /** No leader is possible yet: the other replicas are about to be created, and are asked again soon. */

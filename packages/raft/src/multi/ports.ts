@@ -147,6 +147,12 @@ export interface TransportHandlers {
   onSnapshot(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver>;
   /** A peer was reachable and is not any more: replication to it goes back to probing. */
   onUnreachable(node: NodeId): void;
+  /**
+   * The process that a peer ran has ended, as far as can be seen from here: nothing arrives from it any more, and its
+   * address refuses connections. A peer that is only silent is never reported. Called after the peer's last message. A
+   * firewall or a proxy that refuses connections for a living process has the same effect, so this is no proof.
+   */
+  onGone(node: NodeId): void;
 }
 
 /** Messages between nodes. They may be lost, repeated and reordered, but not corrupted or forged. */

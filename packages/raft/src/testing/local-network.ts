@@ -5,6 +5,9 @@
  * N2. Frames go through the real codec, so nodes never share an object, and a value that the encoding loses is noticed.
  * N3. Between two nodes frames keep their order, unless the link has `reorder` set; each link has its own faults, per
  *     direction, so that one-way and bridged partitions can be built.
+ * N4. A node that is detached refuses connections: nodes that would reach it, and that it would reach, learn soon that
+ *     it is gone, unless it is back by then. A link that is blocked or loses everything is silent, unless it `refuses`:
+ *     then both ends believe that the other is gone, as behind a firewall that rejects connections.
  */
 import { assert, type Clock, copyBytes, joinSignals, type Random } from '@remora/base';
 import type {
@@ -31,6 +34,8 @@ import { LocalSnapshots, type SnapshotTap } from './local-snapshots.ts';
 export interface LinkFaults {
   /** Nothing passes. */
   readonly blocked: boolean;
+  /** Nothing passes, and connections in either direction are refused (N4). */
+  readonly refuses: boolean;
   readonly dropPerMille: number;
   readonly duplicatePerMille: number;
   /** Delay of each frame: `delayMs` plus up to `jitterMs`. */
@@ -44,6 +49,7 @@ export interface LinkFaults {
 
 const HEALTHY: LinkFaults = {
   blocked: false,
+  refuses: false,
   dropPerMille: 0,
   duplicatePerMille: 0,
   delayMs: 0,
@@ -51,6 +57,9 @@ const HEALTHY: LinkFaults = {
   reorder: false,
   snapshotBreakPerMille: 0,
 };
+
+/** From the end of a process until the others know: they dial its address, and are refused. */
+const REFUSED_MS = 8;
 
 interface Link {
   faults: LinkFaults;
@@ -103,9 +112,14 @@ export class LocalNetwork {
 
   setLink(link: { readonly from: NodeId; readonly to: NodeId }, faults: Partial<LinkFaults>): void {
     const state = this.#link(link.from, link.to);
+    const refusedBefore = state.faults.refuses;
     state.faults = { ...state.faults, ...faults };
     const { from, to } = link;
-    if (!state.faults.blocked) return;
+    if (state.faults.refuses && !refusedBefore && this.#link(to, from).faults.refuses) {
+      this.#refusedSoon(from, to);
+      this.#refusedSoon(to, from);
+    }
+    if (!isClosed(state.faults)) return;
     // An answer cannot pass in either direction: such a stream is over.
     this.#snapshots.breakStreams(
       (stream) => (stream.from === from && stream.to === to) || (stream.from === to && stream.to === from),
@@ -157,6 +171,19 @@ export class LocalNetwork {
     if (this.#nodes.get(node) !== handlers) return;
     this.#nodes.delete(node);
     this.#snapshots.detach(node);
+    for (const other of this.#nodes.keys()) this.#refusedSoon(other, node);
+  }
+
+  /** `node` dials `peer`: if it is refused, the peer is gone for it (N4). */
+  #refusedSoon(node: NodeId, peer: NodeId): void {
+    const handlers = this.#nodes.get(node);
+    const there = this.#link(node, peer);
+    const back = this.#link(peer, node);
+    this.#clock.setTimer(REFUSED_MS + there.faults.delayMs + back.faults.delayMs, () => {
+      if (handlers === undefined || !this.attached(node, handlers)) return;
+      const refused = there.faults.refuses && back.faults.refuses;
+      if (refused || (!this.#nodes.has(peer) && isHeard(there.faults) && isHeard(back.faults))) handlers.onGone(peer);
+    });
   }
 
   /** @internal Whether `handlers` are still those of `node`. */
@@ -192,7 +219,7 @@ export class LocalNetwork {
     if (!reorder) link.earliestMs = at;
     const arrive = () => {
       const receiver = this.#nodes.get(to);
-      if (receiver === undefined || link.faults.blocked) return;
+      if (receiver === undefined || isClosed(link.faults)) return;
       this.#frames++;
       if (link.incoming?.handlers !== receiver) link.incoming = new IncomingFrames(from, receiver);
       link.incoming.take(copyBytes(frame));
@@ -204,7 +231,7 @@ export class LocalNetwork {
   /** Whether a frame can leave now; notifies the sender when that becomes false. */
   #passes(from: NodeId, to: NodeId): boolean {
     const link = this.#link(from, to);
-    const open = this.#nodes.has(to) && !link.faults.blocked;
+    const open = this.#nodes.has(to) && !isClosed(link.faults);
     if (link.reachable && !open) {
       const sender = this.#nodes.get(from);
       this.#clock.setImmediate(() => sender !== undefined && this.attached(from, sender) && sender.onUnreachable(to));
@@ -226,6 +253,15 @@ export class LocalNetwork {
     }
     return link;
   }
+}
+
+function isClosed({ blocked, refuses }: LinkFaults): boolean {
+  return blocked || refuses;
+}
+
+/** Whether an attempt to connect gets an answer. */
+function isHeard(faults: LinkFaults): boolean {
+  return !isClosed(faults) && faults.dropPerMille < 1_000;
 }
 
 class LocalTransport implements Transport {

@@ -99,6 +99,7 @@ describe('a node', () => {
       onHeartbeat: () => {},
       onSnapshot: () => Promise.reject(),
       onUnreachable: () => {},
+      onGone: () => {},
     });
     const vote = { type: 'vote', from: 299, term: term + 5, lastIndex: 99, lastTerm: 99, force: true } as const;
     from.send(target, [{ groupId: 2, message: { ...vote, to: replicaOn(2, target) + 50 } }]); // an id gone by

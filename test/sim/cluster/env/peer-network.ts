@@ -50,6 +50,7 @@ export class PeerNetwork {
           onHeartbeat: (from, frame) => handlers.onHeartbeat(sender(from), frame),
           onSnapshot: (from, header) => handlers.onSnapshot(sender(from), header),
           onUnreachable: (machine) => handlers.onUnreachable(sender(machine)),
+          onGone: (machine) => handlers.onGone(sender(machine)),
         }),
       send: (to, messages) => this.#toward(node, to, (machine) => inner.send(machine, messages)),
       sendHeartbeat: (to, frame) => this.#toward(node, to, (machine) => inner.sendHeartbeat(machine, frame)),

@@ -41,6 +41,7 @@ export class ProcessTransport implements Transport {
         return this.#receiver(receiver);
       },
       onUnreachable: (node) => door(() => handlers.onUnreachable(node)),
+      onGone: (node) => door(() => handlers.onGone(node)),
     });
   }
 

@@ -38,6 +38,11 @@ export class Course {
     return this.#keep(this.#world.network.add({ on, faults: SILENT }));
   }
 
+  /** Nothing passes, and both ends are refused when they dial the other, although it runs. */
+  refuse(on: On): void {
+    this.#keep(this.#world.network.add({ on, faults: { refuses: true } }));
+  }
+
   delay(on: On, delayMs: number): void {
     this.#keep(this.#world.network.add({ on, faults: { delayMs } }));
   }

@@ -109,6 +109,14 @@ const transferCutOff = course('transfer cut off', (going, world, leader, { a, b,
   going.after(c % 40, () => going.block(around(leader)));
 });
 
+/** A leader lives behind a rule that rejects all its connections: the others believe that its process has ended. */
+const rejected = course('leader rejected', (going, world, leader, { a, b, c }) => {
+  world.burst(world.groupAt(a), world.nodeAt(leader - 1), 1 + (b % 5), 8);
+  const spared = c % 2 === 0 ? world.nodeAt(b).id : leader;
+  const cut = around(leader);
+  going.refuse((from, to) => cut(from, to) && (spared === leader || (from !== spared && to !== spared)));
+});
+
 export const LEADER_FAULTS: readonly Fault[] = [
   lateAnswers,
   divided,
@@ -116,4 +124,5 @@ export const LEADER_FAULTS: readonly Fault[] = [
   forgetful,
   votersRestarted,
   transferCutOff,
+  rejected,
 ];

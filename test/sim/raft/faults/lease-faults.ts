@@ -5,7 +5,7 @@
 
 import type { Fault } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
-import { course, from, on, to } from './course.ts';
+import { around, course, from, on, to } from './course.ts';
 
 /** The nodes that are not the leader, in a random order. */
 function others(world: World, leader: number, drawn: number): readonly [number, number] {
@@ -46,6 +46,11 @@ const forgetful = course('lease: followers started anew', (going, world, leader,
 const catchingUp = course('lease: followers catch up', (going, world, leader, { b, c }) => {
   for (const node of world.nodes) if (node.id !== leader) going.stand(node.id, 'pause', 10 + (b % 30));
   going.after(c % 20, () => going.block(from(leader)));
+});
+
+/** E8. The leader's connections are rejected, so it looks like a process that has ended. */
+const rejected = course('lease: leader rejected', (going, world, leader, { b }) => {
+  going.after(b % Math.floor(world.options.electionMs / 4), () => going.refuse(around(leader)));
 });
 
 /** E5. Leadership is transferred, and the old leader hears nothing of the new one. */
@@ -95,4 +100,5 @@ export const LEASE_FAULTS: readonly Fault<World>[] = [
   handedLate,
   suspended,
   refused,
+  rejected,
 ];

@@ -29,6 +29,8 @@ export type Hello = Readonly<Record<string, string>>;
 export interface StreamEnd {
   readonly code?: ErrorCode;
   readonly message: string;
+  /** The stream was dialled, and every address refused the connection: no process listens there. */
+  readonly connectionRefused?: boolean;
 }
 
 export interface FrameHandlers {
@@ -118,7 +120,9 @@ export class FrameStream {
       if (!this.#over) this.#handlers.onDrain();
     });
     socket.on('end', () => this.#ended({ message: 'the peer ended the connection' }));
-    socket.on('error', (error) => this.#ended({ message: error.message }));
+    socket.on('error', (error) => {
+      this.#ended({ message: error.message, ...(refusesConnections(error) && { connectionRefused: true }) });
+    });
     socket.on('close', () => {
       this.#ended({ message: 'the connection was closed' });
       this.#timer.cancel();
@@ -290,6 +294,12 @@ function parseHello(bytes: Buffer): Hello | undefined {
   return words !== undefined && Object.values(words).every((value) => typeof value === 'string')
     ? (words as Hello)
     : undefined;
+}
+
+/** A name may have several addresses: then the error has one error for each of them. */
+function refusesConnections(error: Error): boolean {
+  const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
+  return errors.every((each) => each instanceof Error && 'code' in each && each.code === 'ECONNREFUSED');
 }
 
 function parseEnd(bytes: Buffer): StreamEnd {

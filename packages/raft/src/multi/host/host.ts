@@ -207,6 +207,7 @@ class Host implements NodeRaftHost {
       onHeartbeat: (from, frame) => this.#guard(() => this.#receiveHeartbeat(from, frame)),
       onSnapshot: (from, header) => this.#intake.receive(from, header),
       onUnreachable: (node) => this.#guard(() => this.#unreachable(node)),
+      onGone: (node) => this.#guard(() => this.#gone(node)),
     });
     this.#ticker.start();
     this.#turns.start();
@@ -418,6 +419,13 @@ class Host implements NodeRaftHost {
 
   #unreachable(node: NodeId): void {
     for (const runner of this.#groups.values()) runner.nodeUnreachable(node);
+  }
+
+  /** With leases, followers keep their promises to a leader that may be alive (core/lease.ts E8). */
+  #gone(node: NodeId): void {
+    if (this.#options.leaseReads) return;
+    this.#logger.info({ peer: node }, 'the process of a peer has ended: its leaders are replaced at once');
+    for (const runner of this.#groups.values()) runner.nodeGone(node);
   }
 
   // ---------------------------------------------------------------------------------------------- end

@@ -80,6 +80,7 @@ export class PausableClock implements Clock {
           onHeartbeat: (from, frame) => this.run(() => handlers.onHeartbeat(from, frame)),
           onSnapshot: (from, header) => handlers.onSnapshot(from, header),
           onUnreachable: (node) => this.run(() => handlers.onUnreachable(node)),
+          onGone: (node) => this.run(() => handlers.onGone(node)),
         }),
       send: (node, messages) => inner.send(node, messages),
       sendHeartbeat: (node, frame) => inner.sendHeartbeat(node, frame),

@@ -37,6 +37,7 @@ export class Recorder implements TransportHandlers {
   readonly messages: { readonly from: NodeId; readonly item: GroupMessage }[] = [];
   readonly heartbeats: { readonly from: NodeId; readonly frame: HeartbeatFrame }[] = [];
   readonly unreachable: NodeId[] = [];
+  readonly gone: NodeId[] = [];
   readonly snapshots: { readonly from: NodeId; readonly header: SnapshotHeader; readonly chunks: Uint8Array[] }[] = [];
   readonly aborts: string[] = [];
   installed = 0;
@@ -75,6 +76,10 @@ export class Recorder implements TransportHandlers {
 
   onUnreachable(node: NodeId): void {
     this.unreachable.push(node);
+  }
+
+  onGone(node: NodeId): void {
+    this.gone.push(node);
   }
 
   /** The commit indexes of the heartbeats received, which the tests use as sequence numbers. */

@@ -313,6 +313,13 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     this.#host.markDirty(this);
   }
 
+  /** The process of a node has ended (election.ts E8). */
+  nodeGone(node: NodeId): void {
+    if (this.locate(this.#core.leader) !== node) return;
+    this.#core.leaderGone();
+    this.#host.markDirty(this);
+  }
+
   heartbeatFrom(node: NodeId): boolean {
     const { leader } = this.#core;
     return this.#places.nodeOf(leader) === node && this.#core.heartbeatFrom(leader);

@@ -5,6 +5,9 @@
  * P2. Every queue is bounded. Frames for a peer that is down are dropped. Frames for a peer that is being dialled or is
  *     slow are kept up to `queueBytesMax`, and dropped beyond that. Raft repeats what matters.
  * P3. Whenever frames may have been lost after the peer was believed reachable, `lost` is called, once per occasion.
+ * P4. When a stream that was open breaks, the address is dialled again soon, at most `CHECKS_MAX` times, until a
+ *     process answers or the connection is refused. If the very address that the peer had answered at refuses, the peer
+ *     is `refusing`: its process has ended, unless a firewall or a proxy refuses for it. Silence is no such sign.
  */
 import {
   type Clock,
@@ -54,13 +57,25 @@ export interface PeerContext {
   readonly resolveAddress: (node: NodeId) => string | undefined;
   readonly verifyAnswer: VerifyPeer;
   readonly onRefused: (node: NodeId, refusal: PeerRefusal) => void;
+  /** The peer has become `refusing` (P4). */
+  readonly onRefusing: (node: NodeId) => void;
   readonly traffic: FrameTraffic;
 }
 
 type State =
   | { readonly at: 'idle' | 'closed' }
   | { readonly at: 'waiting'; readonly timer: Timer }
-  | { readonly at: 'dialling' | 'open'; readonly stream: FrameStream; readonly timer: Timer };
+  | {
+      readonly at: 'dialling' | 'open';
+      readonly address: string;
+      readonly stream: FrameStream;
+      readonly timer: Timer;
+    };
+
+/** How often a broken stream's address is dialled to find out whether the process is gone (P4). */
+const CHECKS_MAX = 4;
+/** The pause before the first of them: a process that ends closes its connections and its port one after the other. */
+const CHECK_MS = 5;
 
 export class FramePeer {
   readonly #context: PeerContext;
@@ -74,6 +89,10 @@ export class FramePeer {
   #failures = 0;
   /** The queue has overflowed and has not drained since. */
   #overflowing = false;
+  /** Where the peer last answered; undefined once that address refused. */
+  #answeredAt: string | undefined;
+  #checksLeft = 0;
+  #refusing = false;
 
   constructor(context: PeerContext, node: NodeId, lost: () => void) {
     this.#context = context;
@@ -115,6 +134,11 @@ export class FramePeer {
     this.#dial();
   }
 
+  /** Its last address refuses connections, since a stream to it broke (P4). */
+  get refusing(): boolean {
+    return this.#refusing;
+  }
+
   close(): void {
     const state = this.#state;
     this.#state = { at: 'closed' };
@@ -136,7 +160,7 @@ export class FramePeer {
       onEnd: (end) => this.#ended(stream, end),
     });
     const timer = clock.setTimer(options.connectTimeoutMs, () => this.#broken(stream, 'the handshake took too long'));
-    this.#state = { at: 'dialling', stream, timer };
+    this.#state = { at: 'dialling', address, stream, timer };
   }
 
   #answered(stream: FrameStream, hello: Hello): void {
@@ -148,6 +172,9 @@ export class FramePeer {
     state.timer.cancel();
     this.#state = { ...state, at: 'open' };
     this.#failures = 0;
+    this.#answeredAt = state.address;
+    this.#checksLeft = 0;
+    this.#refusing = false;
     logger.info({ peer: this.#node }, 'connected to a peer');
     for (const frame of this.#queue) stream.send(frame);
     this.#forgetQueue();
@@ -155,6 +182,7 @@ export class FramePeer {
 
   #ended(stream: FrameStream, end: StreamEnd): void {
     const refusal = refusalOf(end);
+    if (end.connectionRefused === true && this.#isCurrent(stream)) this.#connectionRefused();
     // A peer that is stopping, or has a newer stream from this node, does not refuse it.
     if (refusal === undefined || refusal.code === 'UNAVAILABLE') return this.#broken(stream, end.message);
     if (!this.#isCurrent(stream)) return;
@@ -169,7 +197,9 @@ export class FramePeer {
     const hadFrames = state.at === 'open' || this.#queue.length > 0;
     release(state);
     this.#forgetQueue();
-    this.#pause(pauseMs ?? this.#backoffMs());
+    if (state.at === 'open') this.#checksLeft = CHECKS_MAX;
+    const soonMs = state.at === 'open' ? CHECK_MS : this.#backoffMs();
+    this.#pause(pauseMs ?? soonMs);
     const { logger } = this.#context;
     if (firstFailure) logger.warn({ peer: this.#node, reason }, 'no connection to a peer');
     if (hadFrames) this.#lost(); // P3
@@ -179,10 +209,23 @@ export class FramePeer {
     return (this.#state.at === 'dialling' || this.#state.at === 'open') && this.#state.stream === stream;
   }
 
+  /** P4. */
+  #connectionRefused(): void {
+    const state = this.#state;
+    if (state.at !== 'dialling' || state.address !== this.#answeredAt) return;
+    this.#answeredAt = undefined;
+    this.#checksLeft = 0;
+    this.#refusing = true;
+    this.#context.onRefusing(this.#node);
+  }
+
   #pause(delayMs: number): void {
     this.#failures++;
     const timer = this.#context.clock.setTimer(delayMs, () => {
       this.#state = { at: 'idle' }; // the next frame dials: an unused peer costs nothing
+      if (this.#checksLeft === 0) return;
+      this.#checksLeft--;
+      this.#dial(); // P4
     });
     this.#state = { at: 'waiting', timer };
   }

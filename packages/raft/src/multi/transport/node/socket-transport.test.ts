@@ -7,6 +7,7 @@ import {
   openFramePort,
   SeededRandom,
   type StreamEnd,
+  sleep,
 } from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
@@ -53,6 +54,11 @@ class SocketBed {
     this.#running.delete(node);
     await running?.transport.stop();
     running?.port.close();
+  }
+
+  /** The node's port and its incoming streams are gone, as behind a proxy that ends; the node runs on. */
+  closePort(node: NodeId): void {
+    this.#running.get(node)?.port.close();
   }
 
   async close(): Promise<void> {
@@ -204,6 +210,47 @@ describe('socket transport', () => {
     good.stream.send(encodeFrame([heartbeat(4)]));
     await until('the good frame is there', () => two.messages.length === 1);
     good.stream.destroy();
+  });
+
+  describe('a peer whose process has ended (X2)', () => {
+    test('is reported once to the nodes that had heard it', async () => {
+      const [one, two] = [new Recorder(), new Recorder()];
+      const a = await bed.start(1, one);
+      const b = await bed.start(2, two);
+      a.send(2, [heartbeat(1)]);
+      b.send(1, [heartbeat(1)]);
+      await until('both streams are open', () => one.messages.length > 0 && two.messages.length > 0);
+      await bed.stop(2);
+      await until('it is reported', () => one.gone.length > 0);
+      a.send(2, [heartbeat(2)]);
+      await sleep(clock, 300); // further attempts are refused too, and say nothing new
+      expect([one.gone, one.messages.length]).toEqual([[2], 1]);
+    });
+
+    test('is not reported while its stream to this node lives', async () => {
+      const [one, two] = [new Recorder(), new Recorder()];
+      const a = await bed.start(1, one);
+      const b = await bed.start(2, two);
+      a.send(2, [heartbeat(1)]);
+      b.send(1, [heartbeat(1)]);
+      await until('both streams are open', () => one.messages.length > 0 && two.messages.length > 0);
+      bed.closePort(2);
+      await until('the stream to it has ended', () => one.unreachable.length > 0);
+      await sleep(clock, 300);
+      b.send(1, [heartbeat(2)]);
+      await until('it still sends', () => one.messages.length === 2);
+      expect(one.gone).toEqual([]);
+    });
+
+    test('is not reported where no process ever answered', async () => {
+      const one = new Recorder();
+      const a = await bed.start(1, one);
+      await bed.start(2, new Recorder());
+      await bed.stop(2);
+      a.send(2, [heartbeat(1)]);
+      await until('it cannot be reached', () => one.unreachable.length > 0);
+      expect(one.gone).toEqual([]);
+    });
   });
 
   test('frames beyond the bound are dropped while a peer does not read, and the loss is reported', async () => {

@@ -3,7 +3,10 @@
  * snapshot. A node dials the peers that it sends to; its own port receives their messages.
  *
  * X1. Messages of a peer are delivered only after the handshake (handshake.ts K1), and only from its newest stream.
- * X2. Bytes that are not a valid frame end the stream they came on, with that reason, and nothing else.
+ * X2. A peer is reported as gone when its stream to this node has ended and its address refuses connections
+ *     (frame-peer.ts P4). Both must hold: a proxy that restarts, or a rule against one direction, usually leaves the
+ *     other stream.
+ * X3. Bytes that are not a valid frame end the stream they came on, with that reason, and nothing else.
  */
 import {
   assert,
@@ -126,6 +129,7 @@ class SocketNode implements Transport {
         logger.debug({ peer: node, ...refusal }, 'a peer refused this node');
         config.onRefused?.(node, refusal);
       },
+      onRefusing: (node) => this.#lookWhetherGone(node),
     };
     this.services = [
       { name: FRAMES_SERVICE, open: (hello, stream) => this.#framesFrom(hello, stream) },
@@ -164,6 +168,12 @@ class SocketNode implements Transport {
       this.#peers.set(node, peer);
     }
     return peer;
+  }
+
+  /** X2. */
+  #lookWhetherGone(node: NodeId): void {
+    if (this.#incoming.has(node) || this.#peers.get(node)?.refusing !== true) return;
+    this.#handlers?.onGone(node);
   }
 
   sendSnapshot(
@@ -212,7 +222,9 @@ class SocketNode implements Transport {
       onFrame: (frame) => this.#frame(stream, peer.nodeId, frame, frames),
       onDrain: () => undefined,
       onEnd: () => {
-        if (this.#incoming.get(peer.nodeId) === stream) this.#incoming.delete(peer.nodeId);
+        if (this.#incoming.get(peer.nodeId) !== stream) return;
+        this.#incoming.delete(peer.nodeId);
+        this.#lookWhetherGone(peer.nodeId);
       },
     });
   }
@@ -223,7 +235,7 @@ class SocketNode implements Transport {
       frames.take(frame);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
-      this.#logger.error({ peer: from, error: error.message }, 'a peer sent a malformed frame'); // X2
+      this.#logger.error({ peer: from, error: error.message }, 'a peer sent a malformed frame'); // X3
       this.#incoming.delete(from);
       stream.end({ code: 'INVALID_ARGUMENT', message: `malformed frame: ${error.message}` });
     }
