@@ -1,0 +1,4 @@
+import { serveSeeds } from '../../common/cli/worker.ts';
+import { runSeed } from '../run.ts';
+
+serveSeeds(({ seed }) => runSeed(seed));
