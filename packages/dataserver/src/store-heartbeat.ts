@@ -1,6 +1,6 @@
 import type { Bytes, Clock } from '@remora/base';
 import type { NodeHeartbeat, OrderResult, RangeOrder } from '@remora/protocol';
-import type { Carried } from './range/membership/member-orders.ts';
+import { type Carried, NOT_LEADING } from './range/membership/member-orders.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import type { WantedMerge } from './range/reshape/merge-driver.ts';
 import { rangeReport } from './range/stats/range-report.ts';
@@ -61,9 +61,7 @@ export class StoreHeartbeat {
   #done(replica: RangeReplica, { confVersion, instruction }: RangeOrder): Carried {
     switch (instruction.type) {
       case 'split':
-        return replica.serving
-          ? this.#deps.split(replica, instruction.at)
-          : refused('this replica does not lead the range');
+        return replica.serving ? this.#deps.split(replica, instruction.at) : NOT_LEADING;
       case 'merge':
         return this.#deps.merge({
           targetId: replica.rangeId,

@@ -257,7 +257,7 @@ describe('what the master is told', () => {
     store.heartbeat.carryOut({ orderId: 7, rangeId: RANGE, confVersion: 1, instruction });
     store.heartbeat.carryOut({ orderId: 8, rangeId: 5, confVersion: 1, instruction });
     expect(store.heartbeat.report().results).toMatchObject([
-      { orderId: 7, outcome: 'refused', reason: 'this replica does not lead the range' },
+      { orderId: 7, outcome: 'underWay', reason: 'this replica does not lead the range' },
       { orderId: 8, outcome: 'refused', reason: 'this node holds no replica of range 5' },
     ]);
     expect(store.heartbeat.report().results).toEqual([]);

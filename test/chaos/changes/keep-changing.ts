@@ -30,11 +30,15 @@ async function keepOn(kind: ChangeKind, { desk, random, signal, pause }: Changin
   }
 }
 
-/** Whether a change was made and completed. */
-export async function changeOnce(kind: ChangeKind, desk: RangeDesk, random: Random): Promise<boolean> {
+/** What became of a change: nothing is begun if no node answers, or if the ranges do not allow such a change now. */
+export type ChangeOutcome = 'done' | 'failed' | 'unanswered' | 'impossible';
+
+export async function changeOnce(kind: ChangeKind, desk: RangeDesk, random: Random): Promise<ChangeOutcome> {
   const layout = await layoutOf(desk);
-  const wanted = layout && drawChange(kind, layout, random);
-  return wanted !== undefined && desk.carryOut(wanted);
+  if (layout === undefined) return 'unanswered';
+  const wanted = drawChange(kind, layout, random);
+  if (wanted === undefined) return 'impossible';
+  return (await desk.carryOut(wanted)) ? 'done' : 'failed';
 }
 
 /** Undefined: no node can answer now. */

@@ -1,5 +1,5 @@
 /** Changes of ranges by operators while others work: each kind of change, a few times in a row. */
-import { changeOnce } from '../changes/keep-changing.ts';
+import { type ChangeOutcome, changeOnce } from '../changes/keep-changing.ts';
 import type { ChangeKind } from '../changes/range-desk.ts';
 import type { Fault, FaultWorld } from './fault.ts';
 
@@ -14,11 +14,27 @@ function changes(kind: string, change: ChangeKind, unavailable?: (world: FaultWo
     ...(unavailable !== undefined && { unavailable }),
     async befall({ ranges, signal }, random) {
       const times = 1 + random.int(TIMES_MAX);
-      let done = 0;
-      for (let i = 0; i < times && !signal.aborted; i++) if (await changeOnce(change, ranges, random)) done += 1;
-      return `${done} of ${times} came to their end`;
+      const outcomes: ChangeOutcome[] = [];
+      for (let i = 0; i < times && !signal.aborted; i++) outcomes.push(await changeOnce(change, ranges, random));
+      return outcomesText(outcomes);
     },
   };
+}
+
+const OUTCOMES: Readonly<Record<ChangeOutcome, string>> = {
+  done: 'done',
+  failed: 'failed',
+  unanswered: 'not begun: no node answered',
+  impossible: 'not begun: the ranges do not allow one now',
+};
+
+function outcomesText(outcomes: readonly ChangeOutcome[]): string {
+  const kinds = Object.entries(OUTCOMES).map(([outcome, text]) => ({
+    text,
+    count: outcomes.filter((one) => one === outcome).length,
+  }));
+  const texts = kinds.filter(({ count }) => count > 0).map(({ text, count }) => `${count} ${text}`);
+  return texts.join(', ');
 }
 
 function allNodesHaveAll({ cluster }: FaultWorld): string | undefined {

@@ -275,7 +275,7 @@ describe('a split that people ask for', () => {
     expect(bed.asked).toEqual(['3 size', '2 admin']);
   });
 
-  test('is refused at once at a place that is none, and later with what the master says; asked anew it is tried anew', async () => {
+  test('is refused at once at an impossible place; a failure that may pass is reported as in progress, and tried again', async () => {
     const range = new Led(2);
     const bed = new Bed(range);
     range.refusal = new ServiceError('INVALID_ARGUMENT', 'the key is outside of it');
@@ -286,8 +286,13 @@ describe('a split that people ask for', () => {
     await turns();
     await bed.tick();
     expect(bed.asked).toHaveLength(1);
-    expect(bed.splitter.order(range, key('m'))).toEqual({ outcome: 'refused', reason: 'splits are paused' });
+    const repeated = 'the last attempt failed, and is repeated: splits are paused';
+    expect(bed.splitter.order(range, key('m'))).toEqual({ outcome: 'underWay', reason: repeated });
+    bed.answer = () => Promise.reject(new ServiceError('INVALID_ARGUMENT', 'it cannot be cut'));
     expect(bed.splitter.order(range, key('m'))).toMatchObject({ outcome: 'underWay' });
+    await turns();
+    await bed.tick();
+    expect(bed.splitter.order(range, key('m'))).toEqual({ outcome: 'refused', reason: 'it cannot be cut' });
   });
 
   test('is not told as done, or refused, by another one whose place it took', async () => {

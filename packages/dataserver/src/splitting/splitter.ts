@@ -69,8 +69,10 @@ const GONE = 'the range has changed, or another replica leads it';
  *      checkpoint behind the split is durable (splits.ts S2), so that checkpoint should have little left to write. The
  *      nodes write in turn.
  * SL4. After a failed split the range waits before the next attempt, longer each time.
- * SL5. An order goes first, and its failure is final: a repeated order is answered with the reason. If another order
- *      takes the place of an order that is being carried out, the result of the first is not reported for the second.
+ * SL5. An order goes first. If it fails, the next order is answered with the reason, and the one after that begins
+ *      again. A failure that may pass by itself is reported as in progress, so that the master goes on until its time
+ *      limit; other failures are refusals. If another order takes the place of an order that is being carried out, the
+ *      result of the first is not reported for the second.
  * SL6. An order is begun only while it is wanted. It is not begun in the middle of a range that was split meanwhile,
  *      nor after the master has stopped repeating it because it was cancelled or timed out while other splits were in
  *      turn.
@@ -109,7 +111,7 @@ export class Splitter {
     if (at !== undefined && [start, end].some((border) => border.length > 0 && isSame(border, at))) return DONE;
     const known = this.#ordered.get(rangeId);
     if (known !== undefined && isSame(known.at, at) && this.#isCurrent(known)) {
-      if (known.outcome.outcome === 'refused') this.#ordered.delete(rangeId);
+      if (known.outcome !== UNDER_WAY && known.outcome !== DONE) this.#ordered.delete(rangeId);
       if (known.outcome === UNDER_WAY) known.lastMs = this.#deps.clock.monotonicMs();
       return known.outcome;
     }
@@ -167,10 +169,13 @@ export class Splitter {
       logger.info({ range: left.rangeId, child: right.rangeId, cause }, 'split a range');
       this.#ended(next, DONE);
     } catch (error) {
-      const { message } = toServiceError(error);
+      const { message, retry } = toServiceError(error);
       logger.info({ range: rangeId, cause, error: message }, 'a range was not split');
       if (cause !== 'admin') replica.splitReasons.refused(message);
-      this.#ended(next, { outcome: 'refused', reason: message });
+      this.#ended(next, {
+        outcome: retry === 'no' ? 'refused' : 'underWay',
+        reason: retry === 'no' ? message : `the last attempt failed, and is repeated: ${message}`,
+      });
     }
   }
 

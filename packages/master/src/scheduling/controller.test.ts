@@ -130,6 +130,25 @@ describe('an operator', () => {
     ]);
   });
 
+  test('is not given up while it is only waited for, however often that is reported; a time-out tells what it waited for', () => {
+    const { admit, report, controller, later } = controllerBed();
+    admit(plan(1, [{ type: 'changeVoters', promote: [], remove: [2] }], 'admin'));
+    const range = rangeInfo(1, { voters: [1, 2] });
+    const waitsFor = 'the last attempt failed, and is repeated: the disk is slow';
+    for (let i = 0; i < 20; i++) {
+      report(range);
+      controller.noted(1, waitsFor);
+    }
+    expect(controller.active()).toMatchObject([{ status: 'started', outcome: waitsFor }]);
+    later(121_000);
+    expect(controller.history()).toMatchObject([
+      {
+        status: 'timedOut',
+        outcome: expect.stringMatching(/^took longer than 120 s: .* \(at the end: the last attempt/),
+      },
+    ]);
+  });
+
   test('gives a large range the time that its copy takes', () => {
     const { admit, report, controller, later } = controllerBed();
     admit(plan(1));

@@ -268,7 +268,9 @@ export class Controller {
     const range = this.#deps.model.range(operator.rangeId);
     const timeoutMs = stepTimeoutMs(step, range, this.#deps.settings());
     if (nowMs - operator.stepSinceMs <= timeoutMs) return undefined;
-    return `took longer than ${Math.round(timeoutMs / 1_000)} s: ${operator.describe()}`;
+    const { outcome: waitsFor } = operator.record();
+    const why = waitsFor === '' ? '' : ` (at the end: ${waitsFor})`;
+    return `took longer than ${Math.round(timeoutMs / 1_000)} s: ${operator.describe()}${why}`;
   }
 }
 

@@ -1,14 +1,16 @@
 /**
  * Carries out the master's orders about a range's membership and leadership.
  *
- * O1. An order changes only the membership that it is meant for: with another `confVersion` it is refused. If the
+ * O1. An order changes only the membership that it is meant for: with another `confVersion` it changes nothing. If the
  *     outcome already exists, the order is done, whatever the version: it may be a repetition.
  * O2. A replica becomes a voter only if it is known to follow closely (traps 3): a voter that was never created, or
  *     lost its data, would count in every majority.
  * O3. After the change more than half of the voters follow: no order makes a range lose its quorum.
  * O4. Voters are demoted before they are removed (membership.ts M3), and a leader hands over before it is demoted.
- * O5. A change is proposed only while it is possible now: otherwise the order is reported as in progress, and the
- *     master repeats it.
+ * O5. A change is proposed only while it is possible now. What may pass by itself (another leader, a change in
+ *     progress, a replica that lags or is silent) is reported as in progress, with the reason; the master repeats the
+ *     order until its time limit. A refusal means that the order cannot succeed as it is, and the master gives up after
+ *     a few.
  */
 import { unreachable } from '@remora/base';
 import type { OrderResult, RangeDescriptor, RangeInstruction, ReplicaDescriptor } from '@remora/protocol';
@@ -54,22 +56,25 @@ type Plan =
   | { readonly transferTo: number };
 
 const DONE: Carried = { outcome: 'done', reason: '' };
+/** The range has another leader by now, which gets the next order. */
+export const NOT_LEADING: Carried = { outcome: 'underWay', reason: 'this replica does not lead the range' };
 
 export function carryOut(replica: OrderedReplica, { confVersion, instruction }: MemberOrder): Carried {
   const { group, descriptor } = replica;
-  if (!group.ready) return refused('this replica does not lead the range');
+  if (!group.ready) return NOT_LEADING;
   const status = group.status();
   const plan = planOf(instruction, { descriptor, status });
   if ('outcome' in plan) return plan;
   const known = descriptor.epoch.confVersion;
   if (known !== confVersion)
-    return refused(`it is meant for version ${confVersion} of the membership, which has ${known}`); // O1
+    return inFlight(`it is meant for version ${confVersion} of the membership, which has ${known}`); // O1
   if ('transferTo' in plan) return transfer(replica, plan.transferTo);
   if (status.changePending) return inFlight('another change of the membership is in progress'); // O5
   if ('leaveJoint' in plan) return proposed(group.proposeConf(LEAVE_JOINT));
   const change = confChange(plan.steps);
   const problem = quorumProblem(replica, status, change);
-  return problem === undefined ? proposed(replica.propose(change, plan.places)) : refused(problem);
+  if (problem !== undefined) return problem;
+  return proposed(replica.propose(change, plan.places));
 }
 
 interface Range {
@@ -140,7 +145,7 @@ function transferPlan(replicaId: number, { descriptor, status }: Range): Plan {
   if (replicaId === status.replicaId) return DONE;
   if (memberOf(descriptor, replicaId)?.type !== 'voter')
     return refused(`replica ${replicaId} is no voter of the range`);
-  if (!isCaughtUp(status, replicaId)) return refused(`replica ${replicaId} lags behind, or does not answer`);
+  if (!isCaughtUp(status, replicaId)) return inFlight(`replica ${replicaId} lags behind, or does not answer`);
   return { transferTo: replicaId };
 }
 
@@ -151,14 +156,15 @@ function transfer({ group }: OrderedReplica, to: number): Carried {
 }
 
 /** O3. */
-function quorumProblem({ follows }: OrderedReplica, status: GroupStatus, change: ConfChange): string | undefined {
+function quorumProblem({ follows }: OrderedReplica, status: GroupStatus, change: ConfChange): Carried | undefined {
   const next = changeConf(status.conf, change);
-  if ('invalid' in next)
-    return next.invalid === 'noVoters' ? 'no voter would be left' : `it is not possible: ${next.invalid}`;
+  if ('invalid' in next) {
+    return refused(next.invalid === 'noVoters' ? 'no voter would be left' : `it is not possible: ${next.invalid}`);
+  }
   if (sameMembers(next.voters, status.conf.voters)) return undefined;
   const following = next.voters.filter((id) => id === status.replicaId || follows(id));
   if (2 * following.length > next.voters.length) return undefined;
-  return `only ${following.length} of the voters ${next.voters.join(', ')} would follow`;
+  return inFlight(`only ${following.length} of the voters ${next.voters.join(', ')} would follow`);
 }
 
 function sameMembers(a: readonly number[], b: readonly number[]): boolean {
@@ -180,7 +186,7 @@ function notNow({ refused: why }: Refused): Carried {
     case 'transferring':
       return inFlight('the leadership is being handed over');
     case 'notLeader':
-      return refused('this replica does not lead the range');
+      return NOT_LEADING;
     case 'confInvalid':
     case 'notVoter':
       return refused('the membership does not allow it');

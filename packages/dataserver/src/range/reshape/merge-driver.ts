@@ -12,10 +12,11 @@ import {
   rangeUnseal,
 } from '@remora/protocol';
 import { isJoint } from '@remora/raft';
+import { Pauses } from '../../splitting/pauses.ts';
 import type { RangeState } from '../../state/range-state.ts';
 import { fullRefusal, leaseConflict, misfit } from '../../state/reshape/merge.ts';
 import { verdictOn } from '../../state/reshape/merging.ts';
-import type { Carried } from '../membership/member-orders.ts';
+import { type Carried, NOT_LEADING } from '../membership/member-orders.ts';
 import type { ServedReplica } from '../served-replica.ts';
 import { hasMoreThan } from '../stats/size-sampler.ts';
 
@@ -80,31 +81,44 @@ const DONE: Carried = { outcome: 'done', reason: '' };
  * MD3. One merge into a range at a time; a repeated order returns its progress.
  * MD4. An automatic merge order is based on the live plain keys alone. The rows of both ranges are measured here as for
  *      a split (size-sampler.ts): two ranges that would be split again are not merged.
+ * MD5. What may pass by itself does not end a merge: it is reported as in progress, with the reason, and tried again
+ *      after a pause that doubles, because each attempt holds up requests to the source. The master's time limit ends
+ *      it. What cannot succeed as it is, is refused at once.
  */
 export class MergeDriver {
   readonly #deps: MergeDriverDeps;
   /** By target (MD3). */
   readonly #attempts = new Map<number, Attempt>();
+  /** By target (MD5). */
+  readonly #pauses: Pauses;
   #stopped = false;
 
   constructor(deps: MergeDriverDeps) {
     this.#deps = deps;
+    this.#pauses = new Pauses(deps.clock);
   }
 
   /** Begins to merge a neighbour into a range, or returns the state of the merge. */
   carryOut({ targetId, sourceId, bytesMax = 0 }: WantedMerge): Carried {
     const target = this.#deps.replica(targetId);
-    if (!target?.serving) return refused('this replica does not lead the range');
+    if (!target?.serving) return NOT_LEADING;
     if (target.state.merging.absorbed.includes(sourceId)) return DONE;
     const attempt = this.#attempts.get(targetId);
     if (attempt?.inFlight) {
       const same = attempt.sourceId === sourceId;
-      return same ? inFlight('the merge is in progress') : refused(`range ${attempt.sourceId} is being merged with it`);
+      return inFlight(same ? 'the merge is in progress' : `range ${attempt.sourceId} is being merged with it`);
+    }
+    const failed = attempt?.sourceId === sourceId ? attempt.error : undefined;
+    const passes = failed !== undefined && failed.retry !== 'no';
+    if (passes && this.#pauses.paused(targetId)) {
+      return inFlight(`the last attempt failed, and is repeated: ${failed.message}`); // MD5
     }
     this.#attempts.delete(targetId);
-    if (attempt?.error !== undefined && attempt.sourceId === sourceId) return refused(attempt.error.message);
+    if (failed !== undefined && !passes) return refused(failed.message);
     const source = this.#deps.replica(sourceId);
     if (source === undefined) return refused(`range ${sourceId} has no replica on node of the leader`);
+    const busy = changing({ target, source });
+    if (busy !== undefined) return inFlight(busy);
     const wrong = problem({ target, source });
     if (wrong !== undefined) return refused(wrong);
     this.#begin({ target, source }, bytesMax);
@@ -118,6 +132,7 @@ export class MergeDriver {
 
   /** MD2. Called about every second. */
   housekeep(): void {
+    this.#pauses.keepOnly({ has: (rangeId) => this.#deps.replica(rangeId)?.serving === true });
     const sealed = [...this.#deps.replicas()].filter(({ state }) => state.merging.seal !== undefined);
     if (sealed.length === 0) return;
     for (const target of this.#deps.replicas()) {
@@ -157,11 +172,13 @@ export class MergeDriver {
     this.#merge(pair, bytesMax)
       .then(
         () => {
+          this.#pauses.succeeded(target.rangeId);
           const tookMs = Math.round(this.#deps.clock.monotonicMs() - startedMs);
           this.#deps.logger.info({ ...names, tookMs }, 'merged a neighbour into the range');
         },
         (error: unknown) => {
           attempt.error = toServiceError(error);
+          this.#pauses.failed(target.rangeId);
           this.#deps.logger.info({ ...names, reason: attempt.error.message }, 'a neighbour was not merged');
         },
       )
@@ -282,17 +299,22 @@ export class MergeDriver {
   }
 }
 
-/** Why two ranges are not merged now; undefined if they may be. */
-function problem({ target, source }: Pair): string | undefined {
+/** What has to end before two ranges can be merged (MD5). */
+function changing({ target, source }: Pair): string | undefined {
   for (const { rangeId, state, group, leading } of [target, source]) {
     const pending = isJoint(state.conf) || (leading && group.status().changePending);
-    if (pending) return `the membership of range ${rangeId} is being changed; merge it afterwards`;
+    if (pending) return `the membership of range ${rangeId} is being changed`;
   }
   if (target.sealed !== undefined) return `range ${target.rangeId} is being merged itself`;
   const { seal } = source.state.merging;
   if (seal !== undefined && verdictOn(seal, source.rangeId, target.state) !== 'open') {
     return `range ${source.rangeId} is being merged with another one`;
   }
+  return undefined;
+}
+
+/** Why two ranges cannot be merged; undefined if they can. */
+function problem({ target, source }: Pair): string | undefined {
   const refusal = fullRefusal(target.state) ?? leaseConflict(target.state, source.state);
   return misfit(target.state.descriptor, source.state.descriptor) ?? refusal?.message;
 }
