@@ -10,6 +10,7 @@ export * from './errors.ts';
 export * from './joined-signal.ts';
 export * from './json-bytes.ts';
 export * from './logger.ts';
+export * from './loop-sections.ts';
 export * from './metrics.ts';
 export * from './node/crc32.ts';
 export * from './node/file-modes.ts';

@@ -1,2 +1,3 @@
 export * from './metrics.ts';
 export * from './pino-logger.ts';
+export { countSections, SectionMeter } from './section-metrics.ts';

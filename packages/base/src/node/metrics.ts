@@ -3,6 +3,7 @@
 // M2. A hot path costs one addition: bound label values are resolved once, by `labels`.
 import { collectDefaultMetrics, type Metric, Gauge as PromGauge, Registry } from 'prom-client';
 import { assert } from '../assert.ts';
+import { loopSection } from '../loop-sections.ts';
 import {
   type Counter,
   type Gauge,
@@ -71,7 +72,9 @@ class PromMetrics implements MetricsRegistry {
   }
 
   render(): Promise<string> {
-    for (const fn of this.#beforeRender) fn();
+    loopSection('metrics', () => {
+      for (const fn of this.#beforeRender) fn();
+    });
     return this.#registry.metrics();
   }
 

@@ -5,6 +5,7 @@ import {
   DISK_FULL_ADVICE,
   DiskFailedError,
   type Logger,
+  type Metrics,
   nodeClock,
   nodeDisk,
   nodeRandom,
@@ -13,8 +14,9 @@ import {
   ServiceError,
   STRANGER_LIMITS,
   saysFull,
+  sectionedClock,
 } from '@remora/base';
-import { createMetrics, createPinoLogger } from '@remora/base/node';
+import { countSections, createMetrics, createPinoLogger } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
 import { type Caller, createRpcService, dialRpc, incarnationDigest, type RpcService } from '@remora/protocol';
 import {
@@ -44,7 +46,7 @@ export async function startNode(
   signal: AbortSignal,
   root: Logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }),
 ): Promise<RunningNode> {
-  const clock = nodeClock();
+  const clock = sectionedClock(nodeClock());
   const random = nodeRandom();
   const logger = root.child({ node: options.name });
   const founders = foundersOf(options);
@@ -56,10 +58,14 @@ export async function startNode(
   }).catch(sayIfStorage);
   await warnOfLooseMode(dataDir.path, logger);
   const platform = processPlatform(options, { clock, random, logger, dataDir });
-  const node = await assembleNode(options, platform, signal).catch(sayIfStorage);
+  const endSections = countSections(platform.metrics, clock);
+  const node = await assembleNode(options, platform, signal).catch((error: unknown) => {
+    endSections();
+    return sayIfStorage(error);
+  });
   const failed = node.failed.catch(sayIfStorage);
   failed.catch(() => {}); // The caller watches it.
-  return { failed, stop: () => node.stop() };
+  return { failed, stop: () => node.stop().finally(endSections) };
 }
 
 /**
@@ -90,7 +96,7 @@ interface ProcessParts {
   readonly dataDir: DataDir;
 }
 
-function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatform {
+function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatform & { readonly metrics: Metrics } {
   const { clock, random, logger, dataDir } = parts;
   const metrics = createMetrics({ process: true });
   const ports = new PortMetrics(metrics);

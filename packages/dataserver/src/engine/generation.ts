@@ -1,9 +1,9 @@
-import type { Bytes, Clock } from '@remora/base';
+import { type Bytes, type Clock, loopSection } from '@remora/base';
 import { keyOf, type Name } from './latin1.ts';
 import { nextTurn } from './merge.ts';
 import { OrderedTable } from './ordered-table.ts';
 import { ResidentChanges } from './resident-changes.ts';
-import type { PersistentStore } from './store.ts';
+import type { PersistentStore, StoreBatch } from './store.ts';
 
 /**
  * The number of changes prepared for a checkpoint in one go, about half a millisecond's work: requests wait meanwhile.
@@ -38,14 +38,19 @@ export class Generation {
 /** Writes a frozen generation in one batch. */
 export async function writeGeneration(store: PersistentStore, generation: Generation, clock: Clock): Promise<void> {
   const batch = store.batch();
-  let sinceTurn = 0;
-  for (const [name, value] of generation.allChanges()) {
+  const changes = generation.allChanges();
+  while (loopSection('checkpoint', () => addSome(batch, changes))) await nextTurn(clock);
+  await loopSection('checkpoint', () => batch.write());
+}
+
+/** Returns whether there may be more. */
+function addSome(batch: StoreBatch, changes: Iterator<readonly [Name, Bytes | undefined]>): boolean {
+  for (let added = 0; added < CHANGES_PER_TURN_MAX; added++) {
+    const next = changes.next();
+    if (next.done === true) return false;
+    const [name, value] = next.value;
     if (value === undefined) batch.delete(keyOf(name));
     else batch.put(keyOf(name), value);
-    if (++sinceTurn >= CHANGES_PER_TURN_MAX) {
-      sinceTurn = 0;
-      await nextTurn(clock);
-    }
   }
-  await batch.write();
+  return true;
 }

@@ -24,6 +24,7 @@ import {
   type Engine,
   type EngineView,
   type Link,
+  loopSection,
   type Rebuild,
   type ResidentValue,
   type Row,
@@ -319,7 +320,9 @@ export class OverlayEngine implements Engine {
 
   async #runCheckpoint(): Promise<void> {
     this.#staging = true;
-    for (const hook of this.#hooks) hook();
+    loopSection('checkpoint', () => {
+      for (const hook of this.#hooks) hook();
+    });
     this.#staging = false;
     if (this.#active.empty) return;
     const generation = this.#active;

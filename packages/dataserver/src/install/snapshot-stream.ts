@@ -22,6 +22,7 @@ import {
   crc32,
   EMPTY_BYTES,
   equalBytes,
+  loopSection,
   type Row,
   type Span,
   spanContains,
@@ -104,6 +105,10 @@ class FrameEncoder {
   #room = Buffer.alloc(0);
 
   encode(parts: readonly unknown[]): Buffer {
+    return loopSection('snapshot', () => this.#encode(parts));
+  }
+
+  #encode(parts: readonly unknown[]): Buffer {
     const body = packPlain(parts);
     const length = FRAME_HEADER_BYTES + body.length;
     if (this.#room.length < length) this.#room = Buffer.allocUnsafeSlow(length);

@@ -1,4 +1,13 @@
-import { type Clock, type Engine, type EngineView, type Logger, type Row, type Span, sleep } from '@remora/base';
+import {
+  type Clock,
+  type Engine,
+  type EngineView,
+  type Logger,
+  loopSection,
+  type Row,
+  type Span,
+  sleep,
+} from '@remora/base';
 import { currentKey, historyKey, parseHistoryKey } from '../state/keys.ts';
 import { isDeletion, modRevisionOf } from '../state/kv/record.ts';
 
@@ -73,7 +82,9 @@ export class HistoryCollector {
     try {
       for await (const batch of view.scan(this.#span)) {
         if (this.#stopped) return removed;
-        for (const row of batch) judge(parse(row));
+        loopSection('compaction', () => {
+          for (const row of batch) judge(parse(row));
+        });
         await sleep(this.#clock, 1); // Lets requests through between batches.
       }
       if (!this.#stopped) judge(undefined);

@@ -1,4 +1,4 @@
-import { assert, type Engine, ServiceError } from '@remora/base';
+import { assert, type Engine, loopSection, ServiceError } from '@remora/base';
 import {
   type Command,
   type CommandBatch,
@@ -318,18 +318,19 @@ export class RangeState implements RangeFields, TransactionHost {
         return raiseRevision(this, command.to);
       case 'recount':
         return correctCounts(this, command);
+      case 'leaseRevoke':
+      case 'leaseExpire':
+      case 'leaseEnd':
+        return loopSection('leaseEnd', () => applyLeaseCommand(this, command, term));
       case 'leaseGrant':
       case 'leaseChange':
       case 'leaseCheckpoint':
-      case 'leaseRevoke':
-      case 'leaseExpire':
       case 'leaseRegister':
       case 'leaseRefer':
-      case 'leaseEnd':
       case 'leaseSettle':
         return applyLeaseCommand(this, command, term);
       case 'split':
-        return split(this, command, { engine: this.#engine, effects: this.#effects, term });
+        return loopSection('split', () => split(this, command, { engine: this.#engine, effects: this.#effects, term }));
       case 'txnPrepare':
       case 'txnDecide':
       case 'txnResolve':
@@ -340,7 +341,7 @@ export class RangeState implements RangeFields, TransactionHost {
       case 'unseal':
         return this.#seal(unseal(this, command));
       case 'merge':
-        return mergeInto(this, command, this.#effects);
+        return loopSection('merge', () => mergeInto(this, command, this.#effects));
       case 'refuseMerge':
         return refuseMerge(this, command.round);
       case 'noop':

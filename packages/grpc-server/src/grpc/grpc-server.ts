@@ -27,6 +27,8 @@ import { UnaryCall } from './unary-call.ts';
 
 export interface GrpcServerOptions {
   readonly timers: Timers;
+  /** Calls `work`, which processes the input of one read, at once: a caller can measure it. */
+  readonly aroundRead?: (work: () => void) => void;
   readonly limits?: Partial<GrpcLimits>;
   /** A limit was reached. */
   readonly onRefused?: (limit: keyof GrpcLimits) => void;
@@ -106,7 +108,8 @@ export class GrpcServer implements CallServer, StreamUser {
     }
     const onClose = (): void => this.#closed(connection);
     const { timers } = this;
-    const connection = serveConnection({ socket, timers, totals: this.#totals, onHeld, onClose }, this);
+    const { aroundRead } = this.#options;
+    const connection = serveConnection({ socket, timers, aroundRead, totals: this.#totals, onHeld, onClose }, this);
     connection.userState = new CallConnection(this, peerOf(socket));
     this.#connections.add(connection);
     this.#ticking ??= this.timers.setTimer(TICK_MS, () => this.#tick());

@@ -39,6 +39,8 @@ export interface ConnectionDeps {
   readonly socket: Duplex;
   readonly timers: Timers;
   readonly totals: Totals;
+  /** Calls the work of one read at once. */
+  readonly aroundRead?: ((work: () => void) => void) | undefined;
   /** What the connection holds has changed. */
   readonly onHeld?: ((held: HeldBytes) => void) | undefined;
   /** The connection has ended. */
@@ -83,6 +85,7 @@ export class Connection implements CountedConnection, StreamHost, HeldBytes {
   /** The last stream id of the last GOAWAY. */
   #goawayId = STREAM_ID_MAX;
   readonly #socket: Duplex;
+  readonly #aroundRead: ConnectionDeps['aroundRead'];
   readonly #onClose: () => void;
   readonly #onHeld: ((held: HeldBytes) => void) | undefined;
   /** As it was told last. */
@@ -98,12 +101,13 @@ export class Connection implements CountedConnection, StreamHost, HeldBytes {
   #outputBytes = 0;
   #isClosed = false;
 
-  constructor({ socket, timers, totals, onHeld, onClose }: ConnectionDeps) {
+  constructor({ socket, timers, totals, aroundRead, onHeld, onClose }: ConnectionDeps) {
     const { limits } = totals;
     this.limits = limits;
     this.totals = totals;
     this.#socket = socket;
     this.#onClose = onClose;
+    this.#aroundRead = aroundRead;
     this.#onHeld = onHeld;
     this.keeper = new Keeper(limits, timers);
     this.streams = new StreamTable(2 * limits.streamsPerConnectionMax);
@@ -118,7 +122,11 @@ export class Connection implements CountedConnection, StreamHost, HeldBytes {
     this.#reader = reader;
     this.totals.connections.add(this);
     this.#greet();
-    socket.on('data', (chunk: Buffer) => this.#read(reader, chunk));
+    const around = this.#aroundRead;
+    socket.on('data', (chunk: Buffer) => {
+      if (around === undefined) this.#read(reader, chunk);
+      else around(() => this.#read(reader, chunk));
+    });
     socket.on('drain', () => this.#drained());
     socket.on('error', () => undefined); // a broken connection is no news: it is closed
     socket.on('end', () => this.destroy());

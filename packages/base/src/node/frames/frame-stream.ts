@@ -18,6 +18,7 @@ import type { Socket } from 'node:net';
 import { parseBoundedJson } from '../../bounded-json.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import { type ErrorCode, isErrorCode } from '../../errors.ts';
+import { loopSection } from '../../loop-sections.ts';
 import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-parser.ts';
 import type { InputAccount } from './input-budget.ts';
 import type { OutputAccount, OutputBudget } from './output-budget.ts';
@@ -114,7 +115,7 @@ export class FrameStream {
     this.#parser = new FrameParser(WORDS_BYTES_MAX, (kind, payload) => this.#frame(kind, payload));
     this.#timer = options.clock.setTimer(this.#options.probeMs, () => this.#look());
     socket.setNoDelay(true);
-    socket.on('data', (chunk: Buffer) => this.#arrived(chunk));
+    socket.on('data', (chunk: Buffer) => loopSection('frame', () => this.#arrived(chunk)));
     socket.on('drain', () => {
       this.#unread?.holds(this.#unreadBytes);
       if (!this.#over) this.#handlers.onDrain();

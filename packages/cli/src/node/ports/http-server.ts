@@ -7,7 +7,7 @@
 // H4. Every request passes `requestRefusal` before anything else, whatever its path.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type Address, type Logger, type ServiceError, suggest } from '@remora/base';
+import { type Address, type Logger, loopSection, type ServiceError, suggest } from '@remora/base';
 import { errorAnswer, requestRefusal } from '@remora/gateway';
 import { CommandError } from '../../exit-codes.ts';
 import { boundConnections } from './http-connections.ts';
@@ -131,7 +131,7 @@ function httpServer(services: HttpServices): Server {
   });
   boundConnections(server, limits);
   server.on('request', (request, response) => {
-    serve(services, request, response).catch((error: unknown) => {
+    loopSection('http', () => serve(services, request, response)).catch((error: unknown) => {
       services.logger.error({ error, url: request.url }, 'HTTP request failed');
       if (response.headersSent) response.destroy();
       else sendJson(response, 500, { error: 'internal error; see the log of the node' });

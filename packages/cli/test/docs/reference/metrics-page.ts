@@ -1,5 +1,6 @@
 import { type MetricDefinition, silentMetrics } from '@remora/base';
-import type { MetricsRegistry } from '@remora/base/node';
+import { type MetricsRegistry, SectionMeter } from '@remora/base/node';
+import { ManualClock } from '@remora/base/testing';
 import { RangeMetrics } from '../../../../dataserver/src/range-metrics.ts';
 import { nodeMetrics } from '../../../src/node/node-metrics.ts';
 import { grpcMetrics, PortMetrics } from '../../../src/node/ports/port-metrics.ts';
@@ -28,6 +29,7 @@ function declaredMetrics(): readonly Declared[] {
   new PortMetrics(metrics);
   grpcMetrics(metrics, () => undefined as never);
   new RangeMetrics(metrics);
+  new SectionMeter(metrics, new ManualClock());
   return declared;
 }
 

@@ -5,6 +5,7 @@ import {
   type FrameService,
   type InputLimits,
   type Logger,
+  loopSection,
   type OtherConnections,
   openFramePort,
   type PortAccounts,
@@ -90,6 +91,7 @@ export class ClientServer {
     this.guard = new CallGuard(this.#limits, deps.logger, deps);
     this.#grpc = new GrpcServer({
       timers: deps.clock,
+      aroundRead: (work) => loopSection('grpc', work),
       limits: grpcLimits(this.#limits),
       onRefused: (limit) => {
         this.#refused[limit] = (this.#refused[limit] ?? 0) + 1;

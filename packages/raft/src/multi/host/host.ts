@@ -10,7 +10,7 @@
  * H5. Any exception from the core, a state machine or the log is a broken invariant: the host stops at once and reports
  *     it once through `onFatal`.
  */
-import { assert, type Clock, type Logger, type Random, silentLogger } from '@remora/base';
+import { assert, type Clock, type Logger, loopSection, type Random, silentLogger } from '@remora/base';
 import type { TraceEvent } from '../../core/trace.ts';
 import type { ReplicaId, TickTime } from '../../core/types.ts';
 import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
@@ -190,7 +190,7 @@ class Host implements NodeRaftHost {
       clock,
       tickMs: options.tickMs,
       catchUpTicksMax: options.catchUpTicksMax,
-      tick: (count) => this.#guarded(() => this.#tick(count)),
+      tick: (count) => this.#guarded(() => loopSection('heartbeat', () => this.#tick(count))),
       stalled: (elapsedMs) => {
         stats.stalls++;
         this.#stalls.stalled(elapsedMs);
@@ -313,13 +313,15 @@ class Host implements NodeRaftHost {
     this.#given.log.append(appends, () => {
       this.#durable++;
       this.#logWatch.moved();
-      this.#guard(() => {
-        for (const { owner, mark } of marks) owner.persisted(mark); // H2
-        // A leader waits for the acknowledgement of this batch. If further batches are in progress, their
-        // acknowledgements go together.
-        if (this.#durable === this.#appended) this.#turns.hurry();
-        durable?.();
-      });
+      this.#guard(() =>
+        loopSection('logDone', () => {
+          for (const { owner, mark } of marks) owner.persisted(mark); // H2
+          // A leader waits for the acknowledgement of this batch. If further batches are in progress, their
+          // acknowledgements go together.
+          if (this.#durable === this.#appended) this.#turns.hurry();
+          durable?.();
+        }),
+      );
       this.#resolveDurable();
     });
   }

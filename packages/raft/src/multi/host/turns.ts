@@ -12,7 +12,7 @@
  *     turn are durable and their acknowledgement is sent, because nobody waits for its apply, but its leader waits for
  *     the acknowledgement. Writes of later turns do not delay it, so it makes progress however many follow.
  */
-import { assert, type Clock } from '@remora/base';
+import { assert, type Clock, loopSection } from '@remora/base';
 import { Outbox } from './outbox.ts';
 
 /** A group, as a turn sees it. */
@@ -76,7 +76,7 @@ export class TurnLoop {
     this.#scheduled = true;
     this.#options.clock.setImmediate(() => {
       this.#scheduled = false;
-      this.#options.guard(() => this.#turn());
+      this.#options.guard(() => loopSection('raftTurn', () => this.#turn()));
     });
   }
 
@@ -108,7 +108,7 @@ export class TurnLoop {
       guard(() => {
         const followers = [...this.#followers];
         this.#followers.clear();
-        this.#apply(followers, clock.monotonicMs() + turnBudgetMs / 2);
+        loopSection('raftApply', () => this.#apply(followers, clock.monotonicMs() + turnBudgetMs / 2));
       }),
     );
   }

@@ -1,4 +1,4 @@
-import { type Logger, silentLogger } from '@remora/base';
+import { type Logger, loopSection, recordSections, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import { beforeEach, expect, test } from 'vitest';
 import { StallLog } from './stall-log.ts';
@@ -40,4 +40,25 @@ test('a node that stops says what it had not said yet, and leaves no timer', () 
   expect(clock.pendingTimers).toBe(0);
   log.stop();
   expect(said).toHaveLength(2);
+});
+
+test('a stall names the longest section of work within it, and a summary that of the worst stall', () => {
+  const end = recordSections({ clock, leastMs: 5, onLong: () => undefined });
+  try {
+    loopSection('split', () => clock.advance(280));
+    log.stalled(300);
+    clock.advance(100);
+    log.stalled(50);
+    loopSection('leaseEnd', () => clock.advance(400));
+    log.stalled(420);
+    loopSection('raftTurn', () => clock.advance(200));
+    log.stalled(210);
+    log.stop();
+  } finally {
+    end();
+  }
+  expect(said).toEqual([
+    { elapsedMs: 300, section: 'split', sectionMs: 280 },
+    { stalls: 3, worstMs: 420, section: 'leaseEnd', sectionMs: 400 },
+  ]);
 });
