@@ -357,7 +357,7 @@ test('leases that end at a time are ended a bounded number of locks after the ot
     await replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
   };
   const ids = Array.from({ length: 10 }, (_, i) => BigInt(i + 1));
-  const puts = ids.flatMap((lease) => Array.from({ length: 900 }, (_, i) => put(`${lease}/${i}`, 'v', { lease })));
+  const puts = ids.flatMap((lease) => Array.from({ length: 225 }, (_, i) => put(`${lease}/${i}`, 'v', { lease })));
   const commands: readonly Command[] = [
     ...ids.map((id): Command => ({ type: 'leaseGrant', id, ttlMs: 60_000, attributes: {} })),
     ...puts.map((op): Command => ({ type: 'kv', op })),

@@ -166,10 +166,10 @@ describe('a transaction over two ranges', () => {
     const [left] = neighbours();
     left.block = { first: 2, count: 5_000 };
     await left.ok(lease(5n));
-    const keys = Array.from({ length: 1_001 }, (_, i) => put(`k${1_000 + i}`, '1', { lease: 5n }));
+    const keys = Array.from({ length: 251 }, (_, i) => put(`k${1_000 + i}`, '1', { lease: 5n }));
     await left.batch(keys.map((op) => ({ command: { type: 'kv', op } })));
     await left.ok({ type: 'leaseRevoke', id: 5n, incarnation: 0 }); // It leaves one for the next entry (LC1).
-    const op = put('k2000', '2', { ignoreLease: true });
+    const op = put('k1250', '2', { ignoreLease: true });
     expect(await left.run({ type: 'kv', op })).toMatchObject({ ok: false, code: 'LEASE_NOT_FOUND' });
     const failures = [{ number: 0, code: 'LEASE_NOT_FOUND' }];
     expect(await prepared(left, prepare('t', 0, [op]))).toMatchObject({ answer: 'prepared', failures });

@@ -32,7 +32,7 @@ class PaceBed {
 
 test('ends of leases go in their order, so many keys and locks at a time, and each goes (EP1)', () => {
   const bed = new PaceBed();
-  for (const name of ['a', 'b', 'c']) bed.end(name, 1_000);
+  for (const name of ['a', 'b', 'c']) bed.end(name, 250);
   bed.end('d', 0);
   expect([bed.log, bed.pace.waiting]).toEqual([['a', 'b'], 2]);
   bed.over();
@@ -44,7 +44,7 @@ test('ends of leases go in their order, so many keys and locks at a time, and ea
 test('ends of leases that are refused at once let the next ones go, however many there are', () => {
   const bed = new PaceBed();
   bed.end('a', 5_000);
-  for (let i = 0; i < 20_001; i++) bed.end('b', 1_000, true);
+  for (let i = 0; i < 20_001; i++) bed.end('b', 250, true);
   expect(bed.log).toEqual(['a', 'b RESOURCE_EXHAUSTED']);
   bed.over();
   expect([bed.log.length, bed.pace.waiting]).toEqual([20_002, 0]);
@@ -52,7 +52,7 @@ test('ends of leases that are refused at once let the next ones go, however many
 
 test('an end that is over twice makes room once', () => {
   const bed = new PaceBed();
-  for (const name of ['a', 'b', 'c', 'd']) bed.end(name, 1_500);
+  for (const name of ['a', 'b', 'c', 'd']) bed.end(name, 375);
   const [first] = bed.underWay;
   bed.over();
   if (first !== undefined) bed.pace.over(first);

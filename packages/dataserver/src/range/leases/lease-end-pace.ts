@@ -10,13 +10,13 @@ interface EndHandlers<End> {
 }
 
 /** The largest number of keys and locks that are being taken, without those of the last end that was started. */
-const ROWS_MAX = 2_000;
+const ROWS_MAX = 500;
 /** Ends that wait; more are refused. */
 const WAITING_MAX = 20_000;
 
 /**
- * Paces the ends of many leases that end at the same time, for example when a network fails. Each end takes up to a
- * thousand keys and locks in its entry (LC1, LC2 of lease-commands.ts). Everything proposed in one turn, or while other
+ * Paces the ends of many leases that end at the same time, for example when a network fails. Each end takes up to
+ * 250 keys and locks in its entry (LC1, LC2 of lease-commands.ts). Everything proposed in one turn, or while other
  * entries are replicated, is applied together, and every caller waits for that on every replica.
  *
  * EP1. Ends go in the order in which they came, as soon as those that are proposed and not decided take less than

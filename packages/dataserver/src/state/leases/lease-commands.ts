@@ -46,9 +46,9 @@ type LeaseSpans = Readonly<RangeLeases & Pick<RangeShape, 'bounds'>>;
 
 /**
  * The largest number of keys and locks that one entry takes from a lease: every replica, and every waiting client, is
- * held up meanwhile.
+ * held up meanwhile. A thousand of them took 7 to 20 ms of CPU time, and 50 ms before the code was compiled.
  */
-const END_ROWS_MAX = 1_000;
+const END_ROWS_MAX = 250;
 
 export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, term: number): CommandResult {
   switch (command.type) {
