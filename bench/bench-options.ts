@@ -14,6 +14,8 @@ export interface BenchOptions {
   readonly baseline: string | undefined;
   readonly cases: readonly Case[];
   readonly inflight: readonly number[];
+  /** Client processes, each with `inflight` operations in flight. */
+  readonly processes: number;
   readonly seconds: number;
   readonly runs: number;
   readonly outageRuns: number;
@@ -31,6 +33,7 @@ Starts a cluster of three nodes on this machine, loads it and prints what it did
   --baseline <dir>     measure another working tree of Remora too (its packages and its benchmark built)
   --cases <names>      ${CASES.join(', ')} (default: all)
   --inflight <counts>  operations in flight (default: 1,64,256)
+  --processes <n>      client processes, each with so many operations in flight; not for handoff (default: 1)
   --seconds <n>        length of one run, after its warm-up (default: 3)
   --runs <n>           runs of each kind, of which the median counts (default: 3)
   --outage-runs <n>    how often the leader is killed (default: 10)
@@ -50,6 +53,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | undefined 
       baseline: { type: 'string' },
       cases: { type: 'string', default: CASES.join(',') },
       inflight: { type: 'string', default: '1,64,256' },
+      processes: { type: 'string', default: '1' },
       seconds: { type: 'string', default: '3' },
       runs: { type: 'string', default: '3' },
       'outage-runs': { type: 'string', default: '10' },
@@ -66,6 +70,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | undefined 
     baseline: values.baseline === undefined ? undefined : resolve(values.baseline),
     cases: oneOfEach('--cases', values.cases, CASES),
     inflight: values.inflight.split(',').map((text) => positive('--inflight', text)),
+    processes: positive('--processes', values.processes),
     seconds: positive('--seconds', values.seconds),
     runs: positive('--runs', values.runs),
     outageRuns: positive('--outage-runs', values['outage-runs']),

@@ -92,11 +92,12 @@ class Bench {
 
   async #measureLoads(workload: Workload, inflight: number): Promise<void> {
     const { runs, seconds } = this.#options;
+    const processes = workload === 'handoff' ? 1 : this.#options.processes;
     const systems = this.#systems.filter((system) => system.workloads.includes(workload));
     const results = new Map<System, RunResult[]>(systems.map((system) => [system, []]));
     for (let run = 0; run < runs; run++) {
       for (const [system, done] of results)
-        done.push(await measureRun(system, { workload, inflight, seconds }, this.#dir));
+        done.push(await measureRun(system, { workload, inflight, seconds }, this.#dir, processes));
     }
     for (const [system, done] of results) {
       const report = { case: workload, inflight, system: system.name, runs: done };

@@ -16,7 +16,7 @@ const HANDOFF_SETTLE_MS = 15;
 async function throughput(spec: LoadArguments): Promise<LoadResult> {
   const driver = await (await opener(spec))(spec);
   const run = new Run(driver);
-  for (let worker = 0; worker < spec.inflight; worker++) void run.work(worker);
+  for (let worker = 0; worker < spec.inflight; worker++) void run.work((spec.firstWorker ?? 0) + worker);
   await driver.settled?.();
   await pause(WARM_UP_MS);
   run.begin();

@@ -7,6 +7,7 @@ export interface LoadArguments {
   /** Gateways or members, the one to use first. */
   readonly endpoints: readonly string[];
   readonly inflight: number;
+  readonly firstWorker?: number;
   readonly seconds: number;
 }
 

@@ -22,29 +22,63 @@ const SETTLE_MS = 3_000;
 const OUTAGE_BEFORE_KILL_MS = 1_000;
 const OUTAGE_SECONDS = 6;
 
-export async function measureRun(system: System, spec: LoadSpec, dir: string): Promise<RunResult> {
+/** `processes` clients at a time, each with `spec.inflight` operations in flight. */
+export async function measureRun(system: System, spec: LoadSpec, dir: string, processes = 1): Promise<RunResult> {
   const servers = await system.processes(spec.workload);
-  return measureLoad(await startLoad(system, spec, dir), servers);
+  const loads: Child[] = [];
+  for (let i = 0; i < processes; i++) {
+    loads.push(await startLoad(system, { ...spec, firstWorker: i * spec.inflight }, dir, i));
+  }
+  return measureLoads(loads, servers);
 }
 
 /** The result of a load process that was just started, and what it cost everywhere. */
-export async function measureLoad(load: Child, servers: readonly ServerProcess[]): Promise<RunResult> {
+export function measureLoad(load: Child, servers: readonly ServerProcess[]): Promise<RunResult> {
+  return measureLoads([load], servers);
+}
+
+async function measureLoads(loads: readonly Child[], servers: readonly ServerProcess[]): Promise<RunResult> {
   try {
-    await load.message('measuring');
-    const all: { readonly role: Role; readonly pid: number }[] = [{ role: 'client', pid: load.pid }, ...servers];
-    const before = all.map(({ pid }) => cpuMicros(pid));
-    await load.message('measured');
-    const used = all.map(({ pid }, i) => cpuMicros(pid) - (before[i] ?? 0));
-    const result = await resultOf(load);
-    const processes = all.map(({ role }, i) => ({
-      role,
-      cpuMicrosPerOp: (used[i] ?? 0) / Math.max(1, result.ops),
-    }));
-    await load.exit;
+    // A load process exits soon after it has reported: each is read when its own measurement begins and ends.
+    let before: readonly number[] = [];
+    const spans = loads.map(async (load) => {
+      await load.message('measuring');
+      before = servers.map(({ pid }) => cpuMicros(pid));
+      const begun = cpuMicros(load.pid);
+      await load.message('measured');
+      return cpuMicros(load.pid) - begun;
+    });
+    // Client processes count as one: the report takes the mean of the processes of a role.
+    const clients = (await Promise.all(spans)).reduce((sum, micros) => sum + micros, 0);
+    const used = servers.map(({ pid }, i) => cpuMicros(pid) - (before[i] ?? 0));
+    const result = together(await Promise.all(loads.map(resultOf)));
+    const all = [
+      { role: 'client' as const, micros: clients },
+      ...servers.map(({ role }, i) => ({ role, micros: used[i] ?? 0 })),
+    ];
+    const processes = all.map(({ role, micros }) => ({ role, cpuMicrosPerOp: micros / Math.max(1, result.ops) }));
+    await Promise.all(loads.map((load) => load.exit));
     return { ...result, processes };
   } finally {
-    await load.stop();
+    await Promise.all(loads.map((load) => load.stop()));
   }
+}
+
+/** Rates and counts are summed; each latency is the highest of any process. */
+function together(results: readonly LoadResult[]): LoadResult {
+  const [first] = results;
+  if (first !== undefined && results.length === 1) return first;
+  const sum = (pick: (result: LoadResult) => number): number => results.reduce((all, each) => all + pick(each), 0);
+  const highest = (pick: (result: LoadResult) => number): number => Math.max(...results.map(pick));
+  const firstError = results.find((result) => result.firstError !== undefined)?.firstError;
+  return {
+    ops: sum(({ ops }) => ops),
+    opsPerSecond: sum(({ opsPerSecond }) => opsPerSecond),
+    p50Ms: highest(({ p50Ms }) => p50Ms),
+    p99Ms: highest(({ p99Ms }) => p99Ms),
+    errors: sum(({ errors }) => errors),
+    ...(firstError === undefined ? {} : { firstError }),
+  };
 }
 
 /** How long a continuous writer cannot write when the leader is killed. */
@@ -79,12 +113,12 @@ export async function measureIdle(system: System, seconds: number): Promise<Idle
   };
 }
 
-async function startLoad(system: System, spec: LoadSpec, dir: string): Promise<Child> {
+async function startLoad(system: System, spec: LoadSpec, dir: string, n = 0): Promise<Child> {
   const { command, env } = await system.load(spec);
   return new Child({
     command,
     cwd: dir,
-    logPath: join(dir, `load-${system.name}.log`),
+    logPath: join(dir, `load-${system.name}${n === 0 ? '' : `-${n}`}.log`),
     ...(env === undefined ? {} : { env }),
   });
 }

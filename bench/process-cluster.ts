@@ -113,7 +113,7 @@ export class ProcessCluster implements Killable {
     return entry.address.client;
   }
 
-  async load({ workload, inflight, seconds }: LoadSpec): Promise<LoadCommand> {
+  async load({ workload, inflight, seconds, firstWorker = 0 }: LoadSpec): Promise<LoadCommand> {
     const [, entry] = await this.#leaderAndEntry();
     const others = this.#members.filter((member) => member !== entry);
     const args: LoadArguments = {
@@ -121,6 +121,7 @@ export class ProcessCluster implements Killable {
       workload: workload === 'unary-put' ? 'put' : workload === 'unary-get' ? 'get' : workload,
       endpoints: [entry, ...others].map(({ address }) => address.client),
       inflight,
+      firstWorker,
       seconds,
     };
     return { command: [...this.#kind.loadProgram, JSON.stringify(args)] };

@@ -26,6 +26,8 @@ export type ContendedWorkload = 'contended' | 'queue';
 export interface LoadSpec {
   readonly workload: Workload | 'writer' | ContendedWorkload;
   readonly inflight: number;
+  /** The number of the first worker; client processes differ in it, and so in their locks and keys. */
+  readonly firstWorker?: number;
   readonly seconds: number;
 }
 

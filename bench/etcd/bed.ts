@@ -122,7 +122,11 @@ export async function goLoad(
   let cpu: ServerCpu | undefined;
   let micros: Pick<LoadFigures, 'entryMicros' | 'serverMicros'> | undefined;
   for await (const line of createInterface({ input: child.stdout })) {
-    const said = JSON.parse(line) as { readonly type: string; readonly ops?: number } & Partial<LoadFigures>;
+    const said = JSON.parse(line) as {
+      readonly type: string;
+      readonly ops?: number;
+      readonly seconds?: number;
+    } & Partial<LoadFigures>;
     if (said.type === 'measuring') cpu = new ServerCpu(servers);
     if (said.type === 'measured') micros = cpu?.perOp(1);
     if (said.type !== 'result') continue;
@@ -131,7 +135,7 @@ export async function goLoad(
     const each = Math.max(1, ops);
     await exited(child);
     return {
-      ...{ ops, opsPerSecond: ops / seconds, errors, p50Ms, p99Ms },
+      ...{ ops, opsPerSecond: ops / (said.seconds ?? seconds), errors, p50Ms, p99Ms },
       ...{ entryMicros: entryMicros / each, serverMicros: serverMicros / each },
     };
   }

@@ -1,9 +1,10 @@
 // The load of `npm run bench etcd`: a client of etcd's API that costs little itself, so that servers show.
 //
-//	go run load.go -address HOST:PORT -do range|put|watch [-streams 64] [-connections 1] [-seconds 3] [-keys 10000]
+//	go run load.go -address HOST:PORT -do range|put|watch|watchers [-streams 64] [-connections 1] [-seconds 3] [-keys 10000]
 //
 // Calls have a deadline each, and random keys. `watch` opens -keys watches on one stream and puts one key every
-// millisecond. It prints lines of JSON: {"type":"measuring"} after a warm-up of a second, and {"type":"result", …}.
+// millisecond. `watchers` puts -keys keys below each of 10 prefixes; 10 clients watch each prefix, from before the puts
+// (with -past: after them, from the revision of the first). It prints lines of JSON: {"type":"measuring"} after a warm-up of a second, and {"type":"result", …}.
 package main
 
 import (
@@ -38,16 +39,19 @@ type result struct {
 	Errors int64   `json:"errors"`
 	P50Ms  float64 `json:"p50Ms"`
 	P99Ms  float64 `json:"p99Ms"`
+	// Seconds that were measured, where the load itself decides.
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 var (
 	address     = flag.String("address", "", "of the server")
-	do          = flag.String("do", "range", "range, put or watch")
+	do          = flag.String("do", "range", "range, put, watch or watchers")
 	connections = flag.Int("connections", 1, "")
 	streams     = flag.Int("streams", 64, "calls at a time on each connection")
 	seconds     = flag.Float64("seconds", 3, "after the warm-up")
 	keys        = flag.Int("keys", 10000, "different keys, or watches")
 	fill        = flag.Bool("fill", false, "put all keys first")
+	past        = flag.Bool("past", false, "watchers start after the puts")
 )
 
 const (
@@ -57,14 +61,13 @@ const (
 
 func main() {
 	flag.Parse()
+	if *do == "watchers" {
+		watchers()
+		return
+	}
 	conns := make([]*grpc.ClientConn, *connections)
 	for i := range conns {
-		conn, err := grpc.Dial(*address, grpc.WithInsecure(), grpc.WithBlock(), grpc.WithTimeout(10*time.Second),
-			grpc.WithDefaultCallOptions(grpc.ForceCodec(bytesCodec{})))
-		if err != nil {
-			fail(err)
-		}
-		conns[i] = conn
+		conns[i] = dial()
 	}
 	if *fill {
 		fillKeys(conns[0])
@@ -74,6 +77,15 @@ func main() {
 	} else {
 		calls(conns)
 	}
+}
+
+func dial() *grpc.ClientConn {
+	conn, err := grpc.Dial(*address, grpc.WithInsecure(), grpc.WithBlock(), grpc.WithTimeout(10*time.Second),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(bytesCodec{})))
+	if err != nil {
+		fail(err)
+	}
+	return conn
 }
 
 func fail(err error) {
@@ -173,7 +185,7 @@ func calls(conns []*grpc.ClientConn) {
 	atomic.StoreInt32(&over, 1)
 	wait.Wait()
 	sort.Float64s(latencies)
-	say(result{"result", done, errors, quantile(latencies, 0.5), quantile(latencies, 0.99)})
+	say(result{"result", done, errors, quantile(latencies, 0.5), quantile(latencies, 0.99), 0})
 }
 
 func quantile(sorted []float64, q float64) float64 {
@@ -257,7 +269,7 @@ func watch(conn *grpc.ClientConn) {
 	mutex.Lock()
 	done := events
 	sort.Float64s(latencies)
-	say(result{"result", done, errors, quantile(latencies, 0.5), quantile(latencies, 0.99)})
+	say(result{"result", done, errors, quantile(latencies, 0.5), quantile(latencies, 0.99), 0})
 	mutex.Unlock()
 }
 
@@ -276,4 +288,131 @@ func keysIn(response []byte) []int {
 		}
 	}
 	return keys
+}
+
+const (
+	watchedPrefixes   = 10
+	watchersPerPrefix = 10
+	putsInFlight      = 64
+)
+
+// watchers is a round of `etcd-runner watcher` without its limit of puts. Latencies are of whole watches: until all keys
+// were seen, from the first put, or with -past from the connection of the first client.
+func watchers() {
+	putter := dial()
+	round := fmt.Sprintf("round/%d/", time.Now().UnixNano())
+	under := func(p int) string { return fmt.Sprintf("%s%d/", round, p) }
+	first := revisionOf(putter, []byte(round)) + 1
+	var created, seen sync.WaitGroup
+	created.Add(watchedPrefixes * watchersPerPrefix)
+	seen.Add(watchedPrefixes * watchersPerPrefix)
+	var mutex sync.Mutex
+	var latencies []float64
+	var began time.Time
+	open := func(start uint64) {
+		for p := 0; p < watchedPrefixes; p++ {
+			for w := 0; w < watchersPerPrefix; w++ {
+				go func(p int) {
+					watchAll(under(p), start, created.Done)
+					mutex.Lock()
+					latencies = append(latencies, float64(time.Since(began))/1e6)
+					mutex.Unlock()
+					seen.Done()
+				}(p)
+			}
+		}
+	}
+	begin := func() {
+		say(map[string]string{"type": "measuring"})
+		began = time.Now()
+	}
+	if *past {
+		putAll(putter, under)
+		begin()
+		open(first)
+	} else {
+		open(0)
+		created.Wait()
+		begin()
+		putAll(putter, under)
+	}
+	seen.Wait()
+	elapsed := time.Since(began).Seconds()
+	say(map[string]string{"type": "measured"})
+	sort.Float64s(latencies)
+	events := int64(watchedPrefixes * watchersPerPrefix * *keys)
+	say(result{"result", events, 0, quantile(latencies, 0.5), quantile(latencies, 0.99), elapsed})
+}
+
+func putAll(conn *grpc.ClientConn, under func(int) string) {
+	var wait sync.WaitGroup
+	total := watchedPrefixes * *keys
+	for s := 0; s < putsInFlight; s++ {
+		wait.Add(1)
+		go func(s int) {
+			defer wait.Done()
+			for i := s; i < total; i += putsInFlight {
+				key := append([]byte(under(i%watchedPrefixes)), keyOf(i/watchedPrefixes)...)
+				if err := call(conn, "/etcdserverpb.KV/Put", field(field(nil, 1, key), 2, value), time.Minute); err != nil {
+					fail(err)
+				}
+			}
+		}(s)
+	}
+	wait.Wait()
+}
+
+// watchAll returns when a client of its own has seen every key once; keys are put only once.
+func watchAll(under string, start uint64, created func()) {
+	conn := dial()
+	stream, err := conn.NewStream(context.Background(),
+		&grpc.StreamDesc{StreamName: "Watch", ServerStreams: true, ClientStreams: true}, "/etcdserverpb.Watch/Watch")
+	if err != nil {
+		fail(err)
+	}
+	end := []byte(under)
+	end[len(end)-1]++
+	create := field(field(nil, 1, []byte(under)), 2, end)
+	if start > 0 {
+		var number [binary.MaxVarintLen64]byte
+		create = append(append(create, 3<<3), number[:binary.PutUvarint(number[:], start)]...)
+	}
+	request := field(nil, 1, create)
+	if err := stream.SendMsg(&request); err != nil {
+		fail(err)
+	}
+	seen := make(map[int]bool, *keys)
+	for n := 0; len(seen) < *keys; n++ {
+		var response []byte
+		if err := stream.RecvMsg(&response); err != nil {
+			fail(err)
+		}
+		if n == 0 {
+			created()
+		}
+		for _, key := range keysIn(response) {
+			seen[key] = true
+		}
+	}
+	conn.Close()
+}
+
+// revisionOf puts a key and returns the revision in the header of the response: field 3 of field 1.
+func revisionOf(conn *grpc.ClientConn, key []byte) uint64 {
+	request := field(nil, 1, key)
+	var response []byte
+	if err := conn.Invoke(context.Background(), "/etcdserverpb.KV/Put", &request, &response); err != nil {
+		fail(err)
+	}
+	size, n := binary.Uvarint(response[1:])
+	header := response[1+n : 1+n+int(size)]
+	for len(header) > 0 {
+		number, n := binary.Uvarint(header[1:])
+		if header[0] == 3<<3 {
+			return number
+		}
+		header = header[1+n:]
+	}
+	fail(fmt.Errorf("no revision in the header %x", response))
+	return 0
 }
