@@ -14,13 +14,26 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Internal messages contain lock commands in the lock layer's types.
   protocol: ['base', 'lock'],
   lock: ['base'],
-  dataserver: ['base', 'raft', 'protocol', 'lock'],
-  master: ['base', 'raft', 'protocol'],
+  auth: ['base'],
+  dataserver: ['base', 'raft', 'protocol', 'lock', 'auth'],
+  master: ['base', 'raft', 'protocol', 'auth'],
   'grpc-server': [],
-  gateway: ['base', 'protocol', 'lock', 'grpc-server'],
+  gateway: ['base', 'protocol', 'lock', 'auth', 'grpc-server'],
   client: ['base', 'protocol', 'lock'],
   dashboard: ['base'],
-  cli: ['base', 'raft', 'protocol', 'lock', 'dataserver', 'master', 'gateway', 'grpc-server', 'client', 'dashboard'],
+  cli: [
+    'base',
+    'raft',
+    'protocol',
+    'lock',
+    'auth',
+    'dataserver',
+    'master',
+    'gateway',
+    'grpc-server',
+    'client',
+    'dashboard',
+  ],
 };
 
 const IMPURE_MODULES = new Set([

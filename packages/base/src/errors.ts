@@ -30,6 +30,10 @@ export const ERROR_TABLE = {
   LOCK_KIND_MISMATCH: { grpc: 9, retry: 'no' },
   LOCK_UPGRADE_CONFLICT: { grpc: 9, retry: 'no' },
   LOCK_PERMITS_EXCEEDED: { grpc: 9, retry: 'no' },
+  // Refused because of users, roles and permissions.
+  UNAUTHENTICATED: { grpc: 16, retry: 'no' },
+  PERMISSION_DENIED: { grpc: 7, retry: 'no' },
+  AUTH_REFUSED: { grpc: 9, retry: 'no' },
   RANGE_NOT_FOUND: { grpc: 5, retry: 'refreshRoute' },
   // Not done here, or not now; nothing was changed.
   NOT_LEADER: { grpc: 14, retry: 'refreshRoute' },

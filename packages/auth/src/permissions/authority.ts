@@ -1,0 +1,146 @@
+/**
+ * Decides by one image of users and roles.
+ *
+ * D1. One decision uses one revision: an image never changes (auth-state.ts A3).
+ * D2. What no rule allows is refused. Users that do not exist may do nothing.
+ * D3. Whoever has the role root may do everything. While authentication is off, everybody may.
+ * D4. A need for a span is granted only if the whole span is permitted: answers are never filtered.
+ */
+import { type Bytes, ServiceError, unreachable } from '@remora/base';
+import { type AuthImage, ROOT, type User } from '../types.ts';
+import { KeySpans } from './key-spans.ts';
+import { LockGrants } from './lock-grants.ts';
+import type { Need } from './need.ts';
+
+export type Verdict =
+  | { readonly allowed: true }
+  /** `need`: the first one that is not granted. */
+  | { readonly allowed: false; readonly need: Need; readonly why: string };
+
+interface Grants {
+  readonly isRoot: boolean;
+  readonly read: KeySpans;
+  readonly write: KeySpans;
+  readonly locks: LockGrants;
+}
+
+const ALLOWED: Verdict = { allowed: true };
+
+export class Authority {
+  readonly #image: AuthImage;
+  readonly #users: ReadonlyMap<string, User>;
+  /** Worked out when a user first asks. */
+  readonly #grants = new Map<string, Grants>();
+
+  constructor(image: AuthImage) {
+    this.#image = image;
+    this.#users = new Map(image.users.map((user) => [user.name, user]));
+  }
+
+  get enabled(): boolean {
+    return this.#image.enabled;
+  }
+
+  get revision(): number {
+    return this.#image.revision;
+  }
+
+  user(name: string): User | undefined {
+    return this.#users.get(name);
+  }
+
+  /** `user` is undefined for a caller who has not logged in. */
+  decide(user: string | undefined, needs: readonly Need[]): Verdict {
+    if (!this.#image.enabled) return ALLOWED; // D3
+    const grants = user === undefined ? undefined : this.#grantsOf(user);
+    if (grants?.isRoot === true) return ALLOWED;
+    for (const need of needs) {
+      if (grants === undefined || !isGranted(grants, need)) return { allowed: false, need, why: whyNot(user, need) };
+    }
+    return ALLOWED;
+  }
+
+  /** @throws ServiceError `UNAUTHENTICATED` or `PERMISSION_DENIED` for the first need that is not granted. */
+  check(user: string | undefined, needs: readonly Need[]): void {
+    const verdict = this.decide(user, needs);
+    if (verdict.allowed) return;
+    if (user === undefined) throw new ServiceError('UNAUTHENTICATED', verdict.why, { details: { etcd: 'userEmpty' } });
+    throw new ServiceError('PERMISSION_DENIED', verdict.why, { details: { etcd: 'permissionDenied' } });
+  }
+
+  /** D2. */
+  #grantsOf(name: string): Grants | undefined {
+    const known = this.#grants.get(name);
+    if (known !== undefined) return known;
+    const user = this.#users.get(name);
+    if (user === undefined) return undefined;
+    const roles = this.#image.roles.filter((role) => user.roles.includes(role.name));
+    const keys = roles.flatMap((role) => role.keys);
+    const grants: Grants = {
+      isRoot: user.roles.includes(ROOT),
+      read: new KeySpans(keys.filter(({ access }) => access !== 'write')),
+      write: new KeySpans(keys.filter(({ access }) => access !== 'read')),
+      locks: new LockGrants(roles.flatMap((role) => role.locks)),
+    };
+    this.#grants.set(name, grants);
+    return grants;
+  }
+}
+
+/** Of a user without the role root. */
+function isGranted({ read, write, locks }: Grants, need: Need): boolean {
+  switch (need.type) {
+    case 'keys':
+      return (need.access === 'read' ? read : write).covers(need);
+    case 'lock':
+      return locks.covers(need.verb, need.namespace, need.name);
+    case 'locks':
+      return locks.covers(need.verb, need.namespace, need.prefix);
+    case 'root':
+      return false;
+    case 'anyUser':
+      return true;
+    default:
+      return unreachable(need);
+  }
+}
+
+function whyNot(user: string | undefined, need: Need): string {
+  if (user === undefined)
+    return 'authentication is on: log in with a user name and a password, a token or a certificate';
+  return `the user "${user}" ${missing(need)}`;
+}
+
+function missing(need: Need): string {
+  switch (need.type) {
+    case 'keys':
+      return `may not ${need.access} ${spanText(need)}`;
+    case 'lock':
+      return `may not ${need.verb} the lock ${nameText(need.name)} of the namespace "${need.namespace}"`;
+    case 'locks':
+      return `may not ${need.verb} ${locksText(need)}`;
+    case 'root':
+      return `needs the role root to ${need.what}`;
+    case 'anyUser':
+      return 'does not exist any more';
+    default:
+      return unreachable(need);
+  }
+}
+
+function spanText({ key, end }: { readonly key: Bytes; readonly end?: Bytes }): string {
+  if (end === undefined) return `the key ${nameText(key)}`;
+  return end.length === 0 ? `the keys from ${nameText(key)} on` : `the keys from ${nameText(key)} to ${nameText(end)}`;
+}
+
+function locksText({ namespace, prefix }: { readonly namespace: string; readonly prefix: Bytes }): string {
+  const which = prefix.length === 0 ? 'all locks' : `all locks that begin with ${nameText(prefix)}`;
+  return namespace === '' ? `${which} of all namespaces` : `${which} of the namespace "${namespace}"`;
+}
+
+/** Text where it is text, hexadecimal otherwise. */
+function nameText(name: Bytes): string {
+  const text = Buffer.from(name).toString('utf8');
+  const isText = !/[\p{C}\uFFFD]/u.test(text);
+  return isText ? JSON.stringify(text) : `0x${Buffer.from(name).toString('hex')}`;
+}
