@@ -14,7 +14,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Internal messages contain lock commands in the lock layer's types.
   protocol: ['base', 'lock'],
   lock: ['base'],
-  auth: ['base'],
+  auth: ['base', 'protocol', 'lock'],
   dataserver: ['base', 'raft', 'protocol', 'lock', 'auth'],
   master: ['base', 'raft', 'protocol', 'auth'],
   'grpc-server': [],

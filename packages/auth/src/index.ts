@@ -1,5 +1,6 @@
+export { checkPassword } from './credentials/password-hash.ts';
+export { checkToken, readToken, signToken, TOKEN_LIFE_MS } from './credentials/tokens.ts';
 export { Authority, type Verdict } from './permissions/authority.ts';
 export type { Need } from './permissions/need.ts';
-export type { AuthChange } from './state/auth-change.ts';
+export { ROOT } from './root.ts';
 export { AuthState } from './state/auth-state.ts';
-export * from './types.ts';

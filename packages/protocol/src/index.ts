@@ -1,5 +1,6 @@
 export * from './backup/backup-format.ts';
 export * from './internal/admin-api.ts';
+export * from './internal/auth-api.ts';
 export { changedTwice } from './internal/changed-once.ts';
 export * from './internal/codec/check.ts';
 export * from './internal/codec/entry.ts';

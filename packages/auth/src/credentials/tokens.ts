@@ -8,9 +8,10 @@
  * T3. A token ends after `TOKEN_LIFE_MS`. Clients get another one by their password.
  * T4. Of a forged token nothing is looked at but its signature, which is compared in constant time.
  */
+
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Bytes, ServiceError } from '@remora/base';
-import type { User } from '../types.ts';
+import type { User } from '@remora/protocol';
 
 /** T3. */
 export const TOKEN_LIFE_MS = 5 * 60_000;

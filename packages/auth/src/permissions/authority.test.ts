@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
+import type { AuthImage } from '@remora/protocol';
 import { expect, test } from 'vitest';
-import type { AuthImage } from '../types.ts';
 import { Authority } from './authority.ts';
 import type { Need } from './need.ts';
 

@@ -6,8 +6,10 @@
  * D3. Whoever has the role root may do everything. While authentication is off, everybody may.
  * D4. A need for a span is granted only if the whole span is permitted: answers are never filtered.
  */
+
 import { type Bytes, ServiceError, unreachable } from '@remora/base';
-import { type AuthImage, ROOT, type User } from '../types.ts';
+import type { AuthImage, User } from '@remora/protocol';
+import { ROOT } from '../root.ts';
 import { KeySpans } from './key-spans.ts';
 import { LockGrants } from './lock-grants.ts';
 import type { Need } from './need.ts';

@@ -1,5 +1,5 @@
 import type { Bytes } from '@remora/base';
-import type { LockPermission, LockVerb } from '../types.ts';
+import type { LockPermission, LockVerb } from '@remora/protocol';
 
 /** What several permissions on locks allow together. */
 export class LockGrants {

@@ -1,5 +1,5 @@
 import type { Bytes } from '@remora/base';
-import type { LockVerb } from '../types.ts';
+import type { LockVerb } from '@remora/protocol';
 
 /** One thing that a request must be allowed to do. A request may have several, and needs all of them. */
 export type Need =

@@ -1,7 +1,6 @@
 import { ServiceError } from '@remora/base';
+import type { AuthChange, AuthImage, KeyPermission, LockPermission } from '@remora/protocol';
 import { expect, test } from 'vitest';
-import type { AuthImage, KeyPermission, LockPermission } from '../types.ts';
-import type { AuthChange } from './auth-change.ts';
 import { AuthState } from './auth-state.ts';
 
 const b = (text: string): Buffer => Buffer.from(text);

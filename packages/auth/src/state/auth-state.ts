@@ -8,10 +8,11 @@
  * A3. An image is never changed once it was handed out: whoever holds one decides by exactly one revision.
  * A4. Apply reads no clock, makes no random number and hashes no password.
  */
+
 import { type Bytes, compareBytes, EMPTY_BYTES, unreachable } from '@remora/base';
+import type { AuthChange, AuthImage, KeyPermission, LockPermission, Role, User } from '@remora/protocol';
 import { authError } from '../auth-errors.ts';
-import { type AuthImage, type KeyPermission, type LockPermission, ROOT, type Role, type User } from '../types.ts';
-import type { AuthChange } from './auth-change.ts';
+import { ROOT } from '../root.ts';
 
 const FIRST: AuthImage = { enabled: false, revision: 1, users: [], roles: [], tokenKey: EMPTY_BYTES };
 
