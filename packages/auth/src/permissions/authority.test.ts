@@ -1,8 +1,8 @@
 import { ServiceError } from '@remora/base';
 import type { AuthImage } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import type { PlainNeed } from '../needs/need.ts';
 import { Authority } from './authority.ts';
-import type { Need } from './need.ts';
 
 const b = (text: string): Buffer => Buffer.from(text);
 
@@ -32,20 +32,20 @@ const IMAGE: AuthImage = {
   ],
 };
 
-const keys = (access: 'read' | 'write', key: string, end?: string): Need => ({
+const keys = (access: 'read' | 'write', key: string, end?: string): PlainNeed => ({
   type: 'keys',
   access,
   key: b(key),
   ...(end !== undefined && { end: b(end) }),
 });
-const lock = (verb: 'read' | 'acquire' | 'steer', name: string, namespace = 'shop'): Need => ({
+const lock = (verb: 'read' | 'acquire' | 'steer', name: string, namespace = 'shop'): PlainNeed => ({
   type: 'lock',
   verb,
   namespace,
   name: b(name),
 });
 
-const ofAnn: readonly { readonly need: Need; readonly allowed: boolean }[] = [
+const ofAnn: readonly { readonly need: PlainNeed; readonly allowed: boolean }[] = [
   { need: keys('read', 'orders/1'), allowed: true },
   { need: keys('write', 'orders/', 'orders0'), allowed: true },
   { need: keys('write', 'orders/', ''), allowed: false },
@@ -74,7 +74,7 @@ test.each(ofAnn)('ann: $need', ({ need, allowed }) => {
   expect(new Authority(IMAGE).decide('ann', [need]).allowed).toBe(allowed);
 });
 
-const ANY: readonly Need[] = [
+const ANY: readonly PlainNeed[] = [
   keys('read', 'x'),
   lock('steer', 'x'),
   { type: 'root', what: 'compact' },
@@ -107,7 +107,7 @@ test('one need that is not granted refuses the request, and is named', () => {
 
 const refusals: readonly {
   readonly user?: string;
-  readonly need: Need;
+  readonly need: PlainNeed;
   readonly says: string;
   readonly code: string;
 }[] = [

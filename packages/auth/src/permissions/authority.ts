@@ -9,15 +9,15 @@
 
 import { type Bytes, ServiceError, unreachable } from '@remora/base';
 import type { AuthImage, User } from '@remora/protocol';
+import type { PlainNeed } from '../needs/need.ts';
 import { ROOT } from '../root.ts';
 import { KeySpans } from './key-spans.ts';
 import { LockGrants } from './lock-grants.ts';
-import type { Need } from './need.ts';
 
 export type Verdict =
   | { readonly allowed: true }
   /** `need`: the first one that is not granted. */
-  | { readonly allowed: false; readonly need: Need; readonly why: string };
+  | { readonly allowed: false; readonly need: PlainNeed; readonly why: string };
 
 interface Grants {
   readonly isRoot: boolean;
@@ -52,7 +52,7 @@ export class Authority {
   }
 
   /** `user` is undefined for a caller who has not logged in. */
-  decide(user: string | undefined, needs: readonly Need[]): Verdict {
+  decide(user: string | undefined, needs: readonly PlainNeed[]): Verdict {
     if (!this.#image.enabled) return ALLOWED; // D3
     const grants = user === undefined ? undefined : this.#grantsOf(user);
     if (grants?.isRoot === true) return ALLOWED;
@@ -63,7 +63,7 @@ export class Authority {
   }
 
   /** @throws ServiceError `UNAUTHENTICATED` or `PERMISSION_DENIED` for the first need that is not granted. */
-  check(user: string | undefined, needs: readonly Need[]): void {
+  check(user: string | undefined, needs: readonly PlainNeed[]): void {
     const verdict = this.decide(user, needs);
     if (verdict.allowed) return;
     if (user === undefined) throw new ServiceError('UNAUTHENTICATED', verdict.why, { details: { etcd: 'userEmpty' } });
@@ -90,7 +90,7 @@ export class Authority {
 }
 
 /** Of a user without the role root. */
-function isGranted({ read, write, locks }: Grants, need: Need): boolean {
+function isGranted({ read, write, locks }: Grants, need: PlainNeed): boolean {
   switch (need.type) {
     case 'keys':
       return (need.access === 'read' ? read : write).covers(need);
@@ -107,13 +107,13 @@ function isGranted({ read, write, locks }: Grants, need: Need): boolean {
   }
 }
 
-function whyNot(user: string | undefined, need: Need): string {
+function whyNot(user: string | undefined, need: PlainNeed): string {
   if (user === undefined)
     return 'authentication is on: log in with a user name and a password, a token or a certificate';
   return `the user "${user}" ${missing(need)}`;
 }
 
-function missing(need: Need): string {
+function missing(need: PlainNeed): string {
   switch (need.type) {
     case 'keys':
       return `may not ${need.access} ${spanText(need)}`;

@@ -21,10 +21,12 @@ const UNKNOWN = 2;
 const INVALID_ARGUMENT = 3;
 const DEADLINE_EXCEEDED = 4;
 const NOT_FOUND = 5;
+const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
 const FAILED_PRECONDITION = 9;
 const OUT_OF_RANGE = 11;
 const UNAVAILABLE = 14;
+const UNAUTHENTICATED = 16;
 
 /** A code without a row has the status of the table of errors, and the error's own message. */
 const ETCD_TABLE: Partial<Record<ErrorCode, EtcdStatus>> = {
@@ -69,6 +71,26 @@ const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
   callerDeadline: { status: DEADLINE_EXCEEDED, message: 'context deadline exceeded' },
   // grpc-go's health server, which etcd uses.
   unknownService: { status: NOT_FOUND, message: 'unknown service' },
+  // Users, roles and permissions (etcd `server/auth/store.go`).
+  rootUserMissing: { status: FAILED_PRECONDITION, message: 'etcdserver: root user does not exist' },
+  rootRoleMissing: { status: FAILED_PRECONDITION, message: 'etcdserver: root user does not have root role' },
+  userExists: { status: FAILED_PRECONDITION, message: 'etcdserver: user name already exists' },
+  userEmpty: { status: INVALID_ARGUMENT, message: 'etcdserver: user name is empty' },
+  userNotFound: { status: FAILED_PRECONDITION, message: 'etcdserver: user name not found' },
+  roleExists: { status: FAILED_PRECONDITION, message: 'etcdserver: role name already exists' },
+  roleEmpty: { status: INVALID_ARGUMENT, message: 'etcdserver: role name is empty' },
+  roleNotFound: { status: FAILED_PRECONDITION, message: 'etcdserver: role name not found' },
+  roleNotGranted: { status: FAILED_PRECONDITION, message: 'etcdserver: role is not granted to the user' },
+  permissionNotGranted: { status: FAILED_PRECONDITION, message: 'etcdserver: permission is not granted to the role' },
+  permissionNotGiven: { status: INVALID_ARGUMENT, message: 'etcdserver: permission not given' },
+  authFailed: {
+    status: INVALID_ARGUMENT,
+    message: 'etcdserver: authentication failed, invalid user ID or password',
+  },
+  permissionDenied: { status: PERMISSION_DENIED, message: 'etcdserver: permission denied' },
+  invalidAuthToken: { status: UNAUTHENTICATED, message: 'etcdserver: invalid auth token' },
+  oldAuthRevision: { status: INVALID_ARGUMENT, message: 'etcdserver: revision of auth store is old' },
+  invalidAuthManagement: { status: INVALID_ARGUMENT, message: 'etcdserver: invalid auth management' },
   authNotEnabled: { status: FAILED_PRECONDITION, message: 'etcdserver: authentication is not enabled' },
 };
 

@@ -2,7 +2,10 @@ import type { Bytes } from '@remora/base';
 import type { LockVerb } from '@remora/protocol';
 
 /** One thing that a request must be allowed to do. A request may have several, and needs all of them. */
-export type Need =
+export type Need = PlainNeed | LeaseNeed;
+
+/** What roles alone decide. */
+export type PlainNeed =
   /** Plain keys of `[key, end)`. An empty `end`: to the last key; absent: one key. */
   | { readonly type: 'keys'; readonly access: 'read' | 'write'; readonly key: Bytes; readonly end?: Bytes }
   | { readonly type: 'lock'; readonly verb: LockVerb; readonly namespace: string; readonly name: Bytes }
@@ -12,3 +15,14 @@ export type Need =
   | { readonly type: 'root'; readonly what: string }
   /** Any user who has logged in. */
   | { readonly type: 'anyUser' };
+
+/** What depends on a lease, which has to be looked at. */
+export type LeaseNeed =
+  /** All keys that the lease has at that time, in whichever ranges. */
+  | { readonly type: 'leaseKeys'; readonly access: 'read' | 'write'; readonly lease: bigint }
+  /** That the same user has begun the session, or has the verb `steer` on every lock that it has. */
+  | { readonly type: 'session'; readonly lease: bigint };
+
+export function isPlain(need: Need): need is PlainNeed {
+  return need.type !== 'leaseKeys' && need.type !== 'session';
+}
