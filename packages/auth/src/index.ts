@@ -4,4 +4,4 @@ export { needsOfCommand, needsOfQuery } from './needs/command-needs.ts';
 export { isPlain, type LeaseNeed, type Need, type PlainNeed } from './needs/need.ts';
 export { Authority, type Verdict } from './permissions/authority.ts';
 export { ROOT } from './root.ts';
-export { AuthState } from './state/auth-state.ts';
+export { AuthState, FIRST_AUTH } from './state/auth-state.ts';

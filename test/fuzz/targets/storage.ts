@@ -1,5 +1,6 @@
 import type { Bytes, Row } from '@remora/base';
 import { crc32 } from '@remora/base';
+import { AuthState } from '../../../packages/auth/src/state/auth-state.ts';
 import { decodeMarker, encodeMarker } from '../../../packages/dataserver/src/install/marker.ts';
 import {
   encodeSnapshot,
@@ -35,6 +36,7 @@ import {
   MasterSnapshotError,
   receiveMasterSnapshot,
 } from '../../../packages/master/src/metadata/metadata-snapshot.ts';
+import type { AuthImage } from '../../../packages/protocol/src/internal/auth-api.ts';
 import { COMMAND_RESULTS, NODE, RANGE } from '../../../packages/protocol/test/support/samples.ts';
 import { isInvariant, sameAgain, type Target } from '../target.ts';
 
@@ -135,6 +137,20 @@ const IMAGE: MasterImage = {
   asked: [],
   ended: [],
   chosen: [],
+  auth: new AuthState().image,
+};
+const USERS: AuthImage = {
+  enabled: true,
+  revision: 9,
+  users: [{ name: 'root', passwordHash: '$scrypt$ln=15,r=8,p=3$MDEy$MDEy', roles: ['root'], version: 2 }],
+  roles: [
+    {
+      name: 'orders',
+      keys: [{ access: 'readWrite', key: Buffer.from('a'), end: Buffer.from('b') }],
+      locks: [{ namespace: 'default', prefix: Buffer.from('orders/'), verb: 'acquire' }],
+    },
+  ],
+  tokenKey: Buffer.alloc(32, 1),
 };
 const SET_IMAGE: MasterImage = { ...IMAGE, settings: { version: 1, texts: new Map([['down-after', '5m']]) } };
 
@@ -144,6 +160,7 @@ const CARE_IMAGE: MasterImage = {
   pauses: [{ name: 'bytes', untilMs: 1_700_000_000_000 }],
   asked: [{ rangeId: 2, epoch: RANGE.epoch, childId: 9, replicas: RANGE.replicas }],
   ended: [{ rangeId: 8, into: 2 }],
+  auth: USERS,
 };
 
 async function receive(bytes: Uint8Array): Promise<void> {

@@ -9,12 +9,13 @@
  * A4. Apply reads no clock, makes no random number and hashes no password.
  */
 
-import { type Bytes, compareBytes, EMPTY_BYTES, unreachable } from '@remora/base';
+import { type Bytes, compareBytes, copyBytes, EMPTY_BYTES, unreachable } from '@remora/base';
 import type { AuthChange, AuthImage, KeyPermission, LockPermission, Role, User } from '@remora/protocol';
 import { authError } from '../auth-errors.ts';
 import { ROOT } from '../root.ts';
 
-const FIRST: AuthImage = { enabled: false, revision: 1, users: [], roles: [], tokenKey: EMPTY_BYTES };
+/** Of a new cluster. */
+export const FIRST_AUTH: AuthImage = { enabled: false, revision: 1, users: [], roles: [], tokenKey: EMPTY_BYTES };
 
 type Named<Type extends AuthChange['type']> = Extract<AuthChange, { readonly type: Type }>;
 
@@ -25,7 +26,7 @@ export class AuthState {
   #enabled: boolean;
   #tokenKey: Bytes;
 
-  constructor(image: AuthImage = FIRST) {
+  constructor(image: AuthImage = FIRST_AUTH) {
     this.#image = image;
     this.#enabled = image.enabled;
     this.#tokenKey = image.tokenKey;
@@ -69,7 +70,7 @@ export class AuthState {
   #make(change: AuthChange): void {
     switch (change.type) {
       case 'setTokenKey':
-        this.#tokenKey = change.key;
+        this.#tokenKey = copyBytes(change.key);
         return;
       case 'enable':
         return this.#enable();
@@ -195,7 +196,12 @@ export class AuthState {
 
 function withKeys(permissions: readonly KeyPermission[], added: KeyPermission): readonly KeyPermission[] {
   const others = permissions.filter((each) => !isSameSpan(each, added));
-  return [...others, added].sort((a, b) => compareBytes(a.key, b.key) || compareEnds(a.end, b.end));
+  return [...others, kept(added)].sort((a, b) => compareBytes(a.key, b.key) || compareEnds(a.end, b.end));
+}
+
+/** The bytes of a change are released with its log entry. */
+function kept({ key, end, ...permission }: KeyPermission): KeyPermission {
+  return { ...permission, key: copyBytes(key), ...(end !== undefined && { end: copyBytes(end) }) };
 }
 
 function withoutKeys({ name, keys }: Role, span: Pick<KeyPermission, 'key' | 'end'>): readonly KeyPermission[] {
@@ -207,7 +213,7 @@ function withoutKeys({ name, keys }: Role, span: Pick<KeyPermission, 'key' | 'en
 }
 
 function withLocks(permissions: readonly LockPermission[], added: LockPermission): readonly LockPermission[] {
-  return [...permissions.filter((each) => !isSameLocks(each, added)), added];
+  return [...permissions.filter((each) => !isSameLocks(each, added)), { ...added, prefix: copyBytes(added.prefix) }];
 }
 
 function withoutLocks({ name, locks }: Role, revoked: LockPermission): readonly LockPermission[] {

@@ -1,5 +1,5 @@
 import type { Bytes } from '@remora/base';
-import type { NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
+import type { AuthChange, NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import type { AskedSplit } from '../ranges/range-registry.ts';
 
 /**
@@ -32,7 +32,9 @@ export type MasterCommand =
    * Sets one of the cluster's settings; refused unless `expected` is the current version of the settings. An empty text
    * restores the default.
    */
-  | { readonly type: 'changeSetting'; readonly expected: number; readonly name: string; readonly text: string };
+  | { readonly type: 'changeSetting'; readonly expected: number; readonly name: string; readonly text: string }
+  /** Changes users, roles or permissions; refused as `AuthState` says. */
+  | { readonly type: 'changeAuth'; readonly change: AuthChange };
 
 /** One of a new cluster's first ranges. */
 export interface FirstRangePlan {
@@ -54,4 +56,6 @@ export type MasterResult =
   /** The first of the ids; the others follow without gaps. */
   | { readonly type: 'allocateReplicas'; readonly first: number }
   | { readonly type: 'liftRevisions' }
-  | { readonly type: 'changeSetting' };
+  | { readonly type: 'changeSetting' }
+  /** The revision that the change has made, or found if it changed nothing. */
+  | { readonly type: 'changeAuth'; readonly revision: number };

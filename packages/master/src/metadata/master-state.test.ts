@@ -1,5 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import type { NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
+import type { AuthChange, NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import { MasterState } from './master-state.ts';
@@ -304,6 +304,52 @@ describe('settings', () => {
   });
 });
 
+const LOCKS = { namespace: 'default', prefix: Buffer.from('orders/'), verb: 'steer' as const };
+const AUTH_CHANGES: readonly AuthChange[] = [
+  { type: 'setTokenKey', key: Buffer.alloc(32, 1) },
+  { type: 'addUser', user: 'root', passwordHash: '' },
+  { type: 'changePassword', user: 'root', passwordHash: '$scrypt$' },
+  { type: 'grantRole', user: 'root', role: 'root' },
+  { type: 'enable' },
+  { type: 'addUser', user: 'ann', passwordHash: '' },
+  { type: 'addRole', role: 'r' },
+  { type: 'grantRole', user: 'ann', role: 'r' },
+  { type: 'grantKeys', role: 'r', permission: { access: 'read', key: Buffer.from('a'), end: Buffer.from('b') } },
+  { type: 'grantKeys', role: 'r', permission: { access: 'readWrite', key: Buffer.from('c') } },
+  { type: 'grantLocks', role: 'r', permission: LOCKS },
+  { type: 'revokeKeys', role: 'r', span: { key: Buffer.from('c') } },
+  { type: 'revokeLocks', role: 'r', permission: LOCKS },
+  { type: 'revokeRole', user: 'ann', role: 'r' },
+  { type: 'deleteUser', user: 'ann' },
+  { type: 'disable' },
+  { type: 'deleteRole', role: 'r' },
+];
+
+describe('users and roles', () => {
+  const masters = (image: MasterState) => decodeMasterImage(encodeMasterImage(image.image()));
+
+  test('each change raises the revision, and all survive a restart', () => {
+    const state = new MasterState(CONF);
+    for (const [i, change] of AUTH_CHANGES.entries()) {
+      expect(state.apply({ type: 'changeAuth', change })).toEqual({ type: 'changeAuth', revision: i + 2 });
+      const restored = new MasterState(CONF);
+      restored.restore(masters(state));
+      expect(restored.auth).toEqual(state.auth);
+    }
+  });
+
+  test('a refused change is an error, and changes nothing', () => {
+    const state = new MasterState(CONF);
+    const before = state.auth;
+    expect(() => state.apply({ type: 'changeAuth', change: { type: 'enable' } })).toThrow('there is no user root');
+    expect(state.auth).toBe(before);
+  });
+
+  test('are not in the image of a master that has none', () => {
+    expect(encodeMasterImage(new MasterState(CONF).image())[1]).toBe(1);
+  });
+});
+
 test('commands survive the log', () => {
   const range: RangeDescriptor = {
     rangeId: 2,
@@ -332,6 +378,7 @@ test('commands survive the log', () => {
     { type: 'liftRevisions' as const, upTo: 70 },
     { type: 'allocateReplicas' as const, count: 3 },
     { type: 'changeSetting' as const, expected: 3, name: 'down-after', text: '' },
+    ...AUTH_CHANGES.map((change) => ({ type: 'changeAuth' as const, change })),
   ]) {
     expect(decodeMasterCommand(encodeMasterCommand(command))).toEqual(command);
   }

@@ -1,5 +1,12 @@
+import { AuthState } from '@remora/auth';
 import { assert, EMPTY_BYTES, ServiceError } from '@remora/base';
-import { FIRST_EPOCH, type NodeDescriptor, type NodeDuty, type RangeDescriptor } from '@remora/protocol';
+import {
+  type AuthImage,
+  FIRST_EPOCH,
+  type NodeDescriptor,
+  type NodeDuty,
+  type RangeDescriptor,
+} from '@remora/protocol';
 import { type ConfState, isMember, type LogPosition, membersOf } from '@remora/raft';
 import { type RangeImage, RangeRegistry } from '../ranges/range-registry.ts';
 import type { FirstRangePlan, MasterCommand, MasterResult } from './master-commands.ts';
@@ -52,6 +59,8 @@ export interface MasterImage extends RangeImage {
   readonly formerMasters: readonly number[];
   /** The wanted number of masters: the number that founded the cluster. */
   readonly mastersWanted: number;
+  /** Users, roles and permissions. */
+  readonly auth: AuthImage;
 }
 
 /** Lower ids belong to what exists before the master does: nodes of the initial cluster, replicas of its own group. */
@@ -90,6 +99,7 @@ export class MasterState {
   #nextReplicaId = FIRST_REPLICA;
   #revisionBound = 0;
   #settings = FIRST_SETTINGS;
+  #auth = new AuthState();
   readonly #nodes = new Map<number, NodeDescriptor>();
   readonly #ranges = new RangeRegistry();
   readonly #duties = new Map<number, DutyRecord>();
@@ -167,6 +177,11 @@ export class MasterState {
     return this.#settings;
   }
 
+  /** Users, roles and permissions. The image never changes: another one replaces it. */
+  get auth(): AuthImage {
+    return this.#auth.image;
+  }
+
   node(nodeId: number): NodeDescriptor | undefined {
     return this.#nodes.get(nodeId);
   }
@@ -214,6 +229,9 @@ export class MasterState {
         return { type: 'liftRevisions' };
       case 'changeSetting':
         return this.#changeSetting(command);
+      case 'changeAuth':
+        this.#auth.apply(command.change);
+        return { type: 'changeAuth', revision: this.#auth.image.revision };
     }
   }
 
@@ -377,6 +395,7 @@ export class MasterState {
       forgottenNodes: this.#forgottenNodes,
       formerMasters: this.#formerMasters,
       mastersWanted: this.#mastersWanted,
+      auth: this.#auth.image,
       ...this.#ranges.image(),
     };
   }
@@ -392,6 +411,7 @@ export class MasterState {
     this.#nextReplicaId = image.nextReplicaId;
     this.#revisionBound = image.revisionBound;
     this.#settings = image.settings;
+    this.#auth = new AuthState(image.auth);
     this.#forgottenNodes = image.forgottenNodes;
     this.#nodes.clear();
     this.#duties.clear();

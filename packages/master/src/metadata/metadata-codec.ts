@@ -2,8 +2,11 @@
  * Encoding of the masters' log entries and checkpoints. A program stops at a command of an unknown type, so new types
  * are written only once their feature is used.
  */
+import { FIRST_AUTH } from '@remora/auth';
 import type { Bytes } from '@remora/base';
 import {
+  AuthChange,
+  AuthImage,
   ConfFields,
   Epoch,
   NodeDescriptor,
@@ -63,6 +66,7 @@ const Command = union('master command', 'type', {
     ),
   }),
   askSplitByHand: variant(12, DESCRIPTOR),
+  changeAuth: variant(13, { change: field(AuthChange, 'The change.') }),
 });
 const COMMAND_ROW = storedRow(
   'a master command',
@@ -109,8 +113,8 @@ const SettingsKind: schema.Kind<SettingsImage> = mapped(
 
 /**
  * Fields of later versions are written only if they have a value: the bound of revisions (version 2), settings (3),
- * duties, pauses, splits and merges (4), gaps in the ids of nodes (5), ranges that begin where a person chose (6), and
- * masters that are not those that founded the cluster (7).
+ * duties, pauses, splits and merges (4), gaps in the ids of nodes (5), ranges that begin where a person chose (6),
+ * masters that are not those that founded the cluster (7), and users and roles (8).
  */
 const Image = struct('state of the masters', {
   applied: field(
@@ -166,8 +170,9 @@ const Image = struct('state of the masters', {
     field(optional(uint), 'How many masters there should be; absent: as many as there are.'),
     later(undefined),
   ),
+  auth: added(field(AuthImage, 'Users, roles and permissions.'), { since: SINCE, absent: FIRST_AUTH }),
 });
-const IMAGE_ROW = storedRow("the master's state", Image, { 1: 5, 2: 6, 3: 7, 4: 11, 5: 12, 6: 13, 7: 15 });
+const IMAGE_ROW = storedRow("the master's state", Image, { 1: 5, 2: 6, 3: 7, 4: 11, 5: 12, 6: 13, 7: 15, 8: 16 });
 
 export function encodeMasterImage(image: MasterImage): Buffer {
   const { conf, formerMasters, mastersWanted, settings } = image;
