@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, (deps: NodeCommandDeps) => Promise<Comma
   barrier: async ({ shell }) => (await import('./commands/barrier.ts')).barrierCommand(shell),
   session: async ({ shell }) => (await import('./commands/session.ts')).sessionCommand(shell),
   status: async ({ shell }) => (await import('./commands/status.ts')).statusCommand(shell),
+  cert: async ({ shell }) => (await import('./commands/cert.ts')).certCommand(shell),
   admin: async ({ shell }) => (await import('./commands/admin/admin.ts')).adminCommand(shell),
 };
 

@@ -1,0 +1,51 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OWN_DIR_MODE, OWN_FILE_MODE } from '@remora/base';
+import { CommandError } from '../exit-codes.ts';
+import type { Credentials } from './make-certificate.ts';
+
+/** The files of a directory of certificates: `<name>.crt` and `<name>.key`. */
+export class CertificateFiles {
+  readonly #dir: string;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** @throws CommandError if there is one: clients and nodes may trust it. */
+  refuseExisting(...names: readonly string[]): void {
+    const existing = names.flatMap((name) => this.#paths(name)).find((path) => existsSync(path));
+    if (existing !== undefined) {
+      throw new CommandError('failed', `${existing} exists already; remove it, or choose another --dir`);
+    }
+  }
+
+  /** @throws CommandError if there is none. */
+  read(name: string): Credentials {
+    const [certificate, key] = this.#paths(name).map((path) => {
+      try {
+        return readFileSync(path, 'utf8');
+      } catch (error) {
+        throw new CommandError(
+          'failed',
+          `${path} cannot be read; make the authorities first: remora cert init --dir ${this.#dir}`,
+          { cause: error },
+        );
+      }
+    });
+    return { certificate: certificate ?? '', key: key ?? '' };
+  }
+
+  /** Writes both, the key for its owner alone. Returns their paths. */
+  write(name: string, { certificate, key }: Credentials): readonly string[] {
+    const [certificatePath = '', keyPath = ''] = this.#paths(name);
+    mkdirSync(this.#dir, { recursive: true, mode: OWN_DIR_MODE });
+    writeFileSync(keyPath, key, { mode: OWN_FILE_MODE, flag: 'wx' });
+    writeFileSync(certificatePath, certificate, { mode: OWN_FILE_MODE, flag: 'wx' });
+    return [certificatePath, keyPath];
+  }
+
+  #paths(name: string): readonly string[] {
+    return ['crt', 'key'].map((kind) => join(this.#dir, `${name}.${kind}`));
+  }
+}
