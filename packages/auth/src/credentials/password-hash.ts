@@ -5,7 +5,7 @@
  * P2. What a hash may cost is bounded: one that was put together by somebody else cannot hold a thread for long.
  * P3. A password has no NUL: scrypt takes trailing ones for nothing, as the key of an HMAC is padded with them (RFC 2104).
  *
- * Both functions hold their thread for about 60 ms and 32 MiB: they are for a worker (node/password-hasher.ts).
+ * Both functions hold their thread for about 100 ms and 32 MiB: they are for a worker (password-hasher.ts).
  */
 import { scryptSync, timingSafeEqual } from 'node:crypto';
 import { type Bytes, ServiceError } from '@remora/base';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, createServer, type TLSSocket, type TlsOptions } from 'node:tls';
+import { type ConnectionOptions, connect, createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommandLine } from '../program.ts';
 import type { Shell } from '../shell.ts';
@@ -40,7 +40,7 @@ beforeAll(async () => {
 /** What a client says of a server after a handshake, and what the server says of the client. */
 async function handshake(
   server: TlsOptions,
-  client: Parameters<typeof connect>[0],
+  client: ConnectionOptions,
 ): Promise<{ readonly refused: string | undefined; readonly user: string | undefined }> {
   const listener = createServer(server);
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
