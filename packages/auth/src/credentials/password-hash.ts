@@ -1,9 +1,11 @@
 /**
  * Hashes of passwords, in the PHC string format: `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`, in base64 without padding.
  *
- * P1. A hash holds its own parameters, so passwords hashed with weaker ones still log in after the defaults have risen.
+ * P1. A hash holds its own parameters, so passwords hashed with weaker ones still log in after the defaults have
+ *     risen.
  * P2. What a hash may cost is bounded: one that was put together by somebody else cannot hold a thread for long.
- * P3. A password has no NUL: scrypt takes trailing ones for nothing, as the key of an HMAC is padded with them (RFC 2104).
+ * P3. A password has no NUL: scrypt takes trailing ones for nothing, as the key of an HMAC is padded with them (RFC
+ *     2104).
  *
  * Both functions hold their thread for about 100 ms and 32 MiB: they are for a worker (password-hasher.ts).
  */

@@ -1,10 +1,10 @@
 /**
  * Hashes and verifies passwords in a thread of its own.
  *
- * PH1. One at a time for each node: a hash takes a core for tens of milliseconds, and log-ins must not take the cores from
- *      everything else. Never in libuv's pool, whose threads sync the log.
- * PH2. What waits is bounded, in all and for each address and user: a flood from one of them leaves room for others. What
- *      is beyond a bound is refused at once.
+ * PH1. One at a time for each node: a hash takes a core for tens of milliseconds, and log-ins must not take the cores
+ *      from everything else. Never in libuv's pool, whose threads sync the log.
+ * PH2. What waits is bounded, in all and for each address and user: a flood from one of them leaves room for others.
+ *      What is beyond a bound is refused at once.
  * PH3. A log-in takes as long for a user that does not exist as for one that does.
  */
 import { ServiceError } from '@remora/base';
@@ -64,7 +64,7 @@ export class PasswordHasher {
     this.#limits = limits;
   }
 
-  /** @throws ServiceError `INVALID_ARGUMENT` for a password that nobody could log in with; `RESOURCE_EXHAUSTED` (PH2). */
+  /** @throws ServiceError `INVALID_ARGUMENT` for a password that nobody could use; `RESOURCE_EXHAUSTED` (PH2). */
   async hash(password: string): Promise<string> {
     checkPassword(password);
     return String(await this.#run({ type: 'hash', password }));

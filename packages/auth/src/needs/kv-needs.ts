@@ -1,11 +1,11 @@
 /**
  * What operations on keys need, as in etcd (`server/etcdserver/apply/apply_auth.go`, `server/auth/store.go`).
  *
- * KN1. A transaction needs everything that any of its branches could do, at every depth: which branch runs is known only
- *      when it is applied.
+ * KN1. A transaction needs everything that any of its branches could do, at every depth: which branch runs is known
+ *      only when it is applied.
  * KN2. The pair before a change is data: to see it needs to read.
- * KN3. A put that attaches its key to a lease puts it at the mercy of that lease, and of all who may write what the lease
- *      has: it needs to write that, too.
+ * KN3. A put that attaches its key to a lease puts it at the mercy of that lease, and of all who may write what the
+ *      lease has: it needs to write that, too.
  */
 import { type Compare, isLockCompare, type KvOp, type Txn } from '@remora/protocol';
 import type { Need } from './need.ts';
