@@ -68,6 +68,7 @@ describe('a reply counts for a range only if', () => {
     const heartbeats = new Heartbeats({
       bootId: 11,
       send: (_, frame) => frames.push(frame),
+      begun: () => undefined,
       receiver: () => undefined,
     });
     return { heartbeats, frames };

@@ -9,6 +9,8 @@
  * H4. A turn is bounded by time (turns.ts). Merged heartbeats and their replies leave at once and wait for no turn.
  * H5. Any exception from the core, a state machine or the log is a broken invariant: the host stops at once and reports
  *     it once through `onFatal`.
+ * H6. A host without heartbeats to send wakes for its groups only, but within `electionTicks` − `catchUpTicksMax`: the
+ *     ticks made up for after a stall are then fewer than an election timeout has (ticker.ts T2).
  */
 import { assert, type Clock, type Logger, loopSection, type Random, silentLogger } from '@remora/base';
 import type { TraceEvent } from '../../core/trace.ts';
@@ -18,7 +20,7 @@ import type { GroupId, GroupLog, GroupMessage, HeartbeatFrame, NodeId, Transport
 import { Campaigns } from './clock/campaigns.ts';
 import { LeaseClock } from './clock/lease-clock.ts';
 import { StallLog } from './clock/stall-log.ts';
-import { TickWheel } from './clock/tick-wheel.ts';
+import { TickWheel, WHEEL_TICKS_MAX } from './clock/tick-wheel.ts';
 import { Ticker } from './clock/ticker.ts';
 import { EntryCache } from './entries/entry-cache.ts';
 import { EntryReader } from './entries/entry-reader.ts';
@@ -140,6 +142,7 @@ class Host implements NodeRaftHost {
     this.#heartbeats = new Heartbeats({
       bootId: random.int(Number.MAX_SAFE_INTEGER),
       send: (node, frame) => this.#sendHeartbeat(node, frame),
+      begun: () => this.#ticker.wakeWithin(this.#ticksToBeat),
       receiver: (groupId) => this.#groups.get(groupId),
     });
     this.#waitingAppends = new WaitingAppends({ clock, intervalMs: options.appendReviewMs, guard });
@@ -354,8 +357,18 @@ class Host implements NodeRaftHost {
 
   /** Leases are void after a pause that no tick covers (lease-clock.ts K2), so with leases each tick is made. */
   #nextDue(): number {
-    const { heartbeatTicks, leaseReads } = this.#options;
-    return leaseReads ? 1 : this.#wheel.ticksToNext(heartbeatTicks - this.#ticksSinceBeat);
+    if (this.#options.leaseReads) return 1;
+    return this.#wheel.ticksToNext(this.#heartbeats.isSending ? this.#ticksToBeat : this.#quietTicksMax);
+  }
+
+  get #ticksToBeat(): number {
+    return Math.max(1, this.#options.heartbeatTicks - this.#ticksSinceBeat);
+  }
+
+  /** H6. */
+  get #quietTicksMax(): number {
+    const { electionTicks, catchUpTicksMax } = this.#options;
+    return Math.min(electionTicks - catchUpTicksMax, WHEEL_TICKS_MAX);
   }
 
   /**

@@ -19,6 +19,8 @@ export interface TickMember {
 
 export const NOWHERE = Number.POSITIVE_INFINITY;
 const SIZE = 64;
+/** The furthest tick that `ticksToNext` can look ahead to. */
+export const WHEEL_TICKS_MAX = SIZE - 1;
 
 export class TickWheel {
   readonly #slots: TickMember[][] = Array.from({ length: SIZE }, () => []);

@@ -25,12 +25,14 @@ class Sender implements HeartbeatSender {
 
 function node(bootId: number, groups: Record<number, HeartbeatReceiver> = {}) {
   const sent: { readonly to: NodeId; readonly frame: HeartbeatFrame }[] = [];
+  let begun = 0;
   const heartbeats = new Heartbeats({
     bootId,
     send: (to, frame) => sent.push({ to, frame }),
+    begun: () => begun++,
     receiver: (groupId) => groups[groupId],
   });
-  return { heartbeats, sent, take: () => sent.splice(0) };
+  return { heartbeats, sent, take: () => sent.splice(0), begun: () => begun };
 }
 
 function replica(leaderAt: NodeId, term = 3): HeartbeatReceiver & { heard: number } {
@@ -49,6 +51,24 @@ const reply = (sequence: number, more: Partial<Extract<HeartbeatFrame, { type: '
 };
 
 describe('heartbeats to a peer', () => {
+  test('the host is told when there is something to send again', () => {
+    const { heartbeats, begun } = node(11);
+    const [sender, peer] = [new Sender(9), follower(902, 2)];
+    expect([heartbeats.isSending, begun()]).toEqual([false, 0]);
+    heartbeats.add(sender, peer);
+    heartbeats.add(new Sender(5), follower(502, 3));
+    expect([heartbeats.isSending, begun()]).toEqual([true, 1]);
+    heartbeats.remove(sender, peer);
+    heartbeats.remove(new Sender(5), follower(502, 3));
+    expect(heartbeats.isSending).toBe(true); // another follower
+    const other = node(12);
+    other.heartbeats.add(sender, peer);
+    other.heartbeats.remove(sender, peer);
+    expect(other.heartbeats.isSending).toBe(false);
+    other.heartbeats.add(sender, peer);
+    expect(other.begun()).toBe(2);
+  });
+
   test('all groups share one frame per peer, sorted; the list is the same object while nothing changes', () => {
     const { heartbeats, take } = node(11);
     for (const groupId of [9, 2, 5]) heartbeats.add(new Sender(groupId), follower(groupId * 100 + 2, 2));

@@ -47,6 +47,8 @@ export interface SteadyFollower {
 export interface HeartbeatsOptions {
   readonly bootId: number;
   readonly send: (node: NodeId, frame: HeartbeatFrame) => void;
+  /** There was nothing to send, and now there is: `beat` has to be called at the interval. */
+  readonly begun: () => void;
   readonly receiver: (groupId: GroupId) => HeartbeatReceiver | undefined;
 }
 
@@ -76,7 +78,16 @@ export class Heartbeats {
       outgoing = new Outgoing(this.#options.bootId);
       this.#outgoing.set(follower.node, outgoing);
     }
-    return outgoing.add(sender, follower);
+    const wasSending = this.isSending;
+    const added = outgoing.add(sender, follower);
+    if (added && !wasSending) this.#options.begun();
+    return added;
+  }
+
+  /** Whether a beat sends anything. */
+  get isSending(): boolean {
+    for (const outgoing of this.#outgoing.values()) if (outgoing.size > 0) return true;
+    return false;
   }
 
   remove(sender: HeartbeatSender, follower: SteadyFollower): void {
@@ -128,6 +139,10 @@ class Outgoing {
 
   constructor(bootId: number) {
     this.#bootId = bootId;
+  }
+
+  get size(): number {
+    return this.#members.size;
   }
 
   add(sender: HeartbeatSender, follower: SteadyFollower): boolean {
