@@ -21,6 +21,7 @@ import { type ErrorCode, isErrorCode } from '../../errors.ts';
 import { loopSection } from '../../loop-sections.ts';
 import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-parser.ts';
 import type { InputAccount } from './input-budget.ts';
+import { joinRound } from './look-rounds.ts';
 import type { OutputAccount, OutputBudget } from './output-budget.ts';
 
 /** How an end identifies itself: `service` names the purpose of the stream; the other words belong to the service. */
@@ -90,7 +91,9 @@ export class FrameStream {
   /** What waits because the peer does not read (output-budget.ts). */
   readonly #unread: OutputAccount | undefined;
   #handlers: FrameHandlers;
-  #timer: Timer;
+  #timer: Timer | undefined;
+  /** Ends the regular looks (look-rounds.ts); undefined while it waits for an answer. */
+  #leaveRound: (() => void) | undefined;
   #greeted = false;
   #over = false;
   /** Whether something arrived since the last look (FS3), and whether something was sent. */
@@ -113,7 +116,7 @@ export class FrameStream {
     this.#onHello = (hello) => handlers.onHello(hello);
     this.#handlers = handlers;
     this.#parser = new FrameParser(WORDS_BYTES_MAX, (kind, payload) => this.#frame(kind, payload));
-    this.#timer = options.clock.setTimer(this.#options.probeMs, () => this.#look());
+    this.#joinRound();
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => loopSection('frame', () => this.#arrived(chunk)));
     socket.on('drain', () => {
@@ -126,7 +129,7 @@ export class FrameStream {
     });
     socket.on('close', () => {
       this.#ended({ message: 'the connection was closed' });
-      this.#timer.cancel();
+      this.#stopLooking();
       this.#unread?.end();
     });
   }
@@ -184,7 +187,7 @@ export class FrameStream {
       this.#write('end', Buffer.from(JSON.stringify({ code, message })));
     }
     this.#over = true;
-    this.#timer.cancel();
+    this.#stopLooking();
     this.#timer = this.#options.clock.setTimer(FAREWELL_MS, () => this.#socket.destroy());
     this.#socket.end();
     this.#socket.resume();
@@ -193,7 +196,7 @@ export class FrameStream {
   /** Ends the stream at once. */
   destroy(): void {
     this.#over = true;
-    this.#timer.cancel();
+    this.#stopLooking();
     this.#socket.destroy();
   }
 
@@ -280,13 +283,26 @@ export class FrameStream {
   }
 
   #probe(): void {
-    const { clock, probeMs, probeTimeoutMs } = this.#options;
+    const { clock, probeTimeoutMs } = this.#options;
     this.#probed = !this.#heard;
     if (this.#probed) this.#write('probe', NOTHING);
     else if (!this.#said) this.#write('answer', NOTHING);
     this.#heard = false;
     this.#said = false;
-    this.#timer = clock.setTimer(this.#probed ? probeTimeoutMs : probeMs, () => this.#look());
+    if (!this.#probed) return this.#joinRound();
+    this.#stopLooking();
+    this.#timer = clock.setTimer(probeTimeoutMs, () => this.#look());
+  }
+
+  #joinRound(): void {
+    const { clock, probeMs } = this.#options;
+    this.#leaveRound ??= joinRound(clock, probeMs, () => this.#look());
+  }
+
+  #stopLooking(): void {
+    this.#timer?.cancel();
+    this.#leaveRound?.();
+    this.#leaveRound = undefined;
   }
 }
 
