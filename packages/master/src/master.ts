@@ -154,7 +154,6 @@ export class Master implements StateMachine {
 
   attach(group: Group): void {
     this.#group = group;
-    this.#arm();
   }
 
   get group(): Group {
@@ -229,7 +228,9 @@ export class Master implements StateMachine {
     this.#proposals.loseAll(); // M5
     this.#revisions.roleChanged();
     this.#term = term === 0 ? undefined : this.#newTerm(term);
+    this.#timer?.cancel();
     if (this.#term === undefined) return;
+    this.#arm();
     this.orders.directBy(this.#term.care);
     this.#deps.logger.info({ term }, 'this node now leads the master group');
   }
@@ -385,6 +386,7 @@ export class Master implements StateMachine {
 
   // -------------------------------------------------------------------------------------------- care
 
+  /** Only for a leader: the others have nothing to do. */
   #arm(): void {
     const delayMs = this.state.ranges().length === 0 ? FOUNDING_TICK_MS : TICK_MS;
     this.#timer = this.#deps.clock.setTimer(delayMs, () => {
