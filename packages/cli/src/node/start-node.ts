@@ -107,7 +107,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     version: VERSION,
     records: dataDir,
     logDisk: nodeDisk(dataDir.path),
-    space: diskSpace(dataDir.path, logger),
+    space: diskSpace(dataDir.path, { clock, logger, reserveBytes: options.diskReserve }),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
