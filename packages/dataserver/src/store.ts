@@ -37,6 +37,7 @@ import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable } from './replicas/replica-table.ts';
 import { StoreMerges } from './replicas/store-merges.ts';
 import { StoreService } from './replicas/store-service.ts';
+import { dueToCarryTime } from './replicas/time-carrying.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { splitterOf } from './splitting/prepare-split.ts';
 import type { OrderedSplit, Splitter, SplitterDeps } from './splitting/splitter.ts';
@@ -128,6 +129,8 @@ export class Store {
   readonly #removedReplicaNotifier: RemovedReplicaNotifier;
   readonly merges: StoreMerges;
   #splitPolicy: SplitPolicy | undefined;
+  /** The latest time of any range here, when it was last looked at. */
+  #latestTimeMs = 0;
   #timer: Timer | undefined;
   #stopped = false;
 
@@ -349,6 +352,7 @@ export class Store {
       onServing: (id: number) => this.#service.changed(id),
       splitPolicy: () => this.#splitPolicy,
       watchRingShare: () => this.#watchRingShare,
+      latestTimeMs: () => this.#latestTimeMs,
     };
     return new RangeReplica(deps, descriptor, conf, start);
   }
@@ -383,13 +387,18 @@ export class Store {
 
   #armHousekeeping(): void {
     this.#timer = this.#deps.clock.setTimer(HOUSEKEEPING_MS, () => {
-      let latestMs = 0;
-      for (const replica of this.replicas()) latestMs = Math.max(latestMs, replica.info().rangeTimeMs);
-      for (const replica of this.replicas()) replica.housekeep(latestMs);
+      for (const replica of this.replicas()) this.#latestTimeMs = Math.max(this.#latestTimeMs, replica.timeMs);
+      for (const replica of this.replicas()) replica.housekeep(this.#latestTimeMs);
+      for (const replica of dueToCarryTime(this.#led(), this.#deps.options.timeCarryMs)) replica.writeTime();
       this.#splitter?.tick();
       this.merges.housekeep();
       this.#armHousekeeping();
     });
+  }
+
+  /** The ranges that are led and served here. */
+  *#led(): Generator<RangeReplica> {
+    for (const replica of this.replicas()) if (replica.context.servingTerm !== 0) yield replica;
   }
 
   /** Sets the policy for automatic splits from now on. */

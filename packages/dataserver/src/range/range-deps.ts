@@ -29,6 +29,8 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'>,
   readonly onServing?: (rangeId: number) => void;
   /** The replica's current share of the node's memory for recent events. */
   readonly watchRingShare: () => number;
+  /** The latest time of any range here, at most about a second old; absent: not known. */
+  readonly latestTimeMs?: () => number;
   /** The current policy of automatic splits; undefined: ranges are not split automatically. */
   readonly splitPolicy: () => SplitPolicy | undefined;
   /** Counts what the replica applies while it leads. */

@@ -172,7 +172,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
   #startServing(): void {
     this.leadership.serve();
     this.splitReasons.reset();
-    this.context.time.rebase(this.state.rangeTimeMs);
+    this.context.time.rebase(Math.max(this.state.rangeTimeMs, this.#deps.latestTimeMs?.() ?? 0));
     if (this.context.servingTerm !== 0) this.#parts.leases.start(this.leadership.ownTerm);
     this.#compactor.reset();
     this.#deps.logger.info(
@@ -234,9 +234,18 @@ export class RangeReplica implements StateMachine, ServedReplica {
     this.members.look();
     this.splitReasons.tick();
     statsRecomputer.tick();
-    if (time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs) queue.propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
     if (compactTo !== undefined) queue.propose({ type: 'compact', revision: compactTo });
+  }
+
+  /** Writes its time to the log; only while it serves. */
+  writeTime(): void {
+    this.#parts.queue.propose({ type: 'noop' });
+  }
+
+  /** The time of the range, as far as this replica knows it. */
+  get timeMs(): number {
+    return this.serving ? this.context.time.nowMs() : this.state.rangeTimeMs;
   }
 
   /** Its group may still be elected while the host runs, but the replica no longer serves. */
@@ -262,14 +271,14 @@ export class RangeReplica implements StateMachine, ServedReplica {
   }
 
   info(): RangeInfo {
-    const { time, term } = this.context;
+    const { term } = this.context;
     // A leader that has not caught up with its log does not know the range's time; a leader that hands over takes no
     // requests.
     const isNotReady = this.leading && (!this.serving || this.group.transferring);
     return {
       rangeId: this.rangeId,
       leaderNode: isNotReady ? 0 : this.leadership.node,
-      rangeTimeMs: this.serving ? time.nowMs() : this.state.rangeTimeMs,
+      rangeTimeMs: this.timeMs,
       revision: this.state.revision,
       term,
     };
