@@ -3,7 +3,7 @@ import { int, list, type OptionType } from '@remora/base';
 import { RANGE_SETTINGS } from '@remora/master';
 import { kvRoutingKey, readRoutingKey } from '@remora/protocol';
 
-const PRE_SPLIT_MAX = 1_000;
+const PRE_SPLIT_MAX = 10_000;
 
 const group = 'Ranges';
 
