@@ -4,8 +4,15 @@ import type { ProgressStatus } from '@remora/raft';
 export class PeerLiveness {
   /** When each replica was last heard, or first checked. */
   readonly #heardMs = new Map<number, number>();
+  #lookedMs = Number.NEGATIVE_INFINITY;
+
+  /** When it was last checked. */
+  get lookedMs(): number {
+    return this.#lookedMs;
+  }
 
   look(progress: readonly ProgressStatus[], nowMs: number): void {
+    this.#lookedMs = nowMs;
     const members = new Set(progress.map(({ replica }) => replica));
     for (const replica of this.#heardMs.keys()) if (!members.has(replica)) this.#heardMs.delete(replica);
     for (const { replica, heardLately } of progress) {
@@ -21,5 +28,6 @@ export class PeerLiveness {
   /** A new term: what was heard in an earlier one says nothing. */
   clear(): void {
     this.#heardMs.clear();
+    this.#lookedMs = Number.NEGATIVE_INFINITY;
   }
 }

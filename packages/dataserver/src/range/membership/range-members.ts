@@ -7,6 +7,8 @@ import { PeerLiveness } from './peer-liveness.ts';
 
 /** A replica that its leader has not heard for this long does not count as following. */
 const SILENT_MS = 3_000;
+/** A look of this age is new enough. */
+const LOOKED_MS = 1_000;
 
 /** The other replicas of a range, for its leader. */
 export class RangeMembers {
@@ -23,9 +25,11 @@ export class RangeMembers {
     this.liveness.clear();
   }
 
-  /** Called about every second while this replica leads. */
+  /** Called about every second while this replica leads. The reports to the masters look as well. */
   look(): void {
-    this.liveness.look(this.#context.group.status().progress, this.#clock.monotonicMs());
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.liveness.lookedMs < LOOKED_MS) return;
+    this.liveness.look(this.#context.group.status().progress, nowMs);
   }
 
   /** Whether the membership may be changed like this: not while the range is sealed (merges.ts MR1). */
