@@ -48,8 +48,8 @@ function initCommand(shell: Shell): Command {
   const command = new Command('init')
     .summary('Makes the two certificate authorities of a cluster.')
     .description(
-      'Makes the two certificate authorities of a cluster: ca and peer-ca. Keep their keys away from nodes: whoever has ' +
-        'peer-ca.key can make a node, whoever has ca.key can make any user, root included.',
+      'Makes the two certificate authorities of a cluster: ca and peer-ca. Keep their keys away from nodes: with ' +
+        'peer-ca.key anybody can make a node, and with ca.key any user, root included.',
     )
     .option('--name <name>', 'name of the authorities', 'Remora');
   return addFlags(command, 3_650)
