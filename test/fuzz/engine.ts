@@ -4,7 +4,9 @@
  * E1. A run fails on an error that the target does not expect, on memory out of proportion to the input, and on an
  *     input that takes longer than any linear algorithm could.
  * E2. The same target, seed and number of runs give the same inputs. A failure reports them, and its input is shrunk.
- * E3. Inputs that once failed are stored as files and run first, in every form (`corpus.ts`).
+ * E3. Memory counts only when an input takes too much each time it is tried: what a process loads or compiles once (a
+ *     module imported on first use, a worker thread that starts) is not the input's doing.
+ * E4. Inputs that once failed are stored as files and run first, in every form (`corpus.ts`).
  */
 import { getHeapStatistics } from 'node:v8';
 import fc from 'fast-check';
@@ -14,6 +16,9 @@ import { FuzzViolation, MEMORY_BASE_DEFAULT, MEMORY_FACTOR_DEFAULT, type Target 
 
 /** A limit that detects hangs, not a measure of speed: an input of 256 KiB takes milliseconds. */
 const INPUT_MS_MAX = 10_000;
+
+/** How often an input may take too much memory before it fails the run (E3). */
+const MEMORY_ATTEMPTS = 3;
 
 /** How much of an input is printed. The command repeats the whole input. */
 const SHOWN_BYTES = 512;
@@ -50,20 +55,37 @@ async function attempt(target: Target, input: Uint8Array, replay: () => string):
 /** One input (E1). */
 async function check(target: Target, input: Uint8Array): Promise<void> {
   const began = performance.now();
-  const before = memoryBytes();
+  const used = await leastMemory(target, input);
+  if (used > memoryBound(target, input)) {
+    throw new FuzzViolation(`${input.length} bytes of input took ${used} bytes of memory`);
+  }
+  const elapsed = performance.now() - began;
+  if (elapsed > INPUT_MS_MAX) throw new FuzzViolation(`the input took ${Math.round(elapsed)} ms`);
+}
+
+/** Bytes of memory that decoding took, at the attempt that took least (E3). One attempt, unless it took too much. */
+async function leastMemory(target: Target, input: Uint8Array): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < MEMORY_ATTEMPTS && least > memoryBound(target, input); attempt += 1) {
+    const before = memoryBytes();
+    await decode(target, input);
+    least = Math.min(least, memoryBytes() - before);
+  }
+  return least;
+}
+
+async function decode(target: Target, input: Uint8Array): Promise<void> {
   try {
     const decoding = target.decode(input);
     if (decoding !== undefined) await decoding;
   } catch (error) {
     if (!target.expected(error)) throw error;
   }
-  const used = memoryBytes() - before;
+}
+
+function memoryBound(target: Target, input: Uint8Array): number {
   const { memoryBaseBytes = MEMORY_BASE_DEFAULT, memoryFactor = MEMORY_FACTOR_DEFAULT } = target;
-  if (used > memoryBaseBytes + memoryFactor * input.length) {
-    throw new FuzzViolation(`${input.length} bytes of input took ${used} bytes of memory`);
-  }
-  const elapsed = performance.now() - began;
-  if (elapsed > INPUT_MS_MAX) throw new FuzzViolation(`the input took ${Math.round(elapsed)} ms`);
+  return memoryBaseBytes + memoryFactor * input.length;
 }
 
 /** Garbage collections in between make the result smaller, never larger. */

@@ -55,6 +55,16 @@ describe('the engine finds', () => {
     await expect(fuzz(broken(decode), { seed: 1, runs: 500 })).rejects.toThrow(FuzzViolation);
   });
 
+  test('nothing in a decoder whose first call loads what later calls share', async () => {
+    const loaded: Buffer[] = [];
+    const target = broken(() => {
+      if (loaded.length === 0) loaded.push(Buffer.alloc(2 ** 25));
+      throw new SyntaxError('refused');
+    });
+    await fuzz(target, { seed: 1, runs: 100 });
+    expect(loaded).toHaveLength(1);
+  });
+
   test('nothing in a decoder that refuses as it should', async () => {
     await fuzz(
       broken(() => {
