@@ -2,7 +2,7 @@
  * A round of `etcd-runner watcher` (etcd 3.4, tools/etcd-runner/command/watch_command.go) without its limit of puts:
  * 500 keys are put below each of 10 prefixes, and 10 clients watch each prefix until they have seen all of its keys.
  * `live` watches start before the puts, `past` ones after them, from the revision of the first put. An operation is one
- * event at one client; p50 and p99 are over clients, each until its last event.
+ * event at one client; p50 and p99 are over clients, each until its last event. The round before it warms up.
  *
  * Settings: keys=500 (below each prefix)  start=live,past  entry=leader,follower
  */

@@ -79,8 +79,10 @@ const EVENT_OVERHEAD_BYTES = 200;
 
 export function bytesOf(events: readonly KvEvent[]): number {
   let sum = 0;
-  for (const { kv, prev } of events) {
-    sum += EVENT_OVERHEAD_BYTES + kv.key.length + kv.value.length + (prev?.value.length ?? 0);
-  }
+  for (const event of events) sum += eventBytes(event);
   return sum;
+}
+
+export function eventBytes({ kv, prev }: KvEvent): number {
+  return EVENT_OVERHEAD_BYTES + kv.key.length + kv.value.length + (prev?.value.length ?? 0);
 }

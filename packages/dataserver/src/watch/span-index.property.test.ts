@@ -1,7 +1,7 @@
 import { compareBytes, prefixEnd } from '@remora/base';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { covers, SpanIndex, type Spanned } from './span-index.ts';
+import { covers, SpanIndex, type Spanned, spanTest } from './span-index.ts';
 
 /** Few and short, so that they begin alike; with the bytes at which the end of a prefix carries over. */
 const key = fc
@@ -40,5 +40,15 @@ test('whoever covers a key is found, once, and nobody else, whatever comes and g
       },
     ),
     { numRuns: 500 },
+  );
+});
+
+test('the test that is made for a span covers the keys that the span covers', () => {
+  fc.assert(
+    fc.property(span, fc.array(key), (one, keys) => {
+      const test = spanTest(one);
+      expect(keys.filter((wanted) => test(wanted))).toEqual(keys.filter((wanted) => covers(one, wanted)));
+    }),
+    { numRuns: 2_000 },
   );
 });

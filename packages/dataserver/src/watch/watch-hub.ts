@@ -2,10 +2,10 @@ import { compareBytes, type Engine, type Logger, ServiceError } from '@remora/ba
 import { type KvEvent, staleEpoch, type WatchCreate } from '@remora/protocol';
 import type { RangeState } from '../state/range-state.ts';
 import { keySpanWithin } from '../state/request-bounds.ts';
-import { bytesOf, EventRing, type RevisionEvents } from './event-ring.ts';
+import { EventRing, eventBytes, type RevisionEvents } from './event-ring.ts';
 import { HeldEvents } from './held-events.ts';
 import { scanHistory } from './history-scan.ts';
-import { covers, SpanIndex } from './span-index.ts';
+import { SpanIndex, spanTest } from './span-index.ts';
 import { type StreamHub, type Watcher, type WatchSink, WatchStream, watchEnded } from './watch-stream.ts';
 
 export interface WatchHubOptions {
@@ -332,13 +332,17 @@ export class WatchHub implements StreamHub {
    * stop.
    */
   #sendGroups(watcher: Watcher, groups: Iterable<RevisionEvents>, revision: number): boolean {
+    const covers = spanTest(watcher);
     let batch: KvEvent[] = [];
     let bytes = 0;
     for (const group of groups) {
-      const events = group.events.filter((event) => matches(watcher, event));
-      if (events.length === 0) continue;
-      for (const event of events) batch.push(event);
-      bytes += bytesOf(events);
+      const before = batch.length;
+      for (const event of group.events) {
+        if (!covers(event.kv.key) || !wanted(watcher, event)) continue;
+        batch.push(event);
+        bytes += eventBytes(event);
+      }
+      if (batch.length === before) continue;
       if (batch.length < MESSAGE_EVENTS_MAX && bytes < MESSAGE_BYTES_MAX) continue;
       this.#send(watcher, batch, group.revision);
       batch = [];
@@ -412,10 +416,6 @@ export class WatchHub implements StreamHub {
 
 function wanted(watcher: Watcher, event: KvEvent): boolean {
   return !(event.type === 'put' ? watcher.create.noPut : watcher.create.noDelete);
-}
-
-function matches(watcher: Watcher, event: KvEvent): boolean {
-  return covers(watcher, event.kv.key) && wanted(watcher, event);
 }
 
 function withoutPrev(event: KvEvent): KvEvent {
