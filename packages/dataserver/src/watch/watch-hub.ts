@@ -5,6 +5,7 @@ import { keySpanWithin } from '../state/request-bounds.ts';
 import { EventRing, eventBytes, type RevisionEvents } from './event-ring.ts';
 import { HeldEvents } from './held-events.ts';
 import { scanHistory } from './history-scan.ts';
+import { ScanQueue } from './scan-queue.ts';
 import { SpanIndex, spanTest } from './span-index.ts';
 import { type StreamHub, type Watcher, type WatchSink, WatchStream, watchEnded } from './watch-stream.ts';
 
@@ -21,10 +22,6 @@ export interface WatchHubOptions {
 /** A message is closed at this many events or bytes; the events of one revision always share a message. */
 const MESSAGE_EVENTS_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 1024 * 1024;
-/**
- * History scans at a time; further watches wait for their turn. A blocked stream may receive this many messages more.
- */
-const SCANS_MAX = 4;
 /** In place of a question: the watch receives its progress, and that answers no question. */
 const NO_QUESTION = 0;
 
@@ -67,8 +64,7 @@ export class WatchHub implements StreamHub {
   readonly #index = new SpanIndex<Watcher>();
   #touched: Watcher[] = [];
   readonly #watchers = new Set<Watcher>();
-  #scans = 0;
-  readonly #waitingForScan: Watcher[] = [];
+  readonly #scans = new ScanQueue<Watcher>((together) => this.#scan(together));
   /** The compaction at which the watches last received their progress (W5). */
   #toldAt: number;
 
@@ -268,36 +264,30 @@ export class WatchHub implements StreamHub {
       return;
     }
     watcher.running = true;
-    if (this.#scans >= SCANS_MAX) this.#waitingForScan.push(watcher);
-    else this.#scan(watcher);
+    this.#scans.add(watcher);
   }
 
-  #scan(watcher: Watcher): void {
-    this.#scans++;
-    void this.#fromHistory(watcher)
-      .catch((error: unknown) => {
-        this.#logger.error({ error: String(error) }, 'a watch could not be caught up from history');
-        this.#end(watcher, new ServiceError('INTERNAL', 'the history could not be read', { cause: error }), 0);
-      })
-      .then(() => {
-        this.#scans--;
-        watcher.running = false;
-        this.#catchUp(watcher);
-        this.#nextScan();
-      });
-  }
-
-  #nextScan(): void {
-    while (this.#scans < SCANS_MAX) {
-      const watcher = this.#waitingForScan.shift();
-      if (watcher === undefined) return;
-      if (watcher.gone) continue;
-      if (!watcher.stream.blocked) this.#scan(watcher);
-      else {
-        watcher.running = false;
-        this.#fallBehind(watcher);
-      }
+  /** Watches that lost their stream's readiness while they waited fall behind again (W3). */
+  async #scan(together: readonly Watcher[]): Promise<void> {
+    const ready = together.filter(({ gone, stream }) => !gone && !stream.blocked);
+    try {
+      await this.#fromHistory(ready.filter((watcher) => !this.#endIfCompacted(watcher)));
+    } catch (error) {
+      this.#logger.error({ error: String(error) }, 'watches could not be caught up from history');
+      const cause = new ServiceError('INTERNAL', 'the history could not be read', { cause: error });
+      for (const watcher of ready) this.#end(watcher, cause, 0);
     }
+    for (const watcher of together) {
+      watcher.running = false;
+      this.#catchUp(watcher);
+    }
+  }
+
+  #endIfCompacted(watcher: Watcher): boolean {
+    const { compactRevision } = this.#state;
+    if (watcher.next >= compactRevision) return false;
+    this.#end(watcher, new ServiceError('COMPACTED', `revision ${watcher.next} is compacted`), compactRevision);
+    return true;
   }
 
   #fromRing(watcher: Watcher): void {
@@ -307,24 +297,27 @@ export class WatchHub implements StreamHub {
     else this.#answer(watcher);
   }
 
-  async #fromHistory(watcher: Watcher): Promise<void> {
-    if (watcher.next < this.#state.compactRevision) {
-      this.#end(
-        watcher,
-        new ServiceError('COMPACTED', `revision ${watcher.next} is compacted`),
-        this.#state.compactRevision,
-      );
-      return;
-    }
-    const range = watcher.end === undefined ? { key: watcher.key } : { key: watcher.key, end: watcher.end };
-    const below = this.#upTo + 1;
+  /**
+   * The watches are of one span. A stream that was blocked meanwhile receives the events of one of its watches
+   * nevertheless, so that a watch moves on however often its stream is blocked (W3).
+   */
+  async #fromHistory(watchers: readonly Watcher[]): Promise<void> {
+    const [first] = watchers;
+    if (first === undefined) return;
+    const { key, end } = first;
+    const from = watchers.reduce((least, { next }) => Math.min(least, next), first.next);
     const { groups, upTo } = await scanHistory(
       this.#engine,
-      range,
-      { from: watcher.next, below },
-      watcher.create.prevKv,
+      end === undefined ? { key } : { key, end },
+      { from, below: this.#upTo + 1 },
+      first.create.prevKv,
     );
-    if (!watcher.gone) this.#sendGroups(watcher, groups, upTo - 1);
+    const served = new Set<WatchStream>();
+    for (const watcher of watchers) {
+      if (watcher.gone || (watcher.stream.blocked && served.has(watcher.stream))) continue;
+      served.add(watcher.stream);
+      this.#sendGroups(watcher, groups, upTo - 1);
+    }
   }
 
   /**
@@ -336,6 +329,7 @@ export class WatchHub implements StreamHub {
     let batch: KvEvent[] = [];
     let bytes = 0;
     for (const group of groups) {
+      if (group.revision < watcher.next) continue;
       const before = batch.length;
       for (const event of group.events) {
         if (!covers(event.kv.key) || !wanted(watcher, event)) continue;
