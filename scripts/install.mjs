@@ -27,6 +27,7 @@ function manifests() {
     'bench/package.json',
     'examples/package.json',
     'scripts/docs/package.json',
+    'scripts/release/package.json',
     ...packages.map((name) => `packages/${name}/package.json`),
   ];
   return candidates.filter((path) => existsSync(join(root, path)));

@@ -25,7 +25,9 @@ let dir: string;
 let gateway: SdkGateway;
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'remora-package-'));
-  const packed = execFileSync(process.execPath, ['scripts/pack-sdk.mjs', join(dir, 'pack/remora')], { cwd: root });
+  const packed = execFileSync(process.execPath, ['scripts/release/sdk-package.mjs', join(dir, 'pack/remora')], {
+    cwd: root,
+  });
   const tarball = packed.toString().trim().split('\n').at(-1) ?? '';
   mkdirSync(join(dir, 'node_modules/remora'), { recursive: true });
   execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', join(dir, 'node_modules/remora')]);

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import {
   defineOptions,
   durationMs,
@@ -12,6 +11,7 @@ import {
 import { Command } from 'commander';
 import { DevCluster } from '../dev/cluster.ts';
 import { DEFAULT_NODES } from '../dev/settings.ts';
+import { EXECUTABLE } from '../executable.ts';
 import { DEFAULT_BASE_PORT } from '../local-ports.ts';
 import { addSchemaFlags, schemaFlags } from '../schema-flags.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
@@ -65,14 +65,13 @@ export function devCommand(shell: Shell): Command {
 async function runDev(options: Options<typeof devSchema>, shell: Shell): Promise<void> {
   process.umask(OWN_UMASK);
   const { signal, dispose } = stopSignal();
-  const program = fileURLToPath(new URL('../../bin/remora.mjs', import.meta.url));
   try {
     const cluster = await DevCluster.open({
       dataDir: options.dataDir,
       nodes: options.nodes,
       basePort: options.basePort,
       readyTimeoutMs: options.readyTimeout,
-      nodeProgram: [process.execPath, program, 'node'],
+      nodeProgram: [process.execPath, EXECUTABLE, 'node'],
       random: nodeRandom(),
       say: shell.out,
     });

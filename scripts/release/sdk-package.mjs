@@ -11,8 +11,8 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build as bundle } from 'esbuild';
-import { build } from './build.mjs';
-import { readJson, root } from './lib.mjs';
+import { build } from '../build.mjs';
+import { readJson, root } from '../lib.mjs';
 
 const SDK = 'packages/client';
 const OWN = /^@remora\//;
