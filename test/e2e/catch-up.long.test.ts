@@ -107,7 +107,7 @@ function digestOf(value: Uint8Array | undefined): string {
 
 /** One of the counters of a node's Raft host; undefined when it does not answer. */
 async function counter(cluster: Cluster, n: number, name: string): Promise<number | undefined> {
-  return (await cluster.node(n).metrics('remora_raft')).get(`counter="${name}"`);
+  return (await cluster.node(n).metrics('remora_raft_events_total')).get(`event="${name}"`);
 }
 
 async function hasCaughtUp(cluster: Cluster, n: number): Promise<boolean> {

@@ -30,6 +30,12 @@ export interface Counter {
   labels(...values: readonly string[]): Counter;
 }
 
+/** A counter that is kept elsewhere: `set` takes its present value over. */
+export interface ObservedCounter extends Counter {
+  set(value: number): void;
+  labels(...values: readonly string[]): ObservedCounter;
+}
+
 export interface Gauge {
   set(value: number): void;
   inc(by?: number): void;

@@ -2,7 +2,7 @@
  * Counters and histograms that cost one addition per count, because those of prom-client look up their labels each
  * time. Its registry renders them: it only needs their `get`.
  */
-import type { Counter, Histogram, MetricDefinition } from '../metrics.ts';
+import type { Histogram, MetricDefinition, ObservedCounter } from '../metrics.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -63,7 +63,7 @@ interface NamedValue {
   readonly value: number;
 }
 
-export class FastCounter extends Tally implements Counter {
+export class FastCounter extends Tally implements ObservedCounter {
   readonly type = 'counter';
   readonly #series: SeriesTable<CounterSeries>;
 
@@ -79,7 +79,11 @@ export class FastCounter extends Tally implements Counter {
     this.#series.of([]).inc(by);
   }
 
-  labels(...values: readonly string[]): Counter {
+  set(value: number): void {
+    this.#series.of([]).set(value);
+  }
+
+  labels(...values: readonly string[]): ObservedCounter {
     return this.#series.of(values);
   }
 
@@ -88,12 +92,16 @@ export class FastCounter extends Tally implements Counter {
   }
 }
 
-class CounterSeries implements Counter {
+class CounterSeries implements ObservedCounter {
   value = 0;
 
   inc(by = 1): void {
     if (by < 0) throw new RangeError('a counter only grows');
     this.value += by;
+  }
+
+  set(value: number): void {
+    this.value = value;
   }
 
   labels(): never {

@@ -69,3 +69,20 @@ test('the process reports itself only when asked to', async () => {
   expect(await createMetrics({ process: true }).render()).toContain('process_cpu_seconds_total');
   expect(await createMetrics().render()).not.toContain('process_cpu_seconds_total');
 });
+
+test('a counter that is kept elsewhere shows its value as a counter', async () => {
+  const metrics = createMetrics();
+  const syncs = metrics.observedCounter({ name: 'syncs_total', help: 'Syncs.', labels: ['of'] });
+  metrics.onRender(() => syncs.labels('log').set(41));
+  expect(await metrics.render()).toContain('# TYPE syncs_total counter\nsyncs_total{of="log"} 41');
+});
+
+test('a gauge of things that come and go shows those that were set since it was cleared', async () => {
+  const metrics = createMetrics();
+  const keys = metrics.clearableGauge({ name: 'range_keys', help: 'Keys.', labels: ['range'] });
+  keys.labels('1').set(10);
+  keys.clear();
+  keys.labels('2').set(20);
+  expect(await metrics.render()).toContain('# TYPE range_keys gauge\nrange_keys{range="2"} 20');
+  expect(await metrics.render()).not.toContain('range="1"');
+});

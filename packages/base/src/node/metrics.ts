@@ -12,6 +12,7 @@ import {
   LATENCY_BUCKETS_SECONDS,
   type MetricDefinition,
   type Metrics,
+  type ObservedCounter,
 } from '../metrics.ts';
 import { boundTwice, FastCounter, FastHistogram } from './fast-metrics.ts';
 
@@ -21,7 +22,11 @@ export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
   /** Everything counted so far, in Prometheus' text format. */
   render(): Promise<string>;
-  /** Calls `fn` before each rendering, to set gauges from state that is kept elsewhere. */
+  /** A counter that is kept elsewhere. Set it before each rendering. */
+  observedCounter(definition: MetricDefinition): ObservedCounter;
+  /** A gauge whose series are those that were set since the last `clear`, for things that come and go. */
+  clearableGauge(definition: MetricDefinition): Gauge & { clear(): void };
+  /** Calls `fn` before each rendering, to set gauges and counters from state that is kept elsewhere. */
   onRender(fn: () => void): void;
 }
 
@@ -55,10 +60,18 @@ class PromMetrics implements MetricsRegistry {
   }
 
   counter(definition: MetricDefinition): Counter {
+    return this.observedCounter(definition);
+  }
+
+  observedCounter(definition: MetricDefinition): ObservedCounter {
     return this.#once('counter', definition, () => this.#register(new FastCounter(definition)));
   }
 
   gauge(definition: MetricDefinition): Gauge {
+    return this.clearableGauge(definition);
+  }
+
+  clearableGauge(definition: MetricDefinition): Gauge & { clear(): void } {
     return this.#once('gauge', definition, () => bindGauge(new PromGauge(this.#configuration(definition))));
   }
 
@@ -102,8 +115,9 @@ class PromMetrics implements MetricsRegistry {
 }
 
 // prom-client's own `labels` returns an object without `labels`; the types and this function refuse to bind twice.
-function bindGauge(metric: PromGauge): Gauge {
+function bindGauge(metric: PromGauge): Gauge & { clear(): void } {
   return {
+    clear: () => metric.reset(),
     set: (value) => metric.set(value),
     inc: (by) => metric.inc(by ?? 1),
     dec: (by) => metric.dec(by ?? 1),

@@ -1,5 +1,6 @@
 import type { MetricsRegistry } from '@remora/base/node';
 import { HEALTH_CONDITIONS } from '@remora/protocol';
+import { VERSION } from '../version.ts';
 import type { NodeCondition } from './health.ts';
 import type { EntryDeps } from './platform.ts';
 
@@ -13,37 +14,44 @@ export function nodeMetrics(
 ): void {
   const gauge = (name: string, help: string, labels: readonly string[] = []) =>
     metrics.gauge({ name: `remora_${name}`, help, labels });
-  const range = ['range'];
-  const revision = gauge('range_revision', 'Newest revision of the range on this node.', range);
-  const compacted = gauge('range_compact_revision', 'Oldest revision that can be read.', range);
-  const leads = gauge('range_leader', '1 when this node leads the range.', range);
-  const term = gauge('range_term', 'Raft term of the local replica.', range);
-  const applied = gauge('range_applied_index', 'Last log index applied by the local replica.', range);
-  const commit = gauge('range_commit_index', 'Last log index known to be committed by the local replica.', range);
-  const bytes = gauge('range_bytes', 'Bytes of keys and values.', range);
-  const keys = gauge('range_keys', 'Number of keys.', range);
-  const leases = gauge('range_leases', 'Number of leases.', range);
-  const watches = gauge('range_watches', 'Number of open watches on this node.', range);
-  const outcomes = gauge('range_remembered_outcomes', 'Request outcomes remembered for deduplication.', range);
+  const counter = (name: string, help: string, labels: readonly string[] = []) =>
+    metrics.observedCounter({ name: `remora_${name}`, help, labels });
+  const ofRange = (name: string, help: string) =>
+    metrics.clearableGauge({ name: `remora_range_${name}`, help, labels: ['range'] });
+  const revision = ofRange('revision', 'Newest revision of the range on this node.');
+  const compacted = ofRange('compact_revision', 'Oldest revision that can be read.');
+  const leads = ofRange('leader', '1 when this node leads the range.');
+  const term = ofRange('term', 'Raft term of the local replica.');
+  const applied = ofRange('applied_index', 'Last log index applied by the local replica.');
+  const commit = ofRange('commit_index', 'Last log index known to be committed by the local replica.');
+  const bytes = ofRange('bytes', 'Bytes of keys and values.');
+  const keys = ofRange('keys', 'Number of keys.');
+  const leases = ofRange('leases', 'Number of leases.');
+  const watches = ofRange('watches', 'Number of open watches on this node.');
+  const outcomes = ofRange('remembered_outcomes', 'Request outcomes remembered for deduplication.');
   const sessions = gauge('sessions', 'Open sessions and leases of the ranges that this node leads.');
   const logBytes = gauge('log_bytes', 'Bytes in the write-ahead log.');
   const logSegments = gauge('log_segments', 'Segments of the write-ahead log.');
-  const logSyncs = gauge('log_syncs_total', 'Synced writes to the log since the start.');
-  const logAppends = gauge('log_appends_total', 'Appends to the log since the start.');
+  const logSyncs = counter('log_syncs_total', 'Synced writes to the log.');
+  const logAppends = counter('log_appends_total', 'Appends to the log.');
   const diskBytes = gauge('disk_bytes', 'Size of the disk of the data directory; 0 if unknown.');
   const diskAvailable = gauge('disk_available_bytes', 'Free space on the disk of the data directory.');
   const pendingBytes = gauge('engine_pending_bytes', 'Bytes changed in memory since the last checkpoint.');
-  const host = gauge('raft', 'Counters of the Raft host since the start, by name.', ['counter']);
-  const requests = gauge('gateway_requests_total', 'Client requests admitted since the start, by class.', ['class']);
-  const refused = gauge('gateway_refused_total', 'Requests refused with RESOURCE_EXHAUSTED, by reason.', ['reason']);
-  const malformed = gauge('gateway_malformed_total', 'Requests refused as invalid, by protocol.', ['door']);
-  const lookups = gauge('gateway_lookups_total', 'Route lookups of this gateway since the start.', ['of']);
+  const host = counter('raft_events_total', 'What the Raft host did, by event.', ['event']);
+  const entryCache = gauge('raft_entry_cache_bytes', 'Bytes of log entries that are kept in memory, of all ranges.');
+  const requests = counter('gateway_requests_total', 'Client requests admitted, by class.', ['class']);
+  const refused = counter('gateway_refused_total', 'Requests refused with RESOURCE_EXHAUSTED, by reason.', ['reason']);
+  const malformed = counter('gateway_malformed_total', 'Requests refused as invalid, by protocol.', ['door']);
+  const lookups = counter('gateway_lookups_total', 'Route lookups of this gateway, by what was asked.', ['of']);
   const conditions = gauge('condition', 'Current health conditions, by name; own: those of this node itself.', [
     'name',
     'severity',
     'own',
   ]);
-  const inFlight = gauge('under_way', 'Operations in progress on this node, by kind; 0 when idle.', ['what']);
+  const inFlight = gauge('in_flight', 'Operations in progress on this node, by kind; 0 when idle.', ['what']);
+  gauge('build_info', 'Always 1: which version runs, on which version of Node.js.', ['version', 'node'])
+    .labels(VERSION, process.versions.node)
+    .set(1);
   metrics.onRender(() => {
     const sums: Record<string, number> = { ...deps.host.inFlight(), ...deps.inFlight() };
     const { stats } = deps.admission;
@@ -52,6 +60,10 @@ export function nodeMetrics(
     for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
     for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);
     for (const [door, count] of Object.entries(stats.malformed)) malformed.labels(door).set(count);
+    // Ranges come and go.
+    for (const each of [revision, compacted, leads, term, applied, commit, bytes, keys, leases, watches, outcomes]) {
+      each.clear();
+    }
     for (const replica of deps.store?.replicas() ?? []) {
       const id = String(replica.rangeId);
       const { state } = replica;
@@ -85,8 +97,9 @@ export function nodeMetrics(
     diskAvailable.set(availableBytes);
     pendingBytes.set(deps.engine.pending().bytes);
     for (const { labels, count } of conditionCounts(deps.health.conditions())) conditions.labels(...labels).set(count);
-    for (const [name, value] of Object.entries(deps.host.stats()))
-      if (typeof value === 'number') host.labels(name).set(value);
+    const { entryCacheBytes, ...events } = deps.host.stats();
+    entryCache.set(entryCacheBytes);
+    for (const [name, count] of Object.entries(events)) host.labels(name).set(count);
   });
 }
 

@@ -22,10 +22,11 @@ export class PortMetrics {
       'port',
     ]);
     const unread = gauge('unread_bytes', 'Bytes that wait for clients that do not read, by port.', ['port']);
-    const closed = gauge('closed_total', 'Connections closed at a limit since the start, by port and reason.', [
-      'port',
-      'reason',
-    ]);
+    const closed = metrics.observedCounter({
+      name: 'remora_port_closed_total',
+      help: 'Connections closed at a limit, by port and reason.',
+      labels: ['port', 'reason'],
+    });
     metrics.onRender(() => {
       for (const [port, heldOf] of this.#ports) {
         const held = heldOf();
@@ -54,7 +55,11 @@ export function grpcMetrics(metrics: MetricsRegistry, heldNow: () => ClientServe
   const streams = gauge('streams', 'Calls and streams that are open on them.');
   const unfinished = gauge('unfinished_bytes', 'Bytes of partly received frames and messages of gRPC.');
   const waiting = gauge('waiting_bytes', 'Bytes of answers that wait for the windows of gRPC clients.');
-  const limits = gauge('limits_reached_total', 'How often each limit of gRPC connections was reached.', ['limit']);
+  const limits = metrics.observedCounter({
+    name: 'remora_grpc_limits_reached_total',
+    help: 'How often each limit of gRPC connections was reached.',
+    labels: ['limit'],
+  });
   metrics.onRender(() => {
     const held = heldNow();
     connections.set(held.connections);

@@ -18,6 +18,8 @@ function declaredMetrics(): readonly Declared[] {
     render: () => Promise.resolve(''),
     onRender() {}, // So nothing is read of what the metrics are about.
     counter: (definition) => record('counter', definition, silentMetrics.counter(definition)),
+    observedCounter: (definition) => record('counter', definition, silentMetrics.gauge(definition)),
+    clearableGauge: (definition) => record('gauge', definition, { ...silentMetrics.gauge(definition), clear() {} }),
     gauge: (definition) => record('gauge', definition, silentMetrics.gauge(definition)),
     histogram: (definition) => record('histogram', definition, silentMetrics.histogram(definition)),
   };
