@@ -62,10 +62,10 @@ export class RaftWatch implements HostWatch {
     const observer = this.#observer;
     this.replicas.set(groupId, replicaId);
     if (!observer.has(groupId)) observer.addGroup(groupId, conf, applied);
-    if (observer.view(groupId, replicaId) === undefined) {
+    if (observer.anyView(groupId, replicaId) === undefined) {
       observer.addView(new ReplicaView({ groupId, replicaId, nodeId: this.#node.id }, conf));
     }
-    observer.view(groupId, replicaId)?.begin({
+    observer.anyView(groupId, replicaId)?.begin({
       start: recovered?.start ?? applied,
       terms: recovered === undefined ? [] : termsOf(recovered),
       confs: recovered?.outline.confs.slice() ?? [],

@@ -45,8 +45,8 @@ export class GroupTruth {
   readonly views = new Map<number, ReplicaView>();
   /** All memberships so far, each with the index of its entry. */
   readonly confs: { readonly index: number; readonly conf: ConfState }[];
-  /** Replicas that were left out when one replica continued alone. What they hold does not count any more. */
-  readonly past = new Set<number>();
+  /** Replicas that were left out when one replica continued alone, by id. What they hold does not count any more. */
+  readonly past = new Map<number, ReplicaView>();
   /** Another group now has the data that this group replicates (O5 of observer.ts). */
   over = false;
   /** The latest entry by which one replica continued alone. */
@@ -160,7 +160,8 @@ export class GroupTruth {
    */
   goesOnAlone(view: ReplicaView, { index, term }: LogPosition): number {
     const lacking = this.#committed.findIndex((entry, at) => !view.holds(at, entry.term));
-    const kept = lacking === -1 ? this.#committed.length : lacking;
+    // A replica that went on alone before, and was removed, has an entry of its own at that index.
+    const kept = Math.min(lacking === -1 ? this.#committed.length : lacking, this.#alone?.index ?? Infinity);
     this.#committed.length = kept;
     this.#checksums.length = kept;
     this.confs.splice(0, this.confs.length, ...this.confs.filter((one) => one.index < kept));
@@ -169,9 +170,21 @@ export class GroupTruth {
     for (const led of this.#leaders.keys()) if (led >= term) this.#leaders.delete(led);
     for (const key of this.#known.keys()) if (termOf(key) >= term) this.#known.delete(key);
     this.#alone = { index, term, replicaId: view.replicaId };
-    for (const replicaId of this.views.keys()) if (replicaId !== view.replicaId) this.past.add(replicaId);
-    for (const replicaId of this.past) this.views.delete(replicaId);
+    for (const other of this.views.values()) if (other !== view) this.past.set(other.replicaId, other);
+    for (const replicaId of this.past.keys()) this.views.delete(replicaId);
     return kept - 1;
+  }
+
+  /** The replica that continued alone, until it or another one has applied the entry by which it did. */
+  get aloneUndecided(): number | undefined {
+    const alone = this.#alone;
+    return alone === undefined || this.#checksums[alone.index] !== undefined ? undefined : alone.replicaId;
+  }
+
+  /** Observes a replica again that was left out. */
+  readmit(view: ReplicaView): void {
+    this.past.delete(view.replicaId);
+    this.views.set(view.replicaId, view);
   }
 
   /** The replica that decides alone that entries up to `commit` are committed. Undefined if it takes a quorum. */

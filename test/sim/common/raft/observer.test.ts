@@ -1,6 +1,6 @@
 import { SeededRandom } from '@remora/base';
 import { SimDisk } from '@remora/base/testing';
-import { confOf, type Group, type GroupStatus, type Message } from '@remora/raft';
+import { confOf, encodeConfChange, type Group, type GroupStatus, type Message } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import { SimLoop } from '../env/loop.ts';
 import { Trace } from '../trace.ts';
@@ -48,8 +48,11 @@ class FakeNode implements ObservedNode {
     return { groupId, replicaId, role, term, leader, status: () => this.status } as Group;
   }
 
+  /** Its group has removed its replica, and its data is gone. */
+  removed = false;
+
   stored() {
-    return { replicaId: this.id, applied: { index: 0, term: 0 } };
+    return this.removed ? undefined : { replicaId: this.id, applied: { index: 0, term: 0 } };
   }
 }
 
@@ -57,6 +60,8 @@ class Bed {
   readonly failures: unknown[] = [];
   readonly nodes: readonly FakeNode[];
   readonly observer: Observer;
+  /** Nodes that are lost for good. */
+  readonly lost = new Set<number>();
 
   constructor() {
     const loop = new SimLoop();
@@ -65,7 +70,7 @@ class Bed {
     this.observer = new Observer({
       trace: new Trace(() => 0),
       node: (id) => this.nodes[id - 1],
-      isLost: () => false,
+      isLost: ({ nodeId }) => this.lost.has(nodeId),
       fail: (error) => this.failures.push(error),
     });
     this.observer.addGroup(GROUP, CONF);
@@ -90,6 +95,18 @@ class Bed {
     this.observer.appended(this.node(id), [{ groupId: GROUP, entries }]);
   }
 
+  /** A replica makes itself the only member, by an entry of term 2. */
+  alone(id: number): void {
+    this.observer.appended(this.node(id), [{ groupId: GROUP, entries: [forcedEntry(id)] }]);
+  }
+
+  /** And that takes effect. */
+  applyAlone(id: number): void {
+    this.sync(id, { term: 2, terms: [1, 2] });
+    this.look(id, { term: 2, lastIndex: 2, commit: 2, conf: confOf([id]) });
+    this.observer.applied(this.node(id), GROUP, forcedEntry(id), { checksum: id, conf: confOf([id]) });
+  }
+
   look(id: number, status: Partial<GroupStatus>): void {
     const node = this.node(id);
     node.status = { ...node.status, ...status };
@@ -100,6 +117,12 @@ class Bed {
   sync(id: number, held: { readonly term?: number; readonly vote?: number; readonly terms?: number[] }): void {
     Object.assign(this.node(id).medium, held);
   }
+}
+
+function forcedEntry(id: number) {
+  const steps = [{ type: 'addVoter' as const, replica: id }];
+  const data = encodeConfChange({ steps, transition: 'forced', context: Buffer.alloc(0) });
+  return { index: 2, term: 2, type: 'conf' as const, data };
 }
 
 /** Node 1 leads term 1 with one entry, which it has sent to all. */
@@ -205,6 +228,76 @@ describe('what Raft does on nodes', () => {
     const bed = begun();
     run(bed);
     expect(bed.failures.map(String).join('\n')).toContain(found);
+  });
+});
+
+describe('a replica that goes on alone', () => {
+  /** Node 1 is lost. Each of the others knows itself as the only other voter. */
+  const halved = (): Bed => {
+    const bed = begun();
+    bed.look(1, { commit: 1 });
+    bed.lost.add(1);
+    for (const id of [2, 3]) bed.look(id, { conf: confOf([1, id]) });
+    return bed;
+  };
+  const failures = (run: (bed: Bed) => void): string => {
+    const bed = halved();
+    run(bed);
+    return bed.failures.map(String).join('\n');
+  };
+  const committedMore = (bed: Bed): void => {
+    bed.append(2, 2);
+    bed.look(2, { lastIndex: 2, commit: 2 });
+    bed.failures.length = 0;
+  };
+  const aloneThenRemoved = (bed: Bed): void => {
+    bed.alone(2);
+    bed.node(2).removed = true;
+    bed.alone(3);
+    bed.applyAlone(3);
+  };
+
+  test('a good run: it holds what the others have committed', () => {
+    expect(failures((bed) => bed.alone(3))).toBe('');
+  });
+
+  test('a good run: a replica that was removed does not remain, whatever it had committed', () => {
+    const run = (bed: Bed): void => {
+      committedMore(bed);
+      bed.node(2).removed = true;
+      bed.alone(3);
+    };
+    expect(failures(run)).toBe('');
+  });
+
+  test('a good run: the first one is removed before that takes effect, and another one goes on', () => {
+    expect(failures(aloneThenRemoved)).toBe('');
+  });
+
+  test('found: another replica remains that has committed more', () => {
+    const run = (bed: Bed): void => {
+      committedMore(bed);
+      bed.alone(3);
+    };
+    expect(failures(run)).toContain('the best goes on');
+  });
+
+  test('found: another one has gone on before, and remains', () => {
+    const run = (bed: Bed): void => {
+      bed.alone(2);
+      bed.alone(3);
+    };
+    expect(failures(run)).toContain('goes on alone, and another replica has done so before');
+  });
+
+  test('found: another one has gone on before and taken effect, though it is removed by now', () => {
+    const run = (bed: Bed): void => {
+      bed.alone(2);
+      bed.applyAlone(2);
+      bed.node(2).removed = true;
+      bed.alone(3);
+    };
+    expect(failures(run)).toContain('goes on alone, and another replica has done so before');
   });
 });
 

@@ -7,7 +7,9 @@
  * O3. Violations go to `fail`, never into the code under observation.
  * O4. A replica continues alone only if so many replicas are lost that no quorum is left, and only if it holds
  *     everything that any other remaining replica knows to be committed (raft/core/forced.ts). What it lacks is lost
- *     with the others.
+ *     with the others. A replica that its node has removed, because its group had removed it, does not remain. If that
+ *     happens to the one that continues alone before it has applied the entry by which it does, it has decided nothing,
+ *     and another one may continue.
  * O5. A group may end while it runs: once another group has the data that it replicates, its replicas end one by one,
  *     with their logs. Entries that are still committed there need not be durable, because they have no effect
  *     (dataserver/range/merges.ts MR1).
@@ -98,10 +100,14 @@ export class Observer {
     return this.#groups.get(groupId)?.views.get(replicaId);
   }
 
-  /** A replica that was left out when another one continued alone is no longer observed. (O4) */
+  /** Also of a replica that was left out when another one continued alone. Its log is followed, and not checked. */
+  anyView(groupId: number, replicaId: number): ReplicaView | undefined {
+    return this.view(groupId, replicaId) ?? this.#groups.get(groupId)?.past.get(replicaId);
+  }
+
   addView(view: ReplicaView): void {
     const { views, past } = this.group(view.groupId);
-    if (!past.has(view.replicaId)) views.set(view.replicaId, view);
+    (past.has(view.replicaId) ? past : views).set(view.replicaId, view);
   }
 
   /** Runs a check, and reports what it finds. (O3) */
@@ -162,10 +168,33 @@ export class Observer {
   /** Records are appended to a node's log. */
   appended(node: ObservedNode, batch: readonly GroupAppend[]): void {
     for (const append of batch) {
-      const view = this.#viewOn(node, append.groupId);
+      const view = this.#viewOn(node, append.groupId) ?? this.#leftOut(node, append);
       const group = node.group(append.groupId);
       if (view !== undefined && group !== undefined) this.checked(() => this.#appended(view, append, group));
     }
+  }
+
+  /** O4. Follows the log of a replica that was left out. Returns it if it continues alone in place of another one. */
+  #leftOut(node: ObservedNode, append: GroupAppend): ReplicaView | undefined {
+    const truth = this.#groups.get(append.groupId);
+    const view = truth?.past.get(node.stored(append.groupId)?.replicaId ?? 0);
+    if (truth === undefined || view === undefined) return undefined;
+    if (!append.entries.some((entry) => isForced(entry) && !truth.knows(entry))) {
+      view.follow(append);
+      return undefined;
+    }
+    const before = truth.views.get(truth.aloneUndecided ?? 0);
+    this.checked(() =>
+      require(before !== undefined && !this.#remains(before), 'alone without a majority', () =>
+        `${placeOf(view)} goes on alone, and another replica has done so before`),
+    );
+    truth.readmit(view);
+    return view;
+  }
+
+  /** Whether its node still has the replica. */
+  #remains({ groupId, replicaId, nodeId }: ReplicaView): boolean {
+    return this.#deps.node(nodeId)?.stored(groupId)?.replicaId === replicaId;
   }
 
   #appended(view: ReplicaView, append: GroupAppend, group: Group): void {
@@ -190,7 +219,7 @@ export class Observer {
     require(!isQuorumOf(view.conf, (id) => !isLost(id)), 'alone without a majority', () =>
       `${placeOf(view)} goes on alone, and a quorum of ${JSON.stringify(view.conf)} is left`);
     for (const other of truth.views.values()) {
-      if (isLost(other.replicaId)) continue;
+      if (isLost(other.replicaId) || !this.#remains(other)) continue;
       const term = other.termAt(other.commit);
       require(term === undefined || view.holds(other.commit, term), 'the best goes on', () =>
         `${placeOf(view)} goes on alone without (index ${other.commit}, term ${term}), which ${placeOf(other)} has committed`);
