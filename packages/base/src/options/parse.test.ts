@@ -117,6 +117,19 @@ describe('errors', () => {
       expect: ['REMORA_LOG_LEVLE: unknown variable; did you mean REMORA_LOG_LEVEL?'],
     },
     {
+      name: 'variables that Kubernetes makes for services beside a pod are left alone',
+      given: {
+        flags,
+        env: {
+          REMORA_WORKERS: 'tcp://10.96.0.7:7480',
+          REMORA_WORKER: 'tcp://10.96.0.7:7480',
+          REMORA_PORT_7480_TCP_ADDR: '10.96.0.7',
+          REMORA_SERVICE_HOST: '10.96.0.7',
+        },
+      },
+      expect: [],
+    },
+    {
       name: 'an unknown flag is refused',
       given: { flags: { ...flags, insecur: true } },
       expect: ['--insecur: unknown flag; did you mean --insecure?'],

@@ -2,11 +2,15 @@
 // O2. A flag goes before the environment, the environment before the file, the file before the default.
 // O3. Nothing is silently ignored: an unknown key is an error. The exception are foreign variables under the same
 //     prefix, unless one looks like a misspelt option.
-// O4. All problems are reported together, each with its source, its value and the correct form.
+// O4. A variable with a value such as tcp://10.0.0.1:7480 is foreign: Kubernetes makes REMORA_CLIENT_PORT in pods for a
+//     service that is named remora-client. No option has such values.
+// O5. All problems are reported together, each with its source, its value and the correct form.
 import { type Definitions, envName, kebabName, type OptionsSchema, type OptionValues } from './schema.ts';
 import { suggest } from './suggest.ts';
 import type { OptionType, Reading } from './types.ts';
 
+/** O4. */
+const SERVICE_LINK = /^(tcp|udp|sctp):\/\//;
 /** From this edit distance on, a variable under the same prefix belongs to another program. */
 const FOREIGN_DISTANCE = 3;
 
@@ -46,30 +50,36 @@ export class OptionsError extends Error {
  * Combines a process's options from their sources (O2) and checks them.
  * @throws {OptionsError} naming every wrong value, unknown key, missing value and broken relation.
  */
-export function parseOptions<D extends Definitions>(schema: OptionsSchema<D>, sources: OptionSources): OptionValues<D> {
+export function parseOptions<D extends Definitions>(schema: OptionsSchema<D>, given: OptionSources): OptionValues<D> {
+  const sources = { ...given, env: withoutServiceLinks(given.env ?? {}) };
   const problems: OptionProblem[] = [...unknownKeys(schema, sources)];
   const values: Record<string, unknown> = {};
   const origins: Record<string, string> = {};
   for (const [option, definition] of Object.entries(schema.definitions)) {
-    const given = find(option, definition.type, schema.envPrefix, sources);
-    if (given === undefined) {
+    const found = find(option, definition.type, schema.envPrefix, sources);
+    if (found === undefined) {
       values[option] = definition.default;
       origins[option] = 'default';
       if (definition.required) {
         const env = envName(schema.envPrefix, option);
         problems.push({ source: `--${kebabName(option)}`, message: `is required (or set ${env})` });
       }
-    } else if (given.reading.ok) {
-      values[option] = given.reading.value;
-      origins[option] = given.source;
+    } else if (found.reading.ok) {
+      values[option] = found.reading.value;
+      origins[option] = found.source;
     } else {
-      const message = `invalid value ${JSON.stringify(given.written)}: expected ${given.reading.expected}`;
-      problems.push({ source: given.source, message });
+      const message = `invalid value ${JSON.stringify(found.written)}: expected ${found.reading.expected}`;
+      problems.push({ source: found.source, message });
     }
   }
   if (problems.length === 0) problems.push(...brokenRelations(schema, values as OptionValues<D>, origins));
   if (problems.length > 0) throw new OptionsError(problems);
   return deepFreeze(values) as OptionValues<D>;
+}
+
+/** O4. */
+function withoutServiceLinks(env: NonNullable<OptionSources['env']>): NonNullable<OptionSources['env']> {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => !SERVICE_LINK.test(value ?? '')));
 }
 
 interface Given {
