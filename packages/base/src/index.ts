@@ -19,6 +19,8 @@ export * from './node/node-clock.ts';
 export * from './node/node-disk.ts';
 export * from './node/node-random.ts';
 export * from './node/processes/index.ts';
+export { type CertificateNames, peerCertificateOf } from './node/tls/peer-certificate.ts';
+export { connectionErrorText, speaksNoTls } from './node/tls/tls-error-text.ts';
 export * from './options/index.ts';
 export * from './packer.ts';
 export * from './process-identity.ts';

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_DIR_MODE, OWN_FILE_MODE } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
@@ -43,6 +43,24 @@ export class CertificateFiles {
     writeFileSync(keyPath, key, { mode: OWN_FILE_MODE, flag: 'wx' });
     writeFileSync(certificatePath, certificate, { mode: OWN_FILE_MODE, flag: 'wx' });
     return [certificatePath, keyPath];
+  }
+
+  /** The revocation list of an authority, if it has one. */
+  readRevocations(name: string): string | undefined {
+    const path = this.#revocations(name);
+    return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  }
+
+  /** Replaces it at once, as nodes may read it at any time; returns its path. */
+  writeRevocations(name: string, list: string): string {
+    const path = this.#revocations(name);
+    writeFileSync(`${path}.new`, list, { mode: OWN_FILE_MODE });
+    renameSync(`${path}.new`, path);
+    return path;
+  }
+
+  #revocations(name: string): string {
+    return join(this.#dir, `${name}.crl`);
   }
 
   #paths(name: string): readonly string[] {

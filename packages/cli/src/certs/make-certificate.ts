@@ -12,7 +12,7 @@ import { webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import * as x509 from '@peculiar/x509';
 
-const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+export const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const SERIAL_BYTES = 16;
 const DAY_MS = 86_400_000;
 /** Clocks of machines differ: a certificate that is made here must be valid there at once. */
@@ -139,7 +139,7 @@ function newKeys(): Promise<webcrypto.CryptoKeyPair> {
   return webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
 }
 
-function signingKey(key: string): Promise<webcrypto.CryptoKey> {
+export function signingKey(key: string): Promise<webcrypto.CryptoKey> {
   const der = x509.PemConverter.decodeFirst(key);
   return webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']);
 }

@@ -1,9 +1,12 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect, createServer, type TLSSocket, type TlsOptions } from 'node:tls';
+import { serialKey } from '@remora/base/node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readRevocationLists } from '../certs/revocation-lists.ts';
 import { runCommandLine } from '../program.ts';
 import type { Shell } from '../shell.ts';
 
@@ -151,4 +154,34 @@ test.each(refusals)('refused: $name', async ({ args, says }) => {
   expect(code).not.toBe(0);
   expect(err).toMatch(says);
   expect(out).toBe('');
+});
+
+describe('revocation', () => {
+  test('adds certificates to the list of their authority, and keeps those that are in it', async () => {
+    for (const user of ['bob', 'eve']) expect(await run('client', user, '--dir', dir)).toMatchObject({ code: 0 });
+    for (const user of ['bob', 'eve']) {
+      const revoked = await run('revoke', path(`client-${user}.crt`), '--dir', dir);
+      expect(revoked).toEqual({ code: 0, err: '', out: `${path('ca.crl')}\n` });
+    }
+    const authority = new X509Certificate(text('ca.crt'));
+    const [list] = await readRevocationLists(text('ca.crl'), [authority]);
+    const serials = ['bob', 'eve'].map((user) =>
+      serialKey(new X509Certificate(text(`client-${user}.crt`)).serialNumber),
+    );
+    expect([...(list?.serials ?? [])].sort()).toEqual(serials.sort());
+  });
+
+  test('lists are there from the beginning, and empty', async () => {
+    const [list] = await readRevocationLists(text('peer-ca.crl'), [new X509Certificate(text('peer-ca.crt'))]);
+    expect(list?.serials.size).toBe(0);
+  });
+
+  test('refuses a certificate of another authority', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'remora-cert-'));
+    await run('init', '--dir', elsewhere);
+    const { code, err } = await run('revoke', path('client-ann.crt'), '--dir', elsewhere);
+    rmSync(elsewhere, { recursive: true, force: true });
+    expect(code).not.toBe(0);
+    expect(err).toContain('client-ann.crt is not signed by an authority of');
+  });
 });

@@ -1,9 +1,10 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { int } from '@remora/base';
 import { Command } from 'commander';
 import { CertificateFiles } from '../certs/certificate-files.ts';
 import { type CertificateFacts, inspectCertificates, isKeyOf } from '../certs/inspect-certificate.ts';
-import type { Validity } from '../certs/make-certificate.ts';
+import type { Credentials, Validity } from '../certs/make-certificate.ts';
 import { CommandError } from '../exit-codes.ts';
 import { printableText } from '../format/bytes-text.ts';
 import { counted } from '../format/sizes.ts';
@@ -35,12 +36,14 @@ export function certCommand(shell: Shell): Command {
         'remora cert init --dir certs',
         'remora cert node n1 --host n1.example.com --dir certs',
         'remora cert client ann --dir certs',
+        'remora cert revoke certs/client-ann.crt --dir certs',
         'remora cert inspect certs/n1.crt --key certs/n1.key',
       ),
     )
     .addCommand(initCommand(shell))
     .addCommand(nodeCommand(shell))
     .addCommand(clientCommand(shell))
+    .addCommand(revokeCommand(shell))
     .addCommand(inspectCommand(shell));
 }
 
@@ -48,7 +51,7 @@ function initCommand(shell: Shell): Command {
   const command = new Command('init')
     .summary('Makes the two certificate authorities of a cluster.')
     .description(
-      'Makes the two certificate authorities of a cluster: ca and peer-ca. Keep their keys away from nodes: with ' +
+      'Makes the two certificate authorities of a cluster, ca and peer-ca, and their empty revocation lists. Keep their keys away from nodes: with ' +
         'peer-ca.key anybody can make a node, and with ca.key any user, root included.',
     )
     .option('--name <name>', 'name of the authorities', 'Remora');
@@ -58,8 +61,11 @@ function initCommand(shell: Shell): Command {
       const files = new CertificateFiles(flags.dir);
       files.refuseExisting(AUTHORITY, PEER_AUTHORITY);
       const { makeAuthority } = await maker();
+      const { makeRevocationList } = await revoker();
       for (const [file, title] of [[AUTHORITY, `${name} CA`] as const, [PEER_AUTHORITY, `${name} peer CA`] as const]) {
-        tellWritten(shell, files.write(file, await makeAuthority(title, validityOf(flags))));
+        const authority = await makeAuthority(title, validityOf(flags));
+        tellWritten(shell, files.write(file, authority));
+        shell.out(files.writeRevocations(file, await makeRevocationList([], undefined, authority, validityOf(flags))));
       }
     });
 }
@@ -112,6 +118,49 @@ function clientCommand(shell: Shell): Command {
     });
 }
 
+function revokeCommand(shell: Shell): Command {
+  const command = new Command('revoke')
+    .summary('Revokes certificates.')
+    .description(
+      'Adds certificates to the revocation list of the authority that has signed them: ca.crl or peer-ca.crl. Nodes ' +
+        'that were started with this list close the connections of these certificates within 10 seconds.',
+    )
+    .argument('<file...>', 'certificates in PEM form');
+  return addFlags(command, 3_650)
+    .addHelpText('after', examples('remora cert revoke certs/client-ann.crt --dir certs'))
+    .action(async (paths: readonly string[], flags: DirFlags) => {
+      const files = new CertificateFiles(flags.dir);
+      const authorities = [AUTHORITY, PEER_AUTHORITY].map((name) => ({ name, credentials: files.read(name) }));
+      const { makeRevocationList } = await revoker();
+      const wanted = paths.map((path) => ({ path, certificate: certificateOf(path) }));
+      const stray = wanted.find((each) => !authorities.some((by) => isSignedBy(each.certificate, by.credentials)));
+      if (stray !== undefined) {
+        throw new CommandError('failed', `${stray.path} is not signed by an authority of ${flags.dir}`);
+      }
+      for (const { name, credentials } of authorities) {
+        const signed = wanted.filter(({ certificate }) => isSignedBy(certificate, credentials));
+        if (signed.length === 0) continue;
+        const certificates = signed.map(({ certificate }) => certificate);
+        const before = files.readRevocations(name);
+        const list = await makeRevocationList(certificates, before, credentials, validityOf(flags));
+        shell.out(files.writeRevocations(name, list));
+      }
+    });
+}
+
+function certificateOf(path: string): X509Certificate {
+  try {
+    return new X509Certificate(fileText(path));
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError('failed', `${path} contains no certificate in PEM form`, { cause: error });
+  }
+}
+
+function isSignedBy(certificate: X509Certificate, { certificate: authority }: Credentials): boolean {
+  return certificate.verify(new X509Certificate(authority).publicKey);
+}
+
 interface InspectFlags {
   readonly key?: string;
   readonly json?: boolean;
@@ -139,6 +188,10 @@ function inspectCommand(shell: Shell): Command {
 /** Loaded when it is needed: it is large. */
 function maker() {
   return import('../certs/make-certificate.ts');
+}
+
+function revoker() {
+  return import('../certs/revocation-lists.ts');
 }
 
 function addFlags(command: Command, days: number): Command {

@@ -6,7 +6,9 @@
 import { type AddressInfo, connect, createServer, isIP, Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import type { Timer } from '../../clock.ts';
+import type { ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
+import type { Connector } from './connector.ts';
 import {
   FRAME_STREAM_DEFAULTS,
   FrameStream,
@@ -17,12 +19,16 @@ import {
 } from './frame-stream.ts';
 import { INPUT_LIMITS, InputBudget, type InputLimits, type InputStats } from './input-budget.ts';
 import { OUTPUT_LIMITS, OutputBudget, type OutputLimits, type OutputStats } from './output-budget.ts';
+import { type SecurePort, TLS_BEGINS } from './secure-port.ts';
 
 /**
  * The first bytes of every connection. The last byte but one is the version of the protocol of frame-parser.ts and
  * frame-stream.ts.
  */
 export const OPENING = Buffer.from('REMORA\x01\n', 'latin1');
+
+/** The name of ALPN for streams of frames between clients and gateways. */
+export const CLIENT_ALPN = 'remora';
 
 /** The word of a hello that names the purpose of the stream. */
 export const SERVICE = 'service';
@@ -63,6 +69,8 @@ export interface FramePortOptions extends FrameStreamOptions {
   readonly logger?: Pick<Logger, 'warn'>;
   /** Connections of another protocol; all that are neither are rejected. */
   readonly others?: readonly OtherConnections[];
+  /** TLS, by the first bytes of a connection; without it, all connections are in plain text. */
+  readonly secure?: SecurePort | undefined;
   /** The purpose of the port, named in the message to rejected connections. */
   readonly purpose?: string;
 }
@@ -72,11 +80,15 @@ export interface OtherConnections {
   readonly begins: readonly Uint8Array[];
   /** Takes one from its first byte on, which is there by then. */
   take(socket: Socket, accounts: PortAccounts): void;
+  /** The bytes that tell the other end why it is refused; by default an answer in HTTP/1.1. */
+  refusal?(text: string): Uint8Array;
 }
 
 export interface DialOptions extends FrameStreamOptions {
   /** The stream uses TLS; plain text without it. */
   readonly tls?: ConnectionOptions | undefined;
+  /** Opens the socket, instead of `tls`. */
+  readonly connector?: Connector | undefined;
 }
 
 /** Resolves when the port is open; rejects if it cannot be opened. */
@@ -98,18 +110,11 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     });
     socket.on('error', () => undefined); // a broken connection is closed, which is enough
     const patience = new Patience(socket, options);
-    onOpening(socket, options.others ?? [], (kind) => {
-      if (kind === 'frames') {
-        return serve({ socket, options, services, accounts: { input: account, output } }, () => {
-          undecided.delete(socket);
-          patience.end();
-        });
-      }
+    const decided = (): void => {
       undecided.delete(socket);
-      if (kind === undefined) return sendAway(socket, options.purpose);
       patience.end();
-      kind.take(socket, { input: account, output });
-    });
+    };
+    receive(socket, { options, services, accounts: { input: account, output }, decided });
   });
   const refuse = (): void => {
     server.close();
@@ -145,21 +150,23 @@ export function dialFrames(
   options: DialOptions,
   handlers: GreetedHandlers,
 ): FrameStream {
-  const socket = connectTo(address, options.tls);
+  const socket = connectTo(address, options);
   socket.write(OPENING);
   const stream = new FrameStream(socket, options, handlers);
   stream.sayHello(hello);
   return stream;
 }
 
-function connectTo(address: string, tls: ConnectionOptions | undefined): Socket {
+function connectTo(address: string, { tls, connector }: DialOptions): Socket {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
   if (colon > 0 && Number.isInteger(port) && port > 0 && port < 65_536) {
+    if (connector !== undefined) return connector.connect({ host, port });
     if (tls === undefined) return connect({ host, port });
     // A proxy before the gateways may choose the certificate by the requested name; an IP address is not a name.
-    return connectTls({ ...(isIP(host) === 0 ? { servername: host } : {}), ...tls, host, port });
+    const name = isIP(host) === 0 ? { servername: host } : {};
+    return connectTls({ ...name, ALPNProtocols: [CLIENT_ALPN], ...tls, host, port });
   }
   return new Socket().destroy(new Error(`'${address}' is not an address`)); // reported like any failed connection
 }
@@ -179,15 +186,58 @@ class Patience {
   }
 }
 
+/** A connection that has been accepted, until its first bytes tell its kind. */
+interface Received {
+  readonly options: FramePortOptions;
+  readonly services: ReadonlyMap<string, FrameService>;
+  readonly accounts: PortAccounts;
+  /** The connection is one that this port serves. Until then its time is bounded. */
+  readonly decided: () => void;
+}
+
+type Kind = 'frames' | OtherConnections | undefined;
+
+/** The beginning of a handshake; the connection is received again behind it. */
+const TLS: OtherConnections = { begins: [TLS_BEGINS], take: () => undefined };
+
+/** Serves a connection in plain text, or lets TLS begin. */
+function receive(socket: Socket, received: Received): void {
+  const { secure, others = [] } = received.options;
+  onOpening(socket, secure === undefined ? others : [...others, TLS], (kind) => {
+    if (secure === undefined) return serveKind(socket, kind, received);
+    if (kind === TLS) {
+      return secure.accept(socket, (secured) => {
+        onOpening(secured.socket, others, (inner) => {
+          if (secured.refusal === undefined) return serveKind(secured.socket, inner, received);
+          sendAway(secured.socket, inner, { code: 'UNAUTHENTICATED', message: secured.refusal }, received);
+        });
+      });
+    }
+    if (secure.isRequired) return sendAway(socket, kind, TLS_REQUIRED, received);
+    serveKind(socket, kind, received);
+  });
+}
+
+/** Another node of the cluster may still accept plain text, so a client tries that. */
+const TLS_REQUIRED = {
+  code: 'UNAVAILABLE',
+  message: 'this port requires TLS; use https://, or the options for TLS',
+} as const;
+
+function serveKind(socket: Socket, kind: Kind, received: Received): void {
+  const { accounts, decided, options } = received;
+  if (kind === 'frames') return serve(socket, received);
+  if (kind === undefined)
+    return sendAway(socket, kind, { code: 'INVALID_ARGUMENT', message: purposeOf(options) }, received);
+  decided();
+  kind.take(socket, accounts);
+}
+
 /**
  * Calls `decided` once the first bytes tell what kind of connection it is; undefined: none that this port has. The
  * opening of a stream of frames is removed from them.
  */
-function onOpening(
-  socket: Socket,
-  others: readonly OtherConnections[],
-  decided: (kind: 'frames' | OtherConnections | undefined) => void,
-): void {
+function onOpening(socket: Socket, others: readonly OtherConnections[], decided: (kind: Kind) => void): void {
   let begun: Buffer = Buffer.alloc(0);
   const onData = (chunk: Buffer): void => {
     begun = Buffer.concat([begun, chunk]);
@@ -210,17 +260,10 @@ function agree(bytes: Buffer, other: Uint8Array): boolean {
   return bytes.subarray(0, compared).equals(other.subarray(0, compared));
 }
 
-interface Served {
-  readonly socket: Socket;
-  readonly options: FramePortOptions;
-  readonly services: ReadonlyMap<string, FrameService>;
-  readonly accounts: PortAccounts;
-}
-
-function serve({ socket, options, services, accounts }: Served, greeted: () => void): void {
+function serve(socket: Socket, { options, services, accounts, decided }: Received): void {
   const handlers: GreetedHandlers = {
     onHello(hello) {
-      greeted();
+      decided();
       const name = hello[SERVICE] ?? '';
       const service = services.get(name);
       if (service !== undefined) return service.open(hello, stream);
@@ -234,13 +277,24 @@ function serve({ socket, options, services, accounts }: Served, greeted: () => v
   socket.resume();
 }
 
-/** A person whose browser or client has the wrong port reads this, or finds it in a trace. */
+function purposeOf({ purpose }: FramePortOptions): string {
+  return purpose ?? 'This port is for the nodes of a Remora cluster. Clients use the client port.';
+}
+
+/** The other end, or a person whose browser or client has the wrong port, reads why. */
 function sendAway(
   socket: Socket,
-  purpose = 'This port is for the nodes of a Remora cluster. Clients use the client port.',
+  kind: Kind,
+  reason: { readonly code: ErrorCode; readonly message: string },
+  { options }: Pick<Received, 'options'>,
 ): void {
-  const text = `${purpose}\n`;
-  const head = ['HTTP/1.1 400 Bad Request', 'Content-Type: text/plain', `Content-Length: ${text.length}`];
-  socket.end([...head, 'Connection: close', '', text].join('\r\n'));
+  if (kind === 'frames') {
+    const ignore = { onHello() {}, onFrame() {}, onDrain() {}, onEnd() {} };
+    new FrameStream(socket, options, ignore).end(reason);
+    return;
+  }
+  const text = `${reason.message}\n`;
+  const head = ['HTTP/1.1 400 Bad Request', 'Content-Type: text/plain', `Content-Length: ${Buffer.byteLength(text)}`];
+  socket.end(kind?.refusal?.(reason.message) ?? [...head, 'Connection: close', '', text].join('\r\n'));
   socket.resume();
 }

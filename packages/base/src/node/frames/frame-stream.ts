@@ -19,6 +19,8 @@ import { parseBoundedJson } from '../../bounded-json.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import { type ErrorCode, isErrorCode } from '../../errors.ts';
 import { loopSection } from '../../loop-sections.ts';
+import { type CertificateNames, peerCertificateOf } from '../tls/peer-certificate.ts';
+import { connectionErrorText } from '../tls/tls-error-text.ts';
 import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-parser.ts';
 import type { InputAccount } from './input-budget.ts';
 import { joinRound } from './look-rounds.ts';
@@ -125,7 +127,10 @@ export class FrameStream {
     });
     socket.on('end', () => this.#ended({ message: 'the peer ended the connection' }));
     socket.on('error', (error) => {
-      this.#ended({ message: error.message, ...(refusesConnections(error) && { connectionRefused: true }) });
+      this.#ended({
+        message: connectionErrorText(error),
+        ...(refusesConnections(error) && { connectionRefused: true }),
+      });
     });
     socket.on('close', () => {
       this.#ended({ message: 'the connection was closed' });
@@ -142,6 +147,11 @@ export class FrameStream {
   /** The address of the other end. */
   get peerAddress(): string {
     return `${this.#socket.remoteAddress}:${this.#socket.remotePort}`;
+  }
+
+  /** The names in the verified certificate of the other end; undefined if it showed none. */
+  get peerCertificate(): CertificateNames | undefined {
+    return peerCertificateOf(this.#socket);
   }
 
   /** Sets the handlers for what comes next: the hello may decide them. */
