@@ -36,7 +36,7 @@ export const PEER_RULES: readonly RuleMutation[] = [
     name: 'a-hello-is-believed',
     rule: 'a hello teaches nothing (peer-identities.ts PI3)',
     file: 'packages/cli/src/node/cluster/peer-identities.ts',
-    find: 'if (digest === undefined) return this.#ask(nodeId);',
+    find: 'if (digest === undefined) return this.#ask(nodeId, certificate);',
     replace: 'if (digest === undefined) this.#answered.set(nodeId, incarnationDigest(incarnation));',
     killedBy: {
       file: IDENTITIES,

@@ -23,6 +23,7 @@ import { RANGE_RELATIONS } from '@remora/master';
 import { HOST_DEFAULTS } from '@remora/raft';
 import { DEFAULT_BASE_PORT } from './local-ports.ts';
 import { rangeOptions } from './range-options.ts';
+import { TLS_RELATIONS, tlsOptions } from './tls-options.ts';
 
 export const ROLES = ['master', 'data', 'gateway'] as const;
 export type NodeRole = (typeof ROLES)[number];
@@ -122,6 +123,7 @@ export const nodeSchema = defineOptions({
       desc: 'Allow listening beyond loopback, without TLS and authentication. Anyone who can reach the ports can read and write everything.',
       group: 'Network',
     },
+    ...tlsOptions,
     labels: {
       type: list(label(), { maxLength: 16 }),
       default: [],
@@ -327,6 +329,7 @@ export const nodeSchema = defineOptions({
       must: 'be at least --request-bytes-max plus 4MiB, or the largest request could never arrive',
     },
     ...RANGE_RELATIONS,
+    ...TLS_RELATIONS,
     {
       between: ['snapshotBytesPerSecondBusy'],
       holds: ({ snapshotBytesPerSecondBusy: rate }) => rate === 0 || rate >= SNAPSHOT_RATE_MIN,

@@ -110,11 +110,16 @@ export function reportFailure(error: unknown, shell: Shell): number {
 
 /**
  * Returns a signal that aborts when the process is asked to stop: by Ctrl-C, by a supervisor, or when its supervisor
- * dies.
+ * dies. SIGHUP does not stop it if `onHangUp` returns true.
  */
-export function stopSignal(): { readonly signal: AbortSignal; dispose(): void } {
+export function stopSignal(onHangUp: () => boolean = () => false): {
+  readonly signal: AbortSignal;
+  dispose(): void;
+} {
   const controller = new AbortController();
-  const onSignal = (name: NodeJS.Signals) => controller.abort(name);
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (name !== 'SIGHUP' || !onHangUp()) controller.abort(name);
+  };
   const onOrphaned = () => controller.abort('the supervisor has exited');
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const name of names) process.on(name, onSignal);

@@ -4,6 +4,7 @@ import {
   type AskSplitRequest,
   type Caller,
   type ClusterView,
+  certifies,
   type Done,
   type JoinReply,
   type JoinRequest,
@@ -24,6 +25,7 @@ import {
   type RangeDescriptor,
   type RpcRegistry,
   sameNodeDescriptor,
+  shownNames,
 } from '@remora/protocol';
 import { type ConfState, isMember } from '@remora/raft';
 import type { ClusterHealth } from './admin/cluster-health.ts';
@@ -84,7 +86,8 @@ const NODES_MAX = 1_000;
  * SV2. A caller registers only the id that it presented on its link (protocol/rpc/access.ts), or requests a new one.
  *      Ids below those that the masters assign belong to founding members: an unregistered one can be registered only
  *      by a verified caller. No other node can take the name of a founding member.
- * SV3. Until nodes authenticate, anyone who reaches the port may join, so the number of nodes is bounded.
+ * SV3. Without TLS, anyone who reaches the port may join, so the number of nodes is bounded. With it, a node registers
+ *      only the name in its certificate.
  * SV4. A node that joins exactly as it is registered is answered without a proposal, by a leader that is known to lead:
  *      a deposed leader may know an outdated address of the node. Callers that are not known as nodes can cause only
  *      few registrations at a time and per second (nodes/join-rate.ts), so strangers cannot overload the log.
@@ -137,6 +140,10 @@ export class MasterService {
         const message = `node ${nodeId} is not registered, and the caller is not verified as a founding member`;
         return new ServiceError('UNAVAILABLE', message);
       }
+    }
+    if (caller.kind === 'joiner' && caller.certificate !== undefined && !certifies(caller.certificate, descriptor)) {
+      const message = `the certificate is for ${shownNames(caller.certificate)}, and not for node ${descriptor.name}`;
+      return new ServiceError('UNAUTHENTICATED', message);
     }
     if (state.nodes().some(({ incarnation }) => incarnation === descriptor.incarnation)) return undefined;
     return this.#nameRefusal(nodeId, descriptor.name) ?? this.#countRefusal();

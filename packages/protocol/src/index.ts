@@ -48,6 +48,7 @@ export * from './rpc/local-channel.ts';
 export * from './rpc/method.ts';
 export * from './rpc/node/frame-link.ts';
 export * from './rpc/node/socket-rpc.ts';
+export * from './rpc/node-certificate.ts';
 export * from './rpc/registry.ts';
 export * from './rpc/rpc.ts';
 export * from './rpc/server.ts';

@@ -7,6 +7,7 @@ import type { StartNode } from '../node/running-node.ts';
 import { type NodeOptions, nodeSchema } from '../node-options.ts';
 import { addSchemaFlags, schemaFlags } from '../schema-flags.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
+import { clientTlsMode, peerTlsMode } from '../tls-options.ts';
 
 const EXAMPLES = `
 Examples:
@@ -68,7 +69,12 @@ export function showOptions(options: NodeOptions): string {
 async function runNode(options: NodeOptions, startNode: StartNode): Promise<number> {
   process.umask(OWN_UMASK);
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
-  const { signal, dispose } = stopSignal();
+  const usesTls = clientTlsMode(options) !== 'plain' || peerTlsMode(options) !== 'plain';
+  let reload: (() => Promise<void>) | undefined;
+  const { signal, dispose } = stopSignal(() => {
+    void reload?.();
+    return usesTls;
+  });
   // A joining node has only timers, which do not keep the process alive.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
@@ -78,6 +84,7 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
       return undefined;
     });
     if (node === undefined) return exitCode('ok');
+    reload = node.reloadCertificates;
     const failure = node.failed.catch((error: unknown) => ({ error }));
     const end = await Promise.race([failure, aborted(signal)]);
     if (typeof end === 'object') {

@@ -307,6 +307,8 @@ class Node implements AssembledNode {
     return new PeerIdentities({
       ...{ self, askFounder },
       named: (nodeId) => this.#cluster.named(nodeId),
+      registered: (nodeId) => this.#cluster.registered(nodeId),
+      trustDomain: () => this.#parts.platform.trustDomain?.(),
       isFounder: (nodeId) => this.#cluster.isFounder(nodeId),
       askMasters: () => this.#agent?.hurry(),
     });
@@ -327,7 +329,7 @@ class Node implements AssembledNode {
     return this.#parts.platform.openPeers({
       self: this.#identity(descriptor),
       resolveAddress: (nodeId) => this.#cluster.address(nodeId),
-      identify: (peer) => identities.identify(peer),
+      identify: (peer, certificate) => identities.identify(peer, certificate),
       verify: (answer) => identities.checkAnswer(answer),
       onRefused: (by, refusal) => this.#standing.refused(`node ${by}`, refusal),
       onMet: () => this.#standing.met(),

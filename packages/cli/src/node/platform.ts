@@ -2,7 +2,17 @@
  * The platform of a node: everything in which a real process differs from a simulated one. `assemble.ts` combines the
  * roles on top of it and knows neither sockets nor files, so that the simulator runs the same node.
  */
-import type { Clock, Disk, Engine, ErrorCode, Logger, Metrics, Random, ServiceError } from '@remora/base';
+import type {
+  CertificateNames,
+  Clock,
+  Disk,
+  Engine,
+  ErrorCode,
+  Logger,
+  Metrics,
+  Random,
+  ServiceError,
+} from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
 import type {
   Admission,
@@ -54,6 +64,8 @@ export interface NodePlatform {
   readonly onApplied?: OnApplied;
   /** The node's metrics; absent: nothing is counted. */
   readonly metrics?: Metrics;
+  /** The trust domain in this node's certificate for its peers, if there is one. */
+  readonly trustDomain?: () => string | undefined;
   openEngine(deps: EngineDeps): Promise<Engine>;
   /** Creates the host of the node's Raft groups; a simulation can observe it. */
   createHost(options: RaftHostOptions): NodeRaftHost;
@@ -82,7 +94,7 @@ export interface PeersDeps {
   /** Returns the current `host:port` of a node. */
   readonly resolveAddress: (nodeId: NodeId) => string | undefined;
   /** Returns the caller, which is of this cluster and has an id above 0; or why it is refused. */
-  readonly identify: (peer: LinkIdentity) => Caller | ServiceError;
+  readonly identify: (peer: LinkIdentity, certificate?: CertificateNames) => Caller | ServiceError;
   /** Returns why an answering peer is not the one that it claims to be. */
   readonly verify: (answer: LinkAnswer) => ServiceError | undefined;
   /** A peer refused this node. */

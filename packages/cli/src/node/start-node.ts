@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import {
   type Clock,
+  type Connector,
   DISK_FULL_ADVICE,
   DiskFailedError,
   type Logger,
@@ -37,6 +38,7 @@ import { diskSpace } from './files/disk-space.ts';
 import { warnOfLooseMode } from './files/loose-mode.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import { Entry } from './ports/entry.ts';
+import { NodeTls } from './ports/node-tls.ts';
 import { PortMetrics } from './ports/port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
 
@@ -49,6 +51,7 @@ export async function startNode(
   const clock = sectionedClock(nodeClock());
   const random = nodeRandom();
   const logger = root.child({ node: options.name });
+  const tls = await NodeTls.open(options, { clock, logger });
   const founders = foundersOf(options);
   const dataDir = await openDataDir({
     dir: options.dataDir,
@@ -57,15 +60,23 @@ export async function startNode(
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   }).catch(sayIfStorage);
   await warnOfLooseMode(dataDir.path, logger);
-  const platform = processPlatform(options, { clock, random, logger, dataDir });
+  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector });
   const endSections = countSections(platform.metrics, clock);
-  const node = await assembleNode(options, platform, signal).catch((error: unknown) => {
+  const end = (): void => {
     endSections();
+    tls.stop();
+  };
+  const node = await assembleNode(options, platform, signal).catch((error: unknown) => {
+    end();
     return sayIfStorage(error);
   });
   const failed = node.failed.catch(sayIfStorage);
   failed.catch(() => {}); // The caller watches it.
-  return { failed, stop: () => node.stop().finally(endSections) };
+  return {
+    failed,
+    stop: () => node.stop().finally(end),
+    ...(tls.isUsed && { reloadCertificates: () => tls.reload() }),
+  };
 }
 
 /**
@@ -94,10 +105,13 @@ interface ProcessParts {
   readonly random: Random;
   readonly logger: Logger;
   readonly dataDir: DataDir;
+  readonly tls: NodeTls;
+  /** Opens connections to other nodes. */
+  readonly connector: Connector | undefined;
 }
 
 function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatform & { readonly metrics: Metrics } {
-  const { clock, random, logger, dataDir } = parts;
+  const { clock, random, logger, dataDir, tls, connector } = parts;
   const metrics = createMetrics({ process: true });
   const ports = new PortMetrics(metrics);
   return {
@@ -111,10 +125,11 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
-    connect: (target, self, verify) => dialRpc(target, self, clock, verify),
+    connect: (target, self, verify) => dialRpc(target, self, clock, verify, connector),
+    trustDomain: () => tls.trustDomain,
     openPeers: (deps) => new ProcessPeers(options, { ...parts, ports }, deps),
     metrics,
-    openEntry: (deps) => new Entry(deps, metrics, ports),
+    openEntry: (deps) => new Entry(deps, metrics, ports, tls),
   };
 }
 
@@ -146,9 +161,10 @@ class ProcessPeers implements Peers {
       clock: parts.clock,
       random: parts.random,
       logger: parts.logger,
-      verifyPeer: (peer) => refusalOf(deps.identify(peer)),
-      verifyAnswer: ({ nodeId, incarnation }) =>
-        deps.verify({ nodeId, digest: incarnationDigest(incarnation), wanted: true }),
+      connector: parts.connector,
+      verifyPeer: (peer, certificate) => refusalOf(deps.identify(peer, certificate)),
+      verifyAnswer: ({ nodeId, incarnation }, certificate) =>
+        deps.verify({ nodeId, digest: incarnationDigest(incarnation), wanted: true, certificate }),
       onPeerVerified: deps.onMet,
       onRefused: deps.onRefused,
     });
@@ -175,7 +191,8 @@ class ProcessPeers implements Peers {
     const services = [...this.#raft.services, rpc];
     const { clock, logger } = this.#parts;
     const input = { ...inputLimitsOf(this.#options), strangers: STRANGER_LIMITS };
-    return openFramePort({ clock, logger, host, port, services, input }).catch((cause: unknown) => {
+    const secure = this.#parts.tls.port('peer');
+    return openFramePort({ clock, logger, host, port, services, input, secure }).catch((cause: unknown) => {
       const message = `cannot listen on ${host}:${port}; is the port in use? Choose another --peer-port`;
       throw new CommandError('portTaken', message, { cause });
     });

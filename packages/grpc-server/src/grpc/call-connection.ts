@@ -19,10 +19,13 @@ export class CallConnection {
   readonly server: CallServer;
   /** The client's address and port, if the socket has one. */
   readonly peer: string;
-  /** For the user. */
+  /** The user that the verified certificate of the client names; undefined if it showed none. */
+  readonly user: string | undefined;
+  /** For the server's owner. */
   state: unknown;
 
-  constructor(server: CallServer, peer: string) {
+  constructor(server: CallServer, peer: string, user: string | undefined) {
+    this.user = user;
     this.server = server;
     this.peer = peer;
   }

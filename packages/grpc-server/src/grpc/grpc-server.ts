@@ -36,6 +36,13 @@ export interface GrpcServerOptions {
   readonly onMethodError?: (error: unknown, path: string) => void;
 }
 
+export interface AcceptOptions {
+  /** Called when what the connection holds for its client has changed, so that a port can count it. */
+  readonly onHeld?: (held: HeldBytes) => void;
+  /** The user that the certificate of the client names, if it has shown one. */
+  readonly user?: string | undefined;
+}
+
 /** What a server holds. */
 export interface GrpcHeld {
   readonly connections: number;
@@ -94,11 +101,8 @@ export class GrpcServer implements CallServer, StreamUser {
     }
   }
 
-  /**
-   * Serves a connection from its first byte on. `onHeld` is called when what it holds for its client has changed, so
-   * that a port can count it.
-   */
-  accept(socket: Duplex, onHeld?: (held: HeldBytes) => void): void {
+  /** Serves a connection from its first byte on. */
+  accept(socket: Duplex, { onHeld, user }: AcceptOptions = {}): void {
     const isFull = this.#connections.size >= this.limits.connectionsMax;
     if (isFull) this.refused('connectionsMax');
     if (isFull || this.#isDraining) {
@@ -110,7 +114,7 @@ export class GrpcServer implements CallServer, StreamUser {
     const { timers } = this;
     const { aroundRead } = this.#options;
     const connection = serveConnection({ socket, timers, aroundRead, totals: this.#totals, onHeld, onClose }, this);
-    connection.userState = new CallConnection(this, peerOf(socket));
+    connection.userState = new CallConnection(this, peerOf(socket), user);
     this.#connections.add(connection);
     this.#ticking ??= this.timers.setTimer(TICK_MS, () => this.#tick());
   }

@@ -8,13 +8,16 @@
  * A4. A link serves a caller as a node only as long as it is one: when the masters have removed it, or name its id with
  *     another incarnation, the next frame of the caller ends the link with its calls and streams.
  */
-import { ServiceError, unreachable } from '@remora/base';
+import { type CertificateNames, ServiceError, unreachable } from '@remora/base';
 
 export type Caller =
   | { readonly kind: 'local' }
   | { readonly kind: 'node'; readonly nodeId: number }
-  /** `claims`: the node id that it presented without proof; 0 if none, or one that it may not register. */
-  | { readonly kind: 'joiner'; readonly claims: number }
+  /**
+   * `claims`: the node id that it presented without proof; 0 if none, or one that it may not register. `certificate`:
+   * it may register no other name than that of its certificate, if it has one.
+   */
+  | { readonly kind: 'joiner'; readonly claims: number; readonly certificate?: CertificateNames | undefined }
   /** At the client port. */
   | { readonly kind: 'client' };
 
@@ -24,7 +27,7 @@ export type Callers = 'clients' | 'nodes' | 'joiners';
 export const LOCAL_CALLER: Caller = { kind: 'local' };
 export const CLIENT_CALLER: Caller = { kind: 'client' };
 /** A caller that presented nothing. */
-export const ANONYMOUS_CALLER: Caller = { kind: 'joiner', claims: 0 };
+export const ANONYMOUS_CALLER = { kind: 'joiner', claims: 0 } as const satisfies Caller;
 
 export function mayCall(caller: Caller, callers: Callers): boolean {
   switch (caller.kind) {

@@ -62,7 +62,7 @@ function readChain(socket: TLSSocket): readonly X509Certificate[] {
   return chain;
 }
 
-function certificateNames(certificate: X509Certificate): CertificateNames {
+export function certificateNames(certificate: X509Certificate): CertificateNames {
   const { CN: commonName } = certificate.toLegacyObject().subject ?? {};
   const [uris, hosts]: [string[], string[]] = [[], []];
   for (const [, kind, text = ''] of (certificate.subjectAltName ?? '').matchAll(ALTERNATIVE)) {

@@ -15,7 +15,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Clock, Timer } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
-import { peerChainOf } from './peer-certificate.ts';
+import { type CertificateNames, certificateNames, peerChainOf } from './peer-certificate.ts';
 import { checkTls, looseModeOf, readTlsFiles, type TlsFiles, TlsFilesError, type TlsMaterial } from './tls-files.ts';
 import { chainProblem, expiryMs, type ReadRevocations } from './trust.ts';
 
@@ -69,6 +69,11 @@ export class TlsIdentity {
 
   get material(): TlsMaterial {
     return this.#material;
+  }
+
+  /** The names in the own certificate. */
+  get names(): CertificateNames {
+    return certificateNames(this.#material.certificate);
   }
 
   /** Calls `take` with each new set of files. */

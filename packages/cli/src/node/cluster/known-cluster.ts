@@ -1,6 +1,6 @@
 import { formatAddress, type Logger } from '@remora/base';
 import type { ClusterNode } from '@remora/gateway';
-import type { ClusterView, NodeHeartbeatReply } from '@remora/protocol';
+import type { ClusterView, NodeHeartbeatReply, RegisteredNode } from '@remora/protocol';
 import type { NodeOptions } from '../../node-options.ts';
 import type { NodeRecords } from '../node-records.ts';
 import type { Founders } from './cluster-identity.ts';
@@ -63,14 +63,20 @@ export class KnownCluster {
 
   /** The current address of a node's peer port. */
   address(nodeId: number): string | undefined {
-    const { founders, options, records } = this.#deps;
-    const isIt = (node: { readonly nodeId: number }): boolean => node.nodeId === nodeId;
-    const known = this.#view?.nodes.map(({ descriptor }) => descriptor).find(isIt) ?? records.knownNodes.find(isIt);
+    const known = this.registered(nodeId);
+    const proxy = this.#deps.options.peerProxies.find((member) => member.name === known?.name);
+    return proxy === undefined ? known?.peerAddress : formatAddress(proxy.peer);
+  }
+
+  /** The name and address of a node: from the masters, else from the founders. */
+  registered(nodeId: number): RegisteredNode | undefined {
+    const { founders, records } = this.#deps;
+    const known =
+      this.#view?.nodes.find(({ descriptor }) => descriptor.nodeId === nodeId)?.descriptor ??
+      records.knownNodes.find((node) => node.nodeId === nodeId);
+    if (known !== undefined) return known;
     const founder = founders?.members[nodeId - 1];
-    const name = known?.name ?? founder?.name;
-    const proxy = options.peerProxies.find((member) => member.name === name);
-    if (proxy !== undefined) return formatAddress(proxy.peer);
-    return known?.peerAddress ?? (founder === undefined ? undefined : formatAddress(founder.peer));
+    return founder && { name: founder.name, peerAddress: formatAddress(founder.peer) };
   }
 
   /**

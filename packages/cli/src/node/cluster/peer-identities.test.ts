@@ -1,5 +1,6 @@
+import type { CertificateNames } from '@remora/base';
 import { incarnationDigest } from '@remora/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type NamedPeer, PeerIdentities } from './peer-identities.ts';
 
 function setUp(founders: readonly number[] = [1, 2, 3]) {
@@ -8,6 +9,8 @@ function setUp(founders: readonly number[] = [1, 2, 3]) {
   const identities = new PeerIdentities({
     self: { nodeId: 1, incarnation: 'i1' },
     named: (nodeId) => named.get(nodeId),
+    registered: (nodeId) => (nodeId < 1_000 ? { name: `n${nodeId}`, peerAddress: `10.0.0.${nodeId}:7481` } : undefined),
+    trustDomain: () => 'remora',
     isFounder: (nodeId) => founders.includes(nodeId),
     askFounder: (nodeId) => asked.push(`node ${nodeId}`),
     askMasters: () => asked.push('masters'),
@@ -83,4 +86,70 @@ test('a founding member that the masters removed is nobody, and is told so when 
   name(2, true);
   answers(2, 'i2');
   expect(identities.identify({ nodeId: 2, incarnation: 'i2' })).toEqual({ kind: 'joiner', claims: 2 });
+});
+
+describe('a certificate (PI5)', () => {
+  const withUri = (...uris: string[]): CertificateNames => ({ commonName: '', uris, hosts: ['127.0.0.1'] });
+  const rows: readonly { name: string; certificate: CertificateNames; fits: boolean }[] = [
+    { name: 'names the node', certificate: withUri('spiffe://remora/node/n2'), fits: true },
+    { name: 'names another node', certificate: withUri('spiffe://remora/node/n3'), fits: false },
+    {
+      name: 'names a node whose name begins in the same way',
+      certificate: withUri('spiffe://remora/node/n22'),
+      fits: false,
+    },
+    { name: 'names a node of another trust domain', certificate: withUri('spiffe://other/node/n2'), fits: false },
+    { name: 'has another identity', certificate: withUri('spiffe://remora/ns/x/sa/n2'), fits: false },
+    {
+      name: 'has an identity and the address of the node',
+      certificate: { ...withUri('spiffe://remora/x'), hosts: ['10.0.0.2'] },
+      fits: false,
+    },
+    {
+      name: 'has the address of the node, and no identity',
+      certificate: { ...withUri(), hosts: ['10.0.0.2'] },
+      fits: true,
+    },
+    { name: 'has another address, and no identity', certificate: { ...withUri(), hosts: ['10.0.0.3'] }, fits: false },
+    {
+      name: 'names the node by its common name alone',
+      certificate: { commonName: 'n2', uris: [], hosts: [] },
+      fits: false,
+    },
+  ];
+  test.each(rows)('that $name', ({ certificate, fits }) => {
+    const { identities, name } = setUp();
+    name(2);
+    const refused = { code: 'UNAUTHENTICATED' };
+    const caller = identities.identify({ nodeId: 2, incarnation: 'i2' }, certificate);
+    if (fits) expect(caller).toEqual({ kind: 'node', nodeId: 2 });
+    else expect(caller).toMatchObject(refused);
+    const answer = { nodeId: 2, wanted: true, digest: incarnationDigest('i2'), certificate };
+    if (fits) expect(identities.checkAnswer(answer)).toBeUndefined();
+    else expect(identities.checkAnswer(answer)).toMatchObject(refused);
+  });
+
+  test('of the right name does not replace the incarnation', () => {
+    const { identities, name } = setUp();
+    name(2);
+    const certificate = withUri('spiffe://remora/node/n2');
+    expect(identities.identify({ nodeId: 2, incarnation: 'false' }, certificate)).toMatchObject(CONFLICT);
+  });
+
+  test('of another founding member teaches nothing about this one, in an answer either (PI2)', () => {
+    const { identities } = setUp();
+    const certificate = withUri('spiffe://remora/node/n3');
+    const digest = incarnationDigest('false');
+    expect(identities.checkAnswer({ nodeId: 2, wanted: true, digest, certificate })).toMatchObject({
+      code: 'UNAUTHENTICATED',
+    });
+    expect(identities.identify({ nodeId: 2, incarnation: 'false' })).toEqual(ANONYMOUS);
+  });
+
+  test('of a node that nobody knows yet goes with it: it may join under that name', () => {
+    const { identities } = setUp();
+    const certificate = withUri('spiffe://remora/node/n9');
+    const caller = identities.identify({ nodeId: 1_009, incarnation: 'i9' }, certificate);
+    expect(caller).toEqual({ kind: 'joiner', claims: 1_009, certificate });
+  });
 });

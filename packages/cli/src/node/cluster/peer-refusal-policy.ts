@@ -100,6 +100,8 @@ const ADVICE = {
     'a node of another cluster answers at that address: start the member that belongs there, or remove it with "remora admin nodes remove"',
   NODE_CONFLICT:
     'the node at that address knows another node with the id of this one: stop the node that was started with a copied name or an empty data directory',
+  UNAUTHENTICATED:
+    'the node at that address does not accept the certificate of this one: compare its authority, dates and names by "remora cert inspect"',
 } as const;
 
 function isRefusal(code: ErrorCode): code is Refusal {

@@ -18,6 +18,7 @@ import {
 import { pipeFrameBytesMax } from '@remora/protocol';
 import { CommandError } from '../../exit-codes.ts';
 import { httpNames, inputLimitsOf } from '../../node-options.ts';
+import { clientTlsMode } from '../../tls-options.ts';
 import { VERSION } from '../../version.ts';
 import { nodeMetrics } from '../node-metrics.ts';
 import type { EntryDeps, NodeEntry } from '../platform.ts';
@@ -30,6 +31,7 @@ import {
   serveHttpConnections,
   startHttpServer,
 } from './http-server.ts';
+import type { NodeTls } from './node-tls.ts';
 import { grpcMetrics, type PortMetrics } from './port-metrics.ts';
 
 /** A node's external interfaces: the port for clients, and HTTP for operators. */
@@ -37,6 +39,7 @@ export class Entry implements NodeEntry {
   readonly #deps: EntryDeps;
   readonly #metrics: MetricsRegistry;
   readonly #ports: PortMetrics;
+  readonly #tls: NodeTls;
   readonly #etcd: EtcdApi;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
@@ -45,14 +48,17 @@ export class Entry implements NodeEntry {
   /** HTTP on the port for clients, as etcd has it. */
   #clientHttp: HttpConnections | undefined;
 
-  constructor(deps: EntryDeps, metrics: MetricsRegistry, ports: PortMetrics) {
+  constructor(deps: EntryDeps, metrics: MetricsRegistry, ports: PortMetrics, tls: NodeTls) {
     this.#deps = deps;
+    this.#tls = tls;
     this.#metrics = metrics;
     this.#ports = ports;
     const { backend, clock, random, options, master, dialer, health } = deps;
     const limits = { ...ETCD_LIMITS, requestBytesMax: options.requestBytesMax, txnOpsMax: options.txnOpsMax };
     const node = { master, dialer, conditions: () => health.conditions(), program: VERSION };
-    const etcd = { backend, clock, random, scheme: 'http', limits, node } as const;
+    // While both are allowed, etcd clients that learn endpoints may be without TLS.
+    const scheme = clientTlsMode(options) === 'tls' ? 'https' : 'http';
+    const etcd = { backend, clock, random, scheme, limits, node } as const;
     this.#etcd = etcdApi(etcd, () => this.#server?.guard.abandoned === true);
   }
 
@@ -69,7 +75,8 @@ export class Entry implements NodeEntry {
     const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax, input: inputLimitsOf(options) };
     const onBusy = admission.countBusy;
     const onMalformed = (): void => admission.countMalformed('grpc');
-    const server = new ClientServer({ logger, clock, limits, onBusy, onMalformed });
+    const secure = this.#tls.port('client');
+    const server = new ClientServer({ logger, clock, limits, secure, onBusy, onMalformed });
     this.#pipe = createPipeService({
       ...{ backend, clock, logger, requestLimits, onBusy },
       cluster: this.#deps.shownClusterId,
@@ -115,7 +122,7 @@ export class Entry implements NodeEntry {
     this.#http.push(await startHttpServer({ ...both, ...health }));
     const listen = { host: options.listenHost, port: options.httpPort };
     const api = { ...both, limits: API_LIMITS, handlers: this.#endpoint === undefined ? [] : [this.#endpoint] };
-    this.#http.push(await startHttpServer({ ...api, listen, flag: '--http-port' }));
+    this.#http.push(await startHttpServer({ ...api, listen, flag: '--http-port', secure: this.#tls.port('http') }));
     this.#clientHttp = serveHttpConnections(api);
     this.#http.push(this.#clientHttp);
   }

@@ -6,11 +6,12 @@
 //     the API are slow.
 // H4. Every request passes `requestRefusal` before anything else, whatever its path.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { type Address, type Logger, loopSection, type ServiceError, suggest } from '@remora/base';
+import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net';
+import { type Address, type Logger, loopSection, type SecurePort, type ServiceError, suggest } from '@remora/base';
 import { errorAnswer, requestRefusal } from '@remora/gateway';
 import { CommandError } from '../../exit-codes.ts';
 import { boundConnections } from './http-connections.ts';
+import { openHttp } from './secure-http.ts';
 
 export interface HttpLimits {
   readonly connectionsMax: number;
@@ -61,6 +62,8 @@ export interface HttpServerOptions extends HttpServices {
   readonly listen: Address;
   /** The flag for its listening address. */
   readonly flag: string;
+  /** TLS at this port; plain text without it. */
+  readonly secure?: SecurePort | undefined;
 }
 
 /** The answers of a server, and the callers that it accepts. */
@@ -87,10 +90,39 @@ export interface RunningHttpServer {
  * machine.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<RunningHttpServer> {
+  if (options.secure !== undefined) return startSecureServer(options, options.secure);
   const server = httpServer(options);
   await listen(server, options.listen, options.flag);
   const { port } = server.address() as AddressInfo;
   return { port, stop: () => stop(server) };
+}
+
+/** A server whose connections begin with TLS, or with plain text if the port allows both. */
+async function startSecureServer(options: HttpServerOptions, secure: SecurePort): Promise<RunningHttpServer> {
+  const { connectionsMax, headersTimeoutMs: timeoutMs } = options.limits;
+  const connections = serveHttpConnections(options);
+  const beginning = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    beginning.add(socket);
+    socket.once('close', () => beginning.delete(socket));
+    openHttp(socket, secure, {
+      timeoutMs,
+      take(secured) {
+        beginning.delete(socket);
+        connections.take(secured);
+      },
+    });
+  });
+  server.maxConnections = connectionsMax;
+  await listen(server, options.listen, options.flag);
+  return {
+    port: (server.address() as AddressInfo).port,
+    async stop() {
+      server.close();
+      for (const socket of beginning) socket.destroy();
+      await connections.stop();
+    },
+  };
 }
 
 /** Serves HTTP to connections that another port has accepted. */
@@ -141,7 +173,7 @@ function httpServer(services: HttpServices): Server {
 }
 
 /** Binds a server; the error names the flag to change. */
-export function listen(server: Server, { host, port }: Address, flag: string): Promise<void> {
+export function listen(server: TcpServer, { host, port }: Address, flag: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, { host, port }, flag)));
     server.listen({ host, port }, resolve);

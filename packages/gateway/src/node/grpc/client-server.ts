@@ -10,6 +10,8 @@ import {
   openFramePort,
   type PortAccounts,
   type PortHeld,
+  peerCertificateOf,
+  type SecurePort,
 } from '@remora/base';
 import { type GrpcHeld, type GrpcLimits, GrpcServer, type HeldBytes } from '@remora/grpc-server';
 import { PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
@@ -58,6 +60,8 @@ export interface ClientServerDeps {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly limits?: ClientServerLimits;
+  /** TLS at the port; plain text without it. */
+  readonly secure?: SecurePort | undefined;
   /** Called for each call that is refused because too many are in flight. */
   readonly onBusy?: () => void;
   /** Called for each unary call that is refused as malformed. */
@@ -115,15 +119,22 @@ export class ClientServer {
 
   /** Listens. Resolves with the port, which the system chooses for 0. Rejects with a `ListenError`. */
   async start(host: string, port: number): Promise<number> {
-    const { clock, logger } = this.#deps;
+    const { clock, logger, secure } = this.#deps;
     const { messageBytesMax, keepAliveMs, keepAliveTimeoutMs, helloMs, input = {} } = this.#limits;
     try {
       this.#port = await openFramePort({
-        ...{ clock, logger, host, port, helloMs, input, services: this.#frames },
+        ...{ clock, logger, host, port, helloMs, input, secure, services: this.#frames },
         frameBytesMax: messageBytesMax,
         probeMs: keepAliveMs,
         probeTimeoutMs: keepAliveTimeoutMs,
-        others: [{ begins: [HTTP2_BEGINS], take: (socket, accounts) => this.#accept(socket, accounts) }, ...this.#http],
+        others: [
+          {
+            begins: [HTTP2_BEGINS],
+            take: (socket, accounts) => this.#accept(socket, accounts),
+            refusal: http2Refusal,
+          },
+          ...this.#http,
+        ],
         purpose:
           'This port is for clients of Remora and etcd (gRPC). HTTP and JSON have a port of their own: --http-port.',
       });
@@ -143,12 +154,13 @@ export class ClientServer {
       close: () => socket.destroy(),
     });
     socket.on('close', () => unread.end());
-    this.#grpc.accept(socket.setNoDelay(true), (now) => {
+    const onHeld = (now: HeldBytes): void => {
       held = now;
       // Each change counts as a frame of its own: the messages of several streams come at the same time.
       input.unfinished(held.incompleteBytes, ++changes);
       unread.holds(held.waitingBytes);
-    });
+    };
+    this.#grpc.accept(socket.setNoDelay(true), { onHeld, user: peerCertificateOf(socket)?.commonName });
   }
 
   /** What its connections hold in memory; undefined before it listens. */
@@ -193,6 +205,21 @@ export function grpcLimits(limits: ClientServerLimits): Partial<GrpcLimits> {
     ...(input?.bytesMax === undefined ? {} : { unfinishedBytesMax: input.bytesMax }),
   };
 }
+
+/**
+ * Tells a gRPC client why it is refused: an empty SETTINGS frame, and GOAWAY with INADEQUATE_SECURITY and the reason
+ * (RFC 9113, section 6.8). Clients show it.
+ */
+function http2Refusal(text: string): Uint8Array {
+  const reason = Buffer.from(text);
+  const goAway = Buffer.alloc(HTTP2_HEAD_BYTES + 8);
+  goAway.writeUIntBE(8 + reason.length, 0, 3);
+  goAway[3] = 0x07;
+  goAway.writeUInt32BE(0x0c, HTTP2_HEAD_BYTES + 4);
+  return Buffer.concat([Buffer.from([0, 0, 0, 0x04, 0, 0, 0, 0, 0]), goAway, reason]);
+}
+
+const HTTP2_HEAD_BYTES = 9;
 
 function listenError(address: string, cause: unknown): ListenError {
   const text = String(cause);

@@ -1,4 +1,12 @@
-import { type DialOptions, dialFrames, type FrameStream, type Hello, ServiceError, type StreamEnd } from '@remora/base';
+import {
+  type CertificateNames,
+  type DialOptions,
+  dialFrames,
+  type FrameStream,
+  type Hello,
+  ServiceError,
+  type StreamEnd,
+} from '@remora/base';
 import type { FrameLink, FrameReceiver } from '../link.ts';
 
 /** Links over streams of frames between two processes. */
@@ -8,15 +16,15 @@ export interface DialledLink {
   readonly address: string;
   readonly hello: Hello;
   /** Checks the other end's hello: the link opens only if it returns nothing. */
-  readonly check: (hello: Hello) => ServiceError | undefined;
+  readonly check: (hello: Hello, certificate: CertificateNames | undefined) => ServiceError | undefined;
 }
 
 /** The dialling end. Only the hello is sent before the other side's hello is checked. */
 export function dialLink({ address, hello, check }: DialledLink, options: DialOptions): FrameLink {
   let receiver: FrameReceiver | undefined;
-  const stream = dialFrames(address, hello, options, {
+  const stream: FrameStream = dialFrames(address, hello, options, {
     onHello(answer) {
-      const refusal = check(answer);
+      const refusal = check(answer, stream.peerCertificate);
       if (refusal === undefined) return receiver?.onOpen();
       stream.destroy();
       receiver?.onClose(refusal);

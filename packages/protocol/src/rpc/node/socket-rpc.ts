@@ -13,7 +13,9 @@
  */
 import { createHash } from 'node:crypto';
 import {
+  type CertificateNames,
   type Clock,
+  type Connector,
   type FrameService,
   type Hello,
   type Logger,
@@ -54,6 +56,8 @@ export interface LinkAnswer {
   readonly wanted: boolean;
   /** `incarnationDigest` of its incarnation. */
   readonly digest: string;
+  /** Its certificate; undefined without TLS. */
+  readonly certificate?: CertificateNames | undefined;
 }
 
 /** A one-way function: it distinguishes incarnations and reveals none. */
@@ -69,9 +73,9 @@ export interface RpcServiceOptions {
   readonly limits?: ServerLimits;
   /**
    * Returns the identity of a caller of this cluster with an id above 0; NODE_CONFLICT for a node known with another
-   * incarnation. Called for each frame of a caller.
+   * incarnation; UNAUTHENTICATED for one whose certificate is of another node. Called for each frame of a caller.
    */
-  readonly identify: (peer: LinkIdentity) => Caller | ServiceError;
+  readonly identify: (peer: LinkIdentity, certificate: CertificateNames | undefined) => Caller | ServiceError;
   readonly logger?: Logger;
 }
 
@@ -84,14 +88,18 @@ export interface RpcService extends FrameService {
 export function createRpcService(options: RpcServiceOptions): RpcService {
   const log = new RareLog(options.clock, options.logger ?? silentLogger);
   const links = new Set<ServedLink>();
-  const identify = (peer: LinkIdentity): Caller | ServiceError =>
-    isAnonymous(peer) ? ANONYMOUS_CALLER : options.identify(peer);
+  const identifyBy = (peer: LinkIdentity, certificate: CertificateNames | undefined): Caller | ServiceError => {
+    if (!isAnonymous(peer)) return options.identify(peer, certificate);
+    return certificate === undefined ? ANONYMOUS_CALLER : { kind: 'joiner', claims: 0, certificate };
+  };
   return {
     name: RPC_SERVICE,
     open(hello, stream) {
       const local = options.identity();
       const peer = readIdentity(hello);
-      const caller = protocolRefusal(hello) ?? clusterRefusal(peer.clusterId, local) ?? identify(peer);
+      const { peerCertificate } = stream;
+      const identify = (): Caller | ServiceError => identifyBy(peer, peerCertificate);
+      const caller = protocolRefusal(hello) ?? clusterRefusal(peer.clusterId, local) ?? identify();
       if (caller instanceof ServiceError) {
         log.warn(caller.code, { peer: peer.nodeId, code: caller.code, reason: caller.message }, 'refused a peer');
         stream.end(caller);
@@ -107,7 +115,7 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
         clock: options.clock,
         caller,
         identify: () => {
-          const now = identify(peer);
+          const now = identify();
           if (!trusted && !(now instanceof ServiceError) && now.kind === 'node') {
             trusted = true;
             stream.trust();
@@ -127,17 +135,23 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
   };
 }
 
-/** Begins a link to a peer with the identity `local` (G1). `verify` uses the node's own knowledge of its peers. */
+/**
+ * Begins a link to a peer with the identity `local` (G1). `verify` uses the node's own knowledge of its peers;
+ * `connector` opens the socket, in plain text by default.
+ */
 export function dialRpc(
   target: { readonly address: string; readonly nodeId: number },
   local: LinkIdentity,
   clock: Clock,
   verify: (answer: LinkAnswer) => ServiceError | undefined = () => undefined,
+  connector?: Connector | undefined,
 ): FrameLink {
-  const check = (hello: Hello) => checkAnswer(hello, target, local) ?? checkKnown(hello, target, local, verify);
+  const check = (hello: Hello, certificate: CertificateNames | undefined) =>
+    checkAnswer(hello, target, local) ??
+    checkKnown(hello, target, local, (answer) => verify({ ...answer, certificate }));
   return dialLink(
     { address: target.address, hello: callerHello(local), check },
-    { clock, frameBytesMax: FRAME_BYTES_MAX },
+    { clock, frameBytesMax: FRAME_BYTES_MAX, connector },
   );
 }
 

@@ -11,6 +11,7 @@
  */
 import {
   type Clock,
+  type Connector,
   dialFrames,
   type FrameStream,
   type Hello,
@@ -56,6 +57,7 @@ export interface PeerContext {
   readonly options: TransportOptions;
   readonly resolveAddress: (node: NodeId) => string | undefined;
   readonly verifyAnswer: VerifyPeer;
+  readonly connector: Connector | undefined;
   readonly onRefused: (node: NodeId, refusal: PeerRefusal) => void;
   /** The peer has become `refusing` (P4). */
   readonly onRefusing: (node: NodeId) => void;
@@ -150,15 +152,20 @@ export class FramePeer {
   // ---------------------------------------------------------------------------------------------- connection
 
   #dial(): void {
-    const { clock, options, resolveAddress, local } = this.#context;
+    const { clock, options, resolveAddress, local, connector } = this.#context;
     const address = resolveAddress(this.#node);
     if (address === undefined) return this.#pause(this.#backoffMs());
-    const stream = dialFrames(address, helloOf(local, FRAMES_SERVICE), streamOptions(options, clock), {
-      onHello: (hello) => this.#answered(stream, hello),
-      onFrame: () => undefined, // peers send nothing in this direction
-      onDrain: () => undefined,
-      onEnd: (end) => this.#ended(stream, end),
-    });
+    const stream: FrameStream = dialFrames(
+      address,
+      helloOf(local, FRAMES_SERVICE),
+      { ...streamOptions(options, clock), connector },
+      {
+        onHello: (hello) => this.#answered(stream, hello),
+        onFrame: () => undefined, // peers send nothing in this direction
+        onDrain: () => undefined,
+        onEnd: (end) => this.#ended(stream, end),
+      },
+    );
     const timer = clock.setTimer(options.connectTimeoutMs, () => this.#broken(stream, 'the handshake took too long'));
     this.#state = { at: 'dialling', address, stream, timer };
   }
@@ -167,7 +174,7 @@ export class FramePeer {
     const state = this.#state;
     if (state.at !== 'dialling' || state.stream !== stream) return;
     const { local, verifyAnswer, logger } = this.#context;
-    const refusal = checkAnswer(hello, local, this.#node, verifyAnswer);
+    const refusal = checkAnswer(hello, local, this.#node, (peer) => verifyAnswer(peer, stream.peerCertificate));
     if (refusal !== undefined) return this.#broken(stream, refusal.message, this.#context.options.refusedBackoffMs);
     state.timer.cancel();
     this.#state = { ...state, at: 'open' };

@@ -7,7 +7,7 @@
  *     not reveal what only members know: this node's cluster, or the incarnation by which it knows the peer.
  * K3. A node that dials an address which is now its own, and so reaches itself, is not refused: it keeps trying.
  */
-import { type ErrorCode, type Hello, SERVICE, type StreamEnd } from '@remora/base';
+import { type CertificateNames, type ErrorCode, type Hello, SERVICE, type StreamEnd } from '@remora/base';
 import type { NodeId } from '../../ports.ts';
 import { WIRE_VERSION } from '../wire-bytes.ts';
 
@@ -32,14 +32,17 @@ export function helloOf({ clusterId, nodeId, incarnation }: PeerIdentity, servic
   return { [SERVICE]: service, version: String(WIRE_VERSION), cluster: clusterId, node: String(nodeId), incarnation };
 }
 
-/** Checks a peer's identity: returns why `peer` may not be the node that it claims to be. */
-export type VerifyPeer = (peer: PeerIdentity) => PeerRefusal | undefined;
+/**
+ * Checks a peer's identity: returns why `peer` may not be the node that it claims to be. `certificate` is undefined
+ * without TLS.
+ */
+export type VerifyPeer = (peer: PeerIdentity, certificate?: CertificateNames) => PeerRefusal | undefined;
 
 /** Returns the peer that sent `hello`, or why it is refused (K1). */
 export function checkPeer(
   hello: Hello,
   local: PeerIdentity,
-  verify: VerifyPeer,
+  verify: (peer: PeerIdentity) => PeerRefusal | undefined,
 ): { readonly peer: PeerIdentity } | { readonly refusal: PeerRefusal } {
   const { version, cluster: clusterId, incarnation } = hello;
   const nodeId = Number(hello.node);
@@ -73,7 +76,7 @@ export function checkAnswer(
   hello: Hello,
   local: PeerIdentity,
   node: NodeId,
-  verify: VerifyPeer,
+  verify: (peer: PeerIdentity) => PeerRefusal | undefined,
 ): PeerRefusal | undefined {
   const checked = checkPeer(hello, local, (peer) => {
     if (peer.nodeId === node) return verify(peer);

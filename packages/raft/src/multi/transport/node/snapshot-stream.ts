@@ -27,15 +27,20 @@ class StreamSnapshotLink implements SnapshotLink {
   #waiting: Buffer[] | undefined = [];
 
   constructor(context: PeerContext, node: NodeId, address: string, events: SnapshotLinkEvents) {
-    const { clock, options, local } = context;
+    const { clock, options, local, connector } = context;
     this.#context = context;
     this.#events = events;
-    this.#stream = dialFrames(address, helloOf(local, SNAPSHOT_SERVICE), streamOptions(options, clock), {
-      onHello: (hello) => this.#greeted(node, hello),
-      onFrame: (message) => events.message(message),
-      onDrain: () => undefined,
-      onEnd: (end) => this.#ended(end),
-    });
+    this.#stream = dialFrames(
+      address,
+      helloOf(local, SNAPSHOT_SERVICE),
+      { ...streamOptions(options, clock), connector },
+      {
+        onHello: (hello) => this.#greeted(node, hello),
+        onFrame: (message) => events.message(message),
+        onDrain: () => undefined,
+        onEnd: (end) => this.#ended(end),
+      },
+    );
     this.#timer = clock.setTimer(options.connectTimeoutMs, () => this.#broken('the handshake took too long'));
   }
 
@@ -53,7 +58,7 @@ class StreamSnapshotLink implements SnapshotLink {
 
   #greeted(node: NodeId, answer: Hello): void {
     const { local, verifyAnswer } = this.#context;
-    const refusal = checkAnswer(answer, local, node, verifyAnswer);
+    const refusal = checkAnswer(answer, local, node, (peer) => verifyAnswer(peer, this.#stream.peerCertificate));
     if (refusal !== undefined) return this.#broken(refusal.message, true);
     this.#timer.cancel();
     for (const message of this.#waiting ?? []) this.#stream.send(message);

@@ -11,6 +11,7 @@
 import {
   assert,
   type Clock,
+  type Connector,
   type FrameService,
   type FrameStream,
   type Hello,
@@ -53,6 +54,8 @@ export interface SocketTransportConfig {
   readonly clock: Clock;
   readonly random: Random;
   readonly options?: GivenTransportOptions;
+  /** Opens connections to peers; in plain text by default. */
+  readonly connector?: Connector | undefined;
   readonly logger?: Logger;
   /**
    * Verifies peers that call this node and peers that answer it. A refusal of `UNAVAILABLE` is for a peer that is not
@@ -112,7 +115,7 @@ class SocketNode implements Transport {
 
   constructor(config: SocketTransportConfig) {
     const { local, clock, random, resolveAddress, verifyPeer, logger = silentLogger } = config;
-    const { verifyAnswer = verifyPeer } = config;
+    const { verifyAnswer = verifyPeer, connector } = config;
     this.#config = config;
     this.#logger = logger;
     this.#rareLog = new RareLog(clock, logger);
@@ -123,6 +126,7 @@ class SocketNode implements Transport {
       logger,
       resolveAddress,
       verifyAnswer,
+      connector,
       traffic: this.frameTraffic,
       options: transportOptions(config.options),
       onRefused: (node, refusal) => {
@@ -257,7 +261,7 @@ class SocketNode implements Transport {
       return undefined;
     }
     const { local, verifyPeer, onPeerVerified } = this.#config;
-    const checked = checkPeer(hello, local, verifyPeer);
+    const checked = checkPeer(hello, local, (peer) => verifyPeer(peer, stream.peerCertificate));
     if ('refusal' in checked) {
       this.#rareLog.warn(checked.refusal.code, { ...checked.refusal }, 'a peer was refused');
       stream.end(checked.refusal);
