@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readEndpoints, readPlainEndpoints } from './endpoints.ts';
+import { readEndpoints } from './endpoints.ts';
 
 test.each([
   { given: ['a:1'], expected: { addresses: ['a:1'], tls: undefined } },
@@ -23,9 +23,4 @@ test.each([
   { given: ['http://a:1', 'https://b:1'], says: 'they mix http:// and https://' },
 ])('$given are refused', ({ given, says }) => {
   expect(() => readEndpoints(given)).toThrow(says);
-});
-
-test('what cannot speak TLS refuses https and takes the rest', () => {
-  expect(readPlainEndpoints(['http://a:1', 'b:2'], 'it')).toEqual(['a:1', 'b:2']);
-  expect(() => readPlainEndpoints(['b:2', 'https://a:1'], 'it')).toThrow('it does not support TLS');
 });

@@ -47,15 +47,6 @@ export function readEndpoints(texts: readonly string[]): Endpoints {
   return { addresses: [...addresses], tls };
 }
 
-/** For callers without TLS. @throws ServiceError INVALID_ARGUMENT also for `https://`. */
-export function readPlainEndpoints(texts: readonly string[], who: string): readonly string[] {
-  const { addresses, tls } = readEndpoints(texts);
-  if (tls !== true) return addresses;
-  throw invalid(
-    `${who} does not support TLS, so it cannot connect to https://; use http:// or host:port for plain text`,
-  );
-}
-
 const TLS_OF: Readonly<Record<string, boolean>> = { http: false, https: true };
 /** Schemes are matched in lower case, as they are usually written. */
 const ENDPOINT = /^(?:([A-Za-z][A-Za-z0-9+.-]*):\/\/)?(.*?)\/?$/;

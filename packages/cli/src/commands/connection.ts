@@ -1,14 +1,13 @@
-import { durationMs, formatDurationMs, type OptionType, readPlainEndpoints, ServiceError } from '@remora/base';
+import { durationMs, formatDurationMs, type OptionType, ServiceError } from '@remora/base';
 import { NAME_BYTES_MAX } from '@remora/lock';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConnectOptions, connect, type RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { DEFAULT_BASE_PORT, localPorts } from '../local-ports.ts';
 import type { Shell } from '../shell.ts';
+import { addServerFlags, type ServerFlags, type Servers, serversOf } from './servers.ts';
 
 /** The flags of every command that connects to a cluster. */
-export interface ConnectionFlags {
-  readonly endpoints: string;
+export interface ConnectionFlags extends ServerFlags {
   readonly timeout: number;
   readonly discover: boolean;
   readonly json?: true;
@@ -17,18 +16,11 @@ export interface ConnectionFlags {
 /** How long to look for a node that answers: a running one does so at once. */
 export const CONNECT_TIMEOUT_MS = 3_000;
 
-const DEFAULT_ENDPOINTS = [1, 2, 3].map((n) => `127.0.0.1:${localPorts(DEFAULT_BASE_PORT, n).client}`).join(',');
-
 /** Adds the flags to find a cluster to a command. */
 export function addConnectionFlags(command: Command, shell: Shell): Command {
-  const endpoints = new Option(
-    '--endpoints <host:port,...>',
-    'client addresses of nodes (or REMORA_ENDPOINTS)',
-  ).default(shell.env.REMORA_ENDPOINTS || DEFAULT_ENDPOINTS);
   const limits = { min: 1, max: 60_000 };
   const timeout = durationOption('--timeout', { desc: 'time limit of one request', defaultMs: 10_000, limits });
-  return command
-    .addOption(endpoints)
+  return addServerFlags(command, shell)
     .addOption(timeout)
     .option('--no-discover', 'use only these endpoints, not the other gateways of the cluster')
     .option('--json', 'print JSON');
@@ -52,12 +44,12 @@ async function connected(
   flags: ConnectionFlags & { readonly ttl?: number },
   options: Pick<ConnectOptions, 'journal' | 'logger'>,
 ): Promise<RemoraClient> {
-  const endpoints = endpointsOf(flags.endpoints);
+  const servers = serversOf(flags);
   const connectTimeout = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
   try {
     return await connect({
       ...options,
-      endpoints,
+      ...servers,
       discover: flags.discover,
       requestTimeout: flags.timeout,
       connectTimeout,
@@ -66,25 +58,15 @@ async function connected(
   } catch (cause) {
     const nobody = cause instanceof ServiceError && ['UNAVAILABLE', 'DEADLINE_EXCEEDED'].includes(cause.code);
     if (!nobody) throw cause;
-    throw noNodeAnswers(endpoints, connectTimeout, cause);
+    throw noNodeAnswers(servers, connectTimeout, cause);
   }
 }
 
-export function noNodeAnswers(endpoints: readonly string[], triedMs: number, cause: unknown): CommandError {
+export function noNodeAnswers({ endpoints }: Servers, triedMs: number, cause: unknown): CommandError {
   const message =
     `no node answers at ${endpoints.join(', ')} (tried for ${formatDurationMs(triedMs)})\n` +
     'Is the cluster running? Set other addresses with --endpoints or REMORA_ENDPOINTS, or start a local cluster with `remora dev`.';
   return new CommandError('unavailable', message, { cause });
-}
-
-/** From a flag, a variable or the default. */
-export function endpointsOf(text: string): readonly string[] {
-  try {
-    return readPlainEndpoints(text.split(','), 'the command line');
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    throw new CommandError('usage', `--endpoints or REMORA_ENDPOINTS: ${error.message.replace(/^endpoints: /, '')}`);
-  }
 }
 
 /** The examples at the end of a command's help: each with its purpose and command line. */

@@ -24,10 +24,7 @@ export type SeenRange = Pick<admin.Range, 'id' | 'confVersion' | 'version'>;
 export class AdminClient {
   readonly #connection: AdminConnection;
 
-  /**
-   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and for `https://`, which this client does not
-   *   support.
-   */
+  /** @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and when `tls` contradicts their scheme. */
   constructor(options: AdminClientOptions) {
     this.#connection = new AdminConnection(options);
   }

@@ -2,14 +2,25 @@
  * The connection of a client for administration: to one node at a time; a call goes on at the next node when it is
  * gone.
  */
-import { Client, credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
-import { formatDurationMs, isErrorCode, readPlainEndpoints, ServiceError } from '@remora/base';
+import { type ConnectionOptions, createSecureContext } from 'node:tls';
+import {
+  type ChannelCredentials,
+  Client,
+  credentials,
+  type ServiceError as GrpcError,
+  Metadata,
+  status,
+} from '@grpc/grpc-js';
+import { formatDurationMs, isErrorCode, ServiceError } from '@remora/base';
 import { mayTry } from '../transport/discovery.ts';
 import { askGateways } from './ask-gateways.ts';
+import { secureEndpoints } from './tls.ts';
 
 export interface AdminClientOptions {
-  /** Gateways, as `host:port`. Calls go to the first one that answers. */
+  /** Gateways, as `host:port` or with a scheme. Calls go to the first one that answers. */
   readonly endpoints: readonly string[];
+  /** Options of `node:tls`, as for `connect`. */
+  readonly tls?: ConnectionOptions | undefined;
   /** The time limit of one call, in ms. */
   readonly timeoutMs: number;
   /** How long to wait for a connection to one node, in ms. */
@@ -40,6 +51,7 @@ const FOUND_TIMEOUT_MS = 1_000;
 
 export class AdminConnection {
   readonly #options: AdminClientOptions;
+  readonly #credentials: ChannelCredentials;
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
   /** The present endpoint, or the last one. */
@@ -51,11 +63,12 @@ export class AdminConnection {
   #learnAtMs: number | undefined;
 
   /**
-   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and for `https://`, which this client does not
-   *   support.
+   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and when `tls` contradicts their scheme.
    */
   constructor(options: AdminClientOptions) {
-    this.#options = { ...options, endpoints: readPlainEndpoints(options.endpoints, 'the client for administration') };
+    const { addresses: endpoints, tls } = secureEndpoints(options.endpoints, options.tls);
+    this.#options = { ...options, endpoints, tls };
+    this.#credentials = credentialsOf(tls);
   }
 
   /** A node whose answer was lost may have made the change, whatever the attempts after that say. */
@@ -131,11 +144,12 @@ export class AdminConnection {
     // The address may belong to another cluster in the network of this process.
     if (
       isFound &&
-      (await askGateways(endpoint, { timeoutMs: FOUND_TIMEOUT_MS, cluster: this.#cluster })) === undefined
+      (await askGateways(endpoint, { timeoutMs: FOUND_TIMEOUT_MS, cluster: this.#cluster, tls: this.#options.tls })) ===
+        undefined
     ) {
       return undefined;
     }
-    const client = new Client(endpoint, credentials.createInsecure(), KEEPALIVE);
+    const client = new Client(endpoint, this.#credentials, { ...KEEPALIVE, ...targetName(this.#options.tls) });
     if (await isReady(client, isFound ? FOUND_TIMEOUT_MS : connectTimeoutMs)) return client;
     client.close();
     return undefined;
@@ -148,7 +162,7 @@ export class AdminConnection {
     this.#learnAtMs ??= nowMs;
     if (this.#options.discover === false || isFirst || nowMs < this.#learnAtMs) return;
     this.#learnAtMs = nowMs + LEARN_MS;
-    void askGateways(this.#endpoint, { timeoutMs: FOUND_TIMEOUT_MS }).then((told) => {
+    void askGateways(this.#endpoint, { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#options.tls }).then((told) => {
       if (told === undefined) return;
       const { endpoints } = this.#options;
       this.#cluster = told.cluster;
@@ -200,6 +214,20 @@ export class AdminConnection {
     this.#client?.close();
     this.#client = undefined;
   }
+}
+
+function credentialsOf(tls: ConnectionOptions | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  const { rejectUnauthorized, checkServerIdentity } = tls;
+  return credentials.createFromSecureContext(tls.secureContext ?? createSecureContext(tls), {
+    ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+    ...(checkServerIdentity === undefined ? {} : { checkServerIdentity }),
+  });
+}
+
+/** The name that the certificate must have, if it is not that of the endpoint. */
+function targetName(tls: ConnectionOptions | undefined) {
+  return tls?.servername === undefined ? {} : { 'grpc.ssl_target_name_override': tls.servername };
 }
 
 function isReady(client: Client, timeoutMs: number): Promise<boolean> {

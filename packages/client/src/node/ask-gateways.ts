@@ -1,5 +1,12 @@
+import type { ConnectionOptions } from 'node:tls';
 import { nodeClock, nodeRandom } from '@remora/base';
 import { dialPipe, type PipeGateways, pipeGateways, ReconnectingChannel } from '@remora/protocol';
+
+interface AskOptions {
+  readonly timeoutMs: number;
+  readonly cluster?: string;
+  readonly tls: ConnectionOptions | undefined;
+}
 
 /**
  * Asks the gateway at an address for the other gateways of its cluster. Undefined when it does not answer in time, or
@@ -7,10 +14,10 @@ import { dialPipe, type PipeGateways, pipeGateways, ReconnectingChannel } from '
  */
 export function askGateways(
   address: string,
-  { timeoutMs, cluster }: { readonly timeoutMs: number; readonly cluster?: string },
+  { timeoutMs, cluster, tls }: AskOptions,
 ): Promise<PipeGateways | undefined> {
   const clock = nodeClock();
-  const connect = (): ReturnType<typeof dialPipe> => dialPipe(address, { clock, cluster });
+  const connect = (): ReturnType<typeof dialPipe> => dialPipe(address, { clock, tls, cluster });
   const options = { connectTimeoutMs: timeoutMs };
   const channel = new ReconnectingChannel({ connect, clock, random: nodeRandom(), options }, 0, () => address);
   return new Promise((resolve) => {

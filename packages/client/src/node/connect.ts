@@ -8,7 +8,6 @@ import {
   nodeClock,
   nodeDisk,
   nodeRandom,
-  readEndpoints,
   ServiceError,
   silentLogger,
   systemProcessTable,
@@ -24,6 +23,7 @@ import { BackgroundRenewerClient } from '../session/background-renewer-client.ts
 import { processExitHooks } from './exit-hooks.ts';
 import { processLiveness } from './liveness.ts';
 import { startRenewalThread } from './renewal-thread.ts';
+import { secureEndpoints } from './tls.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /**
@@ -41,7 +41,7 @@ export interface ConnectOptions extends ClientOptions {
   readonly journal?: string | undefined;
   /**
    * Also renew sessions from a worker thread with a connection of its own, so that they survive work that blocks the
-   * main thread. Does not work with `tls`. Default false.
+   * main thread. With it, `tls` may contain data alone, and no functions. Default false.
    */
   readonly renewInWorker?: boolean | undefined;
   /**
@@ -70,7 +70,7 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);
-  const tls = tlsOf(options);
+  const { tls } = secureEndpoints(endpointsOf(options), options.tls);
   const clock = nodeClock();
   const ports: ClientPorts = {
     clock,
@@ -90,31 +90,29 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   );
 }
 
-/** The scheme of the endpoints decides. @throws ServiceError INVALID_ARGUMENT when the option `tls` contradicts it. */
-function tlsOf(options: ConnectOptions): ConnectionOptions | undefined {
-  const schemes = readEndpoints(endpointsOf(options));
-  if (schemes.tls === undefined) return options.tls;
-  if (schemes.tls) return options.tls ?? {};
-  if (options.tls === undefined) return undefined;
-  throw new ServiceError(
-    'INVALID_ARGUMENT',
-    'endpoints: http:// means plain text, but the option tls is set; use https://, or omit tls',
-  );
-}
-
 function renewalThread(options: ConnectOptions, ports: ClientPorts): BackgroundRenewerClient {
-  if (options.tls !== undefined) {
-    throw new ServiceError(
-      'INVALID_ARGUMENT',
-      'renewInWorker: the renewal thread does not support TLS; omit renewInWorker, or connect without TLS',
-    );
-  }
   const settings = {
+    tls: cloneable(options.tls),
     endpoints: endpointsOf(options),
     requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
     blockMaxMs: durationMs(options.maxMainThreadBlock ?? 30_000, 'maxMainThreadBlock'),
   };
   return new BackgroundRenewerClient(startRenewalThread(settings, ports));
+}
+
+/** The options as another thread gets them. @throws ServiceError INVALID_ARGUMENT for what cannot be passed to one. */
+function cloneable(tls: ConnectionOptions | undefined): ConnectionOptions | undefined {
+  try {
+    if (tls?.secureContext !== undefined) throw new Error('a context belongs to its thread');
+    return structuredClone(tls);
+  } catch (cause) {
+    throw new ServiceError(
+      'INVALID_ARGUMENT',
+      'renewInWorker: the option tls contains a function or a context, which cannot be passed to the renewal thread; ' +
+        'give certificates and keys as text or bytes',
+      { cause },
+    );
+  }
 }
 
 function journalIn(directory: string): JournalPorts {

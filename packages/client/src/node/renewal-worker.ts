@@ -1,4 +1,5 @@
 // The program of the thread that renews sessions while the main thread is blocked; renewal-thread.ts starts it.
+import type { ConnectionOptions } from 'node:tls';
 import { type MessagePort, workerData } from 'node:worker_threads';
 import { type Clock, nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { dialPipe } from '@remora/protocol';
@@ -8,6 +9,7 @@ import { retryPolicy } from '../transport/retry.ts';
 
 export interface RenewalSettings {
   readonly endpoints: readonly string[];
+  readonly tls: ConnectionOptions | undefined;
   readonly requestBytesMax: number;
   readonly blockMaxMs: number;
   /** The monotonic time of the starting thread minus that of the process: each thread counts from its own start. */
@@ -20,14 +22,21 @@ function sharedClock(offsetMs: number): Clock {
   return { ...nodeClock(), monotonicMs: () => Number(process.hrtime.bigint()) / 1e6 + offsetMs };
 }
 
-function backgroundRenewer({ endpoints, requestBytesMax, blockMaxMs, monotonicOffsetMs, line }: RenewalSettings): void {
+function backgroundRenewer({
+  endpoints,
+  tls,
+  requestBytesMax,
+  blockMaxMs,
+  monotonicOffsetMs,
+  line,
+}: RenewalSettings): void {
   const clock = sharedClock(monotonicOffsetMs);
   const requester = new Requester(
     {
       clock,
       random: nodeRandom(),
       logger: silentLogger,
-      connectLink: ({ address, cluster }) => dialPipe(address, { clock, cluster }),
+      connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls, cluster }),
       // The thread lives as long as the port to the thread that started it.
       liveness: { hold() {}, release() {} },
     },

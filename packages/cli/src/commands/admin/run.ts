@@ -7,24 +7,24 @@ import {
   addConnectionFlags,
   CONNECT_TIMEOUT_MS,
   type ConnectionFlags,
-  endpointsOf,
   flagReader,
   noNodeAnswers,
 } from '../connection.ts';
+import { serversOf } from '../servers.ts';
 
 /** Connects, does the work and closes the connection, whatever the result. */
 export async function withAdmin<T>(flags: ConnectionFlags, work: (client: AdminClient) => Promise<T>): Promise<T> {
-  const endpoints = endpointsOf(flags.endpoints);
+  const servers = serversOf(flags);
   const triedMs = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
   // The nodes are asked one after the other.
-  const connectTimeoutMs = Math.ceil(triedMs / endpoints.length);
+  const connectTimeoutMs = Math.ceil(triedMs / servers.endpoints.length);
   const { timeout: timeoutMs, discover } = flags;
-  const client = new AdminClient({ endpoints, timeoutMs, connectTimeoutMs, discover });
+  const client = new AdminClient({ ...servers, timeoutMs, connectTimeoutMs, discover });
   try {
     return await work(client);
   } catch (error) {
     const unreached = error instanceof ServiceError && error.details?.unreached === true;
-    throw unreached ? noNodeAnswers(endpoints, triedMs, error) : error;
+    throw unreached ? noNodeAnswers(servers, triedMs, error) : error;
   } finally {
     client.close();
   }
