@@ -64,9 +64,16 @@ async function connected(
 
 export function noNodeAnswers({ endpoints }: Servers, triedMs: number, cause: unknown): CommandError {
   const message =
-    `no node answers at ${endpoints.join(', ')} (tried for ${formatDurationMs(triedMs)})\n` +
+    `no node answers at ${endpoints.join(', ')} (tried for ${formatDurationMs(triedMs)})${reasonOf(cause)}\n` +
     'Is the cluster running? Set other addresses with --endpoints or REMORA_ENDPOINTS, or start a local cluster with `remora dev`.';
   return new CommandError('unavailable', message, { cause });
+}
+
+/** What the last node said, or why it could not be reached. That nobody listens there, people know already. */
+function reasonOf(cause: unknown): string {
+  let reason = cause;
+  while (reason instanceof Error && reason.cause instanceof Error) reason = reason.cause;
+  return reason instanceof Error && !reason.message.includes('ECONNREFUSED') ? `: ${reason.message}` : '';
 }
 
 /** The examples at the end of a command's help: each with its purpose and command line. */

@@ -13,7 +13,7 @@ function file(name: string): string {
   return path;
 }
 
-const [cacert, cert, key] = [file('ca'), file('cert'), file('key')];
+const [cacert, cert, certKey] = [file('ca'), file('cert'), file('key')];
 
 test('the scheme decides about TLS, and a file for TLS does without a scheme', () => {
   expect(serversOf({ endpoints: '127.0.0.1:7480,http://[::1]:7480/' })).toEqual({
@@ -25,7 +25,7 @@ test('the scheme decides about TLS, and a file for TLS does without a scheme', (
     endpoints: ['db1:7480'],
     tls: { ca: 'content of ca' },
   });
-  expect(serversOf({ endpoints: 'https://db1:7480', cacert, cert, key }).tls).toEqual({
+  expect(serversOf({ endpoints: 'https://db1:7480', cacert, cert, certKey }).tls).toEqual({
     ca: 'content of ca',
     cert: 'content of cert',
     key: 'content of key',
@@ -37,7 +37,7 @@ test.each<{ name: string; flags: ServerFlags; says: string }>([
   { name: 'both schemes', flags: { endpoints: 'http://a:1,https://b:1' }, says: 'they mix http:// and https://' },
   { name: 'http:// with a file for TLS', flags: { endpoints: 'http://a:1', cacert }, says: '--cacert is given' },
   { name: 'a certificate without its key', flags: { endpoints: 'https://a:1', cert }, says: 'give both, or none' },
-  { name: 'a key without its certificate', flags: { endpoints: 'https://a:1', key }, says: 'give both, or none' },
+  { name: 'a key without its certificate', flags: { endpoints: 'https://a:1', certKey }, says: 'give both, or none' },
   {
     name: 'a missing file',
     flags: { endpoints: 'https://a:1', cacert: '/absent/ca' },

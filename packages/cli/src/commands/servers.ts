@@ -11,7 +11,8 @@ export interface ServerFlags {
   readonly endpoints: string;
   readonly cacert?: string;
   readonly cert?: string;
-  readonly key?: string;
+  /** `--key`. In commands with a `--key` of their own, which is a key of the store, `--cert-key`. */
+  readonly certKey?: string;
 }
 
 export interface Servers {
@@ -24,17 +25,19 @@ export interface Servers {
 const DEFAULT_ENDPOINTS = [1, 2, 3].map((n) => `127.0.0.1:${localPorts(DEFAULT_BASE_PORT, n).client}`).join(',');
 
 const FILES = [
-  { flag: 'cacert', desc: 'certificate authorities of the nodes, for TLS', variable: 'REMORA_CACERT' },
-  { flag: 'cert', desc: 'certificate of this client, for TLS', variable: 'REMORA_CERT' },
-  { flag: 'key', desc: 'private key of --cert', variable: 'REMORA_KEY' },
+  { name: 'cacert', flag: 'cacert', desc: 'certificate authorities of the nodes, for TLS', variable: 'REMORA_CACERT' },
+  { name: 'cert', flag: 'cert', desc: 'certificate of this client, for TLS', variable: 'REMORA_CERT' },
+  { name: 'certKey', flag: 'key', desc: 'private key of --cert', variable: 'REMORA_KEY' },
 ] as const;
 
 export function addServerFlags(command: Command, { env }: Shell): Command {
   const endpoints = '--endpoints <host:port,...>';
   const all = 'client addresses of nodes, with https:// for TLS (or REMORA_ENDPOINTS)';
   command.addOption(new Option(endpoints, all).default(env.REMORA_ENDPOINTS || DEFAULT_ENDPOINTS));
-  for (const { flag, desc, variable } of FILES) {
-    const option = new Option(`--${flag} <file>`, `${desc} (or ${variable})`);
+  for (const { name, flag, desc, variable } of FILES) {
+    const isTaken = command.options.some(({ long }) => long === `--${flag}`);
+    const option = new Option(`--${isTaken ? `cert-${flag}` : flag} <file>`, `${desc} (or ${variable})`);
+    option.attributeName = () => name;
     // Help shows no default: a path of this machine is nothing that a reader of the reference has.
     command.addOption(env[variable] ? option.default(env[variable]) : option);
   }
@@ -48,8 +51,8 @@ export function addServerFlags(command: Command, { env }: Shell): Command {
  */
 export function serversOf(flags: ServerFlags): Servers {
   const { addresses: endpoints, tls: isSecure } = endpointsOf(flags.endpoints);
-  const { cacert, cert, key } = flags;
-  const given = FILES.find(({ flag }) => flags[flag] !== undefined);
+  const { cacert, cert, certKey: key } = flags;
+  const given = FILES.find(({ name }) => flags[name] !== undefined);
   if (isSecure === false && given !== undefined) {
     throw usage(`--endpoints: http:// means plain text, but --${given.flag} is given; use https://, or omit it`);
   }

@@ -2,18 +2,25 @@
  * The connection of a client for administration: to one node at a time; a call goes on at the next node when it is
  * gone.
  */
-import { type ConnectionOptions, createSecureContext } from 'node:tls';
+import { isIP } from 'node:net';
+import {
+  type ConnectionOptions,
+  checkServerIdentity as checkIdentity,
+  createSecureContext,
+  type PeerCertificate,
+} from 'node:tls';
 import {
   type ChannelCredentials,
   Client,
+  type ClientOptions,
   credentials,
   type ServiceError as GrpcError,
   Metadata,
   status,
 } from '@grpc/grpc-js';
-import { formatDurationMs, isErrorCode, ServiceError } from '@remora/base';
+import { formatDurationMs, isErrorCode, parseAddress, ServiceError } from '@remora/base';
 import { mayTry } from '../transport/discovery.ts';
-import { askGateways } from './ask-gateways.ts';
+import { askGateways, silenceOf } from './ask-gateways.ts';
 import { secureEndpoints } from './tls.ts';
 
 export interface AdminClientOptions {
@@ -51,7 +58,6 @@ const FOUND_TIMEOUT_MS = 1_000;
 
 export class AdminConnection {
   readonly #options: AdminClientOptions;
-  readonly #credentials: ChannelCredentials;
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
   /** The present endpoint, or the last one. */
@@ -68,7 +74,6 @@ export class AdminConnection {
   constructor(options: AdminClientOptions) {
     const { addresses: endpoints, tls } = secureEndpoints(options.endpoints, options.tls);
     this.#options = { ...options, endpoints, tls };
-    this.#credentials = credentialsOf(tls);
   }
 
   /** A node whose answer was lost may have made the change, whatever the attempts after that say. */
@@ -104,6 +109,7 @@ export class AdminConnection {
         if (isLost(error)) onLost();
         const last = !isGone(error) || tries >= this.endpoints.length;
         if (!last || isSilent(error)) this.close();
+        if (last && isRefusedConnection(error)) throw await this.#unreached(this.endpoints);
         if (last) throw this.#toServiceError(error);
       }
     }
@@ -133,9 +139,15 @@ export class AdminConnection {
       this.#endpoint = endpoint;
       return client;
     }
-    throw new ServiceError('UNAVAILABLE', `no node answers at ${endpoints.join(', ')}`, {
-      details: { unreached: true },
-    });
+    throw await this.#unreached(endpoints);
+  }
+
+  /** gRPC does not say why a connection fails, so this asks in another way. */
+  async #unreached(endpoints: readonly string[]): Promise<ServiceError> {
+    const cause = await silenceOf(endpoints[0] ?? '', { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#options.tls });
+    const reason = cause === undefined ? '' : `: ${cause.message}`;
+    const message = `no node answers at ${endpoints.join(', ')}${reason}`;
+    return new ServiceError('UNAVAILABLE', message, { details: { unreached: true }, cause });
   }
 
   async #connectTo(endpoint: string): Promise<Client | undefined> {
@@ -149,7 +161,7 @@ export class AdminConnection {
     ) {
       return undefined;
     }
-    const client = new Client(endpoint, this.#credentials, { ...KEEPALIVE, ...targetName(this.#options.tls) });
+    const client = new Client(endpoint, ...securityOf(endpoint, this.#options.tls));
     if (await isReady(client, isFound ? FOUND_TIMEOUT_MS : connectTimeoutMs)) return client;
     client.close();
     return undefined;
@@ -216,19 +228,24 @@ export class AdminConnection {
   }
 }
 
-function credentialsOf(tls: ConnectionOptions | undefined): ChannelCredentials {
-  if (tls === undefined) return credentials.createInsecure();
-  const { rejectUnauthorized, checkServerIdentity } = tls;
-  return credentials.createFromSecureContext(tls.secureContext ?? createSecureContext(tls), {
-    ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
-    ...(checkServerIdentity === undefined ? {} : { checkServerIdentity }),
-  });
+/**
+ * The credentials and the options of a channel. gRPC would send an IP address as the name of the server, which TLS does
+ * not allow (RFC 6066, section 3), so another name takes its place; the certificate is still compared with the address.
+ */
+function securityOf(endpoint: string, tls: ConnectionOptions | undefined): [ChannelCredentials, ClientOptions] {
+  if (tls === undefined) return [credentials.createInsecure(), KEEPALIVE];
+  const host = parseAddress(endpoint)?.host ?? endpoint;
+  const { rejectUnauthorized = true, checkServerIdentity = checkIdentity, servername = host } = tls;
+  const verify = {
+    rejectUnauthorized,
+    checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(servername, certificate),
+  };
+  const secured = credentials.createFromSecureContext(tls.secureContext ?? createSecureContext(tls), verify);
+  return [secured, { ...KEEPALIVE, 'grpc.ssl_target_name_override': isIP(servername) === 0 ? servername : NO_NAME }];
 }
 
-/** The name that the certificate must have, if it is not that of the endpoint. */
-function targetName(tls: ConnectionOptions | undefined) {
-  return tls?.servername === undefined ? {} : { 'grpc.ssl_target_name_override': tls.servername };
-}
+/** Nobody has a name of the domain `invalid` (RFC 2606). */
+const NO_NAME = 'gateway.invalid';
 
 function isReady(client: Client, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -244,6 +261,11 @@ function isGrpcError(error: unknown): error is GrpcError {
 function codeOf({ metadata }: GrpcError) {
   const [code] = metadata.get('remora-code');
   return typeof code === 'string' && isErrorCode(code) ? code : undefined;
+}
+
+/** The node has refused the connection with INADEQUATE_SECURITY: it requires TLS, or a certificate. */
+function isRefusedConnection(error: unknown): boolean {
+  return isGrpcError(error) && error.details.includes('Protocol not secure enough');
 }
 
 /** The error did not come from a node: the node may or may not have got the call. */
