@@ -29,6 +29,8 @@ export interface ClusterOptions {
   readonly joining?: number;
   /** Flags of every node, without the dashes. */
   readonly flags?: Readonly<Record<string, string>>;
+  /** Further flags of one node. `dir` is the directory of the cluster. */
+  readonly flagsOf?: (name: string, dir: string) => Readonly<Record<string, string>>;
   /** Arguments of Node itself, before the program. */
   readonly nodeArguments?: readonly string[];
   /** False: the founding members alone cannot serve. The test starts more nodes first. */
@@ -131,13 +133,13 @@ export class Cluster {
   }
 
   #add(name: string, ports: Ports, flags: Readonly<Record<string, string>>): NodeProcess {
-    const { nodeArguments } = this.#options;
+    const { nodeArguments, flagsOf } = this.#options;
     const node = new NodeProcess({
       name,
       host: HOST,
       ports,
       ...nodePaths(this.dir, name),
-      flags: { 'cluster-token': this.token, ...this.#options.flags, ...flags },
+      flags: { 'cluster-token': this.token, ...this.#options.flags, ...flagsOf?.(name, this.dir), ...flags },
       ...(nodeArguments === undefined ? {} : { nodeArguments }),
     });
     this.#nodes.push(node);

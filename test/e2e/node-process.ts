@@ -17,7 +17,7 @@ const PROBE_TIMEOUT_MS = 1_000;
 /** Longer than a node's own limit (--shutdown-timeout). */
 const STOP_TIMEOUT_MS = 60_000;
 
-export type Signal = 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT';
+export type Signal = 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT' | 'SIGHUP';
 
 export interface Ports {
   readonly client: number;
