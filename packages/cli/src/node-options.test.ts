@@ -6,6 +6,11 @@ import { advertised, httpNames, nodeSchema } from './node-options.ts';
 import { createProgram } from './program.ts';
 import type { Shell } from './shell.ts';
 
+const SECURE = {
+  ...{ listenHost: '10.0.0.1', tlsCert: 'n1.crt', tlsKey: 'n1.key', tlsClientCa: 'ca.crt' },
+  ...{ tlsClientCertificates: 'required', tlsPeerCert: 'p.crt', tlsPeerKey: 'p.key', tlsPeerCa: 'peer-ca.crt' },
+};
+
 function problems(flags: Record<string, string>): readonly string[] {
   try {
     parseOptions(nodeSchema, { flags });
@@ -61,15 +66,67 @@ describe('relations', () => {
       given: { httpAllowedHosts: 'remora.example.com:80' },
       says: 'expected a host name without a port',
     },
+    { name: 'a public address with nothing', given: { listenHost: '10.0.0.1' }, says: '--insecure clients' },
     {
-      name: 'a public address without --insecure',
-      given: { listenHost: '10.0.0.1' },
-      says: '--listen-host must be a loopback address unless --insecure',
+      name: 'a public address with everything left open',
+      given: { listenHost: '10.0.0.1', insecure: 'clients,peers,anonymous' },
+      says: undefined,
     },
-    { name: 'a public address with --insecure', given: { listenHost: '10.0.0.1', insecure: 'true' }, says: undefined },
+    { name: 'a public address with TLS and client certificates', given: { ...SECURE }, says: undefined },
+    {
+      name: 'a public address without TLS for clients',
+      given: { ...SECURE, tlsMode: 'plain' },
+      says: '--tls-cert and --tls-key',
+    },
+    {
+      name: 'a public address that allows plain text too',
+      given: { ...SECURE, tlsMode: 'both' },
+      says: '--insecure clients',
+    },
+    {
+      name: 'a public address without TLS for nodes',
+      given: { ...SECURE, tlsPeerMode: 'both' },
+      says: '--insecure peers',
+    },
+    {
+      name: 'a public address with optional client certificates',
+      given: { ...SECURE, tlsClientCertificates: 'optional' },
+      says: '--insecure anonymous',
+    },
+    {
+      name: 'a public address that serves everybody over TLS',
+      given: { ...SECURE, tlsClientCertificates: 'optional', insecure: 'anonymous' },
+      says: undefined,
+    },
+    {
+      name: 'a certificate without its key',
+      given: { tlsCert: 'a' },
+      says: '--tls-cert must be given together with --tls-key',
+    },
+    {
+      name: 'a certificate for nodes without an authority',
+      given: { tlsPeerCert: 'a', tlsPeerKey: 'b' },
+      says: '--tls-peer-ca',
+    },
+    {
+      name: 'client certificates without an authority',
+      given: { tlsCert: 'a', tlsKey: 'b', tlsClientCertificates: 'required' },
+      says: '--tls-client-ca',
+    },
+    {
+      name: 'an authority of clients that nobody uses',
+      given: { tlsCert: 'a', tlsKey: 'b', tlsClientCa: 'c' },
+      says: 'be optional or required',
+    },
+    { name: 'TLS without a certificate', given: { tlsMode: 'tls' }, says: '--tls-mode must be plain unless' },
+    {
+      name: 'TLS between nodes without a certificate',
+      given: { tlsPeerMode: 'both' },
+      says: '--tls-peer-mode must be plain unless',
+    },
     {
       name: 'all addresses without an advertised one',
-      given: { listenHost: '0.0.0.0', insecure: 'true' },
+      given: { listenHost: '0.0.0.0', insecure: 'clients,peers,anonymous' },
       says: '--advertise-peer must be set',
     },
     {
@@ -128,7 +185,12 @@ test('others are told the listening address unless an advertised one is given', 
 
 test('HTTP clients may ask for a node by its listening and advertised names, and by those allowed', () => {
   const flags = {
-    ...{ listenHost: 'n1.internal', insecure: 'true', advertiseClient: '10.0.0.1:80', advertiseHttp: 'Web.Example:80' },
+    ...{
+      listenHost: 'n1.internal',
+      insecure: 'clients,peers,anonymous',
+      advertiseClient: '10.0.0.1:80',
+      advertiseHttp: 'Web.Example:80',
+    },
     ...{ advertisePeer: '[2001:db8::1]:81', healthListen: 'probe.internal:7483', httpAllowedHosts: 'LB.example.' },
   };
   const names = ['n1.internal', 'web.example', 'probe.internal', 'lb.example', '10.0.0.1'];
@@ -161,10 +223,20 @@ describe('the command line', () => {
   }
 
   test('what --print-options prints reads back as the same options', async () => {
-    const args = ['node', '--name', 'n2', '--initial-cluster', FOUNDERS, '--checkpoint-bytes', '1.5MiB', '--insecure'];
+    const args = [
+      'node',
+      '--name',
+      'n2',
+      '--initial-cluster',
+      FOUNDERS,
+      '--checkpoint-bytes',
+      '1.5MiB',
+      '--insecure',
+      'peers',
+    ];
     const text = await run([...args, '--print-options'], { REMORA_LOG_LEVEL: 'debug' });
     const options = parseOptions(nodeSchema, { file: parseConfig('printed', text) });
-    expect(options).toMatchObject({ name: 'n2', checkpointBytes: 1_572_864, insecure: true, logLevel: 'debug' });
+    expect(options).toMatchObject({ name: 'n2', checkpointBytes: 1_572_864, insecure: ['peers'], logLevel: 'debug' });
     expect(options.initialCluster[1]).toEqual({ name: 'n2', peer: { host: '10.0.0.2', port: 7481 } });
   });
 

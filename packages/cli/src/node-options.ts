@@ -1,7 +1,6 @@
 import {
   type Address,
   address,
-  bool,
   bytes,
   defineOptions,
   durationMs,
@@ -23,7 +22,7 @@ import { RANGE_RELATIONS } from '@remora/master';
 import { HOST_DEFAULTS } from '@remora/raft';
 import { DEFAULT_BASE_PORT } from './local-ports.ts';
 import { rangeOptions } from './range-options.ts';
-import { TLS_RELATIONS, tlsOptions } from './tls-options.ts';
+import { clientTlsMode, peerTlsMode, TLS_RELATIONS, tlsOptions } from './tls-options.ts';
 
 export const ROLES = ['master', 'data', 'gateway'] as const;
 export type NodeRole = (typeof ROLES)[number];
@@ -39,6 +38,9 @@ export interface Label {
   readonly level: string;
   readonly value: string;
 }
+
+/** What a node may leave open beyond loopback. */
+const INSECURITIES = ['clients', 'peers', 'anonymous'] as const;
 
 const LABEL_LENGTH_MAX = 128;
 const NAME = { regex: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, says: 'letters, digits, dots, dashes and underscores' };
@@ -74,7 +76,7 @@ export const nodeSchema = defineOptions({
     listenHost: {
       type: string({ placeholder: '<host>' }),
       default: '127.0.0.1',
-      desc: 'Address to listen on. Any address but loopback requires --insecure, because connections are neither encrypted nor authenticated.',
+      desc: 'Address to listen on. Any address but loopback requires TLS for clients and nodes, and client certificates, or --insecure.',
       group: 'Network',
     },
     clientPort: {
@@ -93,7 +95,7 @@ export const nodeSchema = defineOptions({
     healthListen: {
       type: address(),
       default: { host: '127.0.0.1', port: 7483 },
-      desc: 'Address of a separate port for /health, /ready and /metrics, which answers however busy the HTTP port is. For probes from other hosts, set 0.0.0.0:7483. It does not require --insecure, because it is read-only and shows no keys or locks.',
+      desc: 'Address of a separate port for /health, /ready and /metrics, which answers however busy the HTTP port is. For probes from other hosts, set 0.0.0.0:7483. It has no TLS and does not require --insecure, because it is read-only and shows no keys or locks.',
       group: 'Network',
     },
     httpAllowedHosts: {
@@ -118,9 +120,9 @@ export const nodeSchema = defineOptions({
       group: 'Network',
     },
     insecure: {
-      type: bool(),
-      default: false,
-      desc: 'Allow listening beyond loopback, without TLS and authentication. Anyone who can reach the ports can read and write everything.',
+      type: list(oneOf(INSECURITIES)),
+      default: [],
+      desc: 'Beyond loopback, what to leave open: clients (they may use plain text), peers (nodes use plain text), anonymous (clients need no certificate). Everybody who reaches the ports can then read or change what they protect.',
       group: 'Network',
     },
     ...tlsOptions,
@@ -343,8 +345,18 @@ export const nodeSchema = defineOptions({
     },
     {
       between: ['listenHost', 'insecure'],
-      holds: ({ listenHost, insecure }) => insecure || isLoopback(listenHost),
-      must: 'be a loopback address unless --insecure is given',
+      holds: (options) => isAllowed('clients', clientTlsMode(options) === 'tls', options),
+      must: 'be a loopback address, or clients must use TLS: give --tls-cert and --tls-key ("remora cert" makes them), or allow plain text by --insecure clients',
+    },
+    {
+      between: ['listenHost', 'insecure'],
+      holds: (options) => isAllowed('peers', peerTlsMode(options) === 'tls', options),
+      must: 'be a loopback address, or nodes must use TLS: give --tls-peer-cert, --tls-peer-key and --tls-peer-ca ("remora cert" makes them), or allow plain text by --insecure peers',
+    },
+    {
+      between: ['listenHost', 'insecure'],
+      holds: (options) => isAllowed('anonymous', areClientsKnown(options), options),
+      must: 'be a loopback address, or clients must show certificates: give --tls-client-ca and --tls-client-certificates required, or serve everybody by --insecure anonymous',
     },
     {
       between: ['advertisePeer', 'listenHost'],
@@ -427,6 +439,25 @@ export function httpNames(options: NodeOptions): ReadonlySet<string> {
 
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
+interface Exposure {
+  readonly listenHost: string;
+  readonly insecure: readonly (typeof INSECURITIES)[number][];
+}
+
+/** Loopback needs no protection from other machines. */
+function isAllowed(
+  what: (typeof INSECURITIES)[number],
+  isProtected: boolean,
+  { listenHost, insecure }: Exposure,
+): boolean {
+  return isProtected || isLoopback(listenHost) || insecure.includes(what);
+}
+
+/** Only over TLS alone: in plain text, clients show no certificates. */
+function areClientsKnown(options: Parameters<typeof clientTlsMode>[0] & { readonly tlsClientCertificates: string }) {
+  return clientTlsMode(options) === 'tls' && options.tlsClientCertificates === 'required';
 }
 
 /** A node's location, by level. */

@@ -20,11 +20,23 @@ describe('pages for any cluster', () => {
     await cluster?.stop();
   });
 
-  const pages = shelfPages().filter((page) => !MACHINES.includes(page) && runnableBlocks(page).length > 0);
+  const pages = shelfPages().filter((page) => ![...MACHINES, SECURE].includes(page) && runnableBlocks(page).length > 0);
 
   test.each(pages)('%s: its commands work as it says', async (page) => {
     await runner.run(page);
   });
+});
+
+/** It founds a cluster too. */
+const SECURE = 'docs/how-to/cluster/secure-a-cluster.md';
+
+test('a secure cluster is founded, used and changed, as the page says', async () => {
+  const runner = new PageRunner();
+  try {
+    await runner.run(SECURE);
+  } finally {
+    runner.remove();
+  }
 });
 
 test('a cluster on three machines is founded, gets a fourth node and loses it again, as the pages say', async () => {

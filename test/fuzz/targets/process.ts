@@ -36,7 +36,7 @@ const configFile: Target = {
     texts(
       'name: n1\nlog-level: info\nclient-port: 7480\n',
       '{"name": "n1", "roles": ["master", "data"], "election-timeout": "1s"}',
-      'initial-cluster:\n  - n1=10.0.0.1:7481\n  - n2=10.0.0.2:7481\ninsecure: true\n',
+      'initial-cluster:\n  - n1=10.0.0.1:7481\n  - n2=10.0.0.2:7481\ninsecure: [clients]\n',
       'roles: &a [data]\nname: *a\n',
     ),
   decode(bytes) {

@@ -424,6 +424,7 @@ class Node implements AssembledNode {
       space: () => platform.space(),
       reserveBytes: options.diskReserve,
       logHangs: () => host.logHangs,
+      certificates: platform.certificates,
       mastersSilence: () => finder.silence,
     });
     return this.#health;

@@ -8,7 +8,7 @@ import {
   type NodeState,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { NodeHealth, type Readiness } from './health.ts';
+import { type CertificateExpiry, NodeHealth, type Readiness } from './health.ts';
 
 const MIB = 2 ** 20;
 const ALL: readonly NodeRole[] = ['master', 'data', 'gateway'];
@@ -26,6 +26,7 @@ class Bed {
   view = true;
   freeMib = 1_000;
   logHangs = false;
+  certificates: readonly CertificateExpiry[] = [];
   answering: readonly number[] | undefined;
   silentMs = 5_000;
   readonly health: NodeHealth;
@@ -44,6 +45,7 @@ class Bed {
       },
       space: () => ({ capacityBytes: 2_000 * MIB, availableBytes: this.freeMib * MIB }),
       logHangs: () => this.logHangs,
+      certificates: () => this.certificates,
       mastersSilence: () => this.#silence(),
     });
   }
@@ -289,4 +291,24 @@ test('what the masters answer is completed with what the node knows better', () 
     ['diskReserve', 2],
   ]);
   expect(conditions[0]?.text).toContain('the disk of node n1 has 7 MiB free, less than the reserve of 100 MiB');
+});
+
+test.each<{ days: number; says: string | undefined }>([
+  { days: 30, says: undefined },
+  { days: 14.5, says: undefined },
+  {
+    days: 13.5,
+    says: 'the certificate of node n1 for other nodes expires in 13 days: replace the files of --tls-peer-cert',
+  },
+  {
+    days: 1.5,
+    says: 'the certificate of node n1 for other nodes expires in 1 day: replace the files of --tls-peer-cert',
+  },
+  { days: -0.5, says: 'the certificate of node n1 for other nodes has expired: replace the files of --tls-peer-cert' },
+])('a certificate with $days days left is a warning that leaves the node ready: $says', ({ days, says }) => {
+  const bed = new Bed();
+  bed.certificates = [{ purpose: 'peer', expiresMs: bed.clock.wallMs() + days * 86_400_000 }];
+  const found = bed.health.own();
+  expect(found.map(({ text }) => text)).toEqual(says === undefined ? [] : [says]);
+  expect(bed.health.readiness().ready).toBe(true);
 });

@@ -35,8 +35,16 @@ export interface NodeHealthDeps {
   /** `--disk-reserve` */
   readonly reserveBytes: number;
   readonly logHangs: () => boolean;
+  /** When each certificate of this node expires. Absent without TLS. */
+  readonly certificates?: (() => readonly CertificateExpiry[]) | undefined;
   /** Undefined while the leader of the masters answers. */
   readonly mastersSilence: () => MastersSilence | undefined;
+}
+
+/** A certificate that this node uses. */
+export interface CertificateExpiry {
+  readonly purpose: 'client' | 'peer';
+  readonly expiresMs: number;
 }
 
 /** The answer to a load balancer, with the list for people, which names no keys (HC4). */
@@ -55,12 +63,16 @@ export interface NodeCondition extends HealthCondition {
 /** Longer than an election of the masters takes. */
 const MASTERS_SILENT_MS = 2_000;
 const MIB = 2 ** 20;
+const DAY_MS = 86_400_000;
+/** Operators have this long to replace a certificate after the first warning. */
+const EXPIRES_SOON_DAYS = 14;
 /** NH1. */
 const FOUND_HERE: ReadonlySet<ConditionName> = new Set([
   'starting',
   'stopping',
   'diskReserve',
   'logHangs',
+  'certificateExpires',
   'noMasters',
 ]);
 
@@ -85,7 +97,7 @@ export class NodeHealth {
 
   /** For the masters, which send them to all nodes. */
   own(): readonly HealthCondition[] {
-    return [...this.#disk(), ...this.#log()];
+    return [...this.#disk(), ...this.#log(), ...this.#certificates()];
   }
 
   /** The worst first. */
@@ -121,7 +133,8 @@ export class NodeHealth {
   #with(told: readonly HealthCondition[]): readonly HealthCondition[] {
     const { nodeId } = this.#deps;
     const others = told.filter(({ name, nodeId: of }) => !(FOUND_HERE.has(name) && (of === nodeId || of === 0)));
-    return worstFirst([...this.#masters(), ...this.#disk(), ...this.#log(), ...others, ...this.#life()]);
+    const own = [...this.#disk(), ...this.#log(), ...this.#certificates()];
+    return worstFirst([...this.#masters(), ...own, ...others, ...this.#life()]);
   }
 
   *#life(): Generator<HealthCondition> {
@@ -147,6 +160,18 @@ export class NodeHealth {
     if (!this.#deps.logHangs()) return;
     const text = `the disk of node ${name} does not respond: the node leads nothing until its log can be written again`;
     yield healthCondition('logHangs', { nodeId }, text);
+  }
+
+  *#certificates(): Generator<HealthCondition> {
+    const { nodeId, name, clock, certificates } = this.#deps;
+    for (const { purpose, expiresMs } of certificates?.() ?? []) {
+      const daysLeft = Math.floor((expiresMs - clock.wallMs()) / DAY_MS);
+      if (daysLeft >= EXPIRES_SOON_DAYS) continue;
+      const of = `the certificate of node ${name} for ${purpose === 'peer' ? 'other nodes' : 'clients'}`;
+      const when = daysLeft < 0 ? 'has expired' : `expires in ${daysLeft} ${daysLeft === 1 ? 'day' : 'days'}`;
+      const flag = purpose === 'peer' ? '--tls-peer-cert' : '--tls-cert';
+      yield healthCondition('certificateExpires', { nodeId }, `${of} ${when}: replace the files of ${flag}`);
+    }
   }
 
   #masters(): readonly HealthCondition[] {

@@ -43,7 +43,7 @@ import type {
   Transport,
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
-import type { NodeHealth } from './health.ts';
+import type { CertificateExpiry, NodeHealth } from './health.ts';
 import type { NodeRecords } from './node-records.ts';
 
 export interface NodePlatform {
@@ -66,6 +66,8 @@ export interface NodePlatform {
   readonly metrics?: Metrics;
   /** The trust domain in this node's certificate for its peers, if there is one. */
   readonly trustDomain?: () => string | undefined;
+  /** When each certificate of this node expires; absent without TLS. */
+  readonly certificates?: () => readonly CertificateExpiry[];
   openEngine(deps: EngineDeps): Promise<Engine>;
   /** Creates the host of the node's Raft groups; a simulation can observe it. */
   createHost(options: RaftHostOptions): NodeRaftHost;

@@ -127,6 +127,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     createHost: createRaftHost,
     connect: (target, self, verify) => dialRpc(target, self, clock, verify, connector),
     trustDomain: () => tls.trustDomain,
+    certificates: () => tls.expiries,
     openPeers: (deps) => new ProcessPeers(options, { ...parts, ports }, deps),
     metrics,
     openEntry: (deps) => new Entry(deps, metrics, ports, tls),

@@ -39,6 +39,8 @@ export const HEALTH_CONDITIONS = {
   diskReserve: { severity: 'critical', scope: 'node', unready: 'unlessAlone' },
   /** Its disk neither takes a write nor refuses it. */
   logHangs: { severity: 'warning', scope: 'node' },
+  /** A certificate of the node expires soon, or has expired. */
+  certificateExpires: { severity: 'warning', scope: 'node' },
   silentNode: { severity: 'warning', scope: 'node' },
   /** No leader of the masters answers. */
   noMasters: { severity: 'critical', scope: 'cluster' },

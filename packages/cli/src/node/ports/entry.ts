@@ -32,7 +32,7 @@ import {
   startHttpServer,
 } from './http-server.ts';
 import type { NodeTls } from './node-tls.ts';
-import { grpcMetrics, type PortMetrics } from './port-metrics.ts';
+import { grpcMetrics, type PortMetrics, tlsMetrics } from './port-metrics.ts';
 
 /** A node's external interfaces: the port for clients, and HTTP for operators. */
 export class Entry implements NodeEntry {
@@ -111,6 +111,7 @@ export class Entry implements NodeEntry {
     this.#ports.show('http', () => this.#endpoint);
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
+    tlsMetrics(metrics, this.#tls, () => this.#deps.clock.wallMs());
     const both = {
       names: httpNames(options),
       logger,

@@ -14,15 +14,15 @@ import { trustDomainOf } from '@remora/protocol';
 import { CommandError } from '../../exit-codes.ts';
 import type { NodeOptions } from '../../node-options.ts';
 import { clientTlsMode, peerTlsMode } from '../../tls-options.ts';
+import type { CertificateExpiry } from '../health.ts';
 
 export interface NodeTlsDeps {
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** The purposes of certificates, as metrics and logs name them. */
-export type TlsPurpose = 'client' | 'peer';
-export type TlsPortName = 'client' | 'http' | 'peer';
+type TlsPurpose = CertificateExpiry['purpose'];
+type TlsPortName = 'client' | 'http' | 'peer';
 
 /** gRPC clients offer `h2` alone. A client that offers HTTP/1.1 too, such as curl, gets it: the JSON paths use it. */
 const CLIENT_PROTOCOLS = [CLIENT_ALPN, 'http/1.1', 'h2'];
@@ -82,8 +82,8 @@ export class NodeTls {
   }
 
   /** When the certificates expire, by purpose. */
-  get expiries(): readonly (readonly [TlsPurpose, number])[] {
-    return [...this.#identities].map(([purpose, { material }]) => [purpose, material.expiresMs]);
+  get expiries(): readonly CertificateExpiry[] {
+    return [...this.#identities].map(([purpose, { material }]) => ({ purpose, expiresMs: material.expiresMs }));
   }
 
   get handshakes(): readonly (readonly [TlsPortName, HandshakeStats])[] {

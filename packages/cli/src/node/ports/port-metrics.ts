@@ -2,6 +2,7 @@ import { CLOSED_FOR, type PortHeld, UNREAD_CLOSED_FOR } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 import type { ClientServer } from '@remora/gateway';
 import { GRPC_LIMIT_TABLE } from '@remora/grpc-server';
+import type { NodeTls } from './node-tls.ts';
 
 /** HTTP has no account for unread output. */
 type Held = Pick<PortHeld, 'input'> & Partial<PortHeld>;
@@ -46,6 +47,31 @@ export class PortMetrics {
     this.#ports.set(port, held);
   }
 }
+
+/** The certificates and handshakes of a node; read when asked for. */
+export function tlsMetrics(metrics: MetricsRegistry, tls: NodeTls, wallMs: () => number): void {
+  if (!tls.isUsed) return;
+  const gauge = (name: string, help: string, label: string) =>
+    metrics.gauge({ name: `remora_tls_${name}`, help, labels: [label] });
+  const days = gauge('certificate_expiry_days', 'Days until the certificate expires; negative after that.', 'purpose');
+  const inProgress = gauge('handshakes', 'Handshakes in progress, by port.', 'port');
+  const waiting = gauge('handshakes_waiting', 'Connections that wait for their handshake to begin, by port.', 'port');
+  const completed = gauge('handshakes_total', 'Handshakes completed since the start, by port.', 'port');
+  const failed = gauge('handshakes_failed_total', 'Handshakes that failed since the start, by port.', 'port');
+  const refused = gauge('clients_refused_total', 'Connections refused by their certificate, by port.', 'port');
+  metrics.onRender(() => {
+    for (const { purpose, expiresMs } of tls.expiries) days.labels(purpose).set((expiresMs - wallMs()) / DAY_MS);
+    for (const [port, stats] of tls.handshakes) {
+      inProgress.labels(port).set(stats.inProgress);
+      waiting.labels(port).set(stats.waiting);
+      completed.labels(port).set(stats.completed);
+      failed.labels(port).set(stats.failed);
+      refused.labels(port).set(stats.refused);
+    }
+  });
+}
+
+const DAY_MS = 86_400_000;
 
 /** What gRPC connections hold, and how often each limit of theirs was reached; read when asked for. */
 export function grpcMetrics(metrics: MetricsRegistry, heldNow: () => ClientServer['grpc']): void {
