@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_DIR_MODE, OWN_FILE_MODE } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
@@ -43,6 +43,11 @@ export class CertificateFiles {
     writeFileSync(keyPath, key, { mode: OWN_FILE_MODE, flag: 'wx' });
     writeFileSync(certificatePath, certificate, { mode: OWN_FILE_MODE, flag: 'wx' });
     return [certificatePath, keyPath];
+  }
+
+  /** Removes both, if they are there. */
+  remove(name: string): void {
+    for (const path of this.#paths(name)) rmSync(path, { force: true });
   }
 
   /** The revocation list of an authority, if it has one. */

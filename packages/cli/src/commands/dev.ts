@@ -1,4 +1,5 @@
 import {
+  bool,
   defineOptions,
   durationMs,
   int,
@@ -33,6 +34,11 @@ const devSchema = defineOptions({
       default: DEFAULT_BASE_PORT,
       desc: 'Client port of the first node. Its other ports follow; the ports of each further node are ten higher.',
     },
+    tls: {
+      type: bool(),
+      default: false,
+      desc: 'Use TLS, with certificates that are made in the data directory; clients have to show one.',
+    },
     readyTimeout: {
       type: durationMs({ min: 1000 }),
       default: 60_000,
@@ -48,6 +54,9 @@ Examples:
 
   Start a second cluster beside it:
     $ remora dev --data-dir .remora/other --base-port 8480
+
+  Use TLS:
+    $ remora dev --tls
 
 A node that dies or is killed restarts after 500 ms. Ctrl-C stops all nodes. To start empty, remove the data directory.`;
 
@@ -71,6 +80,7 @@ async function runDev(options: Options<typeof devSchema>, shell: Shell): Promise
       nodes: options.nodes,
       basePort: options.basePort,
       readyTimeoutMs: options.readyTimeout,
+      tls: options.tls,
       nodeProgram: [process.execPath, EXECUTABLE, 'node'],
       random: nodeRandom(),
       say: shell.out,
@@ -90,24 +100,32 @@ async function runDev(options: Options<typeof devSchema>, shell: Shell): Promise
 }
 
 function welcome(cluster: DevCluster, { dataDir, basePort }: Options<typeof devSchema>, env: Shell['env']): string {
-  const endpoints = cluster.endpoints.join(',');
+  const { certificates: tls } = cluster;
+  const scheme = tls === undefined ? 'http' : 'https';
+  const endpoints = cluster.endpoints.map((each) => (tls === undefined ? each : `https://${each}`)).join(',');
   const first = cluster.nodes[0];
   // If npm started it from a clone, the command is only linked in the workspace.
   const remora = env.npm_command === undefined ? 'remora' : 'npx remora';
   // Other commands use the default ports unless told otherwise.
-  const usual = basePort === DEFAULT_BASE_PORT ? '' : `  export REMORA_ENDPOINTS=${endpoints}\n`;
+  const usual = basePort === DEFAULT_BASE_PORT && tls === undefined ? '' : `  export REMORA_ENDPOINTS=${endpoints}\n`;
+  const files = tls?.client;
+  const secured =
+    files === undefined
+      ? ''
+      : `  export REMORA_CACERT=${files.cacert} REMORA_CERT=${files.cert} REMORA_KEY=${files.key}\n`;
+  const flags = files === undefined ? '' : ` --cacert ${files.cacert} --cert ${files.cert} --key ${files.key}`;
   return `
   endpoints  ${endpoints}
-  HTTP       ${cluster.nodes.map(({ http }) => `http://${http}`).join('  ')}
+  HTTP       ${cluster.nodes.map(({ http }) => `${scheme}://${http}`).join('  ')}
   logs       ${dataDir}/n*.log
 
 Try, in another terminal:
-${usual}  ${remora} kv put greeting hello
+${usual}${secured}  ${remora} kv put greeting hello
   ${remora} kv get greeting
   ${remora} lock run orders/42 -- sleep 10
   ${remora} status
-  etcdctl --endpoints ${first?.client ?? endpoints} put greeting hello
-  curl http://${first?.http}/ready
+  etcdctl --endpoints ${tls === undefined ? '' : 'https://'}${first?.client ?? endpoints}${flags} put greeting hello
+  curl${flags} ${scheme}://${first?.http}/ready
 
 A node that dies or is killed restarts after 500 ms. Ctrl-C stops the cluster; its data stays.`;
 }

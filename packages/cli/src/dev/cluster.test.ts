@@ -50,6 +50,7 @@ async function open(options: Partial<DevClusterOptions> = {}): Promise<DevCluste
     nodes: undefined,
     basePort,
     readyTimeoutMs: 20_000,
+    tls: false,
     nodeProgram: [process.execPath, join(dir, 'fake-node.mjs')],
     random: new SeededRandom(1),
     say: (line) => said.push(line),

@@ -9,6 +9,7 @@ import { localPorts } from '../local-ports.ts';
 import { type DirLock, lockDirectory } from '../node/files/dir-lock.ts';
 import { makeDirectory } from '../node/files/make-directory.ts';
 import type { Readiness } from '../node/health.ts';
+import { type DevCertificates, devCertificates } from './certificates.ts';
 import { type ChildEvent, ChildNode, logTail } from './child-node.ts';
 import { firstTakenPort } from './ports.ts';
 import { type DevSettings, loadDevSettings } from './settings.ts';
@@ -24,6 +25,8 @@ export interface DevClusterOptions {
   readonly nodes: number | undefined;
   readonly basePort: number;
   readonly readyTimeoutMs: number;
+  /** Nodes and clients use TLS, with certificates that the cluster makes for itself. */
+  readonly tls: boolean;
   /** The program and arguments that run a node; the node's own flags follow. */
   readonly nodeProgram: readonly [string, ...string[]];
   readonly random: Random;
@@ -42,13 +45,21 @@ export interface DevNode {
 /** A cluster of real processes on this machine. */
 export class DevCluster {
   readonly nodes: readonly DevNode[];
+  /** Absent without TLS. */
+  readonly certificates: DevCertificates | undefined;
   readonly #options: DevClusterOptions;
   readonly #lock: DirLock;
   #onFatal: (error: CommandError) => void = () => {};
   #ready = false;
 
-  private constructor(options: DevClusterOptions, lock: DirLock, settings: DevSettings) {
+  private constructor(
+    options: DevClusterOptions,
+    lock: DirLock,
+    settings: DevSettings,
+    certificates: DevCertificates | undefined,
+  ) {
     this.#options = options;
+    this.certificates = certificates;
     this.#lock = lock;
     this.nodes = this.#describe(settings);
   }
@@ -61,7 +72,9 @@ export class DevCluster {
       const settings = await loadDevSettings(dir, options.nodes, options.random);
       await checkPorts(options.basePort, settings.nodes);
       for (let n = 1; n <= settings.nodes; n++) await makeDirectory(join(dir, `n${n}`));
-      return new DevCluster({ ...options, dataDir: dir }, lock, settings);
+      const names = Array.from({ length: settings.nodes }, (_, i) => `n${i + 1}`);
+      const certificates = options.tls ? await devCertificates(join(dir, 'certs'), names, Date.now()) : undefined;
+      return new DevCluster({ ...options, dataDir: dir }, lock, settings, certificates);
     } catch (error) {
       await lock.release();
       throw error;
@@ -123,6 +136,7 @@ export class DevCluster {
         'health-listen': `${HOST}:${ports.health}`,
         'initial-cluster': members,
         'cluster-token': clusterToken,
+        ...this.certificates?.flagsOf(name),
       };
       const [program, ...args] = nodeProgram;
       const child = new ChildNode({
