@@ -99,10 +99,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
 
 /** A server whose connections begin with TLS, or with plain text if the port allows both. */
 async function startSecureServer(options: HttpServerOptions, secure: SecurePort): Promise<RunningHttpServer> {
-  const { connectionsMax, headersTimeoutMs: timeoutMs } = options.limits;
+  const { headersTimeoutMs: timeoutMs } = options.limits;
   const connections = serveHttpConnections(options);
   const beginning = new Set<Socket>();
-  const server = createTcpServer((socket) => {
+  const server = createTcpServer();
+  boundConnections(server, options.limits); // before the connections that it closes are read
+  server.on('connection', (socket) => {
+    if (socket.destroyed) return;
     beginning.add(socket);
     socket.once('close', () => beginning.delete(socket));
     openHttp(socket, secure, {
@@ -113,7 +116,6 @@ async function startSecureServer(options: HttpServerOptions, secure: SecurePort)
       },
     });
   });
-  server.maxConnections = connectionsMax;
   await listen(server, options.listen, options.flag);
   return {
     port: (server.address() as AddressInfo).port,
