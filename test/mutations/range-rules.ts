@@ -8,6 +8,7 @@ import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
 import type { RuleMutation } from './mutation.ts';
 import { PEER_RULES } from './peer-rules.ts';
 import { STEERING_RULES } from './steering-rules.ts';
+import { TLS_RULES } from './tls-rules.ts';
 import { PROGRESS_RULES } from './watch-rules.ts';
 
 const DATA = 'packages/dataserver/src/';
@@ -417,6 +418,7 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...OF_RANGES,
   ...CLIENT_RULES,
   ...PEER_RULES,
+  ...TLS_RULES,
   ...COMMAND_RULES,
   ...OF_COORDINATORS,
   ...OF_TRANSACTIONS,
