@@ -5,5 +5,6 @@ export { needsOfCommand, needsOfQuery } from './needs/command-needs.ts';
 export { isPlain, type LeaseNeed, type Need, type PlainNeed } from './needs/need.ts';
 export { passwordThread } from './node/password-thread.ts';
 export { Authority, type Verdict } from './permissions/authority.ts';
+export type { Principal } from './principal.ts';
 export { ROOT } from './root.ts';
 export { AuthState, FIRST_AUTH } from './state/auth-state.ts';

@@ -19,14 +19,12 @@ export class CallConnection {
   readonly server: CallServer;
   /** The client's address and port, if the socket has one. */
   readonly peer: string;
-  /** The user that the verified certificate of the client names; undefined if it showed none. */
-  readonly user: string | undefined;
   /** For the server's owner. */
   state: unknown;
 
-  constructor(server: CallServer, peer: string, user: string | undefined) {
-    this.user = user;
+  constructor(server: CallServer, peer: string, state: unknown) {
     this.server = server;
     this.peer = peer;
+    this.state = state;
   }
 }

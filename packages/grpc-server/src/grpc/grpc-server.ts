@@ -39,8 +39,8 @@ export interface GrpcServerOptions {
 export interface AcceptOptions {
   /** Called when what the connection holds for its client has changed, so that a port can count it. */
   readonly onHeld?: (held: HeldBytes) => void;
-  /** The user that the certificate of the client names, if it has shown one. */
-  readonly user?: string | undefined;
+  /** What the owner of the server keeps with the connection (`CallConnection.state`). */
+  readonly state?: unknown;
 }
 
 /** What a server holds. */
@@ -102,7 +102,7 @@ export class GrpcServer implements CallServer, StreamUser {
   }
 
   /** Serves a connection from its first byte on. */
-  accept(socket: Duplex, { onHeld, user }: AcceptOptions = {}): void {
+  accept(socket: Duplex, { onHeld, state }: AcceptOptions = {}): void {
     const isFull = this.#connections.size >= this.limits.connectionsMax;
     if (isFull) this.refused('connectionsMax');
     if (isFull || this.#isDraining) {
@@ -114,7 +114,7 @@ export class GrpcServer implements CallServer, StreamUser {
     const { timers } = this;
     const { aroundRead } = this.#options;
     const connection = serveConnection({ socket, timers, aroundRead, totals: this.#totals, onHeld, onClose }, this);
-    connection.userState = new CallConnection(this, peerOf(socket), user);
+    connection.userState = new CallConnection(this, peerOf(socket), state);
     this.#connections.add(connection);
     this.#ticking ??= this.timers.setTimer(TICK_MS, () => this.#tick());
   }

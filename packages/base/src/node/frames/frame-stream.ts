@@ -25,6 +25,7 @@ import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-par
 import type { InputAccount } from './input-budget.ts';
 import { joinRound } from './look-rounds.ts';
 import type { OutputAccount, OutputBudget } from './output-budget.ts';
+import { verifiedName } from './verified-name.ts';
 
 /** How an end identifies itself: `service` names the purpose of the stream; the other words belong to the service. */
 export type Hello = Readonly<Record<string, string>>;
@@ -152,6 +153,11 @@ export class FrameStream {
   /** The names in the verified certificate of the other end; undefined if it showed none. */
   get peerCertificate(): CertificateNames | undefined {
     return peerCertificateOf(this.#socket);
+  }
+
+  /** The name of the other end's certificate, if it was verified. */
+  get verifiedName(): string | undefined {
+    return verifiedName(this.#socket);
   }
 
   /** Sets the handlers for what comes next: the hello may decide them. */

@@ -5,3 +5,4 @@ export * from './frame-stream.ts';
 export * from './input-budget.ts';
 export * from './output-budget.ts';
 export type { SecurePort } from './secure-port.ts';
+export { verifiedName } from './verified-name.ts';

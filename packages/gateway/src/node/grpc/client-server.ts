@@ -10,7 +10,6 @@ import {
   openFramePort,
   type PortAccounts,
   type PortHeld,
-  peerCertificateOf,
   type SecurePort,
 } from '@remora/base';
 import { type GrpcHeld, type GrpcLimits, GrpcServer, type HeldBytes } from '@remora/grpc-server';
@@ -160,7 +159,7 @@ export class ClientServer {
       input.unfinished(held.incompleteBytes, ++changes);
       unread.holds(held.waitingBytes);
     };
-    this.#grpc.accept(socket.setNoDelay(true), { onHeld, user: peerCertificateOf(socket)?.commonName });
+    this.#grpc.accept(socket.setNoDelay(true), { onHeld });
   }
 
   /** What its connections hold in memory; undefined before it listens. */
