@@ -34,6 +34,7 @@ import type { ClusterSettings } from './admin/settings.ts';
 import { masterTask } from './masters/master-membership-controller.ts';
 import type { MasterCommand } from './metadata/master-commands.ts';
 import { FIRST_ALLOCATED_NODE, type MasterState } from './metadata/master-state.ts';
+import type { AuthRollout } from './nodes/auth-rollout.ts';
 import { JoinRate } from './nodes/join-rate.ts';
 import type { NodeReports } from './nodes/node-reports.ts';
 import { strikeOff } from './nodes/strike-off.ts';
@@ -59,6 +60,7 @@ export interface MasterServiceDeps {
   readonly reports: NodeReports;
   readonly revisions: RevisionIssuer;
   readonly firstRange: FirstRange;
+  readonly rollout: Pick<AuthRollout, 'look'>;
   readonly health: Pick<ClusterHealth, 'told'>;
   readonly settings: () => ClusterSettings;
   /** Whether it may answer from its state (master.ts M3). */
@@ -240,7 +242,9 @@ export class MasterService {
     const tasks = [...replicaTasks(state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
     const conditions = this.#deps.health.told(heartbeat.nodeId);
     const incarnations = state.incarnations();
-    return { tasks, view: this.view(), incarnations, splits: splitPolicyOf(settings()), conditions };
+    const auth = heartbeat.authRevision < state.auth.revision ? state.auth : undefined;
+    this.#deps.rollout.look();
+    return { tasks, view: this.view(), incarnations, splits: splitPolicyOf(settings()), auth, conditions };
   }
 
   #heartbeatRefusal({ nodeId, incarnation }: NodeHeartbeat): ServiceError | undefined {

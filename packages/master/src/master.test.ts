@@ -3,6 +3,8 @@ import { ManualClock } from '@remora/base/testing';
 import {
   ANONYMOUS_CALLER,
   type AskSplitReply,
+  type AuthChange,
+  type AuthRevision,
   type Caller,
   type ClusterView,
   createLocalChannel,
@@ -12,6 +14,8 @@ import {
   type JoinRequest,
   type LeaderReport,
   masterAskSplit,
+  masterAwaitAuth,
+  masterChangeAuth,
   masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
@@ -127,9 +131,11 @@ class MasterBed {
     ranges: readonly RangeReport[] = [],
     incarnation = `dir${nodeId}`,
     results: readonly OrderResult[] = [],
+    authRevision = 0,
   ) {
     const space = { capacityBytes: 1_000, availableBytes: 900 };
-    const heartbeat = { nodeId, incarnation, space, labels: {}, hasMaster: true, ranges, results, conditions: [] };
+    const said = { ranges, results, conditions: [], authRevision };
+    const heartbeat = { nodeId, incarnation, space, labels: {}, hasMaster: true, ...said };
     return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, heartbeat);
   }
 
@@ -573,6 +579,79 @@ describe('a master', () => {
     expect(states()).toEqual(['suspect', 'suspect', 'suspect']);
     bed.clock.advance(5_500);
     expect(states()).toEqual(['down', 'down', 'down']);
+  });
+
+  describe('users and roles', () => {
+    const change = (bed: MasterBed, one: AuthChange) =>
+      call<unknown, AuthRevision>(bed, masterChangeAuth as never, { change: one });
+    const awaited = (bed: MasterBed, revision: number) =>
+      call<unknown, undefined>(bed, masterAwaitAuth as never, { revision });
+    const confirm = (bed: MasterBed, nodeId: number, revision: number) =>
+      bed.beat(nodeId, [], `dir${nodeId}`, [], revision);
+
+    test('reach nodes that have an older revision with the answers to their heartbeats', () => {
+      const bed = ready(new MasterBed());
+      const added = change(bed, { type: 'addRole', role: 'shop' });
+      expect(added.answered).toBe(false);
+      bed.commit();
+      expect(added.reply).toEqual({ revision: 2 });
+      expect(confirm(bed, 1, 1).reply?.auth?.roles.map(({ name }) => name)).toEqual(['shop']);
+      expect(confirm(bed, 1, 2).reply?.auth).toBeUndefined();
+    });
+
+    test('are refused as the state says, and beyond the limits before they are proposed', () => {
+      const bed = ready(new MasterBed());
+      const unknown = change(bed, { type: 'deleteRole', role: 'shop' });
+      bed.commit();
+      expect(unknown.code).toBe('AUTH_REFUSED');
+      expect(change(bed, { type: 'addRole', role: 'x'.repeat(300) }).code).toBe('INVALID_ARGUMENT');
+      expect(bed.proposed).toEqual([]);
+    });
+
+    test('are in force once every live node has confirmed them, or is silent for long enough (AR1)', () => {
+      const bed = ready(new MasterBed());
+      change(bed, { type: 'addRole', role: 'shop' });
+      bed.commit();
+      const waiting = awaited(bed, 2);
+      confirm(bed, 1, 2);
+      confirm(bed, 2, 3);
+      expect(waiting.answered).toBe(false);
+      confirm(bed, 3, 2);
+      expect(waiting).toMatchObject({ answered: true, error: undefined });
+      const later = awaited(bed, 3);
+      confirm(bed, 1, 3);
+      confirm(bed, 2, 3);
+      for (let ms = 0; ms < 500; ms += 250) bed.clock.advance(250);
+      expect(later.answered).toBe(false);
+    });
+
+    test('do not wait for a node that is silent, nor for one that was removed (AR1)', () => {
+      const bed = ready(new MasterBed());
+      for (let ms = 0; ms < 4_000; ms += 250) {
+        bed.clock.advance(250);
+        for (const id of [1, 2]) confirm(bed, id, 2);
+      }
+      expect(awaited(bed, 2)).toMatchObject({ answered: true, error: undefined });
+    });
+
+    test('a new leader waits for all nodes, as it has heard none (AR2), and a deposed one answers (AR3)', () => {
+      const bed = ready(new MasterBed());
+      for (const id of [1, 2, 3]) confirm(bed, id, 2);
+      const before = awaited(bed, 3);
+      bed.lead(2);
+      expect(before.code).toBe('NOT_LEADER');
+      const after = awaited(bed, 2);
+      expect(after.answered).toBe(false);
+      for (const id of [1, 2, 3]) confirm(bed, id, 2);
+      expect(after).toMatchObject({ answered: true, error: undefined });
+    });
+
+    test('skip revisions when masters go on without a majority, so that no image has the revision of a lost one', () => {
+      const bed = ready(new MasterBed());
+      const before = bed.master.state.auth.revision;
+      bed.master.state.goOnAlone();
+      expect(bed.master.state.auth.revision).toBeGreaterThan(before + 1_000);
+    });
   });
 
   test('comes back from its checkpoint, and a follower from its snapshot', async () => {

@@ -14,6 +14,7 @@ import {
   type StateMachine,
   type StateMachineSnapshot,
 } from '@remora/raft';
+import { registerAuth } from './admin/auth-service.ts';
 import { ClusterHealth } from './admin/cluster-health.ts';
 import { MasterAdmin } from './admin/master-admin.ts';
 import type { Knowledge } from './admin/overview.ts';
@@ -26,6 +27,7 @@ import type { MasterCommand } from './metadata/master-commands.ts';
 import { MasterState } from './metadata/master-state.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './metadata/metadata-codec.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './metadata/metadata-snapshot.ts';
+import { AuthRollout } from './nodes/auth-rollout.ts';
 import { NodeReports } from './nodes/node-reports.ts';
 import { FirstRange } from './ranges/first-range.ts';
 import { RangeOrders } from './ranges/range-orders.ts';
@@ -100,6 +102,7 @@ export class Master implements StateMachine {
   readonly #proposals: Proposals;
   readonly #firstRange: FirstRange;
   readonly #reports = new NodeReports();
+  readonly #rollout: AuthRollout;
   readonly #revisions: RevisionIssuer;
   readonly #masters: MasterMembershipController;
   readonly #health: ClusterHealth;
@@ -147,6 +150,11 @@ export class Master implements StateMachine {
       notLeader: () => this.#notLeader(),
       refusal,
       window: deps.options.revisionWindow,
+    });
+    this.#rollout = new AuthRollout({
+      ...{ state: this.state, reports: this.#reports },
+      isSilent: (nodeId) => this.#isSilent(nodeId),
+      notLeader: () => this.#notLeader(),
     });
     this.#health = this.#newHealth();
     this.#service = this.#newService();
@@ -227,6 +235,7 @@ export class Master implements StateMachine {
     this.replicaIds.termBegan(change.term);
     this.#proposals.loseAll(); // M5
     this.#revisions.roleChanged();
+    this.#rollout.roleChanged();
     this.#term = term === 0 ? undefined : this.#newTerm(term);
     this.#timer?.cancel();
     if (this.#term === undefined) return;
@@ -264,6 +273,12 @@ export class Master implements StateMachine {
       this.#confirm((error) => act(error ?? this.#term?.actions ?? this.#notLeader())),
     );
     this.#service.register(registry);
+    registerAuth(registry, {
+      ...{ logger: this.#deps.logger, state: this.state, rollout: this.#rollout },
+      leading: () => this.leading,
+      notLeader: () => this.#notLeader(),
+      propose: (command, done) => this.#propose(command, done),
+    });
   }
 
   #newService(): MasterService {
@@ -271,12 +286,13 @@ export class Master implements StateMachine {
     return new MasterService({
       ...{ nodeId, clusterId, shownClusterId, founderNames, clock, logger, state: this.state, orders: this.orders },
       ...{ reports: this.#reports, revisions: this.#revisions, firstRange: this.#firstRange, health: this.#health },
+      rollout: this.#rollout,
       settings: () => this.settings,
       leading: () => this.leading,
       leader: () => this.leader,
       care: () => this.care,
       stateOf: (id) => this.#stateOf(id),
-      isSilent: (id) => this.#reports.isSilent(id, this.#nowMs, this.settings),
+      isSilent: (id) => this.#isSilent(id),
       notLeader: () => this.#notLeader(),
       confirm: (done) => this.#confirm(done),
       propose: (command, done) => this.#propose(command, done),
@@ -305,7 +321,7 @@ export class Master implements StateMachine {
       knowledge: () => this.#knowledge(),
       replicas: () => this.settings.replicas,
       firstReplicas: options.replicas,
-      unheard: (id) => this.#reports.last(id) === undefined && !this.#reports.isSilent(id, this.#nowMs, this.settings),
+      unheard: (id) => this.#reports.last(id) === undefined && !this.#isSilent(id),
       more: () => this.#term?.care.conditions() ?? [],
     });
   }
@@ -326,6 +342,10 @@ export class Master implements StateMachine {
 
   #stateOf(nodeId: number): Liveness {
     return this.#reports.stateOf(nodeId, this.#nowMs, this.settings);
+  }
+
+  #isSilent(nodeId: number): boolean {
+    return this.#reports.isSilent(nodeId, this.#nowMs, this.settings);
   }
 
   /** The settings in force. */
@@ -391,6 +411,7 @@ export class Master implements StateMachine {
     const delayMs = this.state.ranges().length === 0 ? FOUNDING_TICK_MS : TICK_MS;
     this.#timer = this.#deps.clock.setTimer(delayMs, () => {
       this.#reports.looked(this.#nowMs);
+      this.#rollout.look();
       this.#sinceCareMs += delayMs;
       if (this.leading) this.#firstRange.look();
       if (this.#sinceCareMs >= CARE_MS) {
@@ -425,5 +446,6 @@ export class Master implements StateMachine {
     this.#leaderTerm = 0;
     this.#leaderReplica = 0;
     this.#proposals.loseAll();
+    this.#rollout.roleChanged();
   }
 }

@@ -22,6 +22,7 @@ export * from './internal/lock-kinds.ts';
 export * from './internal/master-api.ts';
 export * from './internal/merge-api.ts';
 export * from './internal/methods/admin-methods.ts';
+export * from './internal/methods/auth-methods.ts';
 export * from './internal/methods/merge-methods.ts';
 export * from './internal/methods/node-methods.ts';
 export * from './internal/methods/recovery-methods.ts';

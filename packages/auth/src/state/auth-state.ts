@@ -53,6 +53,14 @@ export class AuthState {
     };
   }
 
+  /**
+   * Skips revisions, when masters continue from a state that may lack the latest changes: a later image must not have
+   * the revision of a lost one.
+   */
+  skipRevisions(count: number): void {
+    this.#image = { ...this.#image, revision: this.#image.revision + count };
+  }
+
   /** A1. */
   #isSo(change: AuthChange): boolean {
     switch (change.type) {

@@ -1,3 +1,4 @@
+import { KnownAuth } from '@remora/auth';
 import { type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
@@ -115,6 +116,8 @@ class Node implements AssembledNode {
   /** Founding members whose identity is being requested. */
   readonly #askedFounders = new Set<number>();
   readonly #cluster: KnownCluster;
+  /** Users and roles. */
+  readonly #auth: KnownAuth;
   readonly #standing: PeerRefusalPolicy;
   #roles: NodeRoles | undefined;
   #health: NodeHealth | undefined;
@@ -127,6 +130,7 @@ class Node implements AssembledNode {
       ...parts,
       masterKnows: (nodeId) => this.#roles?.master?.state.named(nodeId),
     });
+    this.#auth = new KnownAuth({ clock: parts.clock, hurry: () => this.#agent?.hurry() });
     this.#standing = new PeerRefusalPolicy({
       ...parts,
       isMember: () => this.#cluster.hasTaken(this.#nodeId),
@@ -459,6 +463,7 @@ class Node implements AssembledNode {
           labels: labelsOf(options),
           hasMaster: seat.master !== undefined,
           conditions: health.own(),
+          authRevision: this.#auth.revision,
           ...(store?.heartbeat.report() ?? { ranges: [], results: [] }),
         }),
         changedSince: ({ ranges }) => {
@@ -467,6 +472,7 @@ class Node implements AssembledNode {
         },
         onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
         onView: (view, incarnations) => this.#cluster.learn(view, incarnations),
+        onAuth: (image, sentMs) => this.#auth.learn(image, sentMs),
         onSplitPolicy: (policy) => store?.splitBy(policy),
         onConditions: (conditions) => health.learn(conditions),
         // The cluster refuses this node: continuing could only do harm.

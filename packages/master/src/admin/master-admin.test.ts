@@ -126,6 +126,7 @@ class AdminBed {
           ranges: this.#reports(nodeId),
           results: [],
           conditions: this.said.get(nodeId) ?? [],
+          authRevision: 0,
         },
       });
     }

@@ -275,6 +275,7 @@ export class MasterState {
     this.#nextRangeId += IDS_SKIPPED;
     this.#nextReplicaId += IDS_SKIPPED;
     this.#revisionBound += REVISIONS_SKIPPED;
+    this.#auth.skipRevisions(IDS_SKIPPED);
   }
 
   #isForgotten(nodeId: number): boolean {

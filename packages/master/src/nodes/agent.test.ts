@@ -1,6 +1,14 @@
 import { SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
-import type { ClusterView, NodeTask, RangeDescriptor, RpcChannel, RpcDialer, SplitPolicy } from '@remora/protocol';
+import type {
+  AuthImage,
+  ClusterView,
+  NodeTask,
+  RangeDescriptor,
+  RpcChannel,
+  RpcDialer,
+  SplitPolicy,
+} from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { descriptor } from '../../test/support/descriptor.ts';
 import { MasterFinder } from '../masters/master-finder.ts';
@@ -19,6 +27,7 @@ class AgentBed {
   readonly calls: string[] = [];
   readonly tasks: NodeTask[] = [];
   readonly policies: SplitPolicy[] = [];
+  readonly auth: { readonly image: AuthImage | undefined; readonly sentMs: number }[] = [];
   changed: readonly RangeDescriptor[] = [];
   readonly warnings: Readonly<Record<string, unknown>>[] = [];
   refused: string | undefined;
@@ -62,12 +71,14 @@ class AgentBed {
           ranges: [],
           results: [],
           conditions: [],
+          authRevision: 4,
         }),
         changedSince: () => this.changed,
         onTask: (task) => this.tasks.push(task),
         onView: () => {},
         onSplitPolicy: (policy) => this.policies.push(policy),
         onConditions: () => {},
+        onAuth: (image, sentMs) => this.auth.push({ image, sentMs }),
         onRefused: (error) => {
           this.refused = error.code;
         },
@@ -134,6 +145,28 @@ describe('a node agent', () => {
     }
     expect(bed.calls.length - before).toBeLessThanOrEqual(12);
     expect(bed.calls.length - before).toBeGreaterThan(8);
+  });
+
+  test('takes users and roles with the time at which it asked, and confirms new ones soon', () => {
+    const bed = new AgentBed();
+    const image: AuthImage = { enabled: true, revision: 9, users: [], roles: [], tokenKey: Buffer.of(1) };
+    const reply = { tasks: [], view: { ...VIEW, leaders: [[2, 1]] as const }, incarnations: [], splits: SPLITS };
+    let auth: AuthImage | undefined;
+    bed.answer = (_node, method) => {
+      if (method === 'master.join') return ok(method);
+      const answer = { ...reply, auth };
+      auth = undefined;
+      return answer;
+    };
+    bed.agent.start();
+    bed.clock.advance(1_500);
+    expect(bed.auth.every((one) => one.image === undefined)).toBe(true);
+    expect(bed.auth.at(-1)?.sentMs).toBeLessThanOrEqual(bed.clock.monotonicMs() - 1);
+    auth = image;
+    for (let ms = 0; bed.auth.at(-1)?.image === undefined && ms < 2_000; ms++) bed.clock.advance(1);
+    const before = bed.auth.length;
+    bed.clock.advance(110);
+    expect(bed.auth).toHaveLength(before + 1);
   });
 
   test('a node that joins goes to the address that a follower names, as it knows no node by its id', () => {

@@ -1,5 +1,6 @@
 import { type Clock, type Logger, type Random, ServiceError, type Timer } from '@remora/base';
 import {
+  type AuthImage,
   type ClusterView,
   type HealthCondition,
   type JoinReply,
@@ -28,6 +29,8 @@ export interface AgentDeps {
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']) => void;
   readonly onSplitPolicy: (policy: SplitPolicy) => void;
+  /** Receives users and roles, if they are newer than those of the report that was sent at `sentMs`. */
+  readonly onAuth: (image: AuthImage | undefined, sentMs: number) => void;
   /** Receives the problems that the masters find in the cluster. */
   readonly onConditions: (conditions: readonly HealthCondition[]) => void;
   /** The cluster will never accept this node (wiped data, another cluster): the process should end. */
@@ -135,7 +138,8 @@ export class NodeAgent {
 
   #beat(): void {
     this.#resting = false;
-    this.#beganMs = this.#deps.clock.monotonicMs();
+    const sentMs = this.#deps.clock.monotonicMs();
+    this.#beganMs = sentMs;
     const { nodeId, incarnation } = this.#descriptor;
     const heartbeat = { nodeId, incarnation, ...this.#deps.report() };
     this.#deps.finder.call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
@@ -144,12 +148,14 @@ export class NodeAgent {
       this.#answered();
       this.#view = reply.view;
       this.#deps.finder.viewed(reply.view);
+      this.#deps.onAuth(reply.auth, sentMs);
       this.#deps.onView(reply.view, reply.incarnations);
       this.#deps.onSplitPolicy(reply.splits);
       this.#deps.onConditions(reply.conditions);
       for (const task of reply.tasks) this.#deps.onTask(task);
       this.#tellChanges(reply.view);
-      this.#rest(pauseAfter(reply));
+      // Somebody waits until this node has confirmed the change (auth-rollout.ts AR1).
+      this.#rest(reply.auth === undefined ? pauseAfter(reply) : HEARTBEAT_HURRIED_MS);
     });
   }
 

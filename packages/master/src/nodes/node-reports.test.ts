@@ -4,7 +4,7 @@ import { NodeReports } from './node-reports.ts';
 const LIMITS = { suspectAfter: 3_000, downAfter: 60_000 };
 const HEARTBEAT = {
   ...{ nodeId: 1, incarnation: 'a', space: { capacityBytes: 1, availableBytes: 1 }, labels: {}, hasMaster: false },
-  ...{ ranges: [], results: [], conditions: [] },
+  ...{ ranges: [], results: [], conditions: [], authRevision: 0 },
 };
 
 test('a new leader takes nobody for silent until it would have heard it', () => {

@@ -25,6 +25,7 @@ function answerTo(state: MasterState, ...reports: readonly Partial<RangeReport>[
     ranges,
     results: [],
     conditions: [],
+    authRevision: 0,
   };
   return replicaTasks(state, heartbeat);
 }

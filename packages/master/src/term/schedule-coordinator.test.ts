@@ -93,6 +93,7 @@ class CoordinatorBed {
         ranges: [],
         results: [],
         conditions: [],
+        authRevision: 0,
       };
       this.reports.heard(heartbeat, this.clock.monotonicMs());
     }

@@ -86,3 +86,13 @@ export const AuthChange = union('change of users and roles', 'type', {
   revokeLocks: variant(13, { role: ROLE, permission: LOCKS }),
 });
 export type AuthChange = Infer<typeof AuthChange>;
+
+export const ChangeAuthRequest = struct('request to change users and roles', {
+  change: field(AuthChange, 'The change.'),
+});
+export interface ChangeAuthRequest extends Infer<typeof ChangeAuthRequest> {}
+
+export const AuthRevision = struct('revision of users and roles', {
+  revision: field(uint, 'The revision.'),
+});
+export interface AuthRevision extends Infer<typeof AuthRevision> {}

@@ -16,6 +16,7 @@ import {
   words,
 } from '../schema/kinds.ts';
 import type { Infer } from '../schema/shape.ts';
+import { AuthImage } from './auth-api.ts';
 import { Epoch, JoiningNode, NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
 import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from './health.ts';
 
@@ -139,6 +140,7 @@ export const NodeHeartbeat = struct('node heartbeat', {
   ranges: field(list(RangeReport), 'Its replicas.'),
   results: field(list(OrderResult), 'How the orders of the last answer came out.'),
   conditions: field(list(HealthCondition, CONDITIONS_OF_NODE_MAX), 'What the node finds wrong with itself.'),
+  authRevision: field(uint, 'The revision of the users and roles by which it decides; 0: it has none yet.'),
 });
 export interface NodeHeartbeat extends Infer<typeof NodeHeartbeat> {}
 
@@ -206,6 +208,7 @@ export const NodeHeartbeatReply = struct('heartbeat reply', {
     'Node id and incarnation of all nodes that were not removed. Only nodes that have proved their own incarnation get these.',
   ),
   splits: field(SplitPolicy, 'When ranges are split.'),
+  auth: field(optional(AuthImage), 'Users and roles, if the node has an older revision of them.'),
   conditions: field(
     list(HealthCondition, CONDITIONS_TOLD_MAX),
     'What is wrong with the cluster, the worst first; conditions that make nodes unready are kept before others.',
